@@ -1,0 +1,3 @@
+//! The binary `node-remedy`.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The one door.
+
+fn main() {}
