@@ -1,1 +1,77 @@
-//! To be filled.
+//! Write a fence method for node-remedy: implement [`FenceMethod`], name it in [`fence_plugin!`],
+//! build with `cargo build --target wasm32-wasip2 --release`.
+//!
+//! ```
+//! use node_remedy_plugin_sdk::{
+//!     FailureKind, Failure, FenceMethod, Host, Outcome, PlugState, Request, fence_plugin,
+//! };
+//!
+//! #[derive(Default)]
+//! struct Lamp;
+//!
+//! impl FenceMethod for Lamp {
+//!     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "lamp" }"#;
+//!
+//!     fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+//!         let answer = host
+//!             .udp("lamp")
+//!             .map_err(|error| Failure::new(FailureKind::Unreachable, error.to_string()))?;
+//!         let _ = (request, answer);
+//!         Ok(Outcome::new(PlugState::Unknown))
+//!     }
+//! }
+//!
+//! fence_plugin!(Lamp);
+//! ```
+//!
+//! The same code runs natively against the in-memory host of `testing` (feature `testing`), and
+//! as a component in node-remedy's sandbox. Three rules make it trustworthy there:
+//!
+//! * Call [`Host::begin_effect`] right before the first message that may change the device, never
+//!   after it. What ends before it is known not to have been attempted.
+//! * Report what was *read*. An accepted `off` is not a machine that is off.
+//! * A secret is worked with through [`Secret`] and [`Key`]; its bytes never come here.
+//!
+//! The manifest is JSON; `wit/manifest.md` beside the contract describes every field.
+//!
+//! What this crate deliberately is not: a runtime. There is no executor, no socket and no clock in
+//! it; everything a plugin can do is a method of [`Host`].
+
+mod host;
+mod types;
+
+#[cfg(feature = "testing")]
+pub mod testing;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod wasm;
+
+pub use host::{
+    Cipher, Datagram, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level, NetError,
+    Refused, Secret,
+};
+pub use types::{
+    Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
+};
+
+/// Makes a component of a [`FenceMethod`]: exports the contract's `method` interface and embeds the
+/// manifest as the custom section `node-remedy:manifest`.
+///
+/// Expands to nothing where the target is not wasm, so that the same crate is tested natively. A
+/// crate holds one plugin: two of these in one crate do not link.
+#[macro_export]
+macro_rules! fence_plugin {
+    ($method:ty) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            #[expect(unsafe_code, reason = "the linker puts a section where its name says")]
+            #[unsafe(link_section = "node-remedy:manifest")]
+            #[used]
+            static MANIFEST: [u8; <$method as $crate::FenceMethod>::MANIFEST.len()] =
+                $crate::wasm::section(<$method as $crate::FenceMethod>::MANIFEST);
+
+            type Exported = $crate::wasm::Exported<$method>;
+    $crate::wasm::bindings::export!(Exported with_types_in $crate::wasm::bindings);
+        };
+    };
+}

@@ -1,0 +1,413 @@
+//! A host in memory, for native tests of a plugin: virtual time, devices as plain values, secrets
+//! kept on this side as the real host keeps them.
+//!
+//! It is no kinder than the real one: waiting costs (virtual) time, the deadline cuts every wait,
+//! a farewell that was registered and not withdrawn is sent when the conversation ends, and each
+//! use of a secret is counted. What it leaves out: the check of the manifest, and real sockets other
+//! than [`TestHost::socket`] for trying a plugin on a real device.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::{Datagram, Host, HttpRequest, HttpResponse, Level, NetError, Refused};
+
+mod keys;
+
+pub use keys::{TestKey, TestSecret};
+
+/// A device in memory: takes a datagram, answers with datagrams and how long each takes.
+pub trait Device {
+    /// One datagram from a conversation (`peer` tells them apart).
+    fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)>;
+}
+
+impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Vec<u8>)>> Device for F {
+    fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        self(now_ms, peer, data)
+    }
+}
+
+/// What the plugin did, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// Sent a datagram.
+    Sent {
+        /// When.
+        at_ms: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Received one.
+    Received {
+        /// When.
+        at_ms: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Passed the commit point.
+    BeganEffect {
+        /// Its note.
+        note: String,
+    },
+    /// Wrote to the log.
+    Logged(String),
+    /// The host said farewell on its behalf.
+    Farewell,
+}
+
+enum Endpoint {
+    Device(Rc<RefCell<dyn Device>>),
+    Socket(String),
+    Unreachable,
+}
+
+/// The host.
+pub struct TestHost {
+    world: Rc<World>,
+    endpoints: BTreeMap<String, Endpoint>,
+    credentials: BTreeMap<String, keys::Stored>,
+    cancel_at_ms: Option<u64>,
+    refuse_effect: Option<String>,
+}
+
+struct World {
+    now_ms: Cell<u64>,
+    deadline_ms: u64,
+    began: Option<Instant>,
+    peers: Cell<u64>,
+    random: Cell<u64>,
+    trace: RefCell<Vec<Trace>>,
+    secret_uses: Rc<Cell<u32>>,
+    checkpoint: RefCell<Option<Vec<u8>>>,
+}
+
+impl World {
+    fn now_ms(&self) -> u64 {
+        match self.began {
+            Some(began) => u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            None => self.now_ms.get(),
+        }
+    }
+
+    fn trace(&self, entry: Trace) {
+        self.trace.borrow_mut().push(entry);
+    }
+}
+
+impl TestHost {
+    /// A host in virtual time, which cuts the call at the deadline.
+    pub fn new(deadline_ms: u64) -> Self {
+        Self::in_time(deadline_ms, None)
+    }
+
+    /// A host in real time, for real devices.
+    #[expect(clippy::disallowed_methods, reason = "this is the seam's real side in tests")]
+    pub fn real_time(deadline_ms: u64) -> Self {
+        Self::in_time(deadline_ms, Some(Instant::now()))
+    }
+
+    fn in_time(deadline_ms: u64, began: Option<Instant>) -> Self {
+        Self {
+            world: Rc::new(World {
+                now_ms: Cell::new(0),
+                deadline_ms,
+                began,
+                peers: Cell::new(0),
+                random: Cell::new(1),
+                trace: RefCell::default(),
+                secret_uses: Rc::default(),
+                checkpoint: RefCell::default(),
+            }),
+            endpoints: BTreeMap::new(),
+            credentials: BTreeMap::new(),
+            cancel_at_ms: None,
+            refuse_effect: None,
+        }
+    }
+
+    /// Puts a device behind an endpoint.
+    #[must_use]
+    pub fn device(mut self, endpoint: &str, device: Rc<RefCell<dyn Device>>) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Device(device));
+        self
+    }
+
+    /// Puts a real UDP address behind an endpoint.
+    #[must_use]
+    pub fn socket(mut self, endpoint: &str, address: &str) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Socket(address.into()));
+        self
+    }
+
+    /// Makes an endpoint one that the network cannot reach.
+    #[must_use]
+    pub fn unreachable(mut self, endpoint: &str) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Unreachable);
+        self
+    }
+
+    /// Configures a credential.
+    #[must_use]
+    pub fn credential(mut self, name: &str, identity: Option<&str>, secret: &[u8]) -> Self {
+        let stored = keys::Stored { identity: identity.map(str::to_owned), bytes: secret.to_vec() };
+        self.credentials.insert(name.into(), stored);
+        self
+    }
+
+    /// Cancels the call at this moment.
+    #[must_use]
+    pub fn cancel_at(mut self, at_ms: u64) -> Self {
+        self.cancel_at_ms = Some(at_ms);
+        self
+    }
+
+    /// Refuses the commit point with this reason.
+    #[must_use]
+    pub fn refuse_effect(mut self, reason: &str) -> Self {
+        self.refuse_effect = Some(reason.into());
+        self
+    }
+
+    /// Another seed for [`Host::random`].
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.world.random.set(seed);
+        self
+    }
+
+    /// What the plugin did so far.
+    pub fn trace(&self) -> Vec<Trace> {
+        self.world.trace.borrow().clone()
+    }
+
+    /// Time since the call began, for measuring. Virtual time counts whole milliseconds.
+    pub fn elapsed(&self) -> Duration {
+        match self.world.began {
+            Some(began) => began.elapsed(),
+            None => Duration::from_millis(self.world.now_ms.get()),
+        }
+    }
+
+    /// How often a secret or key was used.
+    pub fn secret_uses(&self) -> u32 {
+        self.world.secret_uses.get()
+    }
+
+    /// The last checkpoint.
+    pub fn last_checkpoint(&self) -> Option<Vec<u8>> {
+        self.world.checkpoint.borrow().clone()
+    }
+
+    fn cancel_ms(&self) -> u64 {
+        self.cancel_at_ms.unwrap_or(u64::MAX)
+    }
+}
+
+impl Host for TestHost {
+    type Secret = TestSecret;
+    type Key = TestKey;
+    type Datagram = TestDatagram;
+
+    fn udp(&self, endpoint: &str) -> Result<TestDatagram, NetError> {
+        let link = match self.endpoints.get(endpoint) {
+            None => return Err(NetError::Denied),
+            Some(Endpoint::Unreachable) => Link::Unreachable,
+            Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
+            Some(Endpoint::Socket(address)) => {
+                let local = if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" };
+                let socket = UdpSocket::bind(local).map_err(|_| NetError::Other)?;
+                socket.connect(address).map_err(|_| NetError::Unreachable)?;
+                Link::Socket(socket)
+            }
+        };
+        self.world.peers.set(self.world.peers.get() + 1);
+        Ok(TestDatagram {
+            peer: self.world.peers.get(),
+            world: Rc::clone(&self.world),
+            cancel_ms: self.cancel_ms(),
+            link,
+            arriving: RefCell::default(),
+            farewell: RefCell::default(),
+        })
+    }
+
+    fn fetch(&self, _endpoint: &str, _request: &HttpRequest) -> Result<HttpResponse, NetError> {
+        Err(NetError::Denied)
+    }
+
+    fn open(&self, credential: &str) -> Result<TestSecret, Refused> {
+        let stored = self.credentials.get(credential).ok_or(Refused::NoSuchCredential)?;
+        Ok(TestSecret::new(stored.clone(), Rc::clone(&self.world.secret_uses)))
+    }
+
+    fn log(&self, _level: Level, message: &str) {
+        self.world.trace(Trace::Logged(message.into()));
+    }
+
+    fn begin_effect(&self, note: &str) -> Result<(), String> {
+        if let Some(reason) = &self.refuse_effect {
+            return Err(reason.clone());
+        }
+        self.world.trace(Trace::BeganEffect { note: note.into() });
+        Ok(())
+    }
+
+    fn checkpoint(&self, state: &[u8]) -> Result<(), String> {
+        *self.world.checkpoint.borrow_mut() = Some(state.to_vec());
+        Ok(())
+    }
+
+    fn cancelled(&self) -> bool {
+        self.world.now_ms() >= self.cancel_ms().min(self.world.deadline_ms)
+    }
+
+    fn sleep(&self, ms: u32) -> bool {
+        let now_ms = self.world.now_ms();
+        let wake_ms = now_ms.saturating_add(u64::from(ms));
+        let until_ms = wake_ms.min(self.cancel_ms()).min(self.world.deadline_ms).max(now_ms);
+        match self.world.began {
+            #[expect(clippy::disallowed_methods, reason = "this is the seam's real side in tests")]
+            Some(_) => std::thread::sleep(Duration::from_millis(until_ms - now_ms)),
+            None => self.world.now_ms.set(until_ms),
+        }
+        until_ms == wake_ms
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.world.now_ms()
+    }
+
+    fn random(&self, length: u32) -> Vec<u8> {
+        let mut state = self.world.random.get();
+        let bytes = (0..length)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state.to_be_bytes()[0]
+            })
+            .collect();
+        self.world.random.set(state);
+        bytes
+    }
+}
+
+enum Link {
+    Device(Rc<RefCell<dyn Device>>),
+    Socket(UdpSocket),
+    Unreachable,
+}
+
+/// A conversation of the host in memory.
+pub struct TestDatagram {
+    peer: u64,
+    world: Rc<World>,
+    cancel_ms: u64,
+    link: Link,
+    /// Arrival time, order of sending, bytes.
+    arriving: RefCell<BTreeMap<(u64, u64), Vec<u8>>>,
+    farewell: RefCell<Vec<u8>>,
+}
+
+/// The largest datagram a socket is read for.
+const DATAGRAM_MAX: usize = 2048;
+
+impl Datagram for TestDatagram {
+    fn send(&self, data: &[u8]) -> Result<(), NetError> {
+        let now_ms = self.world.now_ms();
+        if now_ms >= self.cancel_ms {
+            return Err(NetError::Cancelled);
+        }
+        if now_ms >= self.world.deadline_ms {
+            return Err(NetError::Timeout);
+        }
+        self.world.trace(Trace::Sent { at_ms: now_ms, bytes: data.to_vec() });
+        self.put(data)
+    }
+
+    fn receive(&self, timeout_ms: u32) -> Result<Option<Vec<u8>>, NetError> {
+        let now_ms = self.world.now_ms();
+        let end_ms = now_ms.saturating_add(u64::from(timeout_ms));
+        let cut_ms = end_ms.min(self.cancel_ms).min(self.world.deadline_ms).max(now_ms);
+        let got = match &self.link {
+            Link::Unreachable => None,
+            Link::Device(_) => {
+                let mut arriving = self.arriving.borrow_mut();
+                let first = arriving.first_entry().filter(|first| first.key().0 <= cut_ms);
+                self.world
+                    .now_ms
+                    .set(first.as_ref().map_or(cut_ms, |first| now_ms.max(first.key().0)));
+                first.map(std::collections::btree_map::OccupiedEntry::remove)
+            }
+            Link::Socket(socket) => {
+                let wait = Duration::from_millis((cut_ms - now_ms).max(1));
+                socket.set_read_timeout(Some(wait)).map_err(|_| NetError::Other)?;
+                let mut buffer = vec![0; DATAGRAM_MAX];
+                match socket.recv(&mut buffer) {
+                    Ok(length) => {
+                        buffer.truncate(length);
+                        Some(buffer)
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                        return Err(NetError::Refused);
+                    }
+                    Err(_) => None,
+                }
+            }
+        };
+        match got {
+            Some(bytes) => {
+                let at_ms = self.world.now_ms();
+                self.world.trace(Trace::Received { at_ms, bytes: bytes.clone() });
+                Ok(Some(bytes))
+            }
+            None if cut_ms < end_ms && cut_ms == self.cancel_ms => Err(NetError::Cancelled),
+            None if cut_ms < end_ms => Err(NetError::Timeout),
+            None => Ok(None),
+        }
+    }
+
+    fn farewell(&self, data: &[u8]) {
+        *self.farewell.borrow_mut() = data.to_vec();
+    }
+}
+
+impl TestDatagram {
+    fn put(&self, data: &[u8]) -> Result<(), NetError> {
+        match &self.link {
+            Link::Unreachable => Err(NetError::Unreachable),
+            Link::Socket(socket) => {
+                socket.send(data).map(|_| ()).map_err(|_| NetError::Unreachable)
+            }
+            Link::Device(device) => {
+                let now_ms = self.world.now_ms();
+                let replies = device.borrow_mut().datagram(now_ms, self.peer, data);
+                let mut arriving = self.arriving.borrow_mut();
+                for (delay_ms, bytes) in replies {
+                    let order = arriving.len() as u64;
+                    let mut key = (now_ms.saturating_add(delay_ms), order);
+                    while arriving.contains_key(&key) {
+                        key.1 += 1;
+                    }
+                    arriving.insert(key, bytes);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for TestDatagram {
+    fn drop(&mut self) {
+        let farewell = self.farewell.take();
+        if !farewell.is_empty() {
+            self.world.trace(Trace::Farewell);
+            // Nobody is left to hear that it could not be sent.
+            let _ = self.put(&farewell);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The host in memory keeps its promises: time, deadline, farewell, and published test vectors for
+//! what it does with keys.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::{Device, TestHost, Trace};
+use crate::{Cipher, Datagram, Hash, Host, Key, NetError, Refused, Secret};
+
+/// Answers each datagram three times: itself after 30 ms and 10 ms, and nothing recognisable at once.
+fn echo() -> Rc<RefCell<impl Device>> {
+    Rc::new(RefCell::new(|_: u64, _: u64, data: &[u8]| {
+        vec![(30, data.to_vec()), (10, [data, b"!"].concat()), (0, b"now".to_vec())]
+    }))
+}
+
+#[test]
+fn answers_arrive_in_the_order_of_time_and_waiting_costs_it() {
+    let host = TestHost::new(1_000).device("d", echo());
+    let datagram = host.udp("d").unwrap();
+    datagram.send(b"hi").unwrap();
+    let next = |timeout_ms| datagram.receive(timeout_ms).unwrap();
+    assert_eq!((next(5), host.elapsed_ms()), (Some(b"now".to_vec()), 0));
+    assert_eq!((next(5), host.elapsed_ms()), (None, 5));
+    assert_eq!((next(100), host.elapsed_ms()), (Some(b"hi!".to_vec()), 10));
+    assert_eq!((next(100), host.elapsed_ms()), (Some(b"hi".to_vec()), 30));
+    assert_eq!((next(100), host.elapsed_ms()), (None, 130));
+}
+
+#[test]
+fn the_deadline_cuts_every_wait() {
+    let host = TestHost::new(50).device("d", echo());
+    let datagram = host.udp("d").unwrap();
+    assert_eq!(datagram.receive(100), Err(NetError::Timeout));
+    assert_eq!(host.elapsed_ms(), 50);
+    assert_eq!(datagram.send(b"late"), Err(NetError::Timeout));
+    assert!(!host.sleep(1));
+    assert!(host.cancelled());
+}
+
+#[test]
+fn cancelling_is_told_apart_from_the_deadline() {
+    let host = TestHost::new(100).cancel_at(20).device("d", echo());
+    let datagram = host.udp("d").unwrap();
+    assert!(host.sleep(10));
+    assert_eq!(datagram.receive(100), Err(NetError::Cancelled));
+    assert_eq!(host.elapsed_ms(), 20);
+}
+
+#[test]
+fn a_farewell_is_sent_at_the_end_unless_withdrawn() {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let ear = Rc::clone(&heard);
+    let device = move |_: u64, _: u64, data: &[u8]| {
+        ear.borrow_mut().push(data.to_vec());
+        Vec::new()
+    };
+    let host = TestHost::new(100).device("d", Rc::new(RefCell::new(device)));
+    let datagram = host.udp("d").unwrap();
+    datagram.farewell(b"first");
+    datagram.farewell(b"bye");
+    drop(datagram);
+    assert_eq!(*heard.borrow(), [b"bye"]);
+    let datagram = host.udp("d").unwrap();
+    datagram.farewell(b"bye");
+    datagram.farewell(b"");
+    drop(datagram);
+    assert_eq!(heard.borrow().len(), 1);
+    assert_eq!(host.trace(), [Trace::Farewell]);
+}
+
+#[test]
+fn what_was_not_set_up_is_denied() {
+    let host = TestHost::new(100);
+    assert_eq!(host.udp("d").err(), Some(NetError::Denied));
+    assert_eq!(host.open("account").err(), Some(Refused::NoSuchCredential));
+}
+
+fn key(bytes: &[u8]) -> super::TestSecret {
+    TestHost::new(1).credential("k", None, bytes).open("k").unwrap()
+}
+
+fn hex(digits: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+#[test]
+fn hmac_gives_the_published_codes() {
+    // RFC 2202 and RFC 4231, both test case 2.
+    let data = b"what do ya want for nothing?";
+    let sha1 = key(b"Jefe").mac(Hash::Sha1, data).unwrap();
+    assert_eq!(sha1, hex("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"));
+    let sha256 = key(b"Jefe").mac(Hash::Sha256, data).unwrap();
+    let wanted = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+    assert_eq!(sha256, hex(wanted));
+    assert!(matches!(key(b"Jefe").mac(Hash::Md5, data), Err(Refused::Other(_))));
+}
+
+#[test]
+fn aes_gives_the_published_block() {
+    // NIST SP 800-38A, F.2.1, first block. The key is what a derivation would have left.
+    let host = TestHost::new(1).credential("k", None, b"");
+    let secret = host.open("k").unwrap();
+    let mut aes = secret.session_key(Hash::Sha1, b"").unwrap().derive(Hash::Sha1, b"", 16).unwrap();
+    aes.bytes = hex("2b7e151628aed2a6abf7158809cf4f3c");
+    let iv = hex("000102030405060708090a0b0c0d0e0f");
+    let plain = hex("6bc1bee22e409f96e93d7e117393172a");
+    let blocks = aes.encrypt(Cipher::AesCbc, &iv, &plain).unwrap();
+    assert_eq!(blocks, hex("7649abac8119b246cee98e9b12e9197d"));
+    assert_eq!(aes.decrypt(Cipher::AesCbc, &iv, &blocks), Ok(plain));
+    assert_eq!(aes.encrypt(Cipher::AesCbc, &iv, b"short"), Err(Refused::BadLength));
+}
