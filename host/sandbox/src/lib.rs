@@ -1,1 +1,70 @@
-//! To be filled.
+//! The component host. A plugin is a WebAssembly component that speaks to one kind of device; this
+//! crate loads it, decides what it may reach, and makes one call at a time in a fresh instance
+//! that holds nothing but what that call was granted.
+//!
+//! In the order data flows: bytes become a [`Plugin`] ([`inspect`], [`manifest`], [`compile`],
+//! [`load`]); ask, parameters and the admin's grant become [`Grants`]; a [`Call`] goes through an
+//! [`Executor`] to [`Plugin::call`], where the guest sees the host interfaces (`op`,
+//! `credentials`, `net`) and the world behind them only through [`Seams`]; a [`CallReport`] comes
+//! back, whose [`CallReport::verdict`] is the only thing to conclude from.
+//!
+//! Not here: deciding, recording, Kubernetes, retrying. A failed call is a value, and a call that
+//! may have acted says so.
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "module documentation names its neighbours, for readers of the source"
+)]
+
+mod address;
+mod bindings;
+mod call;
+mod cancel;
+pub mod compile;
+mod convert;
+mod credentials;
+mod crypto;
+mod engine;
+mod executor;
+mod grants;
+mod handles;
+mod honesty;
+mod host_name;
+mod inspect;
+pub mod limits;
+mod load;
+pub mod manifest;
+mod meter;
+mod names;
+pub mod net;
+mod op;
+mod parameters;
+mod plugin;
+mod precompiled;
+mod randomness;
+mod seams;
+mod secret;
+mod state;
+mod trial;
+mod wasi_stubs;
+mod words;
+
+pub use address::{Cidr, CidrError, Hazard, destination};
+pub use call::{
+    Action, Call, CallReport, Direction, Effect, Ended, Exchange, Failure, FailureKind, Fields,
+    LogLevel, LogLine, Outcome, PlugState, Request, Verdict,
+};
+pub use cancel::Cancel;
+pub use executor::{Executor, Pool};
+pub use grants::{AdminGrant, Endpoint, GrantError, Grants};
+pub use host_name::HostPortError;
+pub use inspect::InspectError;
+pub use load::{Digest, LoadError, Sandbox};
+pub use manifest::Manifest;
+pub use names::{Names, NoNames, SystemNames};
+pub use parameters::{ParameterError, Property, PropertyKind, Schema};
+pub use plugin::Plugin;
+pub use seams::{
+    Clock, Entropy, NoEntropy, NotLeader, OpenGate, Seams, SeededEntropy, SendGate, SystemEntropy,
+    TokioClock,
+};
+pub use secret::Secret;

@@ -1,0 +1,100 @@
+//! Between the plain types of [`crate::call`] and the generated ones, and the cleaning of every
+//! word a plugin hands back. A match per enum, so a new member of the contract does not compile
+//! until someone has decided what it means here.
+
+use std::time::Duration;
+
+use crate::bindings::node_remedy::fence::types as wire;
+use crate::call::{Action, Failure, FailureKind, Fields, Outcome, PlugState, Request};
+use crate::limits::{DETAIL_BYTES_MAX, FIELDS_MAX};
+use crate::state::CallState;
+use crate::words::Secrets;
+
+/// Interface `types` only defines; nothing in it can be called.
+impl wire::Host for CallState {}
+
+pub(crate) fn request(request: &Request, deadline: Duration) -> wire::Request {
+    wire::Request {
+        action: match request.action {
+            Action::Status => wire::Action::Status,
+            Action::Off => wire::Action::Off,
+            Action::On => wire::Action::On,
+            Action::Reset => wire::Action::Reset,
+            Action::Monitor => wire::Action::Monitor,
+        },
+        plug: request.plug.clone(),
+        parameters: request.parameters.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+        operation_id: request.operation_id.clone(),
+        attempt: request.attempt,
+        deadline_ms: u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX),
+        until: request.until.map(|state| match state {
+            PlugState::On => wire::PlugState::On,
+            PlugState::Off => wire::PlugState::Off,
+            PlugState::Transitioning => wire::PlugState::Transitioning,
+            PlugState::Unknown => wire::PlugState::Unknown,
+        }),
+        resume: request.resume.clone(),
+        extra: Vec::new(),
+    }
+}
+
+pub(crate) fn outcome(outcome: wire::Outcome) -> Outcome {
+    Outcome {
+        state: match outcome.state {
+            wire::PlugState::On => PlugState::On,
+            wire::PlugState::Off => PlugState::Off,
+            wire::PlugState::Transitioning => PlugState::Transitioning,
+            wire::PlugState::Unknown => PlugState::Unknown,
+        },
+        identity: outcome.identity,
+        detail: outcome.detail,
+        extra: outcome.extra,
+    }
+}
+
+pub(crate) fn failure(failure: wire::Failure) -> Failure {
+    Failure {
+        kind: match failure.kind {
+            wire::FailureKind::Unreachable => FailureKind::Unreachable,
+            wire::FailureKind::Timeout => FailureKind::Timeout,
+            wire::FailureKind::Unauthenticated => FailureKind::Unauthenticated,
+            wire::FailureKind::Denied => FailureKind::Denied,
+            wire::FailureKind::Throttled => FailureKind::Throttled,
+            wire::FailureKind::Unsupported => FailureKind::Unsupported,
+            wire::FailureKind::BadParameters => FailureKind::BadParameters,
+            wire::FailureKind::NoSuchPlug => FailureKind::NoSuchPlug,
+            wire::FailureKind::Busy => FailureKind::Busy,
+            wire::FailureKind::Protocol => FailureKind::Protocol,
+            wire::FailureKind::Device => FailureKind::Device,
+            wire::FailureKind::Cancelled => FailureKind::Cancelled,
+            wire::FailureKind::Other => FailureKind::Other,
+        },
+        retryable: failure.retryable,
+        retry_after: failure.retry_after_ms.map(|ms| Duration::from_millis(ms.into())),
+        device_code: failure.device_code,
+        detail: failure.detail,
+        extra: failure.extra,
+    }
+}
+
+pub(crate) fn clean_outcome(outcome: &Outcome, secrets: &Secrets) -> Outcome {
+    Outcome {
+        state: outcome.state,
+        identity: clean_fields(&outcome.identity, secrets),
+        detail: secrets.clean(&outcome.detail, DETAIL_BYTES_MAX),
+        extra: clean_fields(&outcome.extra, secrets),
+    }
+}
+
+pub(crate) fn clean_failure(failure: &Failure, secrets: &Secrets) -> Failure {
+    Failure {
+        detail: secrets.clean(&failure.detail, DETAIL_BYTES_MAX),
+        extra: clean_fields(&failure.extra, secrets),
+        ..failure.clone()
+    }
+}
+
+fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
+    let clean = |text: &str| secrets.clean(text, DETAIL_BYTES_MAX);
+    fields.iter().take(FIELDS_MAX).map(|(key, value)| (clean(key), clean(value))).collect()
+}

@@ -1,0 +1,193 @@
+//! Where calls run: on threads of their own, so a guest that computes without end stalls no
+//! one's event loop, or on the spot, where a simulation wants one thread and one order. Not here:
+//! the call itself ([`crate::plugin`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, oneshot};
+use wasmtime::Engine;
+
+use crate::call::{Action, Call, CallReport, Effect, Ended, Failure, FailureKind};
+use crate::cancel::Cancel;
+use crate::limits::{CALLS_PER_THREAD_MAX, CALLS_QUEUED_MAX, EPOCH_TICK};
+use crate::load::Sandbox;
+use crate::plugin::{Pace, Plugin};
+use crate::seams::Seams;
+
+/// Runs calls.
+pub enum Executor {
+    /// On the plugins' own threads.
+    Threads(Pool),
+    /// On the caller's task. Dropping the future then drops the call without a farewell.
+    Inline,
+}
+
+/// The plugins' own threads.
+pub struct Pool {
+    workers: Vec<Worker>,
+    next: AtomicUsize,
+    _ticker: Ticker,
+}
+
+struct Worker {
+    /// None only while it is dropped.
+    jobs: Option<tokio::sync::mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Job {
+    plugin: Arc<Plugin>,
+    call: Call,
+    seams: Seams,
+    queued_ms: u64,
+    done: oneshot::Sender<CallReport>,
+}
+
+impl Executor {
+    /// Starts this many plugin threads for the plugins of a sandbox.
+    pub fn threads(sandbox: &Sandbox, count: usize) -> std::io::Result<Self> {
+        let workers = (0..count.max(1)).map(Worker::start).collect::<Result<_, _>>()?;
+        let ticker = Ticker::start(sandbox.engine())?;
+        Ok(Self::Threads(Pool { workers, next: AtomicUsize::new(0), _ticker: ticker }))
+    }
+
+    /// Makes one call. Dropping the future before its report came asks the call to stop.
+    pub async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
+        match self {
+            Self::Inline => plugin.call(call, &seams).await,
+            Self::Threads(pool) => pool.run(plugin, call, seams).await,
+        }
+    }
+}
+
+impl Pool {
+    async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
+        let action = call.request.action;
+        let refuse =
+            |kind, detail: &str| CallReport::not_started(action, Failure::of_sandbox(kind, detail));
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
+        let Some(jobs) = self.workers.get(turn).and_then(|worker| worker.jobs.as_ref()) else {
+            return refuse(FailureKind::Other, "no plugin thread runs");
+        };
+        let mut caller = Caller { asks_on_drop: Some(call.cancel.clone()) };
+        let queued_ms = seams.clock.now_ms();
+        let (done, report) = oneshot::channel();
+        if jobs.try_send(Job { plugin, call, seams, queued_ms, done }).is_err() {
+            return refuse(FailureKind::Busy, "the plugin threads have too much to do");
+        }
+        let report = report.await;
+        caller.asks_on_drop = None;
+        // A worker answers every job it takes, unless the host itself has a fault.
+        report.unwrap_or_else(|_| lost(action))
+    }
+}
+
+/// The report of a call whose thread is gone. Nobody knows how far it came, so it counts as begun.
+fn lost(action: Action) -> CallReport {
+    let failure = Failure::of_sandbox(FailureKind::Other, "the plugin thread is gone");
+    let mut report = CallReport::not_started(action, failure);
+    report.effect = Effect::Begun;
+    report.ended = Ended::Cut;
+    report
+}
+
+impl Worker {
+    fn start(number: usize) -> std::io::Result<Self> {
+        let (jobs, mut queue) = tokio::sync::mpsc::channel::<Job>(CALLS_QUEUED_MAX);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // A guest that only computes comes back once a tick; timers must be seen each time,
+            // not every sixty-first.
+            .event_interval(1)
+            .build()?;
+        let thread =
+            std::thread::Builder::new().name(format!("plugins-{number}")).spawn(move || {
+                runtime.block_on(async move {
+                    let room = Arc::new(Semaphore::new(CALLS_PER_THREAD_MAX));
+                    while let Some(job) = queue.recv().await {
+                        // The semaphore is never closed.
+                        let Ok(slot) = Arc::clone(&room).acquire_owned().await else { break };
+                        tokio::spawn(async move {
+                            job.run().await;
+                            drop(slot);
+                        });
+                    }
+                    // Calls under way come to their end, which their deadlines bound.
+                    let all = u32::try_from(CALLS_PER_THREAD_MAX).unwrap_or(u32::MAX);
+                    let _ = room.acquire_many(all).await;
+                });
+            })?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // It cannot have panicked in a way that anyone here could mend.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Job {
+    async fn run(mut self) {
+        // The caller's deadline runs since it asked, not since a thread had time.
+        let waited_ms = self.seams.clock.now_ms().saturating_sub(self.queued_ms);
+        let deadline = &mut self.call.request.deadline;
+        *deadline = deadline.saturating_sub(Duration::from_millis(waited_ms));
+        let report = self.plugin.call_at(Pace::FuelAndEpochs, self.call, &self.seams).await;
+        // The caller may have gone; it asked the call to stop when it went.
+        let _ = self.done.send(report);
+    }
+}
+
+/// Who waits for a call; asks it to stop when it goes before the report came.
+struct Caller {
+    asks_on_drop: Option<Cancel>,
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.asks_on_drop {
+            cancel.ask();
+        }
+    }
+}
+
+/// Moves the engine's epoch on, so that computing guests look up.
+struct Ticker {
+    /// Dropped first, which ends the thread.
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    fn start(engine: &Engine) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let engine = engine.weak();
+        let thread =
+            std::thread::Builder::new().name("plugin-epochs".to_owned()).spawn(move || {
+                while stopped.recv_timeout(EPOCH_TICK) == Err(RecvTimeoutError::Timeout) {
+                    let Some(engine) = engine.upgrade() else { break };
+                    engine.increment_epoch();
+                }
+            })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It only counts; there is nothing to mend.
+            let _ = thread.join();
+        }
+    }
+}

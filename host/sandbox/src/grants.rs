@@ -1,0 +1,436 @@
+//! What one method instance may reach: the plugin's ask, the method's parameters and the admin's
+//! grant, intersected. A missing grant is an error that names the ask, what was found and what to
+//! add, so a method is found not ready when the configuration is read and not at three in the
+//! morning. Not here: opening sockets; the host dials exactly the address decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+
+use crate::address::{Cidr, Hazard, destination};
+use crate::host_name::{HostPort, HostPortError};
+use crate::manifest::{CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
+use crate::names::Names;
+
+/// What an admin allows a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdminGrant {
+    /// Where it may connect.
+    pub cidrs: Vec<Cidr>,
+    /// On which ports.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// How it may speak.
+    pub protocols: BTreeSet<Protocol>,
+    /// What may be done with its credentials, `reveal` excepted.
+    pub operations: BTreeSet<Operation>,
+    /// Whether it may see a secret's bytes.
+    pub reveal: bool,
+    /// The pod's own and the API server's addresses, and others that only an exact grant opens.
+    pub guarded: Vec<Cidr>,
+}
+
+/// What one method instance may reach. Made by [`Grants::decide`] only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grants {
+    endpoints: BTreeMap<String, Endpoint>,
+    credentials: BTreeMap<String, BTreeSet<Operation>>,
+}
+
+/// One place a method instance may connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// How.
+    pub protocol: Protocol,
+    /// The host as it was written, for names inside protocols.
+    pub host: String,
+    /// The very address that is dialled.
+    pub address: SocketAddr,
+}
+
+/// Why a method is not granted what it needs.
+#[derive(Debug, thiserror::Error)]
+pub enum GrantError {
+    /// The address parameter cannot be read.
+    #[error("failed to grant endpoint '{ask}': parameter '{parameter}': {source}")]
+    Address {
+        /// The endpoint's name in the manifest.
+        ask: String,
+        /// The parameter that holds its address.
+        parameter: String,
+        /// What is wrong with it.
+        #[source]
+        source: HostPortError,
+    },
+    /// The address parameter is not set.
+    #[error("failed to grant endpoint '{ask}': parameter '{parameter}', its address, is not set")]
+    NoAddress {
+        /// The endpoint's name in the manifest.
+        ask: String,
+        /// The parameter that holds its address.
+        parameter: String,
+    },
+    /// Neither parameter nor manifest names a port.
+    #[error("failed to grant endpoint '{ask}': no port in parameter '{parameter}' ({found})")]
+    NoPort {
+        /// The endpoint's name in the manifest.
+        ask: String,
+        /// The parameter that holds its address.
+        parameter: String,
+        /// What it holds.
+        found: String,
+    },
+    /// The host name has no address.
+    #[error("failed to grant endpoint '{ask}': failed to resolve {host}: {source}")]
+    Name {
+        /// The endpoint's name in the manifest.
+        ask: String,
+        /// The host name.
+        host: String,
+        /// What the resolver said.
+        #[source]
+        source: io::Error,
+    },
+    /// The admin's grant does not cover it.
+    #[error("failed to grant {ask}: found {found}, {reason}; add {add}")]
+    NotGranted {
+        /// What the manifest asks for.
+        ask: String,
+        /// What the parameters make of it.
+        found: String,
+        /// Why the grant does not cover it.
+        reason: String,
+        /// What to add to the grant.
+        add: String,
+    },
+}
+
+impl Grants {
+    /// Intersects ask, parameters (with defaults filled in) and grant.
+    pub async fn decide(
+        manifest: &Manifest,
+        parameters: &BTreeMap<String, String>,
+        admin: &AdminGrant,
+        names: &dyn Names,
+    ) -> Result<Self, GrantError> {
+        let mut grants = Self::default();
+        for ask in &manifest.asks.endpoints {
+            let endpoint = admin.endpoint(ask, parameters, names).await?;
+            grants.endpoints.insert(ask.name.clone(), endpoint);
+        }
+        for ask in &manifest.asks.credentials {
+            grants.credentials.insert(ask.name.clone(), admin.operations(ask)?);
+        }
+        Ok(grants)
+    }
+
+    /// The endpoints, by the plugin's names for them.
+    pub fn endpoints(&self) -> &BTreeMap<String, Endpoint> {
+        &self.endpoints
+    }
+
+    /// The operations on each credential, by the plugin's names for them.
+    pub fn credentials(&self) -> &BTreeMap<String, BTreeSet<Operation>> {
+        &self.credentials
+    }
+}
+
+impl AdminGrant {
+    async fn endpoint(
+        &self,
+        ask: &EndpointAsk,
+        parameters: &BTreeMap<String, String>,
+        names: &dyn Names,
+    ) -> Result<Endpoint, GrantError> {
+        let (name, parameter) = (ask.name.clone(), ask.from.clone());
+        let Some(written) = parameters.get(&ask.from) else {
+            return Err(GrantError::NoAddress { ask: name, parameter });
+        };
+        let place = HostPort::parse(written, ask.protocol.speaks_http())
+            .map_err(|source| GrantError::Address { ask: ask.name.clone(), parameter, source })?;
+        let Some(port) = place.port.or(ask.port) else {
+            let (parameter, found) = (ask.from.clone(), written.clone());
+            return Err(GrantError::NoPort { ask: name, parameter, found });
+        };
+        self.check_protocol(ask, port)?;
+        let addresses = match place.host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => resolve(&name, &place.host, names).await?,
+        };
+        // Every address of a name must be granted: of a mixed answer the resolver, not the
+        // admin, would choose.
+        for address in &addresses {
+            self.check_address(ask, *address, port)?;
+        }
+        let Some(first) = addresses.first() else {
+            let source = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+            return Err(GrantError::Name { ask: name, host: place.host, source });
+        };
+        let address = SocketAddr::new(first.to_canonical(), port);
+        Ok(Endpoint { protocol: ask.protocol, host: place.host, address })
+    }
+
+    fn check_protocol(&self, ask: &EndpointAsk, port: u16) -> Result<(), GrantError> {
+        let missing = |found: String, reason: &str, add: String| GrantError::NotGranted {
+            ask: format!("endpoint '{}'", ask.name),
+            found,
+            reason: reason.to_owned(),
+            add,
+        };
+        if !self.protocols.contains(&ask.protocol) {
+            let protocol = ask.protocol.as_str();
+            let add = format!("{protocol} to grants.protocols");
+            return Err(missing(protocol.to_owned(), "a protocol that is not granted", add));
+        }
+        if port == 0 || !self.ports.iter().any(|range| range.contains(&port)) {
+            let add = format!("{port} to grants.ports");
+            return Err(missing(format!("port {port}"), "which is not granted", add));
+        }
+        Ok(())
+    }
+
+    fn check_address(
+        &self,
+        ask: &EndpointAsk,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<(), GrantError> {
+        let target = destination(address);
+        let exact = self.cidrs.iter().any(|cidr| cidr.is_exact() && cidr.holds(target));
+        let reason = if exact {
+            return Ok(());
+        } else if let Some(hazard) = Hazard::of(target) {
+            format!("{}, which only its exact address opens", hazard.as_str())
+        } else if let Some(guarded) = self.guarded.iter().find(|cidr| cidr.holds(target)) {
+            format!("in {guarded}, which is this cluster's own and only an exact address opens")
+        } else if self.cidrs.iter().any(|cidr| cidr.holds(target)) {
+            return Ok(());
+        } else {
+            "which no granted range holds".to_owned()
+        };
+        let address = SocketAddr::new(address, port);
+        let found = match SocketAddr::new(target, port) {
+            same if same == address => format!("{address}"),
+            leads => format!("{address}, which leads to {leads}"),
+        };
+        let ask = format!("endpoint '{}' (parameter '{}')", ask.name, ask.from);
+        let add = format!("{} to grants.cidrs", Cidr::exactly(target));
+        Err(GrantError::NotGranted { ask, found, reason, add })
+    }
+
+    fn operations(&self, ask: &CredentialAsk) -> Result<BTreeSet<Operation>, GrantError> {
+        let granted = |operation: &Operation| match operation {
+            Operation::Reveal => self.reveal,
+            Operation::Mac | Operation::SessionKey | Operation::UsmKey | Operation::Write => {
+                self.operations.contains(operation)
+            }
+        };
+        let Some(missing) = ask.operations.iter().find(|operation| !granted(operation)) else {
+            return Ok(ask.operations.clone());
+        };
+        // What is optional is left out quietly, except the bytes themselves: nobody should
+        // believe they were granted.
+        if ask.optional && *missing != Operation::Reveal {
+            return Ok(ask.operations.iter().copied().filter(granted).collect());
+        }
+        Err(GrantError::NotGranted {
+            ask: format!("credential '{}'", ask.name),
+            found: format!("operation {}", missing.as_str()),
+            reason: "which is not granted".to_owned(),
+            add: match missing {
+                Operation::Reveal => "grants.reveal: true, if the plugin may read it".to_owned(),
+                Operation::Mac | Operation::SessionKey | Operation::UsmKey | Operation::Write => {
+                    format!("{} to grants.operations", missing.as_str())
+                }
+            },
+        })
+    }
+}
+
+async fn resolve(ask: &str, host: &str, names: &dyn Names) -> Result<Vec<IpAddr>, GrantError> {
+    let mut addresses = names.resolve(host).await.map_err(|source| {
+        let (ask, host) = (ask.to_owned(), host.to_owned());
+        GrantError::Name { ask, host, source }
+    })?;
+    // A resolver rotates its answers; which one is dialled must not depend on that.
+    addresses.sort_unstable();
+    addresses.dedup();
+    Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::names::NoNames;
+
+    /// Answers every name with the same addresses.
+    struct Fixed(&'static [&'static str]);
+
+    impl Names for Fixed {
+        fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+            let addresses = self.0.iter().map(|a| a.parse().unwrap()).collect();
+            Box::pin(async move { Ok(addresses) })
+        }
+    }
+
+    fn manifest() -> Manifest {
+        Manifest::parse(include_bytes!("../../../plugins/ipmi/manifest.json")).unwrap()
+    }
+
+    fn admin(cidrs: &[&str]) -> AdminGrant {
+        AdminGrant {
+            cidrs: cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect(),
+            ports: vec![623..=623, 6_230..=6_239],
+            protocols: BTreeSet::from([Protocol::Udp]),
+            operations: BTreeSet::from([Operation::Mac, Operation::SessionKey]),
+            reveal: false,
+            guarded: vec!["10.96.0.0/12".parse().unwrap()],
+        }
+    }
+
+    fn decide(address: &str, admin: &AdminGrant, names: &dyn Names) -> Result<SocketAddr, String> {
+        let parameters = BTreeMap::from([("address".to_owned(), address.to_owned())]);
+        let manifest = manifest();
+        let decided = Grants::decide(&manifest, &parameters, admin, names);
+        let grants = futures::executor::block_on(decided).map_err(|error| error.to_string())?;
+        Ok(grants.endpoints()["bmc"].address)
+    }
+
+    /// An admin who opens everything that a range can open.
+    fn wide() -> AdminGrant {
+        admin(&["0.0.0.0/0", "::/0"])
+    }
+
+    #[test]
+    fn what_is_granted_is_dialled_exactly() {
+        let fleet = admin(&["10.9.0.0/16", "fd00:9::/32"]);
+        let rows = [
+            ("10.9.1.2", "10.9.1.2:623"),
+            ("10.9.1.2:6231", "10.9.1.2:6231"),
+            ("[fd00:9::7]:623", "[fd00:9::7]:623"),
+            ("fd00:9::7", "[fd00:9::7]:623"),
+            ("::ffff:10.9.1.2", "10.9.1.2:623"),
+        ];
+        for (address, dialled) in rows {
+            assert_eq!(
+                decide(address, &fleet, &NoNames),
+                Ok(dialled.parse().unwrap()),
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_range_opens_an_address_of_the_attack_corpus() {
+        let rows = [
+            ("169.254.169.254", "metadata"),
+            ("fd00:ec2::254", "metadata"),
+            ("127.0.0.1", "loopback"),
+            ("127.8.8.8", "loopback"),
+            ("::1", "loopback"),
+            ("::ffff:127.0.0.1", "loopback"),
+            ("::ffff:169.254.169.254", "metadata"),
+            ("64:ff9b::a9fe:a9fe", "metadata"),
+            ("2002:7f00:1::", "loopback"),
+            ("::127.0.0.1", "loopback"),
+            ("0.0.0.0", "unspecified"),
+            ("0.1.2.3", "unspecified"),
+            ("::", "unspecified"),
+            ("169.254.1.1", "link-local"),
+            ("fe80::1", "link-local"),
+            ("224.0.0.1", "multicast"),
+            ("ff02::1", "multicast"),
+            ("255.255.255.255", "broadcast"),
+            ("10.96.0.1", "this cluster's own"),
+        ];
+        for (address, reason) in rows {
+            let refusal = decide(address, &wide(), &NoNames).unwrap_err();
+            assert!(refusal.contains(reason), "{address}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn literals_in_other_bases_never_reach_a_resolver() {
+        let inward = Fixed(&["10.9.0.1"]);
+        for address in ["0x7f.0.0.1", "0x7f000001", "2130706433", "0177.0.0.1", "127.1", "1.2.3.4."]
+        {
+            let refusal = decide(address, &wide(), &inward).unwrap_err();
+            assert!(refusal.contains("parameter 'address'"), "{address}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn confusing_authorities_are_refused() {
+        let inward = Fixed(&["10.9.0.1"]);
+        for address in [
+            "a@10.9.0.1",
+            "10.9.0.1\\@b",
+            "10.9.0.1/x",
+            "b c",
+            "bmc:0",
+            "bmc:99999",
+            "bmc:",
+            "ä.example",
+            "[10.9.0.1]",
+            "[::1",
+            "fd00::1%eth0",
+            "bmc\r\nHost: x",
+            "",
+        ] {
+            assert!(decide(address, &wide(), &inward).is_err(), "{address:?}");
+        }
+    }
+
+    #[test]
+    fn an_exact_grant_opens_its_address_and_no_other() {
+        let lab = admin(&["127.0.0.1/32"]);
+        assert!(decide("127.0.0.1:6231", &lab, &NoNames).is_ok());
+        assert!(decide("::ffff:127.0.0.1", &lab, &NoNames).is_ok());
+        assert!(decide("127.0.0.2", &lab, &NoNames).is_err());
+        assert!(decide("::1", &lab, &NoNames).is_err());
+    }
+
+    #[test]
+    fn all_addresses_of_a_name_must_be_granted() {
+        let fleet = admin(&["10.9.0.0/16"]);
+        assert!(decide("bmc.example", &fleet, &Fixed(&["10.9.0.2", "10.9.0.1"])).is_ok());
+        let mixed = Fixed(&["10.9.0.1", "169.254.169.254"]);
+        assert!(decide("bmc.example", &fleet, &mixed).unwrap_err().contains("metadata"));
+        assert!(decide("bmc.example", &fleet, &Fixed(&[])).unwrap_err().contains("no address"));
+        assert!(decide("kubernetes.default.svc", &fleet, &Fixed(&["10.96.0.1"])).is_err());
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_add() {
+        let refusal = decide("10.8.0.1", &admin(&["10.9.0.0/16"]), &NoNames).unwrap_err();
+        assert_eq!(
+            refusal,
+            "failed to grant endpoint 'bmc' (parameter 'address'): found 10.8.0.1:623, \
+             which no granted range holds; add 10.8.0.1/32 to grants.cidrs"
+        );
+        let refusal = decide("10.9.0.1:22", &admin(&["10.9.0.0/16"]), &NoNames).unwrap_err();
+        assert!(refusal.ends_with("found port 22, which is not granted; add 22 to grants.ports"));
+        let mut silent = admin(&["10.9.0.0/16"]);
+        silent.protocols.clear();
+        let refusal = decide("10.9.0.1", &silent, &NoNames).unwrap_err();
+        assert!(refusal.ends_with("add udp to grants.protocols"), "{refusal}");
+    }
+
+    #[test]
+    fn credential_operations_are_ask_and_grant() {
+        let mut ungranted = admin(&["10.9.0.0/16"]);
+        ungranted.operations.remove(&Operation::Mac);
+        let refusal = decide("10.9.0.1", &ungranted, &NoNames).unwrap_err();
+        assert!(refusal.contains("credential 'account': found operation mac"), "{refusal}");
+
+        let mut curious = manifest();
+        curious.asks.credentials[0].operations.insert(Operation::Reveal);
+        let ask = &curious.asks.credentials[0];
+        let refusal = wide().operations(ask).unwrap_err().to_string();
+        assert!(refusal.contains("grants.reveal: true"), "{refusal}");
+        let open = AdminGrant { reveal: true, ..wide() };
+        assert!(open.operations(ask).unwrap().contains(&Operation::Reveal));
+    }
+}

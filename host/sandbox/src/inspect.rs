@@ -1,0 +1,199 @@
+//! A look at a component's bytes before anything is compiled: is it a component at all, small and
+//! simple enough, valid within a narrow set of proposals, and does it import only what this host
+//! offers. Reads, never runs. Not here: what its manifest says ([`crate::manifest`]).
+
+use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
+
+use crate::limits::{
+    COMPONENT_BYTES_MAX, FUNCTION_BYTES_MAX, FUNCTIONS_MAX, MANIFEST_BYTES_MAX, NESTED_MAX,
+};
+use crate::wasi_stubs;
+
+/// The section that holds a plugin's manifest.
+const MANIFEST_SECTION: &str = "node-remedy:manifest";
+/// What every fence method exports.
+const METHOD: &str = "node-remedy:fence/method@0.1.0";
+/// Our own interfaces. `types` only defines; it has no functions.
+const OURS: [&str; 4] = [
+    "node-remedy:fence/types@0.1.0",
+    "node-remedy:fence/credentials@0.1.0",
+    "node-remedy:fence/net@0.1.0",
+    "node-remedy:fence/op@0.1.0",
+];
+
+/// Why bytes are not a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InspectError {
+    /// They are too many.
+    #[error("failed to accept the plugin: found {bytes} bytes, {max} are the most")]
+    TooLarge {
+        /// How many.
+        bytes: usize,
+        /// How many at most.
+        max: usize,
+    },
+    /// They are something else.
+    #[error("failed to accept the plugin: found {0}, expected a WebAssembly component")]
+    NotAComponent(&'static str),
+    /// They are broken, or use a proposal this host does not run.
+    #[error("failed to validate the plugin: {0}")]
+    Invalid(String),
+    /// They hold more of something than this host compiles.
+    #[error("failed to accept the plugin: found {found} {what}, {max} are the most")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// How many at most.
+        max: usize,
+    },
+    /// They import what this host does not offer.
+    #[error("failed to accept the plugin: it imports {0}, which this host does not offer")]
+    Import(String),
+    /// They do not export a fence method.
+    #[error("failed to accept the plugin: it does not export {METHOD}")]
+    NoMethod,
+    /// They describe themselves not at all or more than once.
+    #[error(
+        "failed to find the plugin's manifest: {0} sections '{MANIFEST_SECTION}', expected one"
+    )]
+    Manifests(usize),
+}
+
+/// Checks the bytes and gives the manifest section in them.
+pub(crate) fn inspect(bytes: &[u8]) -> Result<&[u8], InspectError> {
+    if bytes.len() > COMPONENT_BYTES_MAX {
+        return Err(InspectError::TooLarge { bytes: bytes.len(), max: COMPONENT_BYTES_MAX });
+    }
+    check_encoding(bytes)?;
+    let mut seen = Seen::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        seen.look_at(payload.map_err(|error| invalid(&error))?)?;
+    }
+    if !seen.exports_method {
+        return Err(InspectError::NoMethod);
+    }
+    let manifest = match seen.manifests.as_slice() {
+        [one] => *one,
+        found => return Err(InspectError::Manifests(found.len())),
+    };
+    if manifest.len() > MANIFEST_BYTES_MAX {
+        let (what, found) = ("bytes of manifest", manifest.len());
+        return Err(InspectError::TooMany { what, found, max: MANIFEST_BYTES_MAX });
+    }
+    // Last, because it costs most: by now the bytes are known to be small and simple.
+    Validator::new_with_features(features())
+        .validate_all(bytes)
+        .map_err(|error| invalid(&error))?;
+    Ok(manifest)
+}
+
+/// The proposals compilers use by default and nothing else; wasmtime is configured alike.
+pub(crate) fn features() -> WasmFeatures {
+    WasmFeatures::MUTABLE_GLOBAL
+        | WasmFeatures::SATURATING_FLOAT_TO_INT
+        | WasmFeatures::SIGN_EXTENSION
+        | WasmFeatures::REFERENCE_TYPES
+        | WasmFeatures::MULTI_VALUE
+        | WasmFeatures::BULK_MEMORY
+        | WasmFeatures::SIMD
+        | WasmFeatures::FLOATS
+        | WasmFeatures::EXTENDED_CONST
+        // Reference types are spelled through it inside the validator; no GC object can be made.
+        | WasmFeatures::GC_TYPES
+        | WasmFeatures::COMPONENT_MODEL
+}
+
+/// Names what else the bytes could be, because "invalid" helps nobody who attached a wrong file.
+fn check_encoding(bytes: &[u8]) -> Result<(), InspectError> {
+    let what = match bytes {
+        [0x7f, b'E', b'L', b'F', ..] => {
+            "machine code (ELF); precompiled plugins are never accepted"
+        }
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => "a core module",
+        [0, b'a', b's', b'm', ..] => return Ok(()),
+        [] => "nothing",
+        [0x1f, 0x8b, ..] => "a gzip archive",
+        text if text.trim_ascii_start().starts_with(b"(") => "WebAssembly text",
+        _ => "something else",
+    };
+    Err(InspectError::NotAComponent(what))
+}
+
+#[derive(Default)]
+struct Seen<'a> {
+    /// How deep inside the component: 1 is its own level.
+    depth: u32,
+    nested: u32,
+    functions: u32,
+    exports_method: bool,
+    manifests: Vec<&'a [u8]>,
+}
+
+impl<'a> Seen<'a> {
+    fn look_at(&mut self, payload: Payload<'a>) -> Result<(), InspectError> {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "wasmparser's enum is non-exhaustive")]
+        match payload {
+            Payload::Version { encoding, .. } => {
+                if self.depth == 0 && encoding != Encoding::Component {
+                    return Err(InspectError::NotAComponent("a core module"));
+                }
+                self.depth += 1;
+            }
+            Payload::End(_) => self.depth = self.depth.saturating_sub(1),
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => {
+                self.nested += 1;
+                at_most("nested modules and components", self.nested, NESTED_MAX)?;
+            }
+            Payload::CodeSectionStart { count, .. } => {
+                self.functions = self.functions.saturating_add(count);
+                at_most("functions", self.functions, FUNCTIONS_MAX)?;
+            }
+            Payload::CodeSectionEntry(body) => {
+                let (found, max) = (body.range().len(), FUNCTION_BYTES_MAX);
+                if found > max {
+                    return Err(InspectError::TooMany { what: "bytes in a function", found, max });
+                }
+            }
+            Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
+                self.manifests.push(section.data());
+            }
+            Payload::ComponentImportSection(imports) if self.depth == 1 => {
+                for import in imports {
+                    check_import(import.map_err(|error| invalid(&error))?.name.name)?;
+                }
+            }
+            Payload::ComponentExportSection(exports) if self.depth == 1 => {
+                for export in exports {
+                    let export = export.map_err(|error| invalid(&error))?;
+                    self.exports_method |= export.name.name == METHOD;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn check_import(name: &str) -> Result<(), InspectError> {
+    let wasi =
+        name.split_once("@0.2.").is_some_and(|(name, _)| wasi_stubs::ALLOWED.contains(&name));
+    if wasi || OURS.contains(&name) {
+        return Ok(());
+    }
+    // A name from outside: it goes into messages.
+    Err(InspectError::Import(name.escape_debug().take(200).collect()))
+}
+
+fn at_most(what: &'static str, found: u32, max: u32) -> Result<(), InspectError> {
+    if found <= max {
+        return Ok(());
+    }
+    let size = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    Err(InspectError::TooMany { what, found: size(found), max: size(max) })
+}
+
+fn invalid(error: &wasmparser::BinaryReaderError) -> InspectError {
+    InspectError::Invalid(error.to_string())
+}

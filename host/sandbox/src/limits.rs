@@ -1,0 +1,115 @@
+//! Every limit of the sandbox, each with its reason. A number that bounds a plugin stands here and
+//! nowhere else. Not here: what an admin or a manifest sets (deadline, grants), which may only
+//! be tighter.
+
+use std::time::Duration;
+
+// Artefact -------------------------------------------------------------------------------------
+
+/// Size of a component. Rust plugins are 0.1–0.3 MB, JavaScript ones 1 MB.
+pub const COMPONENT_BYTES_MAX: usize = 8 << 20;
+/// Size of the manifest section: the figure the contract states.
+pub const MANIFEST_BYTES_MAX: usize = 64 << 10;
+/// Functions in a component. Compile memory grows with them: 100,000 took 553 MB.
+pub const FUNCTIONS_MAX: u32 = 20_000;
+/// Size of one function. Compile time is worse than linear in it: one of 3 MB took 621 MB.
+pub const FUNCTION_BYTES_MAX: usize = 512 << 10;
+/// Modules and components inside one component. Tool chains make up to eight.
+pub const NESTED_MAX: u32 = 64;
+/// CPU seconds of the child that compiles; bombs of 70 kB cost 16 s, honest plugins below one.
+pub const COMPILE_CPU_S: u64 = 20;
+/// Address space of the child that compiles.
+pub const COMPILE_ADDRESS_SPACE_BYTES: u64 = 1 << 30;
+/// Wall time of the child that compiles: CPU limit plus a machine that is busy.
+pub const COMPILE_WALL: Duration = Duration::from_secs(30);
+/// What the compiling child may answer: machine code is some four times the wasm.
+pub const COMPILED_BYTES_MAX: usize = 64 << 20;
+/// Fuel of the trial instantiation. Static initialisers fit; work in a start function does not.
+pub const TRIAL_FUEL: u64 = 20_000_000;
+/// Wall time of the trial instantiation.
+pub const TRIAL_WALL: Duration = Duration::from_secs(2);
+
+// One call: guest --------------------------------------------------------------------------------
+
+/// Linear memory of all memories together. Also bounds how late an epoch is noticed inside one
+/// `memory.fill` to some 30 ms.
+pub const MEMORY_BYTES_MAX: u64 = 64 << 20;
+/// Elements of one table.
+pub const TABLE_ELEMENTS_MAX: usize = 10_000;
+/// Core instances, and tables. The tool chains' shims make four.
+pub const INSTANCES_MAX: usize = 16;
+/// Memories.
+pub const MEMORIES_MAX: usize = 4;
+/// Instructions, roughly, per call: one to two seconds of CPU, a thousand times what a session
+/// costs.
+pub const FUEL_PER_CALL: u64 = 10_000_000_000;
+/// The guest's stack.
+pub const WASM_STACK_BYTES: usize = 256 << 10;
+/// The stack the guest and the host functions it calls run on.
+pub const ASYNC_STACK_BYTES: usize = 2 << 20;
+/// Bytes the host copies for one host call or result.
+pub const HOSTCALL_BYTES_MAX: usize = 1 << 20;
+/// Host calls per call: a poll every 10 ms for the longest deadline stays far below.
+pub const HOST_CALLS_MAX: u32 = 1_000_000;
+/// Resources alive at a time.
+pub const RESOURCES_MAX: usize = 256;
+/// Random bytes one request may ask for.
+pub const RANDOM_BYTES_MAX: u32 = 4 << 10;
+/// How often a running guest is looked at on the plugin threads.
+pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+
+// One call: time ---------------------------------------------------------------------------------
+
+/// From the soft cancel to the cut: time to close a session with a device.
+pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
+/// Time for all farewells of a call together; they are only sent, never answered.
+pub const FAREWELL_TIME: Duration = Duration::from_millis(250);
+
+// One call: network ------------------------------------------------------------------------------
+
+/// Sockets open at a time: one to speak through, one for a device's second controller.
+pub const SOCKETS_MAX: usize = 2;
+/// Sockets opened over the whole call.
+pub const SOCKETS_OPENED_MAX: u32 = 16;
+/// Datagrams sent. A session is some fifteen; a `status` that polls twice a second for its
+/// longest deadline sends some hundreds.
+pub const DATAGRAMS_SENT_MAX: u32 = 2_048;
+/// Size of one datagram, in both directions.
+pub const DATAGRAM_BYTES_MAX: usize = 16 << 10;
+/// Size of what a plugin leaves to be sent when it is cut.
+pub const FAREWELL_BYTES_MAX: usize = 1 << 10;
+/// Replies the in-memory network keeps for a reader that does not read.
+pub const REPLIES_QUEUED_MAX: usize = 256;
+
+// One call: credentials --------------------------------------------------------------------------
+
+/// Operations with a secret itself. A session needs at most six; a guess at the bytes needs more.
+pub const SECRET_OPERATIONS_MAX: u32 = 64;
+/// Operations with keys made from a secret: four for each datagram of a session.
+pub const KEY_OPERATIONS_MAX: u32 = 8_192;
+/// What may be handed to one credential operation.
+pub const CREDENTIAL_DATA_BYTES_MAX: usize = 64 << 10;
+
+// One call: words --------------------------------------------------------------------------------
+
+/// One line of log.
+pub const LOG_LINE_BYTES_MAX: usize = 1 << 10;
+/// The log of a call; what is beyond is counted.
+pub const LOG_BYTES_MAX: usize = 16 << 10;
+/// A sentence for people: details of outcomes and failures, notes.
+pub const DETAIL_BYTES_MAX: usize = 1 << 10;
+/// Pairs in `identity` and `extra`.
+pub const FIELDS_MAX: usize = 32;
+/// State that one attempt leaves to the next.
+pub const CHECKPOINT_BYTES_MAX: usize = 4 << 10;
+/// Bytes of the exchange kept as evidence; what is beyond is counted.
+pub const EXCHANGE_BYTES_MAX: usize = 64 << 10;
+/// Datagrams of the exchange kept as evidence.
+pub const EXCHANGES_MAX: usize = 512;
+
+// Executor ---------------------------------------------------------------------------------------
+
+/// Calls one plugin thread works on at a time; nearly all of them wait for a device.
+pub const CALLS_PER_THREAD_MAX: usize = 64;
+/// Calls that wait for a thread. Beyond it a call is refused as busy, nothing begun.
+pub const CALLS_QUEUED_MAX: usize = 256;

@@ -1,0 +1,144 @@
+//! From bytes to a plugin that can be called: size, digest, shape, imports, manifest, compile,
+//! trial. Each stage is cheaper than the next and rejects before it. Not here: the stages
+//! themselves ([`crate::inspect`], [`crate::manifest`], [`crate::compile`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::{Component, HasSelf, Linker};
+
+use crate::bindings::{FenceMethod, FenceMethodPre};
+use crate::compile::{CompileError, compile_in_child};
+use crate::engine::engine;
+use crate::inspect::{InspectError, inspect};
+use crate::manifest::{Manifest, ManifestError};
+use crate::plugin::Plugin;
+use crate::state::CallState;
+use crate::{precompiled, wasi_stubs};
+
+/// The host of all plugins: one engine, one set of host functions.
+pub struct Sandbox {
+    engine: Engine,
+    linker: Linker<CallState>,
+}
+
+/// The SHA-256 of a component's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+/// Why a plugin was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Its bytes are not those of a plugin.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// What it says of itself is not acceptable.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The compiling child failed.
+    #[error(transparent)]
+    Child(#[from] CompileError),
+    /// The engine refuses it.
+    #[error("failed to compile the plugin: {0}")]
+    Compile(String),
+    /// It does not fit the contract, or fails while it is set up.
+    #[error("failed to instantiate the plugin: {0}")]
+    Instantiate(String),
+}
+
+impl Sandbox {
+    /// A host without plugins.
+    pub fn new() -> Result<Self, LoadError> {
+        let engine = engine().map_err(|error| compile_error(&error))?;
+        let mut linker = Linker::new(&engine);
+        let added = wasi_stubs::add_to_linker(&mut linker).and_then(|()| {
+            FenceMethod::add_to_linker::<_, HasSelf<CallState>>(&mut linker, |state| state)
+        });
+        added.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
+        Ok(Self { engine, linker })
+    }
+
+    /// Loads a component, compiling it in this process. For components of our own making. Blocks
+    /// for as long as that takes.
+    pub fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
+        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let component =
+            Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
+        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+    }
+
+    /// Loads a component from outside, compiling it in a child process made from `exe` (see
+    /// [`compile_in_child`]). Blocks for as long as that takes.
+    pub fn load_external(&self, exe: &Path, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
+        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let code = compile_in_child(exe, wasm)?;
+        let component = precompiled::from_own_child(&self.engine, &code)
+            .map_err(|error| compile_error(&error))?;
+        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+    }
+
+    /// Takes a component embedded in this binary, with the code `node-remedy-compile` made of it.
+    /// The digest is that of the component.
+    pub fn load_builtin(
+        &self,
+        wasm: &'static [u8],
+        code: &'static [u8],
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let component = precompiled::from_own_binary(&self.engine, code)
+            .map_err(|error| compile_error(&error))?;
+        Ok(Arc::new(self.plugin(&component, manifest, Digest::of(wasm))?))
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn plugin_on_trial(
+        &self,
+        component: &Component,
+        manifest: Manifest,
+        digest: Digest,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let plugin = self.plugin(component, manifest, digest)?;
+        plugin.try_out().map_err(LoadError::Instantiate)?;
+        Ok(Arc::new(plugin))
+    }
+
+    fn plugin(
+        &self,
+        component: &Component,
+        manifest: Manifest,
+        digest: Digest,
+    ) -> Result<Plugin, LoadError> {
+        let pre = self.linker.instantiate_pre(component).and_then(FenceMethodPre::new);
+        let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
+        Ok(Plugin::new(self.engine.clone(), pre, manifest, digest))
+    }
+}
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+fn compile_error(error: &wasmtime::Error) -> LoadError {
+    LoadError::Compile(format!("{error:#}"))
+}

@@ -1,0 +1,311 @@
+//! What a plugin says of itself: the typed form of the section `node-remedy:manifest`, described
+//! in `wit/manifest.md`. Parsing refuses everything that page does not define. Not here: finding
+//! the section ([`crate::inspect`]), checking a method's parameters ([`crate::parameters`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::call::Action;
+use crate::limits::MEMORY_BYTES_MAX;
+use crate::parameters::Schema;
+
+mod asks;
+
+pub use asks::{Asks, Auth, CredentialAsk, EndpointAsk, Operation, Protocol};
+
+/// The one manifest version this host speaks.
+const VERSION: u32 = 1;
+/// The auth schemes of the contract that this host knows how to apply.
+const SCHEMES_KNOWN: [&str; 1] = ["none"];
+/// The protocols of the contract that this host speaks. A plugin that needs another learns it when
+/// it is loaded, not when it is called.
+const PROTOCOLS_SPOKEN: [Protocol; 1] = [Protocol::Udp];
+const DESCRIPTION_CHARS_MAX: usize = 200;
+const LATE_EFFECT_S_MAX: u32 = 3_600;
+const DEADLINE_S_MAX: u32 = 3_600;
+const MEMORY_BYTES_MIN: u64 = 65_536;
+
+/// A plugin's description of itself, checked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this format, always 1.
+    pub manifest_version: u32,
+    /// What configurations call the plugin.
+    pub name: String,
+    /// The plugin's own version.
+    pub version: String,
+    /// One line for people.
+    pub description: String,
+    /// What its success proves.
+    pub kind: Kind,
+    /// What it can do; anything else is never called.
+    pub actions: BTreeSet<Ability>,
+    /// Those of its actions that may be asked for twice without harm.
+    pub idempotent_actions: BTreeSet<Ability>,
+    /// How long after a call without an answer its effect may still come.
+    pub late_effect_seconds: u32,
+    /// Identity fields its `status` reports for the machine behind the plug.
+    pub identity: Vec<String>,
+    /// What a method instance may set.
+    pub parameters: Schema,
+    /// Where it wants to connect and which secrets it wants used.
+    pub asks: Asks,
+    /// The longest a call may take.
+    pub deadline_seconds: u32,
+    /// Linear memory it needs at most.
+    pub memory_bytes: u64,
+}
+
+/// What a method's success proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The machine's power.
+    Power,
+    /// Its path to the network.
+    Fabric,
+    /// Its access to storage.
+    Storage,
+    /// Nothing: it only sees.
+    Watch,
+}
+
+/// An action a manifest may list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ability {
+    /// Read the plug.
+    Status,
+    /// Cut it.
+    Off,
+    /// Restore it.
+    On,
+    /// One hard reset.
+    Reset,
+    /// Prove the path to it sound.
+    Monitor,
+    /// List the plugs of a device.
+    Plugs,
+}
+
+impl From<Action> for Ability {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Status => Self::Status,
+            Action::Off => Self::Off,
+            Action::On => Self::On,
+            Action::Reset => Self::Reset,
+            Action::Monitor => Self::Monitor,
+        }
+    }
+}
+
+/// Why a manifest was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It is not the JSON the contract describes.
+    #[error("failed to read the manifest: {0}")]
+    Json(String),
+    /// It is, and says something that cannot hold.
+    #[error("failed to accept the manifest: {path}: found {found}, expected {expected}")]
+    Field {
+        /// Where in the manifest.
+        path: String,
+        /// What stands there.
+        found: String,
+        /// What could stand there.
+        expected: String,
+    },
+}
+
+impl Manifest {
+    /// Reads and checks the section's bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let manifest: Self = serde_json::from_slice(bytes)
+            .map_err(|error| ManifestError::Json(error.to_string()))?;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// Whether the plugin can do it.
+    pub fn can(&self, action: Action) -> bool {
+        self.actions.contains(&action.into())
+    }
+
+    fn check(&self) -> Result<(), ManifestError> {
+        if self.manifest_version != VERSION {
+            return Err(field("manifestVersion", self.manifest_version, VERSION));
+        }
+        check_name("name", &self.name)?;
+        if let Err(error) = semver::Version::parse(&self.version) {
+            return Err(field("version", &self.version, format!("semver ({error})")));
+        }
+        let characters = self.description.chars().count();
+        if characters > DESCRIPTION_CHARS_MAX {
+            let expected = format!("at most {DESCRIPTION_CHARS_MAX}");
+            return Err(field("description", format!("{characters} characters"), expected));
+        }
+        if self.kind != Kind::Watch && !self.actions.contains(&Ability::Status) {
+            return Err(field("actions", "no status", "status, which is the only proof"));
+        }
+        if let Some(extra) = self.idempotent_actions.difference(&self.actions).next() {
+            return Err(field("idempotentActions", format!("{extra:?}"), "a subset of actions"));
+        }
+        in_range("lateEffectSeconds", self.late_effect_seconds, 0, LATE_EFFECT_S_MAX)?;
+        in_range("deadlineSeconds", self.deadline_seconds, 1, DEADLINE_S_MAX)?;
+        in_range("memoryBytes", self.memory_bytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX)?;
+        self.parameters.check()?;
+        self.check_endpoints()?;
+        self.check_credentials()
+    }
+
+    fn check_endpoints(&self) -> Result<(), ManifestError> {
+        let mut seen = BTreeSet::new();
+        for (index, ask) in self.asks.endpoints.iter().enumerate() {
+            let at = |key: &str| format!("asks.endpoints[{index}].{key}");
+            check_name(&at("name"), &ask.name)?;
+            if !seen.insert(&ask.name) {
+                return Err(field(&at("name"), &ask.name, "a name used once"));
+            }
+            if !self.parameters.properties.contains_key(&ask.from) {
+                return Err(field(&at("from"), &ask.from, "one of the parameters"));
+            }
+            if !PROTOCOLS_SPOKEN.contains(&ask.protocol) {
+                let expected = "a protocol this host speaks: udp";
+                return Err(field(&at("protocol"), ask.protocol.as_str(), expected));
+            }
+            if !SCHEMES_KNOWN.contains(&ask.auth.scheme.as_str()) {
+                let expected = format!("a scheme this host applies: {}", SCHEMES_KNOWN.join(", "));
+                return Err(field(&at("auth.scheme"), &ask.auth.scheme, expected));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_credentials(&self) -> Result<(), ManifestError> {
+        let mut seen = BTreeMap::new();
+        for (index, ask) in self.asks.credentials.iter().enumerate() {
+            let at = |key: &str| format!("asks.credentials[{index}].{key}");
+            check_name(&at("name"), &ask.name)?;
+            if seen.insert(&ask.name, index).is_some() {
+                return Err(field(&at("name"), &ask.name, "a name used once"));
+            }
+            if ask.operations.is_empty() {
+                return Err(field(&at("operations"), "none", "at least one"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A manifest error at a place.
+pub(crate) fn field(
+    path: &str,
+    found: impl std::fmt::Display,
+    expected: impl std::fmt::Display,
+) -> ManifestError {
+    ManifestError::Field {
+        path: path.to_owned(),
+        found: found.to_string(),
+        expected: expected.to_string(),
+    }
+}
+
+fn check_name(path: &str, name: &str) -> Result<(), ManifestError> {
+    let sound = (1..=40).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if sound {
+        return Ok(());
+    }
+    Err(field(path, format!("{name:?}"), "1 to 40 of a-z, 0-9 and -"))
+}
+
+fn in_range<T: Copy + PartialOrd + std::fmt::Display>(
+    path: &str,
+    found: T,
+    min: T,
+    max: T,
+) -> Result<(), ManifestError> {
+    if found >= min && found <= max {
+        return Ok(());
+    }
+    Err(field(path, found, format!("{min} to {max}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The example that the contract prints, which the first plugin embeds.
+    const IPMI: &str = include_str!("../../../plugins/ipmi/manifest.json");
+
+    #[test]
+    fn the_manifest_of_ipmi_is_read() {
+        let manifest = Manifest::parse(IPMI.as_bytes()).unwrap();
+        assert_eq!(manifest.name, "ipmi");
+        assert!(manifest.can(Action::Off));
+        assert_eq!(manifest.asks.endpoints[0].protocol, Protocol::Udp);
+        assert!(manifest.asks.credentials[0].operations.contains(&Operation::SessionKey));
+    }
+
+    /// Changes one place of the example and gives the refusal.
+    fn refusal(path: &str, value: Value) -> String {
+        let mut manifest: Value = serde_json::from_str(IPMI).unwrap();
+        if let Some(place) = manifest.pointer_mut(path) {
+            *place = value;
+        } else {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let parent = manifest.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            parent.insert(key.to_owned(), value);
+        }
+        Manifest::parse(manifest.to_string().as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_cannot_hold_is_refused_by_name() {
+        let rows = [
+            ("/manifestVersion", json!(2), "manifestVersion: found 2"),
+            ("/name", json!("../x"), "name: found"),
+            ("/version", json!("one"), "version: found one"),
+            ("/description", json!("x".repeat(201)), "description: found 201 characters"),
+            ("/kind", json!("magic"), "unknown variant `magic`"),
+            ("/actions", json!(["off"]), "actions: found no status"),
+            ("/idempotentActions", json!(["plugs"]), "idempotentActions: found Plugs"),
+            ("/lateEffectSeconds", json!(3601), "lateEffectSeconds: found 3601"),
+            ("/lateEffectSeconds", json!(-1), "invalid value"),
+            ("/deadlineSeconds", json!(0), "deadlineSeconds: found 0"),
+            ("/memoryBytes", json!(1_u64 << 40), "memoryBytes: found"),
+            ("/surprise", json!(1), "unknown field `surprise`"),
+            ("/asks/endpoints/0/from", json!("nowhere"), "asks.endpoints[0].from: found nowhere"),
+            ("/asks/endpoints/0/auth/scheme", json!("oauth9"), "auth.scheme: found oauth9"),
+            ("/asks/endpoints/0/protocol", json!("https"), "protocol: found https"),
+            ("/asks/endpoints/0/protocol", json!("gopher"), "unknown variant `gopher`"),
+            ("/asks/endpoints/0/port", json!(65536), "invalid value"),
+            ("/asks/credentials/1/name", json!("account"), "a name used once"),
+            ("/asks/credentials/0/operations", json!([]), "operations: found none"),
+            ("/asks/credentials/0/operations", json!(["steal"]), "unknown variant `steal`"),
+            ("/parameters/properties/address/pattern", json!("."), "unknown field `pattern`"),
+            ("/parameters/additionalProperties", json!(true), "additionalProperties: found true"),
+        ];
+        for (path, value, expected) in rows {
+            let message = refusal(path, value);
+            assert!(message.contains(expected), "{path}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        let twice = IPMI.replacen("\"name\": \"ipmi\"", "\"name\": \"ipmi\", \"name\": \"x\"", 1);
+        assert!(Manifest::parse(twice.as_bytes()).is_err());
+        let twice = IPMI.replacen(
+            "\"address\": {",
+            "\"address\": {\"type\":\"string\"}, \"address\": {",
+            1,
+        );
+        assert!(Manifest::parse(twice.as_bytes()).unwrap_err().to_string().contains("address"));
+    }
+}

@@ -1,0 +1,126 @@
+//! What a plugin asks for: where it wants to connect and which secrets it wants used. Not here:
+//! whether it gets it ([`crate::grants`]).
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+/// Everything a plugin asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Asks {
+    /// Where it wants to connect.
+    #[serde(default)]
+    pub endpoints: Vec<EndpointAsk>,
+    /// Which secrets it wants used on its behalf.
+    #[serde(default)]
+    pub credentials: Vec<CredentialAsk>,
+}
+
+/// One place a plugin wants to connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EndpointAsk {
+    /// What the plugin passes to `net`.
+    pub name: String,
+    /// How it wants to speak.
+    pub protocol: Protocol,
+    /// The parameter that holds the address.
+    pub from: String,
+    /// The port where the parameter names none.
+    #[serde(default)]
+    pub port: Option<u16>,
+    /// How the host authenticates there on its behalf.
+    #[serde(default)]
+    pub auth: Auth,
+}
+
+/// How a plugin speaks to an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Datagrams.
+    Udp,
+    /// A plain stream.
+    Tcp,
+    /// A stream inside TLS, which the host ends.
+    Tls,
+    /// Plain HTTP requests.
+    Http,
+    /// HTTP requests inside TLS, which the host ends.
+    Https,
+}
+
+impl Protocol {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// Whether its address may be written as an URL.
+    pub(crate) fn speaks_http(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
+}
+
+/// How the host authenticates at an endpoint. Only the scheme is read: this host applies none yet
+/// but `none`, and a manifest with another is refused when it is loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Auth {
+    /// The scheme's word in the contract.
+    pub scheme: String,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self { scheme: "none".to_owned() }
+    }
+}
+
+/// One secret a plugin wants used on its behalf.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CredentialAsk {
+    /// What the plugin passes to `credentials.open`.
+    pub name: String,
+    /// What it wants done with the secret.
+    pub operations: BTreeSet<Operation>,
+    /// Whether a call can do without it.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// Something that can be done with a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// A message authentication code under it.
+    Mac,
+    /// A session key made from it.
+    SessionKey,
+    /// An SNMPv3 key made from it.
+    UsmKey,
+    /// The host puts it on a connection.
+    Write,
+    /// The bytes themselves.
+    Reveal,
+}
+
+impl Operation {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::SessionKey => "session-key",
+            Self::UsmKey => "usm-key",
+            Self::Write => "write",
+            Self::Reveal => "reveal",
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The host's side of interface `net`. An endpoint is the name of a grant; the address behind it
+//! was decided before the call ([`crate::grants`]) and is the only one dialled. Every send passes
+//! the gate first. Not here: how bytes travel ([`backend`]).
+
+use std::time::Duration;
+
+use wasmtime::component::Resource;
+
+use crate::bindings::node_remedy::fence::net::{
+    Host, HostConnection, HostDatagram, HttpRequest, HttpResponse, NetError as Wire, Part,
+};
+use crate::call::Direction;
+use crate::handles::{DatagramHandle, NoConnection};
+use crate::limits::{
+    DATAGRAM_BYTES_MAX, DATAGRAMS_SENT_MAX, FAREWELL_BYTES_MAX, SOCKETS_MAX, SOCKETS_OPENED_MAX,
+};
+use crate::manifest::Protocol;
+use crate::state::{CallState, Cut};
+
+mod backend;
+mod memory;
+mod sockets;
+
+pub use backend::{Datagram, NetBackend, NetError};
+pub use memory::{Fabric, MemoryNet};
+pub use sockets::Sockets;
+
+/// An open socket of a call.
+pub(crate) struct Socket {
+    pub(crate) endpoint: String,
+    pub(crate) datagram: Box<dyn Datagram>,
+    /// Sent by the host when the socket goes, unless the plugin withdrew it by an empty one.
+    pub(crate) farewell: Option<Vec<u8>>,
+}
+
+type Answer<T> = wasmtime::Result<Result<T, Wire>>;
+
+impl Host for CallState {
+    async fn udp(&mut self, endpoint: String) -> Answer<Resource<DatagramHandle>> {
+        self.count_call()?;
+        let granted = self.grants.endpoints().get(&endpoint);
+        let Some(granted) = granted.filter(|granted| granted.protocol == Protocol::Udp) else {
+            return Ok(Err(Wire::Denied));
+        };
+        let address = granted.address;
+        if self.spent.sockets_opened >= SOCKETS_OPENED_MAX {
+            return Err(Cut::Flood { what: "sockets", limit: SOCKETS_OPENED_MAX.into() }.into());
+        }
+        if self.sockets.len() >= SOCKETS_MAX {
+            return Ok(Err(Wire::Denied));
+        }
+        self.spent.sockets_opened += 1;
+        let id = self.spent.sockets_opened;
+        match self.seams.net.udp(address).await {
+            Ok(datagram) => {
+                self.sockets.insert(id, Socket { endpoint, datagram, farewell: None });
+                Ok(Ok(self.table.push(DatagramHandle(id))?))
+            }
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    // No endpoint of another protocol can be granted: a manifest that asks for one is refused when
+    // it is loaded. So these answer what an endpoint without grant is answered.
+
+    async fn tcp(&mut self, _: String) -> Answer<Resource<NoConnection>> {
+        self.count_call()?;
+        Ok(Err(Wire::Denied))
+    }
+
+    async fn fetch(&mut self, _: String, _: HttpRequest) -> Answer<HttpResponse> {
+        self.count_call()?;
+        Ok(Err(Wire::Denied))
+    }
+
+    async fn login_data(&mut self, _: String) -> Answer<String> {
+        self.count_call()?;
+        Ok(Err(Wire::Denied))
+    }
+}
+
+impl HostDatagram for CallState {
+    async fn send(&mut self, handle: Resource<DatagramHandle>, data: Vec<u8>) -> Answer<()> {
+        self.count_call()?;
+        let id = self.table.get(&handle)?.0;
+        if data.len() > DATAGRAM_BYTES_MAX {
+            return Ok(Err(Wire::TooLarge));
+        }
+        if self.spent.datagrams_sent >= DATAGRAMS_SENT_MAX {
+            let limit = DATAGRAMS_SENT_MAX.into();
+            return Err(Cut::Flood { what: "datagrams", limit }.into());
+        }
+        if self.seams.gate.check().is_err() {
+            return Ok(Err(Wire::NotLeader));
+        }
+        self.spent.datagrams_sent += 1;
+        let socket = self.sockets.get_mut(&id).ok_or(Cut::Handle)?;
+        let sent = socket.datagram.send(&data).await;
+        let endpoint = socket.endpoint.clone();
+        self.keep_exchange(&endpoint, Direction::Sent, &data);
+        Ok(sent.map_err(Wire::from))
+    }
+
+    async fn receive(
+        &mut self,
+        handle: Resource<DatagramHandle>,
+        timeout_ms: u32,
+    ) -> Answer<Option<Vec<u8>>> {
+        self.count_call()?;
+        let id = self.table.get(&handle)?.0;
+        let timeout = Duration::from_millis(timeout_ms.into());
+        // A wait that is going on ends when the call is cancelled; one that begins later is how a
+        // plugin hears that its session is closed.
+        let closing = self.cancel.is_asked();
+        let cancel = self.cancel.clone();
+        let socket = self.sockets.get_mut(&id).ok_or(Cut::Handle)?;
+        let received = tokio::select! {
+            biased;
+            received = socket.datagram.receive(timeout) => received,
+            () = cancel.asked(), if !closing => return Ok(Err(Wire::Cancelled)),
+        };
+        let endpoint = socket.endpoint.clone();
+        if let Ok(Some(data)) = &received {
+            self.record.heard = self.record.heard.saturating_add(1);
+            self.keep_exchange(&endpoint, Direction::Received, data);
+        }
+        Ok(received.map_err(Wire::from))
+    }
+
+    async fn farewell(
+        &mut self,
+        handle: Resource<DatagramHandle>,
+        data: Vec<u8>,
+    ) -> wasmtime::Result<()> {
+        self.count_call()?;
+        let id = self.table.get(&handle)?.0;
+        if data.len() > FAREWELL_BYTES_MAX {
+            let limit = u64::try_from(FAREWELL_BYTES_MAX).unwrap_or(u64::MAX);
+            return Err(Cut::Flood { what: "bytes of farewell", limit }.into());
+        }
+        let socket = self.sockets.get_mut(&id).ok_or(Cut::Handle)?;
+        socket.farewell = Some(data).filter(|data| !data.is_empty());
+        Ok(())
+    }
+
+    async fn drop(&mut self, handle: Resource<DatagramHandle>) -> wasmtime::Result<()> {
+        let DatagramHandle(id) = self.table.delete(handle)?;
+        if let Some(socket) = self.sockets.remove(&id) {
+            self.say_farewell(socket).await;
+        }
+        Ok(())
+    }
+}
+
+impl HostConnection for CallState {
+    async fn write(&mut self, handle: Resource<NoConnection>, _: Vec<Part>) -> Answer<()> {
+        match *self.table.get(&handle)? {}
+    }
+
+    async fn read(&mut self, handle: Resource<NoConnection>, _: u32, _: u32) -> Answer<Vec<u8>> {
+        match *self.table.get(&handle)? {}
+    }
+
+    async fn farewell(
+        &mut self,
+        handle: Resource<NoConnection>,
+        _: Vec<u8>,
+    ) -> wasmtime::Result<()> {
+        match *self.table.get(&handle)? {}
+    }
+
+    async fn drop(&mut self, handle: Resource<NoConnection>) -> wasmtime::Result<()> {
+        match self.table.delete(handle)? {}
+    }
+}
+
+impl CallState {
+    /// Closes what a plugin that is gone left open.
+    pub(crate) async fn say_farewells(&mut self) {
+        for socket in std::mem::take(&mut self.sockets).into_values() {
+            self.say_farewell(socket).await;
+        }
+    }
+
+    /// Sends what a plugin left to be sent, if it did not withdraw it. Through the gate like every
+    /// send: a process that may no longer act leaves its sessions to expire.
+    async fn say_farewell(&mut self, mut socket: Socket) {
+        let Some(data) = socket.farewell.take() else { return };
+        if self.seams.gate.check().is_err() {
+            return;
+        }
+        // Nobody is left to tell if this fails; the session then expires on the device.
+        if socket.datagram.send(&data).await.is_ok() {
+            self.keep_exchange(&socket.endpoint, Direction::Farewell, &data);
+        }
+    }
+}
+
+impl From<NetError> for Wire {
+    fn from(error: NetError) -> Self {
+        match error {
+            NetError::Unreachable => Self::Unreachable,
+            NetError::Refused => Self::Refused,
+            NetError::Closed => Self::Closed,
+            NetError::Timeout => Self::Timeout,
+            NetError::TooLarge => Self::TooLarge,
+            NetError::Tls => Self::Tls,
+            NetError::Other => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How bytes travel: the network seam. Two implementations exist, sockets and memory; neither
+//! decides anything, for the address it is given was granted.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+/// A network to send through.
+pub trait NetBackend: Send + Sync {
+    /// A socket that speaks with this address and hears nobody else.
+    fn udp(&self, to: SocketAddr) -> BoxFuture<'_, Result<Box<dyn Datagram>, NetError>>;
+}
+
+/// A datagram socket with one other side.
+pub trait Datagram: Send {
+    /// Sends one datagram.
+    fn send<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, Result<(), NetError>>;
+    /// Waits for one; none if none came in time. Dropping the future loses nothing.
+    fn receive(&mut self, timeout: Duration) -> BoxFuture<'_, Result<Option<Vec<u8>>, NetError>>;
+}
+
+/// Why bytes did not travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NetError {
+    /// No way leads there.
+    #[error("failed to reach the address")]
+    Unreachable,
+    /// Nobody listens there.
+    #[error("failed to be heard: the address refuses")]
+    Refused,
+    /// The other side closed.
+    #[error("failed to go on: the other side closed")]
+    Closed,
+    /// It took too long.
+    #[error("failed to get through in time")]
+    Timeout,
+    /// It was more than is allowed.
+    #[error("failed to take that much")]
+    TooLarge,
+    /// TLS was not agreed on.
+    #[error("failed to agree on TLS")]
+    Tls,
+    /// Anything else.
+    #[error("failed to use the network")]
+    Other,
+}

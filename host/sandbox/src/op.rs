@@ -1,0 +1,103 @@
+//! The host's side of interface `op`: log, the commit point, checkpoint, cancellation, time and
+//! randomness.
+
+use std::time::Duration;
+
+use crate::bindings::node_remedy::fence::op::{Host, Level};
+use crate::call::{Effect, LogLevel, LogLine};
+use crate::limits::{
+    CHECKPOINT_BYTES_MAX, DETAIL_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX,
+};
+use crate::state::{CallState, Cut};
+
+impl Host for CallState {
+    async fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.count_call()?;
+        let level = match level {
+            Level::Debug => LogLevel::Debug,
+            Level::Info => LogLevel::Info,
+            Level::Warn => LogLevel::Warn,
+        };
+        self.keep_log(level, &message);
+        Ok(())
+    }
+
+    async fn begin_effect(&mut self, note: String) -> wasmtime::Result<Result<(), String>> {
+        self.count_call()?;
+        Ok(self.begin(&note))
+    }
+
+    async fn checkpoint(&mut self, state: Vec<u8>) -> wasmtime::Result<Result<(), String>> {
+        self.count_call()?;
+        if state.len() > CHECKPOINT_BYTES_MAX {
+            return Ok(Err(format!("a checkpoint holds at most {CHECKPOINT_BYTES_MAX} bytes")));
+        }
+        // It is stored where many may read.
+        if self.secrets.are_in(&state) {
+            return Ok(Err("a checkpoint must not hold a secret".to_owned()));
+        }
+        self.record.checkpoint = Some(state);
+        Ok(Ok(()))
+    }
+
+    async fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        self.count_call()?;
+        Ok(self.cancel.is_asked())
+    }
+
+    async fn sleep(&mut self, ms: u32) -> wasmtime::Result<bool> {
+        self.count_call()?;
+        let slept = self.seams.clock.sleep(Duration::from_millis(ms.into()));
+        tokio::select! {
+            biased;
+            () = self.cancel.asked() => Ok(false),
+            () = slept => Ok(true),
+        }
+    }
+
+    async fn elapsed_ms(&mut self) -> wasmtime::Result<u64> {
+        self.count_call()?;
+        Ok(CallState::elapsed_ms(self))
+    }
+
+    async fn random(&mut self, length: u32) -> wasmtime::Result<Vec<u8>> {
+        self.count_call()?;
+        if length > RANDOM_BYTES_MAX {
+            let limit = RANDOM_BYTES_MAX.into();
+            return Err(Cut::Flood { what: "random bytes", limit }.into());
+        }
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+        self.random.fill(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+impl CallState {
+    /// The commit point. Everything that could forbid it is asked here, last thing before.
+    fn begin(&mut self, note: &str) -> Result<(), String> {
+        if !self.action.has_effect() {
+            self.record.lie = Some("it wanted to begin an effect in a call that has none");
+            return Err(format!("{} has no effect", self.action.as_str()));
+        }
+        if self.cancel.is_asked() {
+            return Err("the call is cancelled".to_owned());
+        }
+        self.seams.gate.check().map_err(|error| error.to_string())?;
+        self.seams.gate.begin(&self.operation_id)?;
+        self.record.effect = Effect::Begun;
+        let note = self.secrets.clean(note, DETAIL_BYTES_MAX);
+        self.keep_log(LogLevel::Info, &format!("effect begins: {note}"));
+        Ok(())
+    }
+
+    fn keep_log(&mut self, level: LogLevel, message: &str) {
+        let message = self.secrets.clean(message, LOG_LINE_BYTES_MAX);
+        if self.record.log_bytes + message.len() > LOG_BYTES_MAX {
+            self.record.log_dropped = self.record.log_dropped.saturating_add(1);
+            return;
+        }
+        // An empty line costs the host as much as a short one.
+        self.record.log_bytes += message.len().max(16);
+        self.record.log.push(LogLine { at_ms: CallState::elapsed_ms(self), level, message });
+    }
+}

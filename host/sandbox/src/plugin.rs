@@ -1,0 +1,277 @@
+//! One call of one plugin: a fresh store and instance, raced against its deadline and its cancel,
+//! and dropped. Whatever the guest does, the caller gets a report. Not here: on which thread
+//! ([`crate::executor`]), what the guest can reach ([`crate::state`]).
+
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use wasmtime::{Engine, Store, Trap, UpdateDeadline};
+
+use crate::bindings::FenceMethodPre;
+use crate::call::{Call, CallReport, Ended, Failure, FailureKind, Outcome, Request};
+use crate::cancel::Cancel;
+use crate::convert;
+use crate::grants::Grants;
+use crate::honesty::{self, Seen};
+use crate::limits::{
+    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, FUEL_PER_CALL, HOSTCALL_BYTES_MAX, TRIAL_FUEL,
+    TRIAL_WALL,
+};
+use crate::load::Digest;
+use crate::manifest::Manifest;
+use crate::meter::Excess;
+use crate::seams::Seams;
+use crate::state::{CallState, Cut};
+use crate::trial;
+
+/// A loaded plugin.
+pub struct Plugin {
+    engine: Engine,
+    pre: FenceMethodPre<CallState>,
+    manifest: Manifest,
+    digest: Digest,
+}
+
+/// What stops a guest that computes without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Fuel: the same in every run.
+    Fuel,
+    /// Fuel, and epochs that hand the thread back every tick.
+    FuelAndEpochs,
+}
+
+/// How the guest's own part of a call came to its end.
+enum End {
+    Guest(Result<Result<Outcome, Failure>, wasmtime::Error>),
+    Deadline,
+    Cancelled,
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.manifest.name)
+            .field("version", &self.manifest.version)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        engine: Engine,
+        pre: FenceMethodPre<CallState>,
+        manifest: Manifest,
+        digest: Digest,
+    ) -> Self {
+        Self { engine, pre, manifest, digest }
+    }
+
+    /// What it says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The digest of its component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Makes one call, on this very task. A guest that computes without end holds the thread until
+    /// its fuel is spent: in production, go through [`crate::Executor`].
+    pub async fn call(&self, call: Call, seams: &Seams) -> CallReport {
+        self.call_at(Pace::Fuel, call, seams).await
+    }
+
+    pub(crate) async fn call_at(&self, pace: Pace, mut call: Call, seams: &Seams) -> CallReport {
+        let action = call.request.action;
+        let refuse = |kind, detail: String| {
+            CallReport::not_started(action, Failure::of_sandbox(kind, detail))
+        };
+        if !self.manifest.can(action) {
+            let (name, action) = (&self.manifest.name, action.as_str());
+            let detail = format!("plugin {name} cannot do {action}");
+            return refuse(FailureKind::Unsupported, detail);
+        }
+        if call.cancel.is_asked() {
+            return refuse(FailureKind::Cancelled, "the call was cancelled before it began".into());
+        }
+        match self.manifest.parameters.fill(&call.request.parameters) {
+            Ok(filled) => call.request.parameters = filled,
+            Err(error) => return refuse(FailureKind::BadParameters, error.to_string()),
+        }
+        let seed = match seams.entropy.seed() {
+            Ok(seed) => seed,
+            Err(error) => return refuse(FailureKind::Other, error.to_string()),
+        };
+        let longest = Duration::from_secs(self.manifest.deadline_seconds.into());
+        let deadline = call.request.deadline.min(longest);
+        let request = call.request.clone();
+        let cancel = call.cancel.clone();
+        let state = CallState::new(call, seed, seams.clone());
+        let mut store = match self.store(state, FUEL_PER_CALL, pace) {
+            Ok(store) => store,
+            Err(error) => return refuse(FailureKind::Other, format!("{error:#}")),
+        };
+        let end = self.race(&mut store, &request, deadline, &cancel, seams).await;
+        let fuel = FUEL_PER_CALL.saturating_sub(store.get_fuel().unwrap_or(0));
+        // The instance is gone from here on; what it left open is closed.
+        let mut state = store.into_data();
+        let farewells = state.say_farewells();
+        tokio::select! {
+            biased;
+            () = farewells => {}
+            () = seams.clock.sleep(FAREWELL_TIME) => {}
+        }
+        report(state, end, fuel)
+    }
+
+    /// Runs the guest until it returns, its deadline passes, or its cancel's grace is over.
+    async fn race(
+        &self,
+        store: &mut Store<CallState>,
+        request: &Request,
+        deadline: Duration,
+        cancel: &Cancel,
+        seams: &Seams,
+    ) -> End {
+        let run = async {
+            let method = self.pre.instantiate_async(&mut *store).await?;
+            let request = convert::request(request, deadline);
+            let result = method.node_remedy_fence_method().call_run(&mut *store, &request).await?;
+            Ok(result.map(convert::outcome).map_err(convert::failure))
+        };
+        let cancelled = async {
+            cancel.asked().await;
+            seams.clock.sleep(CANCEL_GRACE).await;
+        };
+        let mut run = pin!(run);
+        // The guest last: what it does in the moment of its deadline comes too late.
+        tokio::select! {
+            biased;
+            () = seams.clock.sleep(deadline) => End::Deadline,
+            () = cancelled => End::Cancelled,
+            result = &mut run => End::Guest(result),
+        }
+    }
+
+    fn store(
+        &self,
+        mut state: CallState,
+        fuel: u64,
+        pace: Pace,
+    ) -> wasmtime::Result<Store<CallState>> {
+        state.meter.bound_memory(self.manifest.memory_bytes);
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.meter);
+        store.set_fuel(fuel)?;
+        store.set_hostcall_fuel(HOSTCALL_BYTES_MAX);
+        match pace {
+            // Epochs pass on this engine while other calls run; this one must not notice.
+            Pace::Fuel => store.set_epoch_deadline(u64::MAX / 2),
+            Pace::FuelAndEpochs => {
+                store.set_epoch_deadline(1);
+                store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
+            }
+        }
+        Ok(store)
+    }
+
+    /// Instantiates once, with nothing granted and little fuel: a start function that works, or
+    /// memory that does not fit, shows now and not at three in the morning.
+    pub(crate) fn try_out(&self) -> Result<(), String> {
+        let attempt = async {
+            let seams = trial::seams();
+            let call = trial::call(Grants::default());
+            let state = CallState::new(call, [0; 32], seams);
+            let mut store =
+                self.store(state, TRIAL_FUEL, Pace::Fuel).map_err(|error| format!("{error:#}"))?;
+            let instance = self.pre.instantiate_async(&mut store);
+            match tokio::time::timeout(TRIAL_WALL, instance).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(why(&error)),
+                Err(_) => Err("it waits in its start function".to_owned()),
+            }
+        };
+        trial::on_a_thread_of_its_own(attempt)
+    }
+}
+
+/// What is left of a call when its guest is gone.
+fn report(state: CallState, end: End, fuel: u64) -> CallReport {
+    let effect = state.record.effect;
+    let (ended, result) = match end {
+        End::Deadline => {
+            let detail = "the call did not end by its deadline";
+            (Ended::Deadline, Err(Failure::of_sandbox(FailureKind::Timeout, detail)))
+        }
+        End::Cancelled => {
+            let detail = "the call was cancelled and did not end in its grace";
+            (Ended::Cancelled, Err(Failure::of_sandbox(FailureKind::Cancelled, detail)))
+        }
+        End::Guest(Err(error)) => stopped(&error),
+        End::Guest(Ok(Err(failure))) => (Ended::Returned, Err(failure)),
+        End::Guest(Ok(Ok(outcome))) => (Ended::Returned, Ok(outcome)),
+    };
+    let lie = state.record.lie.or_else(|| {
+        let seen = Seen {
+            action: state.action,
+            effect,
+            heard: state.record.heard,
+            has_endpoints: !state.grants.endpoints().is_empty(),
+        };
+        result.as_ref().ok().and_then(|outcome| honesty::contradiction(&seen, outcome))
+    });
+    let result = match lie {
+        None => result,
+        Some(lie) => {
+            let detail = format!("the plugin is not to be believed: {lie}");
+            Err(Failure::of_sandbox(FailureKind::Protocol, detail))
+        }
+    };
+    let elapsed_ms = state.elapsed_ms();
+    let CallState { action, secrets, record, .. } = state;
+    CallReport {
+        action,
+        result: match result {
+            Ok(outcome) => Ok(convert::clean_outcome(&outcome, &secrets)),
+            Err(failure) => Err(convert::clean_failure(&failure, &secrets)),
+        },
+        effect,
+        ended,
+        lied: lie.is_some(),
+        checkpoint: record.checkpoint,
+        exchanges: record.exchanges,
+        exchanges_dropped: record.exchanges_dropped,
+        log: record.log,
+        log_dropped: record.log_dropped,
+        elapsed_ms,
+        fuel,
+    }
+}
+
+/// What became of a guest that did not return.
+fn stopped(error: &wasmtime::Error) -> (Ended, Result<Outcome, Failure>) {
+    let by_host = error.is::<Cut>()
+        || error.is::<Excess>()
+        || matches!(error.downcast_ref(), Some(Trap::OutOfFuel));
+    let (ended, detail) = if by_host {
+        (Ended::Cut, why(error))
+    } else {
+        (Ended::Trapped, format!("the plugin trapped: {}", why(error)))
+    };
+    (ended, Err(Failure::of_sandbox(FailureKind::Other, detail)))
+}
+
+/// The innermost reason, which names the limit or the trap; what is around it names addresses in
+/// the guest.
+fn why(error: &wasmtime::Error) -> String {
+    let mut reason = error.root_cause().to_string();
+    if matches!(error.downcast_ref(), Some(Trap::OutOfFuel)) {
+        reason = format!("the plugin computed more than {FUEL_PER_CALL} units of fuel in one call");
+    }
+    reason.truncate(reason.floor_char_boundary(DETAIL_BYTES_MAX));
+    reason
+}

@@ -1,0 +1,156 @@
+//! What the host knows of one call while it runs: the data of its store. Each host interface adds
+//! its own functions to it in a file of its own ([`crate::op`], [`crate::credentials`],
+//! [`crate::net`]); here is what they share: budgets, the record, the way to be cut.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::call::{Action, Call, Direction, Effect, Exchange, LogLine};
+use crate::cancel::Cancel;
+use crate::grants::Grants;
+use crate::limits::{
+    EXCHANGE_BYTES_MAX, EXCHANGES_MAX, HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX,
+};
+use crate::meter::Meter;
+use crate::net::Socket;
+use crate::randomness::Randomness;
+use crate::seams::Seams;
+use crate::secret::Secret;
+use crate::wasi_stubs;
+use crate::words::Secrets;
+
+/// The host's side of one call.
+pub(crate) struct CallState {
+    pub(crate) action: Action,
+    pub(crate) operation_id: String,
+    pub(crate) grants: Grants,
+    pub(crate) credentials: BTreeMap<String, Arc<Secret>>,
+    pub(crate) seams: Seams,
+    pub(crate) cancel: Cancel,
+    pub(crate) random: Randomness,
+    pub(crate) secrets: Secrets,
+    pub(crate) meter: Meter,
+    pub(crate) table: ResourceTable,
+    pub(crate) spent: Spent,
+    pub(crate) record: Record,
+    pub(crate) sockets: BTreeMap<u32, Socket>,
+    started_ms: u64,
+    wasi: WasiCtx,
+}
+
+/// What a call has used of its budgets.
+#[derive(Default)]
+pub(crate) struct Spent {
+    pub(crate) host_calls: u32,
+    pub(crate) secret_operations: u32,
+    pub(crate) key_operations: u32,
+    pub(crate) sockets_opened: u32,
+    pub(crate) datagrams_sent: u32,
+}
+
+/// What a call leaves behind.
+pub(crate) struct Record {
+    pub(crate) effect: Effect,
+    pub(crate) lie: Option<&'static str>,
+    /// Messages that came from a device.
+    pub(crate) heard: u32,
+    pub(crate) checkpoint: Option<Vec<u8>>,
+    pub(crate) log: Vec<LogLine>,
+    pub(crate) log_bytes: usize,
+    pub(crate) log_dropped: u32,
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) exchange_bytes: usize,
+    pub(crate) exchanges_dropped: u32,
+}
+
+/// Why the host stops a plugin from inside one of its own calls.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Cut {
+    #[error("the plugin flooded the host: more than {limit} {what} in one call")]
+    Flood { what: &'static str, limit: u64 },
+    #[error("the plugin used a handle that is not its own")]
+    Handle,
+}
+
+impl CallState {
+    pub(crate) fn new(call: Call, seed: [u8; 32], seams: Seams) -> Self {
+        let Call { request, grants, credentials, cancel } = call;
+        let started_ms = seams.clock.now_ms();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(RESOURCES_MAX);
+        Self {
+            action: request.action,
+            operation_id: request.operation_id,
+            secrets: Secrets::new(credentials.values().map(|secret| secret.bytes.as_slice())),
+            credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
+            wasi: wasi_stubs::context(&seams, seed),
+            random: Randomness::new(seed, 0),
+            meter: Meter::new(MEMORY_BYTES_MAX),
+            spent: Spent::default(),
+            record: Record::new(),
+            sockets: BTreeMap::new(),
+            started_ms,
+            grants,
+            cancel,
+            seams,
+            table,
+        }
+    }
+
+    /// Counts a host call; every function of every interface begins with it.
+    pub(crate) fn count_call(&mut self) -> Result<(), Cut> {
+        self.spent.host_calls = self.spent.host_calls.saturating_add(1);
+        if self.spent.host_calls > HOST_CALLS_MAX {
+            return Err(Cut::Flood { what: "host calls", limit: HOST_CALLS_MAX.into() });
+        }
+        Ok(())
+    }
+
+    /// Milliseconds since the call began.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.seams.clock.now_ms().saturating_sub(self.started_ms)
+    }
+
+    /// Keeps what went over the wire, as evidence.
+    pub(crate) fn keep_exchange(&mut self, endpoint: &str, direction: Direction, bytes: &[u8]) {
+        let full = self.record.exchanges.len() >= EXCHANGES_MAX
+            || self.record.exchange_bytes + bytes.len() > EXCHANGE_BYTES_MAX;
+        if full {
+            self.record.exchanges_dropped = self.record.exchanges_dropped.saturating_add(1);
+            return;
+        }
+        self.record.exchange_bytes += bytes.len();
+        self.record.exchanges.push(Exchange {
+            at_ms: self.elapsed_ms(),
+            endpoint: endpoint.to_owned(),
+            direction,
+            bytes: self.secrets.blot(bytes),
+        });
+    }
+}
+
+impl Record {
+    fn new() -> Self {
+        Self {
+            effect: Effect::NotBegun,
+            lie: None,
+            heard: 0,
+            checkpoint: None,
+            log: Vec::new(),
+            log_bytes: 0,
+            log_dropped: 0,
+            exchanges: Vec::new(),
+            exchange_bytes: 0,
+            exchanges_dropped: 0,
+        }
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}

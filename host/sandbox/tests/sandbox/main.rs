@@ -1,0 +1,16 @@
+//! The sandbox against real components: what it refuses to load, and what a guest that misbehaves
+//! in every way we could think of gets for it. One file per subject; `guest.rs` is what they share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy.toml allows them in test functions; the helpers here are outside of any"
+)]
+
+mod calls;
+mod effects;
+mod floods;
+mod guest;
+mod ipmi;
+mod load;
+mod threads;
