@@ -1,1 +1,37 @@
-//! To be filled.
+//! Fixtures for tests against real parts, in the order a test needs them.
+//!
+//! [`ControlPlane`] is a real Kubernetes control plane; [`Bmc`] a real management controller's
+//! simulator; [`Machine`] a node's hardware with its kubelet, tied to that BMC's power; [`Storage`]
+//! and [`Attacher`] the volumes behind the pods; [`Cluster`] all of them together. [`Controller`]
+//! is the program under test, and [`Observer`] judges it from outside.
+//!
+//! Nothing here decides anything about fencing, and nothing here shares code with the controller:
+//! a mistake made in both would be invisible.
+
+pub mod attacher;
+pub mod audit;
+pub mod by_hand;
+pub mod cluster;
+pub mod control_plane;
+pub mod controller;
+pub mod ipmi;
+pub mod kubelet;
+pub mod machine;
+pub mod mirror;
+pub mod observer;
+pub mod pki;
+pub mod process;
+pub mod remedy;
+pub mod storage;
+pub mod time;
+pub mod timings;
+
+pub use attacher::Attacher;
+pub use cluster::Cluster;
+pub use control_plane::ControlPlane;
+pub use controller::Controller;
+pub use ipmi::Bmc;
+pub use machine::{Machine, Pace};
+pub use observer::Observer;
+pub use storage::Storage;
+pub use timings::Timings;

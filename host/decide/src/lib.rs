@@ -1,1 +1,56 @@
-//! To be filled.
+//! Decisions, and nothing else: `step(plan, policy, record, event, now)` says what a run's
+//! record becomes, what is to be done then, and when to look again.
+//!
+//! In the order data flows: a [`View`] of the world crosses a [`Threshold`], passes the
+//! [`gate`] and opens a run; each [`Event`] takes the run's [`Record`] through the
+//! automaton, with its [`Proof`]s and releases; what comes out are [`Effect`]s.
+//!
+//! Nothing here reads a clock, draws a random number, writes a log or waits. Nothing here
+//! panics. Everything is ordered, so that the same input gives the same output, byte for byte.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod automaton;
+mod effect;
+mod event;
+mod gate;
+mod identity;
+mod journal;
+mod ladder;
+mod open;
+mod people;
+mod phase;
+mod phases;
+mod plan;
+mod policy;
+mod proof;
+mod record;
+mod release;
+mod retry;
+mod rule;
+mod run;
+mod threshold;
+mod time;
+mod view;
+
+pub use automaton::step;
+pub use effect::*;
+pub use event::*;
+pub use gate::*;
+pub use ladder::*;
+pub use open::*;
+pub use phase::*;
+pub use plan::*;
+pub use policy::*;
+pub use proof::*;
+pub use record::*;
+pub use rule::*;
+pub use threshold::*;
+pub use time::{Span, Time};
+pub use view::*;
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,34 @@
-//! To be filled.
+//! A cluster in virtual time: API server, control plane, kubelets, machines, BMCs.
+//!
+//! ```text
+//!  scenario ──▶ setup ──▶ world ──▶ agenda ──▶ machine (kubelet, processes, BMC)
+//!                          │  ▲               └▶ actors (lifecycle, eviction, GC, volumes, …)
+//!               datagrams ─┘  └─ api ◀── clients, among them the controller under test
+//!                                 └──▶ observer ──▶ facts ──▶ expectations
+//! ```
+//! It exists so that the production controller can live through a night in milliseconds
+//! and be judged by what truly happened. No clock, no threads, no hash order; randomness
+//! from the scenario's seed only. It decides nothing on the controller's behalf and
+//! contains no second implementation of it.
+
+mod actors;
+mod agenda;
+pub mod api;
+pub mod facts;
+mod happen;
+mod machine;
+mod observer;
+mod rng;
+pub mod scenario;
+mod setup;
+mod stage;
+pub mod time;
+mod volumes;
+mod world;
+mod writers;
+
+pub use self::scenario::Scenario;
+pub use self::setup::BMC_ADDRESS_ANNOTATION;
+pub use self::stage::Timings;
+pub use self::world::World;
+pub use self::writers::Writer;

@@ -1,0 +1,51 @@
+//! Every limit on what a user or a device can make us hold, each with its reason.
+
+/// Bytes of one configuration document: what etcd takes for one object, and more than any person
+/// writes by hand.
+pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
+/// Values in one document after aliases are expanded. A bomb of nested aliases stops here.
+pub const DOCUMENT_NODES_MAX: usize = 100_000;
+/// How deep a document nests; the deepest legal one, a pod template, needs about 15.
+pub const DOCUMENT_DEPTH_MAX: usize = 64;
+/// Problems reported for one document; past it a person fixes the first ones anyway.
+pub const PROBLEMS_MAX: usize = 100;
+/// Characters of what was found that an error repeats.
+pub const FOUND_CHARACTERS_MAX: usize = 60;
+
+/// Thresholds of one configuration.
+pub const THRESHOLDS_MAX: usize = 64;
+/// Remedies that one configuration defines.
+pub const REMEDIES_MAX: usize = 64;
+/// Rungs of one ladder, `remedy1` to `remedy5`: a structural schema needs them spelled out.
+pub const RUNGS_MAX: usize = 5;
+/// The longest period of a threshold, and the longest of all time-outs: a month.
+pub const PERIOD_DAYS_MAX: u64 = 31;
+
+/// Stages in one step of a plan.
+pub const STAGES_MAX: usize = 16;
+/// Methods in one stage.
+pub const METHODS_MAX: usize = 16;
+/// Methods of one plan: more devices than any machine hangs on.
+pub const PLAN_METHODS_MAX: usize = 64;
+/// Methods and templates that one configuration defines.
+pub const DEFINITIONS_MAX: usize = 256;
+/// Parameters of one method.
+pub const PARAMETERS_MAX: usize = 64;
+/// Characters of one parameter's value.
+pub const PARAMETER_CHARACTERS_MAX: usize = 4096;
+/// Rows of an inventory.
+pub const INVENTORY_ROWS_MAX: usize = 20_000;
+
+/// Entries of a journal: two feeds, three tries, two restarts and their status reads, tenfold.
+pub const OPERATIONS_MAX: usize = 512;
+/// Lines of history that a NodeFence keeps.
+pub const HISTORY_MAX: usize = 100;
+/// Pods of one node: the largest clusters run 500, with room.
+pub const RELEASED_PODS_MAX: usize = 2048;
+/// Attachments of one node.
+pub const RELEASED_ATTACHMENTS_MAX: usize = 2048;
+/// Slots of a RemedyBudget.
+pub const IN_FLIGHT_MAX: usize = 1000;
+
+/// Refusals kept on the budget: one line per node, and a storm is told by fewer.
+pub const REFUSALS_MAX: usize = 200;

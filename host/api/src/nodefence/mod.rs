@@ -1,0 +1,100 @@
+//! `NodeFence`: one incident of one node, from the threshold that was crossed to being well.
+//!
+//! The spec is written once, when the run is opened; the status is the record that every decision
+//! is taken from and that every intent is written to before it is carried out. Types only: what
+//! they mean is decided in the core, and mapping them is the controller's work.
+
+mod journal;
+mod record;
+
+pub use self::journal::*;
+pub use self::record::*;
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::NodePlan;
+use crate::policy::{GateLimits, RunPolicy};
+use crate::time::{Moment, Span};
+
+/// What is fenced, why, and by which plan. Fixed when the run is opened.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "node-remedy.io",
+    version = "v1alpha1",
+    kind = "NodeFence",
+    plural = "nodefences",
+    shortname = "nf",
+    status = "NodeFenceStatus",
+    derive = "PartialEq",
+    doc = "One incident of one node: what was seen, intended, done, proven and released.",
+    printcolumn(name = "Node", type_ = "string", json_path = ".spec.node.name"),
+    printcolumn(name = "Step", type_ = "string", json_path = ".status.step"),
+    printcolumn(name = "Status", type_ = "string", json_path = ".status.status"),
+    printcolumn(name = "Proof", type_ = "string", json_path = ".status.proof.grade"),
+    printcolumn(name = "Why", type_ = "string", json_path = ".status.parked.reason"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase", priority = 1),
+    printcolumn(name = "Retries", type_ = "integer", json_path = ".status.retries", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self == oldSelf")
+        .message("the spec of a NodeFence is fixed when its run is opened")
+)]
+pub struct NodeFenceSpec {
+    /// The node, as it was when the run was opened.
+    pub node: FencedNode,
+    /// What crossed the threshold.
+    pub trigger: Trigger,
+    /// The remedy that runs.
+    #[schemars(length(min = 1, max = 253))]
+    pub remedy: String,
+    /// The methods in force for this run; later edits of the configuration do not reach it.
+    pub plan: NodePlan,
+    /// The numbers in force for this run.
+    pub policy: RunPolicy,
+    /// The limits of the gate in force for this run.
+    pub gate: GateLimits,
+}
+
+/// Which machine: by object, by provider and by hardware.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FencedNode {
+    /// The name of the Node object.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Its UID: a node re-created under the same name is another node.
+    #[schemars(length(min = 1, max = 128))]
+    pub uid: String,
+    /// `spec.providerID`; empty where there is none.
+    #[serde(default, rename = "providerID")]
+    #[schemars(length(max = 1024))]
+    pub provider_id: String,
+    /// `status.nodeInfo.systemUUID`, compared with what the device calls the machine.
+    #[serde(default, rename = "systemUUID")]
+    #[schemars(length(max = 128))]
+    pub system_uuid: String,
+    /// `status.nodeInfo.bootID`: a proof covers this boot and no later one.
+    #[serde(default, rename = "bootID")]
+    #[schemars(length(max = 128))]
+    pub boot_id: String,
+}
+
+/// The threshold that was crossed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    /// The node condition, or `Lease` for the age of the node's Lease.
+    #[schemars(length(min = 1, max = 316))]
+    pub condition_type: String,
+    /// The status it had: `False`, `Unknown`, `True`, or `Expired` for a Lease.
+    #[schemars(length(min = 1, max = 32))]
+    pub status: String,
+    /// Since when it has held.
+    pub since: Moment,
+    /// How long it had to hold.
+    pub period: Span,
+}

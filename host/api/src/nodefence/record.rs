@@ -1,0 +1,556 @@
+//! The record of a run: the status of a `NodeFence`. Where it stands, what is proven, what was
+//! released, why it stopped.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::limits;
+use crate::nodefence::journal::Operation;
+use crate::time::Moment;
+
+/// All that a controller knows of a run; a new process needs nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.epoch >= oldSelf.epoch")
+        .message("a record with a larger epoch belongs to a newer leader")
+)]
+pub struct NodeFenceStatus {
+    /// The node's name, in the proposal's place.
+    #[schemars(length(max = 253))]
+    pub node: String,
+    /// Isolation, Power-Management or Recovery; follows from the phase.
+    pub step: Step,
+    /// New, Running, Done, Final or Error; follows from the phase.
+    pub status: State,
+    /// Where the run stands.
+    pub phase: Phase,
+    /// Why it is over; set in phase `Final`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_reason: Option<FinalReason>,
+    /// When the phase was entered.
+    pub entered_at: Moment,
+    /// When the run was opened.
+    pub opened_at: Moment,
+    /// Tries of a step over the whole run, so that an operation can say which one it belongs to.
+    pub attempt: u32,
+    /// Operations from this number on belong to the present phase.
+    pub phase_first_operation: u32,
+    /// Further tries of the step used so far.
+    pub retries: u32,
+    /// Times the flow went back to New.
+    pub restarts: u32,
+    /// Jobs of podTemplate remedies, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 253)))]
+    pub jobs: Vec<String>,
+    /// The epoch of the leader that wrote this.
+    pub epoch: u64,
+    /// The process that wrote this.
+    #[schemars(length(max = 128))]
+    pub process: String,
+    /// The last signs of life when the run was opened.
+    pub signs_at_open: Signs,
+    /// The last signs of life before the present verifying read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// The journal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::OPERATIONS_MAX))]
+    pub operations: Vec<Operation>,
+    /// The number of the next operation.
+    pub next_operation: u32,
+    /// Methods whose plugs were off before this run first meant to switch them off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub found_off: Vec<u32>,
+    /// Methods whose machine was read to be the node, in this pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub identified: Vec<u32>,
+    /// Methods that were given up on in this step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub failed: Vec<u32>,
+    /// What is proven, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// What a proof allowed to be released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<Released>,
+    /// When this run first released anything, in any pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_released_at: Option<Moment>,
+    /// When leadership was last offered to another replica because of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_over_at: Option<Moment>,
+    /// What we put on the Node and owe to take away.
+    #[serde(default)]
+    pub marks: Marks,
+    /// Whether an entry of the `RemedyBudget` is held.
+    #[serde(default)]
+    pub slot_held: bool,
+    /// Where the way back leads.
+    pub goal: Goal,
+    /// The phase that a pause goes back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Phase>,
+    /// Since when the gate is closed behind an isolated node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_closed_at: Option<Moment>,
+    /// Since when a device cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable_at: Option<Moment>,
+    /// The method whose device that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<u32>,
+    /// Why it stopped for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Parked>,
+    /// What a person asked for and is not yet done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
+    /// For tools that wait: derived from the fields above, never decided on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+    /// The last transitions, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::HISTORY_MAX))]
+    pub history: Vec<Transition>,
+}
+
+/// The steps of the automaton, spelled as the proposal spells them.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Step {
+    /// Cut the node from what it shares.
+    Isolation,
+    /// Off, proof, release, on.
+    #[serde(rename = "Power-Management")]
+    PowerManagement,
+    /// Undo isolation of a node that is well.
+    Recovery,
+}
+
+/// The states of the automaton.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum State {
+    /// Opened, nothing done yet or isolating.
+    New,
+    /// Isolated, power management under way.
+    Running,
+    /// Ready for recovery, waiting for the node to be well.
+    Done,
+    /// Over.
+    Final,
+    /// A step failed; retried, restarted or parked.
+    Error,
+}
+
+/// Where a run stands, finer than the five states.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Phase {
+    /// Waits for its time, the gate, a slot or an approval; nothing was done yet.
+    Waiting,
+    /// Quarantine, then the isolation stages.
+    Isolating,
+    /// Isolation has ended; waits before power is cut.
+    AwaitingPower,
+    /// Reads what the devices call the machine, and whether it is on.
+    ReadingIdentity,
+    /// Switches every feed off.
+    PoweringOff,
+    /// Reads every feed again, in fresh calls.
+    VerifyingOff,
+    /// Gives pods and attachments back.
+    Releasing,
+    /// Restores what isolation cut.
+    Restoring,
+    /// Lifts the out-of-service taint.
+    Untainting,
+    /// Switches on what was, or may have been, switched off.
+    PoweringOn,
+    /// Waits for the node to be well.
+    AwaitingWell,
+    /// The node is well: left-overs, recovery stages, quarantine, cordon.
+    Recovering,
+    /// A device cannot be reached; it is probed.
+    AwaitingDevice,
+    /// A pause before the next try.
+    Backoff,
+    /// Stopped for a person.
+    Parked,
+    /// Over.
+    Final,
+}
+
+/// How a run ended.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum FinalReason {
+    /// The node is well again.
+    Remedied,
+    /// The trigger cleared before anything was sent.
+    Recovered,
+    /// A parked node came back well.
+    RecoveredByHand,
+    /// A person stopped it before anything was switched off.
+    Aborted,
+    /// The provider terminated the instance.
+    Replaced,
+    /// The Node object is gone or is another one.
+    NodeGone,
+}
+
+/// Why a person is needed, in one word.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum ParkWord {
+    /// The device calls its machine something else.
+    WrongMachine,
+    /// The device names no machine, and policy requires it.
+    NoIdentity,
+    /// The plug was asked to go off and still reads on.
+    OffNotVerified,
+    /// The device says off and the node gives signs of life.
+    AliveThoughOff,
+    /// Another node on the same device fell silent when this plug was cut.
+    WrongPlug,
+    /// Switching on failed.
+    OnFailed,
+    /// What isolation cut could not be restored.
+    RestoreFailed,
+    /// A method that must succeed did not.
+    MethodFailed,
+    /// The device could not be reached for too long.
+    DeviceUnreachable,
+    /// The gate stayed closed after something was released.
+    GateClosed,
+    /// The machine was off before us, and is to stay off.
+    OffBeforeUs,
+    /// The node did not become well in time.
+    NotWell,
+    /// Nothing in the plan can prove the node off or isolated.
+    NoProofPossible,
+    /// The node is isolated, as its plan says.
+    Isolated,
+    /// The node was released without power-off and is alive with the same boot.
+    SameBootAfterRelease,
+    /// A person stopped it after something was switched off.
+    Aborted,
+    /// The record or the plan contradicts itself.
+    BrokenRecord,
+}
+
+/// Where restoring, untainting and switching on lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Goal {
+    /// Which of the four ways.
+    pub kind: GoalKind,
+    /// The end, for `close`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_reason: Option<FinalReason>,
+    /// The reason to stop, for `park`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub park: Option<ParkReason>,
+}
+
+/// The ways back.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum GoalKind {
+    /// Into the cluster: wait for the node to be well.
+    BringBack,
+    /// To New: nothing was released, and the gate closed.
+    Withdraw,
+    /// To the end.
+    Close,
+    /// To a person.
+    Park,
+}
+
+/// Why a person is needed, with what the reason speaks of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ParkReason {
+    /// In one word.
+    pub reason: ParkWord,
+    /// What the node calls itself, for `WrongMachine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub expected: Option<String>,
+    /// What the device calls its machine, for `WrongMachine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub found: Option<String>,
+    /// How often the plug was asked, for `OffNotVerified`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<u32>,
+    /// Which method, for `MethodFailed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub method: Option<String>,
+    /// What its device answered, for `MethodFailed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub detail: Option<String>,
+    /// The node that fell silent, for `WrongPlug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub neighbour: Option<String>,
+}
+
+/// What a person asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// Which of the four.
+    pub kind: RequestKind,
+    /// Who confirmed, for `confirmOff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub by: Option<String>,
+    /// The boot that they were told of, for `confirmOff`.
+    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub boot_id: Option<String>,
+}
+
+/// What a person can ask for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum RequestKind {
+    /// A parked run's way out: try again.
+    Retry,
+    /// Stop; after an off, switch on first.
+    Abort,
+    /// Stop, and leave the machine as it is.
+    AbortLeaveOff,
+    /// The machine was seen off.
+    ConfirmOff,
+}
+
+/// Signs of life as they stand in the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Signs {
+    /// The boot they belong to.
+    #[serde(default, rename = "bootID")]
+    #[schemars(length(max = 128))]
+    pub boot_id: String,
+    /// The node Lease's renewal as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_renewed: Option<Moment>,
+    /// The newest kubelet report as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Moment>,
+}
+
+/// Signs of life and when they were read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Baseline {
+    /// When the cluster was looked at.
+    pub at: Moment,
+    /// What it showed.
+    pub signs: Signs,
+}
+
+/// Evidence that the node is off or isolated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Proof {
+    /// How strong it is.
+    pub grade: Grade,
+    /// When it was complete.
+    pub at: Moment,
+    /// The reads or the word that it rests on.
+    pub by: Evidence,
+    /// The last signs of life known; any other sign voids it.
+    pub signs: Signs,
+    /// When a sign of life voided it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voided_at: Option<Moment>,
+}
+
+/// What a proof rests on: exactly one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new(
+        "[has(self.reads), has(self.person), has(self.report)].filter(x, x).size() == 1")
+        .message("a proof rests on reads, on a person or on a report")
+)]
+pub struct Evidence {
+    /// Operations of the journal, each a read in a fresh instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub reads: Option<Vec<u32>>,
+    /// This person said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub person: Option<String>,
+    /// Something outside the journal: an agent's attestation, a Job, a notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub report: Option<String>,
+}
+
+/// How strong a proof is, and so what it lets go.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// A later, separate status read says off for every feed.
+    PowerOffVerified,
+    /// Access to storage is cut, and verified.
+    StorageFenced,
+    /// The self-fence agent's attested worst case has passed.
+    WatchdogDeadline,
+    /// A person said so, bound to this NodeFence and this boot.
+    OperatorConfirmed,
+    /// An admin's Job with `clean-resource` succeeded.
+    JobSucceeded,
+    /// A crash notice from a trusted network.
+    KdumpSeen,
+    /// No proof; only drivers that check for themselves.
+    Partition,
+    /// The node came back with another boot.
+    NewBootId,
+}
+
+/// What is, or was, released behind a proof.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Released {
+    /// When the snapshot was taken.
+    pub at: Moment,
+    /// The pods of the snapshot; only these, by UID, are ever deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::RELEASED_PODS_MAX))]
+    pub pods: Vec<ReleasedPod>,
+    /// The volume attachments of the snapshot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::RELEASED_ATTACHMENTS_MAX))]
+    pub attachments: Vec<ReleasedAttachment>,
+    /// The proof covers everything, so that the out-of-service taint is allowed.
+    pub everything: bool,
+    /// How many of both were still there at the last look.
+    pub left: u32,
+    /// When that number last went down.
+    pub progress_at: Moment,
+    /// When deletes were last sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<Moment>,
+    /// How many pods our deletes have been sent for.
+    #[serde(default)]
+    pub sent: u32,
+    /// When release was ended, complete or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+}
+
+/// One pod of the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleasedPod {
+    /// Precondition of its deletion.
+    #[schemars(length(max = 128))]
+    pub uid: String,
+    /// Its namespace.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub namespace: String,
+    /// Its name.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub name: String,
+}
+
+/// One volume attachment of the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleasedAttachment {
+    /// Precondition of its deletion.
+    #[schemars(length(max = 128))]
+    pub uid: String,
+    /// Its name.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub name: String,
+    /// The persistent volume behind it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub volume: String,
+}
+
+/// Why a run stopped for a person, and what that person does next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Parked {
+    /// The reason and what it speaks of.
+    #[serde(flatten)]
+    pub why: ParkReason,
+    /// Since when.
+    pub at: Moment,
+    /// Methods whose plugs we may have left off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub powered_off_by_us: Vec<u32>,
+    /// The same plugs by name, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX), inner(length(max = 1024)))]
+    pub plugs: Vec<String>,
+    /// What happened, with its numbers.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub sentence: String,
+    /// The next thing to check or to type.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub next: String,
+}
+
+/// What we put on the Node object and owe to take away again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Marks {
+    /// Our NoSchedule taint.
+    #[serde(default)]
+    pub quarantine: bool,
+    /// `spec.unschedulable`, which was not set before us.
+    #[serde(default)]
+    pub cordon: bool,
+    /// The out-of-service taint.
+    #[serde(default)]
+    pub out_of_service: bool,
+}
+
+/// One line of history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    /// When.
+    pub at: Moment,
+    /// Into which phase.
+    pub phase: Phase,
+    /// Why, in a sentence.
+    #[schemars(length(max = 1024))]
+    pub why: String,
+}

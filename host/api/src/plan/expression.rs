@@ -1,0 +1,131 @@
+//! `${…}` in parameters: the few things that may be taken from a node, and nothing else. No
+//! functions, no conditions: a parameter that needs them belongs into an inventory.
+
+use std::collections::BTreeMap;
+
+use crate::document::{Problem, Spot};
+use crate::limits;
+
+/// What is known of a node when its plan is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.labels`.
+    pub labels: BTreeMap<String, String>,
+    /// `metadata.annotations`.
+    pub annotations: BTreeMap<String, String>,
+    /// `status.addresses`, the first of each type.
+    pub addresses: BTreeMap<String, String>,
+    /// `spec.providerID`; empty where there is none.
+    pub provider_id: String,
+    /// The node's row of the inventory, by column; empty where there is none.
+    pub inventory: BTreeMap<String, String>,
+}
+
+/// A text with places for what is taken from the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Expression {
+    parts: Vec<Part>,
+    pub(super) spot: Spot,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Name,
+    ProviderId,
+    Address(String),
+    Annotation(String),
+    Label(String),
+    Inventory(String),
+}
+
+/// What may stand between `${` and `}`.
+const EXPECTED: &str = "${node.name}, ${node.providerID}, ${node.address.InternalIP}, \
+                        ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}";
+
+impl Expression {
+    pub(super) fn parse(text: &str, spot: &Spot) -> Result<Self, Problem> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            if !before.is_empty() {
+                parts.push(Part::Text(before.to_owned()));
+            }
+            let Some((inside, after)) = after.split_once('}') else {
+                return Err(spot.error(format!("found ${{ without }}, expected {EXPECTED}")));
+            };
+            let Some(part) = part(inside.trim()) else {
+                return Err(spot.error(format!("found ${{{inside}}}, expected {EXPECTED}")));
+            };
+            parts.push(part);
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        Ok(Self { parts, spot: spot.clone() })
+    }
+
+    /// The text for one node, or what the node lacks.
+    pub(super) fn evaluate(&self, node: &NodeFacts) -> Result<String, Problem> {
+        let mut text = String::new();
+        for part in &self.parts {
+            let (value, what) = match part {
+                Part::Text(value) => (Some(value), String::new()),
+                Part::Name => (Some(&node.name), String::new()),
+                Part::ProviderId => (Some(&node.provider_id), "providerID".to_owned()),
+                Part::Address(kind) => (node.addresses.get(kind), format!("address {kind}")),
+                Part::Annotation(key) => (node.annotations.get(key), format!("annotation {key}")),
+                Part::Label(key) => (node.labels.get(key), format!("label {key}")),
+                Part::Inventory(column) => {
+                    (node.inventory.get(column), format!("column {column} in the inventory"))
+                }
+            };
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
+                let sentence = format!("found node {} without {what}, expected one", node.name);
+                return Err(self.spot.error(sentence));
+            };
+            text.push_str(value);
+        }
+        if text.chars().count() > limits::PARAMETER_CHARACTERS_MAX || text.contains(control) {
+            return Err(self.spot.error(format!(
+                "found a value for node {} that is too long or has control characters",
+                node.name
+            )));
+        }
+        Ok(text)
+    }
+
+    /// Whether it is the same text, wherever it stands.
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+fn control(c: char) -> bool {
+    c.is_control()
+}
+
+fn part(inside: &str) -> Option<Part> {
+    let quoted = |prefix: &str| {
+        let key = inside.strip_prefix(prefix)?.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
+        ['\'', '"']
+            .into_iter()
+            .find_map(|quote| key.strip_prefix(quote)?.strip_suffix(quote))
+            .filter(|key| !key.is_empty())
+            .map(str::to_owned)
+    };
+    match inside {
+        "node.name" => Some(Part::Name),
+        "node.providerID" => Some(Part::ProviderId),
+        _ => inside
+            .strip_prefix("node.address.")
+            .filter(|kind| !kind.is_empty() && kind.chars().all(char::is_alphanumeric))
+            .map(|kind| Part::Address(kind.to_owned()))
+            .or_else(|| quoted("node.annotations").map(Part::Annotation))
+            .or_else(|| quoted("node.labels").map(Part::Label))
+            .or_else(|| quoted("inventory").map(Part::Inventory)),
+    }
+}

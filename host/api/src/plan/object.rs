@@ -1,0 +1,399 @@
+//! Reads a `FenceConfiguration`: schema first, then names, templates, expressions, pairs of
+//! actions and grants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::expression::Expression;
+use super::plugins::Asked;
+use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
+use super::{Builtin, Credential, Grant, Run, SecretPlace};
+use crate::document::{
+    Document, Path, Problems, Reading, Severity, Tree, check, nearest, schema_of,
+};
+use crate::fenceconfiguration::{
+    CredentialSpec, FenceConfiguration, FenceConfigurationSpec, MethodAction, MethodSpec,
+    StageSpec, TemplateSpec,
+};
+use crate::nodefence::Action;
+use crate::selector::Selector;
+use crate::{GROUP, VERSION};
+
+/// The key of a Secret that holds the user name, where nothing else is said: the key of
+/// Kubernetes' own `kubernetes.io/basic-auth`.
+pub(super) const IDENTITY_KEY: &str = "username";
+/// The key that holds the password.
+pub(super) const SECRET_KEY: &str = "password";
+/// The name under which a plan keeps a plugin's first credential.
+pub(super) const FIRST_CREDENTIAL: &str = "default";
+
+/// Reads a `FenceConfiguration`, from a file or as the API server gave it.
+pub fn read(document: &Document) -> Reading<FenceSource> {
+    let mut reader = Reader { document, problems: Problems::none() };
+    let source = reader.source();
+    reader.problems.with(source)
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    problems: Problems,
+}
+
+/// A step: what its methods may ask for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Isolation,
+    Power,
+    Recovery,
+}
+
+impl Reader<'_> {
+    fn source(&mut self) -> Option<FenceSource> {
+        let root = &self.document.root;
+        let text = |field: &str| root.get(field).and_then(Tree::text).unwrap_or_default();
+        let own = format!("{GROUP}/{VERSION}");
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if version != own || kind != "FenceConfiguration" {
+            let sentence = format!(
+                "found apiVersion {version:?} and kind {kind:?}, expected {own} FenceConfiguration"
+            );
+            self.error(&Path::root(), sentence);
+            return None;
+        }
+        let base = Path::root().field("spec");
+        let Some(spec) = root.get("spec") else {
+            self.error(&base, "found nothing, expected a map".to_owned());
+            return None;
+        };
+        let schema = schema_of::<FenceConfiguration>();
+        check(self.document, spec, &schema, &base, &mut self.problems);
+        if self.problems.has_errors() {
+            return None;
+        }
+        match serde_json::from_value::<FenceConfigurationSpec>(spec.to_json()) {
+            Ok(spec) => self.compile(&spec, &base),
+            Err(error) => {
+                self.error(&base, format!("found what cannot be read: {error}"));
+                None
+            }
+        }
+    }
+
+    fn compile(&mut self, spec: &FenceConfigurationSpec, base: &Path) -> Option<FenceSource> {
+        self.unique(spec.templates.iter().map(|template| &template.name), &base.field("templates"));
+        self.unique(spec.methods.iter().map(|method| &method.name), &base.field("methods"));
+        let grants = &spec.grants;
+        for (index, grant) in grants.iter().enumerate() {
+            self.grant(grant, &base.field("grants").index(index));
+        }
+        let drafts: BTreeMap<&str, Option<Draft>> = (0_usize..)
+            .zip(&spec.methods)
+            .map(|(index, method)| {
+                let path = base.field("methods").index(index);
+                (method.name.as_str(), self.draft(method, &spec.templates, &path))
+            })
+            .collect();
+        let mut source = FenceSource {
+            origin: self.document.origin.clone(),
+            nodes: self.nodes(&spec.node_selector, &base.field("nodeSelector"))?,
+            inventory: spec.inventory.clone(),
+            sources: vec![self.document.origin.clone()],
+            methods: Vec::new(),
+            isolation: Vec::new(),
+            power_management: Vec::new(),
+            recovery: Vec::new(),
+            grants: Grants::Given(grants.clone()),
+        };
+        if spec.isolation.is_empty() && spec.power_management.is_empty() {
+            self.error(
+                base,
+                "found neither isolation nor powerManagement, expected one".to_owned(),
+            );
+        }
+        for (field, stages, step) in [
+            ("isolation", &spec.isolation, Step::Isolation),
+            ("powerManagement", &spec.power_management, Step::Power),
+            ("recovery", &spec.recovery, Step::Recovery),
+        ] {
+            for (index, stage) in stages.iter().enumerate() {
+                let path = base.field(field).index(index);
+                let stage = self.stage(stage, step, &drafts, &mut source, &path);
+                match step {
+                    Step::Isolation => source.isolation.push(stage),
+                    Step::Power => source.power_management.push(stage),
+                    Step::Recovery => source.recovery.push(stage),
+                }
+            }
+        }
+        source.check(&self.document.spot(base), &mut self.problems);
+        Some(source)
+    }
+
+    fn nodes(&mut self, text: &str, path: &Path) -> Option<Nodes> {
+        match Selector::parse(text) {
+            Ok(selector) => Some(Nodes::Selected(selector)),
+            Err(expected) => {
+                self.error(path, format!("found {text:?}, expected {expected}"));
+                None
+            }
+        }
+    }
+
+    fn unique<'a>(&mut self, names: impl Iterator<Item = &'a String>, path: &Path) {
+        let mut seen = BTreeSet::new();
+        for (index, name) in names.enumerate() {
+            if !seen.insert(name) {
+                let sentence = format!("found {name:?} a second time, expected another name");
+                self.error(&path.index(index).field("name"), sentence);
+            }
+        }
+    }
+
+    fn grant(&mut self, grant: &Grant, path: &Path) {
+        for (index, cidr) in grant.cidrs.iter().enumerate() {
+            if !is_cidr(cidr) {
+                let sentence = format!(
+                    "found {cidr:?}, expected a network such as 10.1.0.0/16 or 10.1.2.3/32"
+                );
+                self.error(&path.field("cidrs").index(index), sentence);
+            }
+        }
+        if grant.cidrs.is_empty() && grant.hosts.is_empty() {
+            self.error(path, "found neither cidrs nor hosts, expected one".to_owned());
+        }
+    }
+
+    fn draft(
+        &mut self,
+        method: &MethodSpec,
+        templates: &[TemplateSpec],
+        path: &Path,
+    ) -> Option<Draft> {
+        let template = match &method.template {
+            None => None,
+            Some(name) => Some(self.template(name, templates, &path.field("template"))?),
+        };
+        let plugin = template.map(|template| &template.plugin).or(method.plugin.as_ref());
+        let (does, asked) = match (plugin, method.builtin, method.action) {
+            (Some(plugin), None, Some(action)) if template.is_none() || method.plugin.is_none() => {
+                (Does::Plugin(plugin.clone()), asked(action))
+            }
+            (None, Some(builtin), None) => (Does::Builtin(builtin), Asked::of(Action::On)),
+            (None, Some(_), Some(_)) => {
+                let sentence = "found an action of a built-in method, expected none";
+                self.error(&path.field("action"), sentence.to_owned());
+                return None;
+            }
+            (Some(_), None, None) => {
+                let sentence = "found nothing, expected off, on, reboot or reset";
+                self.error(&path.field("action"), sentence.to_owned());
+                return None;
+            }
+            (Some(_) | None, Some(_) | None, _) => {
+                let sentence =
+                    "found none or several of template, plugin and builtin, expected one";
+                self.error(path, sentence.to_owned());
+                return None;
+            }
+        };
+        let plug = self.expression(method.plug.as_deref().unwrap_or(""), &path.field("plug"))?;
+        let mut parameters = BTreeMap::new();
+        let own = (&method.parameters, path.field("parameters"));
+        let of_template = template.map(|template| {
+            let index = templates.iter().position(|other| other.name == template.name);
+            let path = Path::root().field("spec").field("templates").index(index.unwrap_or(0));
+            (&template.parameters, path.field("parameters"))
+        });
+        for (values, path) in of_template.into_iter().chain([own]) {
+            for (name, value) in values {
+                let expression = self.expression(value, &path.field(name))?;
+                parameters.insert(name.clone(), expression);
+            }
+        }
+        let inherited =
+            template.map(|template| template.credentials.as_slice()).unwrap_or_default();
+        let credentials = inherited.iter().chain(&method.credentials).map(credential).collect();
+        Some(Draft {
+            name: method.name.clone(),
+            does,
+            asked,
+            plug,
+            parameters,
+            credentials,
+            must_success: false,
+            sole_feed: method.sole_feed,
+        })
+    }
+
+    fn template<'t>(
+        &mut self,
+        name: &str,
+        templates: &'t [TemplateSpec],
+        path: &Path,
+    ) -> Option<&'t TemplateSpec> {
+        let found = templates.iter().find(|template| template.name == name);
+        if found.is_none() {
+            let names = templates.iter().map(|template| template.name.as_str());
+            self.error(path, missing(name, "template", names));
+        }
+        found
+    }
+
+    fn expression(&mut self, text: &str, path: &Path) -> Option<Expression> {
+        match Expression::parse(text, &self.document.spot(path)) {
+            Ok(expression) => Some(expression),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn stage(
+        &mut self,
+        stage: &StageSpec,
+        step: Step,
+        drafts: &BTreeMap<&str, Option<Draft>>,
+        source: &mut FenceSource,
+        path: &Path,
+    ) -> StageDraft {
+        if stage.must_success && stage.run == Run::OnlyOne {
+            let sentence = "found true in a stage that runs only-one, expected it in one that runs \
+                            all: only one method has to succeed";
+            self.error(&path.field("mustSuccess"), sentence.to_owned());
+        }
+        let mut methods = Vec::new();
+        for (index, name) in stage.methods.iter().enumerate() {
+            let path = path.field("methods").index(index);
+            let draft = match drafts.get(name.as_str()) {
+                Some(draft) => draft.clone(),
+                None => self.own_method(name, drafts, &path),
+            };
+            let Some(mut draft) = draft else { continue };
+            if let Some(sentence) = misplaced(&draft, step) {
+                self.error(&path, sentence);
+            }
+            if let Some(sentence) = questionable(&draft, step) {
+                self.problems.push(self.document.problem(Severity::Warning, &path, sentence));
+            }
+            draft.must_success |= stage.must_success;
+            let place = source.add(draft);
+            if !methods.contains(&place) {
+                methods.push(place);
+            }
+        }
+        StageDraft { name: stage.name.clone(), run: stage.run, methods }
+    }
+
+    fn own_method(
+        &mut self,
+        name: &str,
+        drafts: &BTreeMap<&str, Option<Draft>>,
+        path: &Path,
+    ) -> Option<Draft> {
+        let own = own_method(name, &self.document.spot(path));
+        if own.is_none() {
+            let known = Builtin::ALL.map(Builtin::word).into_iter().chain([RESTART_INSTANCE]);
+            let names = drafts.keys().copied().chain(known);
+            self.error(path, missing(name, "method", names));
+        }
+        own
+    }
+
+    fn error(&mut self, path: &Path, sentence: String) {
+        self.problems.push(self.document.problem(Severity::Error, path, sentence));
+    }
+}
+
+/// A method that needs no definition.
+pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Draft> {
+    let (does, asked) = match Builtin::of(name) {
+        Some(builtin) => (Does::Builtin(builtin), Asked::of(Action::On)),
+        None if name == RESTART_INSTANCE => (Does::Instance, Asked::REBOOT),
+        None => return None,
+    };
+    Some(Draft {
+        name: name.to_owned(),
+        does,
+        asked,
+        plug: Expression::parse("", spot).ok()?,
+        parameters: BTreeMap::new(),
+        credentials: BTreeMap::new(),
+        must_success: false,
+        sole_feed: false,
+    })
+}
+
+/// Why a method cannot stand in a step.
+pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
+    let name = &draft.name;
+    match (step, &draft.does) {
+        (Step::Isolation, Does::Plugin(_)) if draft.asked.on || draft.asked.reset => {
+            Some(format!("found {name}, which does not only cut, expected action off"))
+        }
+        (Step::Isolation | Step::Recovery, Does::Instance) => {
+            Some(format!("found {name}, expected it under power management"))
+        }
+        (Step::Recovery, Does::Plugin(_)) if draft.asked.off || draft.asked.reset => {
+            Some(format!("found {name}, which switches off, expected action on"))
+        }
+        (
+            Step::Isolation | Step::Power | Step::Recovery,
+            Does::Plugin(_) | Does::Builtin(_) | Does::Instance,
+        ) => None,
+    }
+}
+
+/// What is legal and most likely not meant.
+pub(super) fn questionable(draft: &Draft, step: Step) -> Option<String> {
+    let cordons = draft.does == Does::Builtin(Builtin::MarkUnschedulable);
+    (step == Step::Recovery && cordons).then(|| {
+        "mark-unschedulable in recovery leaves the node cordoned; mark-schedulable is what undoes \
+         isolation"
+            .to_owned()
+    })
+}
+
+/// A name that nothing has.
+pub(super) fn missing<'a>(
+    name: &str,
+    what: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    if let Some(near) = nearest(name, names.clone()) {
+        return format!("found the {what} {name:?}, expected a defined one (did you mean {near}?)");
+    }
+    let names: Vec<&str> = names.collect();
+    let known = if names.is_empty() { "none is".to_owned() } else { names.join(", ") };
+    format!("found the {what} {name:?}, expected a defined one ({known})")
+}
+
+fn asked(action: MethodAction) -> Asked {
+    match action {
+        MethodAction::Off => Asked::of(Action::Off),
+        MethodAction::On => Asked::of(Action::On),
+        MethodAction::Reboot => Asked::REBOOT,
+        MethodAction::Reset => Asked::of(Action::Reset),
+    }
+}
+
+fn credential(spec: &CredentialSpec) -> (String, Credential) {
+    let name = spec.name.clone().unwrap_or_else(|| FIRST_CREDENTIAL.to_owned());
+    let secret = SecretPlace {
+        namespace: String::new(),
+        name: spec.secret.clone(),
+        identity_key: spec.identity_key.clone().unwrap_or_else(|| IDENTITY_KEY.to_owned()),
+        secret_key: spec.secret_key.clone().unwrap_or_else(|| SECRET_KEY.to_owned()),
+    };
+    (name, Credential { secret: Some(secret), config_map: None })
+}
+
+fn is_cidr(text: &str) -> bool {
+    let Some((address, prefix)) = text.split_once('/') else { return false };
+    let bits = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits)
+}

@@ -1,0 +1,199 @@
+//! What the historical configurations call our plugins and their parameters. It knows names, not
+//! what plugins do: a manifest says that, and the host checks parameters against it.
+
+use crate::nodefence::Action;
+
+/// A plugin under the names that configurations use for it.
+struct Known {
+    plugin: &'static str,
+    /// Whether it switches power, so that a stage with it belongs to power management.
+    power: bool,
+    agents: &'static [&'static str],
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        plugin: "ipmi",
+        power: true,
+        agents: &[
+            "fence_ipmilan",
+            "fence_ipmilanplus",
+            "fence_idrac",
+            "fence_ilo3",
+            "fence_ilo4",
+            "fence_ilo5",
+            "fence_imm",
+        ],
+    },
+    Known { plugin: "redfish", power: true, agents: &["fence_redfish"] },
+    Known { plugin: "apc-pdu", power: true, agents: &["fence_apc_snmp", "fence_apc"] },
+    Known { plugin: "eaton-pdu", power: true, agents: &["fence_eaton_snmp"] },
+    Known { plugin: "aws", power: true, agents: &["fence_aws"] },
+    Known { plugin: "gce", power: true, agents: &["fence_gce"] },
+    Known { plugin: "azure", power: true, agents: &["fence_azure_arm"] },
+    Known { plugin: "openstack", power: true, agents: &["fence_openstack"] },
+    Known {
+        plugin: "vmware",
+        power: true,
+        agents: &["fence_vmware_rest", "fence_vmware_soap", "fence_vmware"],
+    },
+    Known { plugin: "ovirt", power: true, agents: &["fence_rhevm"] },
+    Known { plugin: "proxmox", power: true, agents: &["fence_pve"] },
+    Known { plugin: "libvirt", power: true, agents: &["fence_virsh"] },
+    Known { plugin: "brocade", power: false, agents: &["fence_brocade"] },
+    Known { plugin: "snmp-switch", power: false, agents: &["fence_ifmib"] },
+    Known { plugin: "kdump", power: false, agents: &["fence_kdump"] },
+];
+
+/// The plugin behind a name: a fence agent's, or the plugin's own. `None`: a fence agent for which
+/// there is no plugin.
+pub(super) fn plugin_of(name: &str) -> Option<String> {
+    let agent = name.replace('-', "_").to_lowercase();
+    match KNOWN.iter().find(|known| known.plugin == name || known.agents.contains(&agent.as_str()))
+    {
+        Some(known) => Some(known.plugin.to_owned()),
+        // Whatever else is named is a plugin that the admin brings along.
+        None if !agent.starts_with("fence_") => Some(name.to_owned()),
+        None => None,
+    }
+}
+
+/// Whether a plugin switches power; `None` for one that only its manifest knows.
+pub(super) fn switches_power(plugin: &str) -> Option<bool> {
+    KNOWN.iter().find(|known| known.plugin == plugin).map(|known| known.power)
+}
+
+/// The plugin for the instance behind a `spec.providerID`.
+pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
+    match provider_id.split_once("://")?.0 {
+        "aws" => Some("aws"),
+        "gce" => Some("gce"),
+        "azure" => Some("azure"),
+        "openstack" => Some("openstack"),
+        "vsphere" => Some("vmware"),
+        "libvirt" => Some("libvirt"),
+        "proxmox" => Some("proxmox"),
+        _ => None,
+    }
+}
+
+/// What a parameter of a historical configuration is to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A parameter of the plugin, by its own name.
+    Parameter(&'static str),
+    /// A parameter that is handed on under a name derived from its own.
+    HandOn,
+    /// The port of the address.
+    Port,
+    /// The plug.
+    Plug,
+    /// The action.
+    Action,
+    /// The user name, literally.
+    User,
+    /// The password, literally.
+    Password,
+    /// The name of a Secret.
+    Secret,
+    /// The Secret's key with the user name.
+    IdentityKey,
+    /// The Secret's key with the password.
+    SecretKey,
+    /// It says what is so anyway; the value must agree.
+    Given(&'static str),
+    /// It has no meaning here: time-outs and the like are the host's.
+    Ignored,
+    /// It is refused, with what to do in its place.
+    Refused(&'static str),
+    /// Nobody knows it.
+    Unknown,
+}
+
+/// Names that fence agents share, old and new.
+pub(super) const COMMON: &[(&str, Meaning)] = &[
+    ("address", Meaning::Parameter("address")),
+    ("ip", Meaning::Parameter("address")),
+    ("ipaddr", Meaning::Parameter("address")),
+    ("ipaddress", Meaning::Parameter("address")),
+    ("ipport", Meaning::Port),
+    ("plug", Meaning::Plug),
+    ("port", Meaning::Plug),
+    ("action", Meaning::Action),
+    ("option", Meaning::Action),
+    ("login", Meaning::User),
+    ("user", Meaning::User),
+    ("username", Meaning::User),
+    ("passwd", Meaning::Password),
+    ("password", Meaning::Password),
+    ("secret", Meaning::Secret),
+    ("identity_key", Meaning::IdentityKey),
+    ("secret_key", Meaning::SecretKey),
+    ("passwd_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
+    ("password_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
+    ("timeout", Meaning::Ignored),
+    ("power_timeout", Meaning::Ignored),
+    ("power_wait", Meaning::Ignored),
+    ("shell_timeout", Meaning::Ignored),
+    ("login_timeout", Meaning::Ignored),
+    ("retry_on", Meaning::Ignored),
+    ("delay", Meaning::Ignored),
+    ("verbose", Meaning::Ignored),
+];
+
+/// Names that only the IPMI agent has.
+pub(super) const IPMI: &[(&str, Meaning)] = &[
+    ("lanplus", Meaning::Given("IPMI 2.0 (lanplus=1): the older protocol proves nothing")),
+    ("cipher", Meaning::Parameter("cipher-suite")),
+    ("cipher_suite", Meaning::Parameter("cipher-suite")),
+    ("privlvl", Meaning::Parameter("privilege-level")),
+    ("privilege_level", Meaning::Parameter("privilege-level")),
+    ("method", Meaning::Refused("nothing: machines are always switched off and on, never cycled")),
+    ("auth", Meaning::Refused("nothing: IPMI 2.0 authenticates by its cipher suite")),
+    ("hexadecimal_kg", Meaning::Refused("a FenceConfiguration with a credential named kg")),
+];
+
+/// What `name` means for a plugin.
+pub(super) fn meaning(plugin: &str, name: &str) -> Meaning {
+    let name = name.replace('-', "_").to_lowercase();
+    let own: &[(&str, Meaning)] = if plugin == "ipmi" { IPMI } else { &[] };
+    match own.iter().chain(COMMON).find(|(known, _)| *known == name) {
+        Some((_, meaning)) => meaning.clone(),
+        None if plugin == "ipmi" => Meaning::Unknown,
+        None => Meaning::HandOn,
+    }
+}
+
+/// Every name that a plugin's configuration may use, for "did you mean".
+pub(super) fn names(plugin: &str) -> impl Iterator<Item = &'static str> + Clone {
+    let own: &[(&str, Meaning)] = if plugin == "ipmi" { IPMI } else { &[] };
+    own.iter().chain(COMMON).map(|(name, _)| *name)
+}
+
+/// The two actions that a method of a plan can have been written with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) off: bool,
+    pub(super) on: bool,
+    pub(super) reset: bool,
+}
+
+impl Asked {
+    pub(super) fn of(action: Action) -> Self {
+        Self {
+            off: action == Action::Off,
+            on: action == Action::On,
+            reset: action == Action::Reset,
+        }
+    }
+
+    pub(super) const REBOOT: Self = Self { off: true, on: true, reset: false };
+
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            off: self.off || other.off,
+            on: self.on || other.on,
+            reset: self.reset || other.reset,
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! A fence configuration that has been read: what is common to `FenceConfiguration` and to the
+//! ConfigMaps of the two proposals. From it a plan is made for one node at a time.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::expression::{Expression, NodeFacts};
+use super::plugins::{Asked, plugin_of_provider};
+use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage};
+use crate::document::{Problems, Reading, Spot};
+use crate::fenceconfiguration::Inventory;
+use crate::limits;
+use crate::selector::Selector;
+
+/// The name of the method that is off and on of the node's own cloud instance.
+pub(super) const RESTART_INSTANCE: &str = "restart-instance";
+
+/// How some nodes, or one, are fenced.
+#[derive(Clone, Debug)]
+pub struct FenceSource {
+    /// `Kind/name`, or the file.
+    pub origin: String,
+    /// Which nodes.
+    pub nodes: Nodes,
+    /// Where the table of the nodes stands, if there is one.
+    pub inventory: Option<Inventory>,
+    pub(super) sources: Vec<String>,
+    pub(super) methods: Vec<Draft>,
+    pub(super) isolation: Vec<StageDraft>,
+    pub(super) power_management: Vec<StageDraft>,
+    pub(super) recovery: Vec<StageDraft>,
+    pub(super) grants: Grants,
+}
+
+/// Where the plugins of a configuration may connect.
+#[derive(Clone, Debug)]
+pub(super) enum Grants {
+    /// Where the admin says.
+    Given(Vec<Grant>),
+    /// Exactly to the addresses that the methods name: the proposals' ConfigMaps in our own
+    /// namespace are the admin's word themselves.
+    AddressesOfMethods,
+}
+
+/// Which nodes a configuration is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// Those with these labels.
+    Selected(Selector),
+    /// The one of this name; it goes before any selector.
+    Named(String),
+}
+
+/// A configured method before anything is known of the node.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) name: String,
+    pub(super) does: Does,
+    pub(super) asked: Asked,
+    pub(super) plug: Expression,
+    pub(super) parameters: BTreeMap<String, Expression>,
+    pub(super) credentials: BTreeMap<String, Credential>,
+    pub(super) must_success: bool,
+    pub(super) sole_feed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Plugin(String),
+    Builtin(Builtin),
+    /// The plugin of the node's provider.
+    Instance,
+}
+
+/// A stage with its methods as places in the list of drafts.
+#[derive(Clone, Debug)]
+pub(super) struct StageDraft {
+    pub(super) name: String,
+    pub(super) run: Run,
+    pub(super) methods: Vec<usize>,
+}
+
+/// Two configurations that are for one node: neither is followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("node {node} is fenced by {first} and by {second}; change a nodeSelector so that one does")]
+pub struct FencedTwice {
+    /// The node.
+    pub node: String,
+    /// One configuration.
+    pub first: String,
+    /// The other.
+    pub second: String,
+}
+
+/// The one configuration for a node: one that names it before one that selects it.
+pub fn for_node<'a>(
+    node: &str,
+    labels: &BTreeMap<String, String>,
+    sources: impl IntoIterator<Item = &'a FenceSource>,
+) -> Result<Option<&'a FenceSource>, FencedTwice> {
+    let (mut named, mut selecting) = (Vec::new(), Vec::new());
+    for source in sources {
+        match &source.nodes {
+            Nodes::Named(name) if name == node => named.push(source),
+            Nodes::Selected(selector) if selector.matches(labels) => selecting.push(source),
+            Nodes::Named(_) | Nodes::Selected(_) => {}
+        }
+    }
+    let candidates = if named.is_empty() { selecting } else { named };
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [source] => Ok(Some(source)),
+        [first, second, ..] => Err(FencedTwice {
+            node: node.to_owned(),
+            first: first.origin.clone(),
+            second: second.origin.clone(),
+        }),
+    }
+}
+
+/// The plan of a cloud node for which nobody configured anything: cordon, restart the instance,
+/// uncordon. `None` for a node whose provider has no plugin.
+pub fn default_plan(node: &NodeFacts) -> Option<NodePlan> {
+    let plugin = plugin_of_provider(&node.provider_id)?;
+    let builtin = |name: &str, builtin| Method { builtin: Some(builtin), ..Method::named(name) };
+    let stage = |name: &str, method| Stage {
+        name: name.to_owned(),
+        run: Run::All,
+        needed_for: NeededFor::NextStep,
+        methods: vec![method],
+    };
+    Some(NodePlan {
+        sources: vec!["default for cloud nodes".to_owned()],
+        methods: vec![
+            builtin("mark-unschedulable", Builtin::MarkUnschedulable),
+            Method {
+                plugin: Some(plugin.to_owned()),
+                plug: node.provider_id.clone(),
+                device: plugin.to_owned(),
+                ..Method::named(RESTART_INSTANCE)
+            },
+            builtin("mark-schedulable", Builtin::MarkSchedulable),
+        ],
+        isolation: vec![stage("isolation", 0)],
+        power_management: vec![stage("power-management", 1)],
+        recovery: vec![stage("recovery", 2)],
+        grants: Vec::new(),
+    })
+}
+
+impl FenceSource {
+    /// The plan of one node, or everything that the node lacks for it.
+    pub fn plan_for(&self, node: &NodeFacts) -> Reading<NodePlan> {
+        let mut problems = Problems::none();
+        let methods: Vec<Method> =
+            self.methods.iter().map(|draft| draft.method(node, &mut problems)).collect();
+        let grants = match &self.grants {
+            Grants::Given(grants) => grants.clone(),
+            Grants::AddressesOfMethods => methods.iter().filter_map(exact_grant).collect(),
+        };
+        let stages = |drafts: &[StageDraft]| drafts.iter().map(StageDraft::stage).collect();
+        let plan = NodePlan {
+            sources: self.sources.clone(),
+            methods,
+            isolation: stages(&self.isolation),
+            power_management: stages(&self.power_management),
+            recovery: stages(&self.recovery),
+            grants,
+        };
+        problems.with(Some(plan))
+    }
+
+    /// Adds a method, or joins it to the one that is the other half of its pair. Returns its place.
+    pub(super) fn add(&mut self, draft: Draft) -> usize {
+        let same = self.methods.iter().position(|other| other.same_plug(&draft));
+        if let Some((place, other)) =
+            same.and_then(|place| Some((place, self.methods.get_mut(place)?)))
+        {
+            other.join(&draft);
+            return place;
+        }
+        self.methods.push(draft);
+        self.methods.len().saturating_sub(1)
+    }
+
+    /// What only shows when all stages are known.
+    pub(super) fn check(&self, spot: &Spot, problems: &mut Problems) {
+        if self.methods.len() > limits::PLAN_METHODS_MAX {
+            let (found, max) = (self.methods.len(), limits::PLAN_METHODS_MAX);
+            problems.push(spot.error(format!("found {found} methods, expected at most {max}")));
+        }
+        for stage in &self.power_management {
+            for draft in stage.methods.iter().filter_map(|index| self.methods.get(*index)) {
+                let Does::Plugin(_) = draft.does else { continue };
+                let spot = &draft.plug.spot;
+                match draft.asked {
+                    Asked { off: false, on: true, reset: false } => problems.push(spot.error(
+                        format!("found {} on without its off, expected both or reboot", draft.name),
+                    )),
+                    Asked { off: true, on: false, .. } => problems.push(spot.warning(format!(
+                        "{} has no on; the same plug is switched on after release all the same",
+                        draft.name
+                    ))),
+                    Asked { .. } => {}
+                }
+            }
+        }
+    }
+}
+
+impl Draft {
+    /// Whether the two ask for something of one and the same plug.
+    fn same_plug(&self, other: &Self) -> bool {
+        self.does == other.does
+            && self.plug.same_as(&other.plug)
+            && self.credentials == other.credentials
+            && self.parameters.len() == other.parameters.len()
+            && self.parameters.iter().zip(&other.parameters).all(
+                |((name, value), (other_name, other_value))| {
+                    name == other_name && value.same_as(other_value)
+                },
+            )
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.asked = self.asked.or(other.asked);
+        self.must_success |= other.must_success;
+        self.sole_feed |= other.sole_feed;
+        let stem = |name: &str| {
+            name.strip_suffix("-off").or_else(|| name.strip_suffix("-on")).map(str::to_owned)
+        };
+        if let (Some(stem), Some(other)) = (stem(&self.name), stem(&other.name))
+            && stem == other
+        {
+            self.name = stem;
+        }
+    }
+
+    fn method(&self, node: &NodeFacts, problems: &mut Problems) -> Method {
+        let mut evaluate = |expression: &Expression| {
+            expression.evaluate(node).unwrap_or_else(|problem| {
+                problems.push(problem);
+                String::new()
+            })
+        };
+        let parameters: BTreeMap<String, String> = self
+            .parameters
+            .iter()
+            .map(|(name, expression)| (name.clone(), evaluate(expression)))
+            .collect();
+        let mut plug = evaluate(&self.plug);
+        let plugin = match &self.does {
+            Does::Builtin(_) => None,
+            Does::Plugin(plugin) => Some(plugin.clone()),
+            Does::Instance => {
+                plug.clone_from(&node.provider_id);
+                let plugin = plugin_of_provider(&node.provider_id);
+                if plugin.is_none() {
+                    let sentence = format!(
+                        "found node {} with providerID {:?}, expected one of a known provider",
+                        node.name, node.provider_id
+                    );
+                    problems.push(self.plug.spot.error(sentence));
+                }
+                plugin.map(str::to_owned)
+            }
+        };
+        Method {
+            device: device(plugin.as_deref(), &parameters),
+            builtin: match self.does {
+                Does::Builtin(builtin) => Some(builtin),
+                Does::Plugin(_) | Does::Instance => None,
+            },
+            plugin,
+            plug,
+            parameters,
+            credentials: self.credentials.clone(),
+            must_success: self.must_success,
+            sole_feed: self.sole_feed,
+            reset_only: self.asked.reset && !self.asked.off,
+            ..Method::named(&self.name)
+        }
+    }
+}
+
+/// A grant for the one address that a method names.
+fn exact_grant(method: &Method) -> Option<Grant> {
+    let (plugin, address) = (method.plugin.clone()?, method.parameters.get("address")?);
+    let (host, port) = split_port(address);
+    let (cidrs, hosts) = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => (vec![format!("{ip}/32")], Vec::new()),
+        Ok(IpAddr::V6(ip)) => (vec![format!("{ip}/128")], Vec::new()),
+        Err(_) => (Vec::new(), vec![host.to_owned()]),
+    };
+    Some(Grant { plugin, cidrs, hosts, ports: port.into_iter().collect(), reveal: Vec::new() })
+}
+
+/// `host`, `host:port`, `[IPv6]:port` or a bare IPv6 address.
+fn split_port(address: &str) -> (&str, Option<u16>) {
+    if let Some((host, port)) = address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (host, port.strip_prefix(':').and_then(|port| port.parse().ok()));
+    }
+    match address.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, port.parse().ok()),
+        Some(_) | None => (address, None),
+    }
+}
+
+/// Methods that speak to one address speak to one device.
+fn device(plugin: Option<&str>, parameters: &BTreeMap<String, String>) -> String {
+    match (plugin, parameters.get("address")) {
+        (Some(plugin), Some(address)) => format!("{plugin}/{address}"),
+        (Some(plugin), None) => plugin.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+impl StageDraft {
+    fn stage(&self) -> Stage {
+        Stage {
+            name: self.name.clone(),
+            run: self.run,
+            needed_for: NeededFor::NextStep,
+            methods: self.methods.iter().filter_map(|place| u32::try_from(*place).ok()).collect(),
+        }
+    }
+}
+
+impl Method {
+    fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            plugin: None,
+            builtin: None,
+            plug: String::new(),
+            device: String::new(),
+            parameters: BTreeMap::new(),
+            credentials: BTreeMap::new(),
+            must_success: false,
+            sole_feed: false,
+            reset_only: false,
+            witness: None,
+            facts: None,
+        }
+    }
+}
+
+impl Builtin {
+    /// Every built-in method.
+    pub const ALL: [Self; 4] =
+        [Self::MarkUnschedulable, Self::MarkSchedulable, Self::Quarantine, Self::CleanResources];
+
+    /// Its name in configurations.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::MarkUnschedulable => "mark-unschedulable",
+            Self::MarkSchedulable => "mark-schedulable",
+            Self::Quarantine => "quarantine",
+            Self::CleanResources => "clean-resources",
+        }
+    }
+
+    /// The built-in method of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|builtin| builtin.word() == name)
+    }
+}

@@ -1,0 +1,136 @@
+//! The validated twin of a `Configuration` document or a `RemedyConfiguration`: read once, at the
+//! edge, and never half valid. Whoever has a [`Policy`] need not ask whether it makes sense.
+
+mod numbers;
+mod pod_template;
+mod read;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::numbers::*;
+pub use self::read::read;
+
+use crate::conditions::ConditionStatus;
+use crate::plan::Builtin;
+pub use crate::remedyconfiguration::Mode;
+use crate::selector::Selector;
+use crate::time::Span;
+
+/// Which nodes, what counts as misbehaving, and what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The object's name, or the file's.
+    pub name: String,
+    /// Where it was read from, for messages.
+    pub origin: String,
+    /// Whether anything is done.
+    pub mode: Mode,
+    /// The nodes; absent: every node.
+    pub selector: Option<Selector>,
+    /// What is watched for, in the order written.
+    pub thresholds: Vec<Threshold>,
+    /// When no further run is opened.
+    pub gate: GateLimits,
+    /// The numbers of a run.
+    pub run: RunPolicy,
+    /// CSI drivers that check at detach.
+    pub safe_detach_drivers: BTreeSet<String>,
+}
+
+/// Something that must hold for some time, and the remedies that follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// What is looked at.
+    pub sign: Sign,
+    /// For how long.
+    pub period: Span,
+    /// The remedies, one after the other while the sign holds.
+    pub ladder: Vec<Rung>,
+    /// What is done once the node is well, beside the recovery step that every fence ends with.
+    pub recovery: Option<Rung>,
+}
+
+/// What a threshold looks at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// A node condition with one of these statuses.
+    Condition {
+        /// Its type.
+        kind: String,
+        /// The statuses that count.
+        statuses: BTreeSet<ConditionStatus>,
+    },
+    /// The age of the node's Lease; the period is the age.
+    LeaseAge,
+}
+
+/// One remedy of a ladder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// The remedy's name, for records and messages.
+    pub name: String,
+    /// What it is.
+    pub remedy: Remedy,
+    /// How long the sign must still hold after this remedy before the next one.
+    pub period: Span,
+    /// Its success is the admin's word that the node's pods may go.
+    pub clean_resource: bool,
+}
+
+/// How a remedy is carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The whole automaton.
+    Fence,
+    /// Its isolation step alone (`storage-fence` of the proposal).
+    Isolation,
+    /// Its recovery step alone (`recovery` of the proposal).
+    Recovery,
+    /// One method of the node's fence configuration.
+    Method(String),
+    /// One built-in method.
+    Cluster(Builtin),
+    /// A Job from this pod template, shorthands expanded.
+    PodTemplate(serde_json::Value),
+    /// An operator-authored remedy.
+    Plugin(String),
+}
+
+/// Two policies that select one node: neither is followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "node {node} is selected by {first} and by {second}; change a nodeSelector so that one does"
+)]
+pub struct SelectedTwice {
+    /// The node.
+    pub node: String,
+    /// One configuration.
+    pub first: String,
+    /// The other.
+    pub second: String,
+}
+
+impl Policy {
+    /// Whether this policy is for a node with these labels.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches(labels))
+    }
+}
+
+/// The one policy for a node, if there is one.
+pub fn for_node<'a>(
+    node: &str,
+    labels: &BTreeMap<String, String>,
+    policies: impl IntoIterator<Item = &'a Policy>,
+) -> Result<Option<&'a Policy>, SelectedTwice> {
+    let mut selecting = policies.into_iter().filter(|policy| policy.selects(labels));
+    let first = selecting.next();
+    match (first, selecting.next()) {
+        (Some(first), Some(second)) => Err(SelectedTwice {
+            node: node.to_owned(),
+            first: first.origin.clone(),
+            second: second.origin.clone(),
+        }),
+        (first, _) => Ok(first),
+    }
+}

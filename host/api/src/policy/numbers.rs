@@ -1,0 +1,289 @@
+//! Every number of a policy with its default and the reason for it. [`RunPolicy`] and
+//! [`GateLimits`] are what is in force; [`Policies`] is what a user may write in place of a
+//! default.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use crate::nodefence::Grade;
+use crate::time::Span;
+
+/// Nothing is gained by waiting: thresholds have their own period.
+pub const ISOLATE_AFTER: Span = Span::from_s(0);
+/// The proposal's example is 5m; proof comes the later.
+pub const POWER_AFTER: Span = Span::from_s(0);
+/// A BMC that lost one command seldom loses three.
+pub const RETRIES: u32 = 2;
+/// A second power cycle seldom mends what the first did not.
+pub const RESTARTS: u32 = 0;
+/// A BMC that just said yes and did nothing needs a moment.
+pub const BACKOFF: Span = Span::from_s(5);
+/// A chassis with slow firmware takes half a minute.
+pub const OFF_TIMEOUT: Span = Span::from_s(30);
+/// A management controller may be booting too.
+pub const ON_TIMEOUT: Span = Span::from_s(60);
+/// Whoever still holds something then is not about to let go.
+pub const RELEASE_TIMEOUT: Span = Span::from_minutes(2);
+/// A finalizer that waits this long waits for a person.
+pub const CLEANUP_TIMEOUT: Span = Span::from_minutes(10);
+/// Firmware, memory test, kernel, kubelet: large machines take ten minutes.
+pub const RECOVER_TIMEOUT: Span = Span::from_minutes(15);
+/// Longer than a switch takes to boot.
+pub const GATE_TIMEOUT: Span = Span::from_minutes(15);
+/// Somebody looks at a rack within a day.
+pub const DEVICE_TIMEOUT: Span = Span::from_minutes(24 * 60);
+/// A node that fails at once again needs a person, not a power cycle.
+pub const COOL_DOWN: Span = Span::from_minutes(10);
+/// A budget that no rollout frees in ten minutes will not be freed.
+pub const PDB_PATIENCE: Span = Span::from_minutes(10);
+/// Share of unhealthy or silent nodes from which on nothing is cut. A third of a cluster does not
+/// die at once; its network does.
+pub const MAX_UNHEALTHY_PERCENT: u32 = 30;
+/// Runs at one time: the proposal's "only one node at a given time".
+pub const MAX_IN_FLIGHT: u32 = 1;
+/// Deletions a minute in mode `paced`: the scheduler's and the registry's comfort.
+pub const PODS_PER_MINUTE: u32 = 60;
+/// Grades that release without being asked for by name.
+pub const GRADES: [Grade; 5] = [
+    Grade::PowerOffVerified,
+    Grade::StorageFenced,
+    Grade::WatchdogDeadline,
+    Grade::OperatorConfirmed,
+    Grade::JobSucceeded,
+];
+
+/// The numbers in force for one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunPolicy {
+    /// Wait between the opening of a run and isolation.
+    pub isolate_after: Span,
+    /// Wait between isolation and power management.
+    pub power_after: Span,
+    /// How long a dump that goes on may hold power-off back; absent: dumps are not waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kdump_grace: Option<Span>,
+    /// Further tries of a failed step.
+    pub retries: u32,
+    /// Times a failed flow goes back to New.
+    pub restarts: u32,
+    /// First pause before a retry; it doubles up to a minute.
+    pub backoff: Span,
+    /// How long an off may take to show.
+    pub off_timeout: Span,
+    /// How long an on may take to show.
+    pub on_timeout: Span,
+    /// How long release waits since the last thing that went.
+    pub release_timeout: Span,
+    /// After how long what holds an object is named.
+    pub cleanup_timeout: Span,
+    /// How long a machine may take from power-on to well.
+    pub recover_timeout: Span,
+    /// How long an isolated node waits for a gate that closed behind it.
+    pub gate_timeout: Span,
+    /// How long a device that cannot be reached is probed.
+    pub device_timeout: Span,
+    /// How long a disruption budget may hold back pods that still answer.
+    pub pdb_patience: Span,
+    /// How pods and attachments are given back.
+    pub release_mode: ReleaseMode,
+    /// Pods deleted a minute in mode `paced`.
+    pub pods_per_minute: u32,
+    /// Grades that may release.
+    #[schemars(length(max = 8))]
+    pub grades: Vec<Grade>,
+    /// What a machine's identity must be before its power is cut.
+    pub identity: Identity,
+    /// A machine that was found off is powered on after the release.
+    pub power_on_if_found_off: bool,
+    /// A plan that cuts the node off for good is isolated and parked instead of refused.
+    pub park_isolated: bool,
+    /// A person must approve before the first off.
+    pub approval: bool,
+}
+
+/// How many nodes may be unwell, and how many runs go on, while another is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GateLimits {
+    /// From this share of unhealthy nodes on, in percent, nothing is cut.
+    pub max_unhealthy_percent: u32,
+    /// From this many on nothing is cut; absent: only the share counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_unhealthy_count: Option<u32>,
+    /// Runs that hold a slot at once.
+    pub max_in_flight: u32,
+    /// Between two incidents of one node.
+    pub cool_down: Span,
+}
+
+/// How fast pods are released.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ReleaseMode {
+    /// The out-of-service taint, and at once our own deletes.
+    #[default]
+    Prompt,
+    /// So many deletes a minute, the taint last.
+    Paced,
+}
+
+/// What is asked of a device's word about the machine behind it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Identity {
+    /// It must name the node's machine.
+    #[default]
+    Require,
+    /// A device that names no machine is believed; one that names another never is.
+    Prefer,
+}
+
+/// Numbers in place of their defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Policies {
+    /// Nothing is cut from this share of unhealthy or silent nodes on. Default 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub max_unhealthy_percent: Option<u32>,
+    /// Nor from this many on. No default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_unhealthy_count: Option<u32>,
+    /// Runs at one time. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
+    pub max_in_flight: Option<u32>,
+    /// Wait between the opening of a run and isolation. Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolate_after: Option<Span>,
+    /// Wait between isolation and power management. Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_after: Option<Span>,
+    /// How long a dump that goes on may hold power-off back. No default: dumps are not waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kdump_grace: Option<Span>,
+    /// Further tries of a failed step. Default 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 10))]
+    pub retries: Option<u32>,
+    /// Times a failed flow goes back to New. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 10))]
+    pub restarts: Option<u32>,
+    /// First pause before a retry; it doubles up to a minute. Default 5s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Span>,
+    /// How long an off may take to show. Default 30s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_timeout: Option<Span>,
+    /// How long an on may take to show. Default 1m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<Span>,
+    /// How long release waits since the last thing that went. Default 2m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_timeout: Option<Span>,
+    /// After how long what holds an object is named. Default 10m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup_timeout: Option<Span>,
+    /// How long a machine may take from power-on to well. Default 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recover_timeout: Option<Span>,
+    /// How long an isolated node waits for a gate that closed behind it. Default 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_timeout: Option<Span>,
+    /// How long a device that cannot be reached is probed. Default 1d.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_timeout: Option<Span>,
+    /// Between two incidents of one node. Default 10m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cool_down: Option<Span>,
+    /// How long a disruption budget may hold back pods that still answer. Default 10m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pdb_patience: Option<Span>,
+    /// prompt or paced. Default prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_mode: Option<ReleaseMode>,
+    /// Deletions a minute in mode `paced`. Default 60.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub pods_per_minute: Option<u32>,
+    /// Grades of proof that release. Default: every grade that is proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8))]
+    pub grades: Option<Vec<Grade>>,
+    /// require or prefer. Default require.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// A machine that was found off is powered on after the release. Default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_on_if_found_off: Option<bool>,
+    /// A plan that only isolates may end isolated and parked. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub park_isolated: Option<bool>,
+    /// A person must approve before the first off. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<bool>,
+    /// CSI drivers that check at detach, for grade `partition`. Default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub safe_detach_drivers: Option<Vec<String>>,
+}
+
+impl Policies {
+    /// The numbers in force for a run: those written, and defaults for the rest.
+    pub fn run(&self) -> RunPolicy {
+        RunPolicy {
+            isolate_after: self.isolate_after.unwrap_or(ISOLATE_AFTER),
+            power_after: self.power_after.unwrap_or(POWER_AFTER),
+            kdump_grace: self.kdump_grace,
+            retries: self.retries.unwrap_or(RETRIES),
+            restarts: self.restarts.unwrap_or(RESTARTS),
+            backoff: self.backoff.unwrap_or(BACKOFF),
+            off_timeout: self.off_timeout.unwrap_or(OFF_TIMEOUT),
+            on_timeout: self.on_timeout.unwrap_or(ON_TIMEOUT),
+            release_timeout: self.release_timeout.unwrap_or(RELEASE_TIMEOUT),
+            cleanup_timeout: self.cleanup_timeout.unwrap_or(CLEANUP_TIMEOUT),
+            recover_timeout: self.recover_timeout.unwrap_or(RECOVER_TIMEOUT),
+            gate_timeout: self.gate_timeout.unwrap_or(GATE_TIMEOUT),
+            device_timeout: self.device_timeout.unwrap_or(DEVICE_TIMEOUT),
+            pdb_patience: self.pdb_patience.unwrap_or(PDB_PATIENCE),
+            release_mode: self.release_mode.unwrap_or_default(),
+            pods_per_minute: self.pods_per_minute.unwrap_or(PODS_PER_MINUTE),
+            grades: self.grades.clone().unwrap_or_else(|| GRADES.to_vec()),
+            identity: self.identity.unwrap_or_default(),
+            power_on_if_found_off: self.power_on_if_found_off.unwrap_or(true),
+            park_isolated: self.park_isolated.unwrap_or(false),
+            approval: self.approval.unwrap_or(false),
+        }
+    }
+
+    /// The gate's limits in force.
+    pub fn gate(&self) -> GateLimits {
+        GateLimits {
+            max_unhealthy_percent: self.max_unhealthy_percent.unwrap_or(MAX_UNHEALTHY_PERCENT),
+            max_unhealthy_count: self.max_unhealthy_count,
+            max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
+            cool_down: self.cool_down.unwrap_or(COOL_DOWN),
+        }
+    }
+}
+
+impl Default for RunPolicy {
+    fn default() -> Self {
+        Policies::default().run()
+    }
+}
+
+impl Default for GateLimits {
+    fn default() -> Self {
+        Policies::default().gate()
+    }
+}

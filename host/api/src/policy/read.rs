@@ -1,0 +1,429 @@
+//! Reads a policy out of a document: schema first, then what no schema can say. Every problem of
+//! the document is reported, not only the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+
+use super::{Mode, Policy, Remedy, Rung, Sign, Threshold, pod_template};
+use crate::conditions::ConditionStatus;
+use crate::document::{
+    Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
+};
+use crate::limits;
+use crate::remedyconfiguration::{
+    RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
+};
+use crate::selector::Selector;
+use crate::time::Span;
+use crate::{GROUP, VERSION};
+
+/// What the proposal's document calls itself.
+const DOCUMENT_API_VERSION: &str = "node-remedy/v1alpha";
+/// The kind of the proposal's document.
+const DOCUMENT_KIND: &str = "Configuration";
+/// The remedies that exist without being defined.
+const OWN_REMEDIES: [&str; 3] = ["fence", "storage-fence", "recovery"];
+
+/// Reads a `Configuration` document or a `RemedyConfiguration`.
+pub fn read(document: &Document) -> Reading<Policy> {
+    let mut reader = Reader { document, problems: Problems::none(), mode: Mode::Enforce };
+    let policy = reader.policy();
+    reader.problems.with(policy)
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    problems: Problems,
+    mode: Mode,
+}
+
+impl Reader<'_> {
+    fn policy(&mut self) -> Option<Policy> {
+        let root = &self.document.root;
+        let text = |field: &str| root.get(field).and_then(Tree::text).unwrap_or_default();
+        let schema = schema_of::<RemedyConfiguration>();
+        let own = format!("{GROUP}/{VERSION}");
+        let (tree, base, schema) = match (text("apiVersion"), text("kind")) {
+            (DOCUMENT_API_VERSION, DOCUMENT_KIND) => {
+                (root.clone(), Path::root(), with_header(schema))
+            }
+            (version, "RemedyConfiguration") if version == own => {
+                let path = Path::root().field("spec");
+                let Some(spec) = root.get("spec") else {
+                    self.error(&path, "found nothing, expected a map".to_owned());
+                    return None;
+                };
+                (spec.clone(), path, schema)
+            }
+            (version, kind) => {
+                self.error(
+                    &Path::root(),
+                    format!(
+                        "found apiVersion {version:?} and kind {kind:?}, expected \
+                         {DOCUMENT_API_VERSION} {DOCUMENT_KIND} or {own} RemedyConfiguration"
+                    ),
+                );
+                return None;
+            }
+        };
+        check(self.document, &tree, &schema, &base, &mut self.problems);
+        if self.problems.has_errors() {
+            return None;
+        }
+        let spec: RemedyConfigurationSpec = match serde_json::from_value(tree.to_json()) {
+            Ok(spec) => spec,
+            Err(error) => {
+                self.error(&base, format!("found what cannot be read: {error}"));
+                return None;
+            }
+        };
+        self.mode = spec.mode;
+        let remedies = self.remedies(&spec.remedy_configs, &base);
+        let thresholds = self.thresholds(&spec.threshold_configs, &base, &remedies);
+        let selector = self.selector(spec.node_selector.as_deref(), &base);
+        let policies = spec.policies.unwrap_or_default();
+        Some(Policy {
+            name: root
+                .get("metadata")
+                .and_then(|metadata| metadata.get("name"))
+                .and_then(Tree::text)
+                .unwrap_or(&self.document.origin)
+                .to_owned(),
+            origin: self.document.origin.clone(),
+            mode: spec.mode,
+            selector,
+            thresholds,
+            gate: policies.gate(),
+            run: policies.run(),
+            safe_detach_drivers: policies
+                .safe_detach_drivers
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+        })
+    }
+
+    fn selector(&mut self, text: Option<&str>, base: &Path) -> Option<Selector> {
+        match Selector::parse(text?) {
+            Ok(selector) => Some(selector),
+            Err(expected) => {
+                let found = format!("found {:?}, expected {expected}", text.unwrap_or_default());
+                self.error(&base.field("nodeSelector"), found);
+                None
+            }
+        }
+    }
+
+    fn remedies(&mut self, configs: &[RemedyConfig], base: &Path) -> BTreeMap<String, Remedy> {
+        let mut remedies = BTreeMap::from([
+            ("fence".to_owned(), Remedy::Fence),
+            ("storage-fence".to_owned(), Remedy::Isolation),
+            ("recovery".to_owned(), Remedy::Recovery),
+        ]);
+        let mut names = BTreeSet::new();
+        for (index, config) in configs.iter().enumerate() {
+            let path = base.field("remedyConfigs").index(index);
+            if !names.insert(config.name.as_str()) {
+                let sentence =
+                    format!("found {:?} a second time, expected another name", config.name);
+                self.error(&path.field("name"), sentence);
+            }
+            if let Some(remedy) = self.remedy(config, &path) {
+                remedies.insert(config.name.clone(), remedy);
+            } else {
+                // Named all the same, so that a threshold that names it is not refused as well.
+                remedies.insert(config.name.clone(), Remedy::Fence);
+            }
+        }
+        remedies
+    }
+
+    fn remedy(&mut self, config: &RemedyConfig, path: &Path) -> Option<Remedy> {
+        let mut ways = Vec::new();
+        if config.fence.is_some() {
+            ways.push(Remedy::Fence);
+        }
+        if let Some(method) = &config.method {
+            ways.push(Remedy::Method(method.clone()));
+        }
+        if let Some(builtin) = config.cluster {
+            ways.push(Remedy::Cluster(builtin));
+        }
+        if let Some(plugin) = &config.plugin {
+            self.not_yet_run(&path.field("plugin"), "a plugin");
+            ways.push(Remedy::Plugin(plugin.clone()));
+        }
+        if let Some(template) = &config.pod_template {
+            let path = path.field("podTemplate");
+            self.not_yet_run(&path, "a podTemplate");
+            ways.push(Remedy::PodTemplate(self.pod_template(template, &path)?));
+        }
+        if ways.len() == 1 {
+            return ways.pop();
+        }
+        let found = if ways.is_empty() { "none" } else { "several" };
+        let expected = "exactly one of fence, method, cluster, podTemplate, plugin";
+        self.error(path, format!("found {found} of the ways to remedy, expected {expected}"));
+        None
+    }
+
+    fn pod_template(&mut self, template: &Json, path: &Path) -> Option<Json> {
+        match pod_template::expand(template) {
+            Ok(template) => Some(template),
+            Err(wrong) => {
+                for (below, sentence) in wrong {
+                    self.error(&path.join(&below), sentence);
+                }
+                None
+            }
+        }
+    }
+
+    fn not_yet_run(&mut self, path: &Path, what: &str) {
+        let sentence = format!("found {what}, which is not yet run by this version");
+        match self.mode {
+            Mode::Enforce => {
+                let next = "expected fence, method or cluster; or set mode: shadow";
+                self.error(path, format!("{sentence}, {next}"));
+            }
+            Mode::Shadow => self.warn(path, sentence),
+        }
+    }
+
+    fn thresholds(
+        &mut self,
+        configs: &[ThresholdConfig],
+        base: &Path,
+        remedies: &BTreeMap<String, Remedy>,
+    ) -> Vec<Threshold> {
+        let mut thresholds: Vec<Threshold> = Vec::new();
+        for (index, config) in configs.iter().enumerate() {
+            let path = base.field("thresholdConfigs").index(index);
+            let ladder = self.ladder(config, &path, remedies);
+            let recovery = self.recovery(config, &path, remedies);
+            let Some((sign, period)) = self.sign(config, &path) else { continue };
+            if thresholds.iter().any(|other| overlap(&other.sign, &sign)) {
+                let sentence = "found the same condition and status as in an earlier threshold, \
+                                expected one threshold for it";
+                self.error(&path, sentence.to_owned());
+            }
+            thresholds.push(Threshold { sign, period, ladder, recovery });
+        }
+        thresholds
+    }
+
+    fn sign(&mut self, config: &ThresholdConfig, path: &Path) -> Option<(Sign, Span)> {
+        match (&config.node_condition_type, config.node_lease_age) {
+            (Some(kind), None) => {
+                let period = path.field("nodeConditionPeriod");
+                let period = self.period(config.node_condition_period, &period);
+                let statuses = self.statuses(kind, config.node_condition_status.as_ref(), path);
+                Some((Sign::Condition { kind: kind.clone(), statuses: statuses? }, period?))
+            }
+            (None, Some(age)) => {
+                for (field, given) in [
+                    ("nodeConditionStatus", config.node_condition_status.is_some()),
+                    ("nodeConditionPeriod", config.node_condition_period.is_some()),
+                ] {
+                    if given {
+                        let sentence = "found it beside nodeLeaseAge, expected nodeLeaseAge alone";
+                        self.error(&path.field(field), sentence.to_owned());
+                    }
+                }
+                let age = self.period(Some(age), &path.field("nodeLeaseAge"));
+                Some((Sign::LeaseAge, age?))
+            }
+            (Some(_), Some(_)) => {
+                let sentence = "found nodeConditionType and nodeLeaseAge, expected one of them";
+                self.error(path, sentence.to_owned());
+                None
+            }
+            (None, None) => {
+                let sentence = "found neither nodeConditionType nor nodeLeaseAge, expected one";
+                self.error(path, sentence.to_owned());
+                None
+            }
+        }
+    }
+
+    /// The statuses that count. For Ready, false means that nobody says it is: False and Unknown.
+    fn statuses(
+        &mut self,
+        kind: &str,
+        status: Option<&Json>,
+        path: &Path,
+    ) -> Option<BTreeSet<ConditionStatus>> {
+        let path = path.field("nodeConditionStatus");
+        let ready = kind == "Ready";
+        match status.map(|status| (status, status.as_str())) {
+            Some((Json::Bool(false), _) | (_, Some("False"))) if ready => {
+                Some([ConditionStatus::False, ConditionStatus::Unknown].into())
+            }
+            Some((Json::Bool(true), _) | (_, Some("True"))) if ready => {
+                let sentence =
+                    "found true, expected false or Unknown: a node that is Ready is well";
+                self.error(&path, sentence.to_owned());
+                None
+            }
+            Some((Json::Bool(false), _) | (_, Some("False"))) => {
+                Some([ConditionStatus::False].into())
+            }
+            Some((Json::Bool(true), _) | (_, Some("True"))) => Some([ConditionStatus::True].into()),
+            Some((_, Some("Unknown"))) => Some([ConditionStatus::Unknown].into()),
+            Some(_) | None => {
+                self.error(&path, "found nothing, expected true, false or Unknown".to_owned());
+                None
+            }
+        }
+    }
+
+    /// A length of time that is neither nothing nor absurd.
+    fn period(&mut self, period: Option<Span>, path: &Path) -> Option<Span> {
+        let longest = Span::from_minutes(limits::PERIOD_DAYS_MAX.saturating_mul(24 * 60));
+        match period {
+            None => {
+                let sentence = "found nothing, expected a length of time such as 5s, 3m or 1h30m";
+                self.error(path, sentence.to_owned());
+                None
+            }
+            Some(period) if period < Span::from_s(1) || period > longest => {
+                self.error(path, format!("found {period}, expected 1s to {longest}"));
+                None
+            }
+            Some(period) => Some(period),
+        }
+    }
+
+    fn ladder(
+        &mut self,
+        config: &ThresholdConfig,
+        path: &Path,
+        remedies: &BTreeMap<String, Remedy>,
+    ) -> Vec<Rung> {
+        // Without a period of its own a rung waits as long as the threshold did.
+        let default = config.node_condition_period.or(config.node_lease_age).unwrap_or_default();
+        let rungs =
+            [&config.remedy1, &config.remedy2, &config.remedy3, &config.remedy4, &config.remedy5];
+        let mut ladder = Vec::new();
+        let mut ended = false;
+        for (number, items) in (1_usize..).zip(rungs) {
+            let path = path.field(&format!("remedy{number}"));
+            if items.is_empty() {
+                ended = true;
+            } else if ended {
+                let sentence = "found it without the remedy before it, expected no gap";
+                self.error(&path, sentence.to_owned());
+            } else {
+                ladder.extend(self.rung(items, &path, default, remedies));
+            }
+        }
+        ladder
+    }
+
+    fn recovery(
+        &mut self,
+        config: &ThresholdConfig,
+        path: &Path,
+        remedies: &BTreeMap<String, Remedy>,
+    ) -> Option<Rung> {
+        if config.recovery.is_empty() {
+            return None;
+        }
+        self.rung(&config.recovery, &path.field("recovery"), Span::default(), remedies)
+    }
+
+    /// One rung out of its list of one-key maps.
+    fn rung(
+        &mut self,
+        items: &[RungItem],
+        path: &Path,
+        default: Span,
+        remedies: &BTreeMap<String, Remedy>,
+    ) -> Option<Rung> {
+        let (mut name, mut period, mut clean) = (None, None, None);
+        for (index, item) in items.iter().enumerate() {
+            let path = path.index(index);
+            if let Some(value) = &item.name {
+                self.once(&mut name, value.clone(), &path.field("name"));
+            }
+            if let Some(value) = item.period {
+                let path = path.field("period");
+                if let Some(value) = self.period(Some(value), &path) {
+                    self.once(&mut period, value, &path);
+                }
+            }
+            if let Some(value) = item.clean_resource {
+                self.once(&mut clean, value, &path.field("clean-resource"));
+            }
+            if let Some(value) = item.clean_resourece {
+                let path = path.field("clean-resourece");
+                self.warn(&path, "read as clean-resource; write clean-resource".to_owned());
+                self.once(&mut clean, value, &path);
+            }
+        }
+        let Some(name) = name else {
+            self.error(path, "found no name, expected - name: REMEDY".to_owned());
+            return None;
+        };
+        let Some(remedy) = remedies.get(&name).cloned() else {
+            let known = remedies.keys().map(String::as_str);
+            let expected = match nearest(&name, known.clone()) {
+                Some(near) => format!("a defined remedy (did you mean {near}?)"),
+                None => {
+                    format!("a remedy under remedyConfigs, or one of {}", OWN_REMEDIES.join(", "))
+                }
+            };
+            self.error(path, format!("found the name {name:?}, expected {expected}"));
+            return None;
+        };
+        Some(Rung {
+            name,
+            remedy,
+            period: period.unwrap_or(default),
+            clean_resource: clean.unwrap_or(false),
+        })
+    }
+
+    fn once<T>(&mut self, place: &mut Option<T>, value: T, path: &Path) {
+        if place.replace(value).is_some() {
+            self.error(path, "found it a second time, expected it once".to_owned());
+        }
+    }
+
+    fn error(&mut self, path: &Path, sentence: String) {
+        self.push(Severity::Error, path, sentence);
+    }
+
+    fn warn(&mut self, path: &Path, sentence: String) {
+        self.push(Severity::Warning, path, sentence);
+    }
+
+    fn push(&mut self, severity: Severity, path: &Path, sentence: String) {
+        let problem: Problem = self.document.problem(severity, path, sentence);
+        self.problems.push(problem);
+    }
+}
+
+/// The proposal's document has its header beside its fields.
+fn with_header(mut schema: Json) -> Json {
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        for field in ["apiVersion", "kind"] {
+            properties.insert(field.to_owned(), serde_json::json!({ "type": "string" }));
+        }
+    }
+    schema
+}
+
+/// Whether two signs can hold at once by one and the same status.
+fn overlap(a: &Sign, b: &Sign) -> bool {
+    match (a, b) {
+        (Sign::LeaseAge, Sign::LeaseAge) => true,
+        (Sign::Condition { kind, statuses }, Sign::Condition { kind: other, statuses: others }) => {
+            kind == other && !statuses.is_disjoint(others)
+        }
+        (Sign::LeaseAge, Sign::Condition { .. }) | (Sign::Condition { .. }, Sign::LeaseAge) => {
+            false
+        }
+    }
+}

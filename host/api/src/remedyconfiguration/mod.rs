@@ -1,0 +1,201 @@
+//! `RemedyConfiguration`: the proposal's `Configuration` document as a custom resource. The same
+//! schema below `spec`, plus what the API server can check. Types only: `crate::policy` reads
+//! documents and objects alike, with places and sentences that a schema cannot give.
+
+use kube::{CustomResource, KubeSchema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::limits;
+use crate::policy::Policies;
+use crate::time::Span;
+
+/// Which nodes, which thresholds, which remedies.
+#[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "node-remedy.io",
+    version = "v1alpha1",
+    kind = "RemedyConfiguration",
+    plural = "remedyconfigurations",
+    shortname = "rcfg",
+    status = "RemedyConfigurationStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    doc = "What counts as a misbehaving node, and which remedy follows.",
+    printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
+    printcolumn(name = "Selector", type_ = "string", json_path = ".spec.nodeSelector"),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Accepted')].status"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RemedyConfigurationSpec {
+    /// `enforce` acts; `shadow` decides, says so, and touches nothing.
+    #[serde(default)]
+    pub mode: Mode,
+    /// A label selector such as `type=compute`; absent: every node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub node_selector: Option<String>,
+    /// What is watched for.
+    #[schemars(length(min = 1, max = limits::THRESHOLDS_MAX))]
+    pub threshold_configs: Vec<ThresholdConfig>,
+    /// Remedies under names of one's own; `fence`, `storage-fence` and `recovery` exist anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::REMEDIES_MAX))]
+    pub remedy_configs: Vec<RemedyConfig>,
+    /// Numbers that differ from their defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Policies>,
+}
+
+/// Whether anything is done.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Decisions are carried out.
+    #[default]
+    Enforce,
+    /// Decisions are only recorded.
+    Shadow,
+}
+
+/// One threshold and its ladder of remedies.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.nodeConditionType) != has(self.nodeLeaseAge)")
+        .message("a threshold is a node condition or a nodeLeaseAge"),
+    validation = Rule::new("has(self.nodeConditionType) == has(self.nodeConditionPeriod)")
+        .message("nodeConditionType, nodeConditionStatus and nodeConditionPeriod go together")
+)]
+pub struct ThresholdConfig {
+    /// Any condition of a node, such as Ready or DiskPressure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 316))]
+    pub node_condition_type: Option<String>,
+    /// true, false or Unknown. For Ready, false stands for False and Unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "status_schema")]
+    pub node_condition_status: Option<serde_json::Value>,
+    /// How long it must hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_condition_period: Option<Span>,
+    /// Instead of a condition: how old the node's Lease has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_lease_age: Option<Span>,
+    /// The first remedy.
+    #[schemars(length(min = 1, max = 3))]
+    pub remedy1: Vec<RungItem>,
+    /// The remedy after that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3))]
+    pub remedy2: Vec<RungItem>,
+    /// The remedy after that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3))]
+    pub remedy3: Vec<RungItem>,
+    /// The remedy after that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3))]
+    pub remedy4: Vec<RungItem>,
+    /// The last remedy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3))]
+    pub remedy5: Vec<RungItem>,
+    /// What is done once the node is well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3))]
+    pub recovery: Vec<RungItem>,
+}
+
+/// One of the one-key maps that describe a rung of the ladder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub struct RungItem {
+    /// The remedy's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub name: Option<String>,
+    /// How long the threshold must still hold after this remedy before the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Span>,
+    /// Success of this remedy is the admin's word that the node's pods may go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean_resource: Option<bool>,
+    /// The proposal's own spelling of clean-resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean_resourece: Option<bool>,
+}
+
+/// One remedy: a name and exactly one of the ways to carry it out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new(
+        "[has(self.fence), has(self.method), has(self.cluster), has(self.podTemplate), \
+          has(self.plugin)].filter(x, x).size() == 1")
+        .message("a remedy is exactly one of fence, method, cluster, podTemplate, plugin")
+)]
+pub struct RemedyConfig {
+    /// What thresholds call it.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The whole automaton: isolation, power management, recovery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<FenceRemedy>,
+    /// One method of the node's fence configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub method: Option<String>,
+    /// One built-in method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<crate::plan::Builtin>,
+    /// A Job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "anything_object")]
+    pub pod_template: Option<serde_json::Value>,
+    /// An operator-authored remedy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub plugin: Option<String>,
+}
+
+/// The automaton as a remedy; it has no settings of its own yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FenceRemedy {}
+
+/// What became of the object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemedyConfigurationStatus {
+    /// Accepted, with every problem in its message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+    /// The generation that the conditions speak of.
+    #[serde(default)]
+    pub observed_generation: i64,
+}
+
+/// Any condition status, as a boolean or as the word Kubernetes uses. No type is given because
+/// both are legal; the enumeration is what the API server checks.
+fn status_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-preserve-unknown-fields": true,
+        "enum": [true, false, "True", "False", "Unknown"],
+    })
+}
+
+/// A pod template with the proposal's shorthands is not a `PodTemplateSpec`, so it is checked here
+/// and not by the API server.
+fn anything_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}

@@ -1,0 +1,227 @@
+//! Fence configurations, in all three forms, down to the plan of one node.
+
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use node_remedy_api::document::Document;
+use node_remedy_api::plan::{self, FenceSource, Method, NodeFacts, NodePlan};
+
+use crate::{lines, read};
+
+const EXAMPLE: &str = include_str!("../../../examples/config/fence-ipmi.yaml");
+const PROPOSAL: &str = include_str!("fixtures/proposal-fence-config.yaml");
+const CLOUD: &str = include_str!("fixtures/proposal-cloud-default.yaml");
+const TEMPLATES: &str = include_str!("fixtures/templates.yaml");
+const STAGES: &str = include_str!("fixtures/stages.yaml");
+
+fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn node(name: &str) -> NodeFacts {
+    NodeFacts {
+        name: name.to_owned(),
+        annotations: pairs(&[("node-remedy.io/bmc-address", "192.0.2.11")]),
+        labels: pairs(&[("node-remedy.io/fence", "ipmi")]),
+        ..NodeFacts::default()
+    }
+}
+
+/// A plan in a few lines.
+fn sketch(plan: &NodePlan) -> String {
+    let mut text = format!("{}\n", plan.sources.join(", "));
+    for (index, method) in plan.methods.iter().enumerate() {
+        let Method { name, plugin, builtin, plug, device, .. } = method;
+        let does = plugin.clone().unwrap_or_else(|| format!("{:?}", builtin.unwrap()));
+        text += &format!("{index} {name}: {does} plug={plug:?} device={device:?}");
+        for (name, value) in &method.parameters {
+            text += &format!(" {name}={value}");
+        }
+        for (name, credential) in &method.credentials {
+            text += &format!(" {name}:{}", serde_json::to_string(credential).unwrap());
+        }
+        for (flag, set) in [
+            ("must-success", method.must_success),
+            ("sole-feed", method.sole_feed),
+            ("reset-only", method.reset_only),
+        ] {
+            text += &if set { format!(" {flag}") } else { String::new() };
+        }
+        text.push('\n');
+    }
+    for (step, stages) in [
+        ("isolation", &plan.isolation),
+        ("power", &plan.power_management),
+        ("recovery", &plan.recovery),
+    ] {
+        for stage in stages {
+            text += &format!("{step}: {} {:?} {:?}\n", stage.name, stage.run, stage.methods);
+        }
+    }
+    for grant in &plan.grants {
+        text += &format!("grant {}\n", serde_json::to_string(grant).unwrap());
+    }
+    text
+}
+
+fn plan_of(source: &FenceSource, node: &NodeFacts) -> String {
+    let reading = source.plan_for(node);
+    let text = lines(&reading.problems);
+    reading.value.map_or(text, |plan| sketch(&plan))
+}
+
+#[test]
+fn the_example_makes_a_plan() {
+    let configuration = read(&[("fence-ipmi.yaml", EXAMPLE)]);
+    assert_eq!(lines(&configuration.problems), "");
+    expect![[r#"
+        fence-ipmi.yaml
+        0 quarantine: Quarantine plug="" device=""
+        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
+        isolation: keep-new-pods-away All [0]
+        power: power All [1]
+        grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w1")));
+}
+
+#[test]
+fn a_node_without_the_annotation_is_named() {
+    let configuration = read(&[("fence-ipmi.yaml", EXAMPLE)]);
+    let bare = NodeFacts { annotations: BTreeMap::new(), ..node("w2") };
+    expect![[r#"
+        fence-ipmi.yaml:18:16: spec.templates[0].parameters.address: found node w2 without annotation node-remedy.io/bmc-address, expected one
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &bare));
+}
+
+#[test]
+fn the_proposals_config_map_is_read_as_printed() {
+    let configuration = read(&[("node.yaml", PROPOSAL), ("templates.yaml", TEMPLATES)]);
+    expect![[r#"
+        templates.yaml:19:7: data["template.properties"].passwd: warning: THE PASSWORD STANDS HERE IN PLAIN TEXT, readable by everyone who may read ConfigMaps; put it into a Secret and write secret=NAME in place of passwd
+    "#]].assert_eq(&lines(&configuration.problems));
+    expect![[r#"
+        ConfigMap/fence-config-[NODE_NAME]
+        0 fc: brocade plug="2" device="brocade/192.0.2.40" address=192.0.2.40 default:{"secret":{"name":"switch-credentials","identityKey":"username","secretKey":"password"}}
+        1 eaton: eaton-pdu plug="1" device="eaton-pdu/192.0.2.41" address=192.0.2.41 default:{"configMap":{"name":"fence-method-template-eaton-pdu","entry":"template.properties","identityKey":"login","secretKey":"passwd"}}
+        isolation: isolation All [0]
+        power: power_management All [1]
+        recovery: recovery All [0]
+        grant {"plugin":"brocade","cidrs":["192.0.2.40/32"]}
+        grant {"plugin":"eaton-pdu","cidrs":["192.0.2.41/32"]}
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("[NODE_NAME]")));
+}
+
+#[test]
+fn the_proposals_cloud_default_is_read_as_printed() {
+    let configuration = read(&[("cloud.yaml", CLOUD)]);
+    expect![[r#"
+        cloud.yaml:10:5: data["config.properties"].recovery: warning: mark-unschedulable in recovery leaves the node cordoned; mark-schedulable is what undoes isolation
+    "#]].assert_eq(&lines(&configuration.problems));
+    let aws = NodeFacts { provider_id: "aws:///eu-1a/i-0123".to_owned(), ..node("[NODE_NAME]") };
+    expect![[r#"
+        ConfigMap/fence-config-[NODE_NAME]
+        0 mark-unschedulable: MarkUnschedulable plug="" device=""
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws"
+        isolation: isolation All [0]
+        power: power_management All [1]
+        recovery: recovery All [0]
+    "#]]
+    .assert_eq(&plan_of(&configuration.fences[0], &aws));
+    expect![[r#"
+        cloud.yaml:9:5: data["config.properties"].power_management: found node [NODE_NAME] with providerID "", expected one of a known provider
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("[NODE_NAME]")));
+    expect![[r#"
+        default for cloud nodes
+        0 mark-unschedulable: MarkUnschedulable plug="" device=""
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws"
+        2 mark-schedulable: MarkSchedulable plug="" device=""
+        isolation: isolation All [0]
+        power: power-management All [1]
+        recovery: recovery All [2]
+    "#]]
+    .assert_eq(&sketch(&plan::default_plan(&aws).unwrap()));
+    assert_eq!(plan::default_plan(&node("w1")), None);
+}
+
+#[test]
+fn stages_and_methods_of_their_own_are_read() {
+    let configuration = read(&[("stages.yaml", STAGES)]);
+    expect![[r#"
+        stages.yaml:11:11: data.passwd: warning: THE PASSWORD STANDS HERE IN PLAIN TEXT, readable by everyone who may read ConfigMaps; put it into a Secret and write secret=NAME in place of passwd
+        stages.yaml:14:15: data.power_wait: warning: has no meaning here and is left out: time-outs and retries are the policy's
+    "#]].assert_eq(&lines(&configuration.problems));
+    expect![[r#"
+        ConfigMap/node-fence-config-w1, ConfigMap/fence-stage-cordon, ConfigMap/fence-stage-power, ConfigMap/fence-stage-back
+        0 quarantine: Quarantine plug="" device=""
+        1 mark-unschedulable: MarkUnschedulable plug="" device=""
+        2 fence_method_w1: ipmi plug="" device="ipmi/192.0.2.11:6230" address=192.0.2.11:6230 cipher-suite=17 privilege-level=operator default:{"configMap":{"name":"fence-method-template-ipmi","identityKey":"login","secretKey":"passwd"}} must-success
+        3 mark-schedulable: MarkSchedulable plug="" device=""
+        isolation: cordon OnlyOne [0, 1]
+        power: power All [2]
+        recovery: back All [3]
+        grant {"plugin":"ipmi","cidrs":["192.0.2.11/32"],"ports":[6230]}
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w1")));
+}
+
+#[test]
+fn no_password_reaches_a_plan() {
+    for (file, node_name) in [(STAGES, "w1"), (PROPOSAL, "[NODE_NAME]")] {
+        let configuration = read(&[("a.yaml", file), ("b.yaml", TEMPLATES)]);
+        let plan = configuration.fences[0].plan_for(&node(node_name)).value.unwrap();
+        let json = serde_json::to_string(&plan).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert!(!format!("{configuration:?}").contains("hunter2"), "kept in memory");
+        assert!(!lines(&configuration.problems).contains("hunter2"));
+    }
+}
+
+#[test]
+fn expressions_take_from_the_node_and_its_inventory() {
+    let text = EXAMPLE
+        .replace(
+            "${node.annotations['node-remedy.io/bmc-address']}",
+            "bmc-${node.name}.example:623",
+        )
+        .replace("    action: reboot", "    plug: ${inventory['outlet']}\n    action: reboot")
+        .replace("  templates:", "  inventory: {configMap: nodes, key: table}\n  templates:");
+    let configuration = read(&[("f.yaml", &text)]);
+    assert_eq!(lines(&configuration.problems), "");
+    let table = plan::InventoryTable::parse("nodes", "node,outlet\nw1,A7\n").unwrap();
+    let facts = NodeFacts { inventory: table.row("w1"), ..node("w1") };
+    let plan = configuration.fences[0].plan_for(&facts).value.unwrap();
+    let power = plan.methods.iter().find(|method| method.name == "power").unwrap();
+    assert_eq!(power.plug, "A7");
+    assert_eq!(power.parameters["address"], "bmc-w1.example:623");
+    expect![[r#"
+        f.yaml:28:11: spec.methods[0].plug: found node w3 without column outlet in the inventory, expected one
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w3")));
+}
+
+#[test]
+fn a_config_map_for_a_node_goes_before_a_selector() {
+    let sources = read(&[("a.yaml", EXAMPLE), ("b.yaml", STAGES)]).fences;
+    let labels = pairs(&[("node-remedy.io/fence", "ipmi")]);
+    let found = |name: &str| {
+        plan::for_node(name, &labels, &sources).unwrap().map(|source| source.origin.as_str())
+    };
+    assert_eq!(found("w1"), Some("ConfigMap/node-fence-config-w1"));
+    assert_eq!(found("w2"), Some("a.yaml"));
+    assert_eq!(plan::for_node("w2", &BTreeMap::new(), &sources).unwrap().map(|_| ()), None);
+    let twice = read(&[("a.yaml", EXAMPLE), ("b.yaml", EXAMPLE)]).fences;
+    expect!["node w2 is fenced by a.yaml and by b.yaml; change a nodeSelector so that one does"]
+        .assert_eq(&plan::for_node("w2", &labels, &twice).unwrap_err().to_string());
+}
+
+#[test]
+fn a_bare_off_that_kubectl_made_false_still_means_off() {
+    let text = EXAMPLE.replace("action: reboot", "action: off");
+    let document = Document::read_all("f.yaml", &text).value.unwrap().remove(0);
+    let mut object = document.root.to_json();
+    let from_file = plan::read(&document);
+    object["spec"]["methods"][0]["action"] = false.into();
+    let from_object = plan::read(&Document::from_object(&object));
+    for reading in [from_file, from_object] {
+        assert!(reading.value.is_some(), "{}", reading.problems);
+        assert!(lines(&reading.problems).contains("power has no on"), "{}", reading.problems);
+    }
+}

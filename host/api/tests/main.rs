@@ -1,0 +1,23 @@
+//! The crate from outside: what the proposals print is read, what is wrong is named by its place,
+//! and the generated definitions are the ones that are shipped.
+
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+mod bad_input;
+mod crds;
+mod fences;
+mod nodefence;
+mod policies;
+
+use node_remedy_api::configuration::Configuration;
+use node_remedy_api::document::Problems;
+
+/// All files at once, as `node-remedy check` reads them.
+pub(crate) fn read(files: &[(&str, &str)]) -> Configuration {
+    Configuration::from_files(files.iter().copied())
+}
+
+/// The problems, one a line.
+pub(crate) fn lines(problems: &Problems) -> String {
+    problems.iter().map(|problem| format!("{problem}\n")).collect()
+}

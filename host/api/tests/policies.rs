@@ -1,0 +1,130 @@
+//! Policies: the proposal's document exactly as it is printed, the example that users start from,
+//! and the same as an object of the API server.
+
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use node_remedy_api::configuration::Configuration;
+use node_remedy_api::document::Document;
+use node_remedy_api::policy::{self, Mode, Policy, Remedy, Rung, Sign};
+
+use crate::{lines, read};
+
+const PROPOSAL: &str = include_str!("fixtures/proposal-configuration.yaml");
+const EXAMPLE: &str = include_str!("../../../examples/config/remedy.yaml");
+
+/// A policy in a few lines.
+fn sketch(policy: &Policy) -> String {
+    let mut text = format!("{:?} {:?}\n", policy.mode, policy.selector.is_some());
+    for threshold in &policy.thresholds {
+        let sign = match &threshold.sign {
+            Sign::Condition { kind, statuses } => format!("{kind} {statuses:?}"),
+            Sign::LeaseAge => "Lease".to_owned(),
+        };
+        text += &format!("{sign} for {}\n", threshold.period);
+        for rung in threshold.ladder.iter().chain(&threshold.recovery) {
+            let Rung { name, remedy, period, clean_resource } = rung;
+            let remedy = match remedy {
+                Remedy::PodTemplate(template) => format!("PodTemplate {template}"),
+                other => format!("{other:?}"),
+            };
+            text += &format!("  {name} then {period} clean={clean_resource}: {remedy}\n");
+        }
+    }
+    text
+}
+
+#[test]
+fn the_proposals_document_is_read_as_printed() {
+    let shadow = format!("{PROPOSAL}mode: shadow\n");
+    let configuration = read(&[("proposal.yaml", &shadow)]);
+    expect![[r#"
+        Shadow true
+        Ready {False, Unknown} for 5s
+          repair then 3m clean=false: PodTemplate {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
+          terminate then 5s clean=true: PodTemplate {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
+          recovery then 0s clean=false: Recovery
+        DiskPressure {True} for 10m
+          storage-fence then 10m clean=true: Isolation
+          recovery then 0s clean=false: Recovery
+    "#]].assert_eq(&sketch(&configuration.policies[0]));
+    expect![[r#"
+        proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
+        proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
+        proposal.yaml:35:4: remedyConfigs[0].podTemplate: warning: found a podTemplate, which is not yet run by this version
+        proposal.yaml:46:4: remedyConfigs[1].podTemplate: warning: found a podTemplate, which is not yet run by this version
+    "#]].assert_eq(&lines(&configuration.problems));
+    let policy = &configuration.policies[0];
+    let labels = |value: &str| BTreeMap::from([("type".to_owned(), value.to_owned())]);
+    assert!(policy.selects(&labels("compute")) && !policy.selects(&labels("accelerated")));
+}
+
+#[test]
+fn what_this_version_does_not_run_is_refused_when_it_would_have_to() {
+    let configuration = read(&[("proposal.yaml", PROPOSAL)]);
+    assert!(configuration.policies.is_empty());
+    expect![[r#"
+        proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
+        proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
+        proposal.yaml:35:4: remedyConfigs[0].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
+        proposal.yaml:46:4: remedyConfigs[1].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
+    "#]].assert_eq(&lines(&configuration.problems));
+}
+
+#[test]
+fn the_example_is_valid_and_enforced() {
+    let configuration = read(&[("remedy.yaml", EXAMPLE)]);
+    assert_eq!(lines(&configuration.problems), "");
+    expect![[r#"
+        Enforce true
+        Ready {False, Unknown} for 5s
+          fence then 5s clean=false: Fence
+        Lease for 20s
+          fence then 20s clean=false: Fence
+    "#]]
+    .assert_eq(&sketch(&configuration.policies[0]));
+    assert_eq!(configuration.policies[0].mode, Mode::Enforce);
+    assert_eq!(configuration.policies[0].name, "bare-metal");
+    assert_eq!(configuration.policies[0].gate.max_unhealthy_percent, 30);
+}
+
+#[test]
+fn an_object_of_the_api_server_is_read_alike_and_named_by_kind_and_name() {
+    let file = Document::read_all("remedy.yaml", EXAMPLE).value.unwrap().remove(0);
+    let mut object = file.root.to_json();
+    let from_file = policy::read(&file).value.unwrap();
+    let from_object = policy::read(&Document::from_object(&object)).value.unwrap();
+    assert_eq!(Policy { origin: from_file.origin.clone(), ..from_object }, from_file);
+
+    object["spec"]["thresholdConfigs"][1]["nodeLeaseAge"] = "-3s".into();
+    let refused = policy::read(&Document::from_object(&object));
+    assert!(refused.value.is_none());
+    expect![[r#"
+        RemedyConfiguration/bare-metal: spec.thresholdConfigs[1].nodeLeaseAge: found "-3s", expected a length of time that is not negative, such as 5s
+    "#]].assert_eq(&lines(&refused.problems));
+}
+
+#[test]
+fn a_config_map_may_hold_the_document() {
+    let document: String = PROPOSAL.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: remedies}}\ndata:\n  config.yaml: |\n\
+         {document}    mode: shadow\n"
+    );
+    let configuration = read(&[("cm.yaml", &text)]);
+    assert_eq!(configuration.policies.len(), 1, "{}", configuration.problems);
+    assert_eq!(configuration.policies[0].thresholds.len(), 2);
+}
+
+#[test]
+fn two_policies_for_one_node_are_refused_by_name() {
+    let other = EXAMPLE.replace("name: bare-metal", "name: other");
+    let Configuration { policies, .. } = read(&[("a.yaml", EXAMPLE), ("b.yaml", &other)]);
+    let labels = BTreeMap::from([("node-remedy.io/fence".to_owned(), "ipmi".to_owned())]);
+    let refusal = policy::for_node("w1", &labels, &policies).unwrap_err();
+    expect!["node w1 is selected by a.yaml and by b.yaml; change a nodeSelector so that one does"]
+        .assert_eq(&refusal.to_string());
+    assert_eq!(policy::for_node("w1", &BTreeMap::new(), &policies), Ok(None));
+    let one = policy::for_node("w1", &labels, &policies[..1]).unwrap().unwrap();
+    assert_eq!(one.origin, "a.yaml");
+}

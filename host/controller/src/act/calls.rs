@@ -1,0 +1,417 @@
+//! One call of one fence method: secrets, grants, the device's turn, the sandbox.
+//!
+//! What comes back is an [`End`]: what is *known*, not what was hoped for. A call that
+//! may have acted and has no outcome is indeterminate here already; nothing above can
+//! read it as anything else.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
+use node_remedy_api::plan::{
+    Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace,
+};
+use node_remedy_api::time::Span;
+use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
+use node_remedy_sandbox as sandbox;
+use node_remedy_sandbox::{
+    AdminGrant, Call, CallReport, Cancel, Cidr, Executor, Grants, Manifest, Names, NotLeader,
+    Secret, Seams, SendGate, Verdict,
+};
+
+use crate::cluster::{At, Cluster};
+use crate::lease::LeaseGate;
+use crate::observe::plan::PluginFacts;
+use crate::plugins::Plugins;
+
+/// After begin-effect a call needs this much of the lease: the longest a device takes to
+/// act on a command that it received.
+const EFFECT_MS: u64 = 1_000;
+
+/// What plans call a plugin's first credential.
+const FIRST_CREDENTIAL: &str = "default";
+
+/// What a call is asked to do.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The method, as the run's plan has it.
+    pub method: Method,
+    /// Where its plugin may connect.
+    pub grants: Vec<Grant>,
+    /// What to do.
+    pub action: Action,
+    /// The same for every attempt at one effect; unique in the cluster.
+    pub operation: String,
+    /// From 1.
+    pub attempt: u32,
+    /// The longest it may take; the manifest may shorten it.
+    pub deadline: Duration,
+    /// For status: poll in place until the plug reads this.
+    pub until: Option<PlugState>,
+}
+
+/// A call and its end.
+#[derive(Debug, Clone)]
+pub struct Called {
+    /// What is known.
+    pub end: End,
+    /// A sentence of what happened, for people.
+    pub detail: String,
+    /// All that the sandbox saw; none where the call was never made.
+    pub report: Option<CallReport>,
+}
+
+/// Lets bytes out while the lease holds, and effects while their intent stands recorded.
+pub struct RecordedGate {
+    lease: Arc<LeaseGate>,
+    intents: Mutex<BTreeSet<String>>,
+}
+
+impl RecordedGate {
+    /// A gate over the lease's.
+    pub fn new(lease: Arc<LeaseGate>) -> Arc<Self> {
+        Arc::new(Self { lease, intents: Mutex::default() })
+    }
+
+    fn intents(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.intents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SendGate for RecordedGate {
+    fn check(&self) -> Result<(), NotLeader> {
+        if self.lease.remaining_ms() > 0 { Ok(()) } else { Err(NotLeader) }
+    }
+
+    fn begin(&self, operation_id: &str) -> Result<(), String> {
+        if !self.intents().contains(operation_id) {
+            return Err(format!("the intent of {operation_id} is not recorded"));
+        }
+        let left = self.lease.remaining_ms();
+        if left < EFFECT_MS {
+            return Err(format!("the leader lease has {left} ms left, an effect needs {EFFECT_MS}"));
+        }
+        Ok(())
+    }
+}
+
+/// Makes calls.
+pub struct Calls<C> {
+    /// Where Secrets stand.
+    pub cluster: C,
+    /// The controller's own namespace.
+    pub namespace: String,
+    /// What is called.
+    pub plugins: Plugins,
+    /// Where it runs.
+    pub executor: Executor,
+    /// What it reaches the world through; its gate is [`Calls::gate`].
+    pub seams: Seams,
+    /// The same gate, to note intents in.
+    pub gate: Arc<RecordedGate>,
+    /// How host names become addresses.
+    pub names: Arc<dyn Names>,
+    /// Whose turn it is at each device.
+    pub devices: RefCell<BTreeMap<String, Rc<tokio::sync::Mutex<()>>>>,
+}
+
+impl<C: Cluster> Calls<C> {
+    /// Calls a method whose intent is recorded; `cancel` asks it to stop.
+    pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
+        let (plugin, call) = match self.prepare(asked, cancel).await {
+            Ok(ready) => ready,
+            Err(why) => return not_made(&why),
+        };
+        let turn = self.turn(&asked.method.device);
+        let _turn = turn.lock().await;
+        self.gate.intents().insert(asked.operation.clone());
+        let report = self.executor.run(plugin, call, self.seams.clone()).await;
+        self.gate.intents().remove(&asked.operation);
+        Called { end: end_of(&report), detail: detail_of(&report), report: Some(report) }
+    }
+
+    /// Whether a method could be called at all: plugin, parameters, grants, secrets.
+    pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
+        let asked = Asked {
+            method: method.clone(),
+            grants: grants.to_vec(),
+            action: Action::Status,
+            operation: "ready".to_owned(),
+            attempt: 1,
+            deadline: Duration::from_secs(1),
+            until: None,
+        };
+        self.prepare(&asked, Cancel::new()).await.map(|_| ())
+    }
+
+    /// What a plugin says of itself, so that a run decides by the very plugin that it calls.
+    pub fn facts_of(&self, name: &str) -> Result<PluginFacts, String> {
+        let plugin = self.plugins.find(name).map_err(|error| chain(&error))?;
+        let manifest = plugin.manifest();
+        Ok(PluginFacts {
+            digest: plugin.digest().to_string(),
+            kind: match manifest.kind {
+                sandbox::manifest::Kind::Power => PluginKind::Power,
+                sandbox::manifest::Kind::Fabric => PluginKind::Fabric,
+                sandbox::manifest::Kind::Storage => PluginKind::Storage,
+                sandbox::manifest::Kind::Watch => PluginKind::Watch,
+            },
+            late_effect: Span::from_s(u64::from(manifest.late_effect_seconds)),
+            identity: manifest.identity.clone(),
+        })
+    }
+
+    async fn prepare(
+        &self,
+        asked: &Asked,
+        cancel: Cancel,
+    ) -> Result<(Arc<sandbox::Plugin>, Call), String> {
+        let method = &asked.method;
+        let name = method.plugin.as_deref().unwrap_or_default();
+        let plugin = self.plugins.find(name).map_err(|error| chain(&error))?;
+        let manifest = plugin.manifest();
+        let parameters =
+            manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
+        let admin = admin_grant(manifest, name, &asked.grants)?;
+        let grants = Grants::decide(manifest, &parameters, &admin, &*self.names)
+            .await
+            .map_err(|error| chain(&error))?;
+        let credentials = self.secrets(manifest, &method.credentials).await?;
+        let request = sandbox::Request {
+            action: action(asked.action),
+            plug: method.plug.clone(),
+            parameters,
+            operation_id: asked.operation.clone(),
+            attempt: asked.attempt,
+            deadline: asked.deadline,
+            until: asked.until.and_then(plug_state),
+            resume: None,
+        };
+        Ok((plugin.clone(), Call { request, grants, credentials, cancel }))
+    }
+
+    /// One session at a time per device: a BMC has few, and answers strangely to two.
+    fn turn(&self, device: &str) -> Rc<tokio::sync::Mutex<()>> {
+        self.devices.borrow_mut().entry(device.to_owned()).or_default().clone()
+    }
+
+    async fn secrets(
+        &self,
+        manifest: &Manifest,
+        places: &BTreeMap<String, Credential>,
+    ) -> Result<BTreeMap<String, Secret>, String> {
+        let first = manifest.asks.credentials.iter().find(|ask| !ask.optional);
+        let mut secrets = BTreeMap::new();
+        for (name, place) in places {
+            let name = match (name.as_str(), first) {
+                (FIRST_CREDENTIAL, Some(ask)) => ask.name.clone(),
+                _ => name.clone(),
+            };
+            let secret = match (&place.secret, &place.config_map) {
+                (Some(place), _) => self.from_secret(place).await?,
+                (None, Some(place)) => self.from_config_map(place).await?,
+                (None, None) => return Err(format!("credential {name:?} names no place")),
+            };
+            secrets.insert(name, secret);
+        }
+        let mut asked = manifest.asks.credentials.iter().filter(|ask| !ask.optional);
+        match asked.find(|ask| !secrets.contains_key(&ask.name)) {
+            Some(ask) => Err(format!(
+                "plugin {} asks for the credential {:?} and the method names none",
+                manifest.name, ask.name
+            )),
+            None => Ok(secrets),
+        }
+    }
+
+    async fn from_secret(&self, place: &SecretPlace) -> Result<Secret, String> {
+        let namespace = self.namespace_of(&place.namespace);
+        let what = format!("Secret {namespace}/{}", place.name);
+        let object = self
+            .cluster
+            .get::<SecretObject>(At::within(namespace, &place.name))
+            .await
+            .map_err(|error| format!("failed to read {what}: {error}"))?
+            .ok_or_else(|| format!("{what} does not exist; create it with key {:?}", place.secret_key))?;
+        let mut data = object.data.unwrap_or_default();
+        let Some(bytes) = data.remove(&place.secret_key) else {
+            return Err(format!("{what} has no key {:?}", place.secret_key));
+        };
+        let identity = match place.identity_key.as_str() {
+            "" => None,
+            key => {
+                let name = data.remove(key).ok_or_else(|| format!("{what} has no key {key:?}"))?;
+                let name = String::from_utf8(name.0)
+                    .map_err(|_| format!("{what}: key {key:?} is not text"))?;
+                Some(name.trim_end_matches('\n').to_owned())
+            }
+        };
+        Ok(Secret { identity, bytes: zeroize::Zeroizing::new(without_newline(bytes.0)) })
+    }
+
+    async fn from_config_map(&self, place: &LiteralPlace) -> Result<Secret, String> {
+        let namespace = self.namespace_of(&place.namespace);
+        let what = format!("ConfigMap {namespace}/{}", place.name);
+        let object = self
+            .cluster
+            .get::<ConfigMap>(At::within(namespace, &place.name))
+            .await
+            .map_err(|error| format!("failed to read {what}: {error}"))?
+            .ok_or_else(|| format!("{what} does not exist"))?;
+        let data = object.data.unwrap_or_default();
+        let find = |key: &str| match place.entry.as_str() {
+            "" => data.get(key).cloned(),
+            entry => data.get(entry)?.lines().find_map(|line| {
+                let (name, value) = line.split_once('=')?;
+                (name.trim() == key).then(|| value.trim().to_owned())
+            }),
+        };
+        let secret = find(&place.secret_key)
+            .ok_or_else(|| format!("{what} has no {:?}", place.secret_key))?;
+        let identity = match place.identity_key.as_str() {
+            "" => None,
+            key => Some(find(key).ok_or_else(|| format!("{what} has no {key:?}"))?),
+        };
+        Ok(Secret { identity, bytes: zeroize::Zeroizing::new(secret.into_bytes()) })
+    }
+
+    fn namespace_of<'a>(&'a self, written: &'a str) -> &'a str {
+        if written.is_empty() { &self.namespace } else { written }
+    }
+}
+
+/// What the admin allows a plugin, out of the grants that the plan carries.
+fn admin_grant(manifest: &Manifest, plugin: &str, grants: &[Grant]) -> Result<AdminGrant, String> {
+    let mine: Vec<&Grant> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+    if mine.is_empty() {
+        return Err(format!(
+            "plugin {plugin:?} is granted nothing; add spec.grants to the FenceConfiguration: \
+             {{plugin: {plugin}, cidrs: [ADDRESS/32]}}"
+        ));
+    }
+    let mut admin = AdminGrant {
+        protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
+        operations: manifest
+            .asks
+            .credentials
+            .iter()
+            .flat_map(|ask| ask.operations.iter().copied())
+            .filter(|operation| *operation != sandbox::manifest::Operation::Reveal)
+            .collect(),
+        reveal: mine.iter().any(|grant| !grant.reveal.is_empty()),
+        ..AdminGrant::default()
+    };
+    for grant in mine {
+        for cidr in &grant.cidrs {
+            admin.cidrs.push(cidr.parse::<Cidr>().map_err(|error| chain(&error))?);
+        }
+        admin.ports.extend(grant.ports.iter().map(|port| *port..=*port));
+        if grant.ports.is_empty() {
+            let asked = manifest.asks.endpoints.iter().filter_map(|ask| ask.port);
+            admin.ports.extend(asked.map(|port| port..=port));
+        }
+    }
+    Ok(admin)
+}
+
+fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    bytes
+}
+
+fn not_made(why: &str) -> Called {
+    let failure = Failure { kind: FailureKind::BadParameters, detail: why.to_owned() };
+    Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
+}
+
+/// What is known after a call.
+fn end_of(report: &CallReport) -> End {
+    match report.verdict() {
+        Verdict::Outcome(outcome) => End::Succeeded {
+            state: state_of(outcome.state),
+            identity: outcome.identity.clone(),
+        },
+        Verdict::FailedBeforeEffect(failure) => End::NotAttempted(Failure {
+            kind: kind_of(failure.kind),
+            detail: failure.detail.clone(),
+        }),
+        Verdict::Indeterminate(_) => End::Indeterminate,
+    }
+}
+
+/// The contract's word for an action.
+pub fn word(asked: Action) -> &'static str {
+    action(asked).as_str()
+}
+
+fn detail_of(report: &CallReport) -> String {
+    match report.verdict() {
+        Verdict::Outcome(outcome) => outcome.detail.clone(),
+        Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
+            failure.detail.clone()
+        }
+    }
+}
+
+fn action(action: Action) -> sandbox::Action {
+    match action {
+        Action::Status => sandbox::Action::Status,
+        Action::Off => sandbox::Action::Off,
+        Action::On => sandbox::Action::On,
+        Action::Reset => sandbox::Action::Reset,
+        Action::Monitor => sandbox::Action::Monitor,
+    }
+}
+
+fn plug_state(state: PlugState) -> Option<sandbox::PlugState> {
+    match state {
+        PlugState::On => Some(sandbox::PlugState::On),
+        PlugState::Off => Some(sandbox::PlugState::Off),
+        PlugState::Transitioning => Some(sandbox::PlugState::Transitioning),
+        PlugState::Unknown | PlugState::Terminated => None,
+    }
+}
+
+fn state_of(state: sandbox::PlugState) -> PlugState {
+    match state {
+        sandbox::PlugState::On => PlugState::On,
+        sandbox::PlugState::Off => PlugState::Off,
+        sandbox::PlugState::Transitioning => PlugState::Transitioning,
+        sandbox::PlugState::Unknown => PlugState::Unknown,
+    }
+}
+
+fn kind_of(kind: sandbox::FailureKind) -> FailureKind {
+    match kind {
+        sandbox::FailureKind::Unreachable => FailureKind::Unreachable,
+        sandbox::FailureKind::Timeout => FailureKind::Timeout,
+        sandbox::FailureKind::Unauthenticated => FailureKind::Unauthenticated,
+        sandbox::FailureKind::Denied => FailureKind::Denied,
+        sandbox::FailureKind::Throttled => FailureKind::Throttled,
+        sandbox::FailureKind::Unsupported => FailureKind::Unsupported,
+        sandbox::FailureKind::BadParameters => FailureKind::BadParameters,
+        sandbox::FailureKind::NoSuchPlug => FailureKind::NoSuchPlug,
+        sandbox::FailureKind::Busy => FailureKind::Busy,
+        sandbox::FailureKind::Protocol => FailureKind::Protocol,
+        sandbox::FailureKind::Device => FailureKind::Device,
+        sandbox::FailureKind::Cancelled => FailureKind::Cancelled,
+        sandbox::FailureKind::Other => FailureKind::Other,
+    }
+}
+
+/// An error and its causes, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut out = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        out.push_str(": ");
+        out.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    out
+}

@@ -1,0 +1,160 @@
+//! Carries out what was decided and recorded.
+//!
+//! Cluster writes are idempotent and level-triggered: one that failed is logged, the
+//! next look sees that it did not take, and it is asked for again. Device calls run as
+//! tasks of their own; their ends come back as events.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use node_remedy_decide::{Effect, OpId, SlotAnswer};
+
+use super::budget::{self, Taken};
+use super::calls::Asked;
+use super::node::{NodeChange, change_node};
+use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
+use crate::cli::people::{CONFIRM_OFF, RETRY};
+use crate::cluster::{At, Cluster, ClusterError};
+use crate::reconcile::{Incident, Seen, slot_of};
+
+/// The longest a device call may take; manifests may say less.
+const CALL_MAX: Duration = Duration::from_secs(30);
+/// Deletes in flight at once.
+const DELETES_AT_ONCE: usize = 16;
+
+impl<C: Cluster> Incident<C> {
+    /// Carries out effects, in order.
+    pub(crate) async fn act(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Err(error) = self.carry_out(effect).await {
+                tracing::warn!(node = self.node(), ?effect, %error, "failed to act; will see");
+            }
+        }
+        if let Err(error) = self.take_words_away().await {
+            tracing::debug!(node = self.node(), %error, "failed to take an annotation away");
+        }
+    }
+
+    async fn carry_out(&mut self, effect: &Effect) -> Result<(), ClusterError> {
+        match effect {
+            Effect::Look => self.look_wanted = true,
+            Effect::TakeSlot => {
+                let max = self.nodefence.spec.gate.max_in_flight;
+                let entry = slot_of(&self.nodefence);
+                let cluster = &self.parts.cluster;
+                let answer = match budget::take(cluster, self.epoch, &entry, max).await? {
+                    Taken::Yes => SlotAnswer::Granted,
+                    Taken::Full(_) | Taken::NewerEpoch(_) => SlotAnswer::Refused,
+                };
+                self.pending.push_back(Seen::Slot(answer));
+            }
+            Effect::ReturnSlot => {
+                let entry = slot_of(&self.nodefence);
+                budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
+            }
+            Effect::HandOver => self.parts.hand_over.notify_one(),
+            Effect::Call(op) => self.call(*op),
+            Effect::Quarantine => self.change(NodeChange::Quarantine).await?,
+            Effect::Unquarantine => self.change(NodeChange::Unquarantine).await?,
+            Effect::Cordon => self.change(NodeChange::Cordon { nodefence: self.name() }).await?,
+            Effect::Uncordon => self.change(NodeChange::Uncordon).await?,
+            Effect::OutOfService => self.change(NodeChange::OutOfService).await?,
+            Effect::LiftOutOfService => self.change(NodeChange::LiftOutOfService).await?,
+            Effect::DeletePods(uids) => self.delete_pods(uids, PodDelete::Force).await?,
+            Effect::GracefulDelete(uids) => self.delete_pods(uids, PodDelete::Graceful).await?,
+            Effect::DeleteAttachments(uids) => self.delete_attachments(uids).await?,
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, op: OpId) {
+        let Some(operation) = self.record.operations.iter().find(|one| one.id == op) else {
+            return;
+        };
+        let Some(method) = self.parts.method_of(&self.nodefence, operation.method) else { return };
+        let asked = Asked {
+            method,
+            grants: self.nodefence.spec.plan.grants.clone(),
+            action: operation.action,
+            operation: format!("{}/{}", self.name(), op.0),
+            attempt: operation.attempt,
+            deadline: CALL_MAX,
+            until: None,
+        };
+        let parts = self.parts.clone();
+        self.calls.spawn_local(async move {
+            let cancel = node_remedy_sandbox::Cancel::new();
+            (op, parts.calls.call(&asked, cancel).await)
+        });
+    }
+
+    async fn change(&self, change: NodeChange) -> Result<(), ClusterError> {
+        let node = &self.nodefence.spec.node;
+        change_node(&self.parts.cluster, &node.name, &node.uid, &change).await.map(|_| ())
+    }
+
+    /// Deletes pods that the last live look saw; one that it did not see is gone already.
+    async fn delete_pods(&self, uids: &[String], delete: PodDelete) -> Result<(), ClusterError> {
+        let Some(facts) = &self.facts else { return Ok(()) };
+        let pods = uids.iter().filter_map(|uid| facts.pods.get(uid)).map(|pod| PodId {
+            uid: pod.uid.clone(),
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+        });
+        let cluster = &self.parts.cluster;
+        let deleted = stream::iter(pods)
+            .map(|pod| async move { delete_pod(cluster, &pod, delete).await })
+            .buffer_unordered(DELETES_AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
+        self.count_released(&deleted);
+        deleted.into_iter().collect()
+    }
+
+    async fn delete_attachments(&self, uids: &[String]) -> Result<(), ClusterError> {
+        let Some(facts) = &self.facts else { return Ok(()) };
+        let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
+        let all = all.map(|one| (one.name.clone(), one.uid.clone()));
+        let cluster = &self.parts.cluster;
+        let deleted = stream::iter(all)
+            .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })
+            .buffer_unordered(DELETES_AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
+        self.count_released(&deleted);
+        deleted.into_iter().collect()
+    }
+
+    fn count_released(&self, deleted: &[Result<(), ClusterError>]) {
+        let done = deleted.iter().filter(|result| result.is_ok()).count();
+        self.parts.metrics.released.inc_by(u64::try_from(done).unwrap_or_default());
+    }
+
+    /// A word that was decided on is taken away, so that it is heard once.
+    async fn take_words_away(&mut self) -> Result<(), ClusterError> {
+        use kube::ResourceExt as _;
+        use node_remedy_api::nodefence::NodeFence;
+        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
+        let said: Vec<&str> = [RETRY, CONFIRM_OFF]
+            .into_iter()
+            .filter(|key| kept.0.annotations().contains_key(*key))
+            .collect();
+        if said.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
+            return Ok(());
+        }
+        let edits: Vec<serde_json::Value> = said
+            .into_iter()
+            .map(|key| {
+                let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
+                serde_json::json!({"op": "remove", "path": path})
+            })
+            .collect();
+        let patch: json_patch::Patch = serde_json::from_value(edits.into())
+            .map_err(|error| ClusterError::Invalid(error.to_string()))?;
+        let name = self.name();
+        let written =
+            self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
+        self.nodefence.metadata = written.metadata;
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! Act: carries recorded decisions out, each keyed by its operation, each idempotent,
+//! each bounded in time. Nothing here decides.
+
+pub mod budget;
+pub mod calls;
+pub mod effects;
+pub mod node;
+pub mod node_lease;
+pub mod release;

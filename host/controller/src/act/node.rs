@@ -1,0 +1,252 @@
+//! Writes to Node objects: our taints, our cordon. Nothing of anybody else.
+//!
+//! `spec.taints` is one atomic list, so every write is a JSON patch that first tests the
+//! resourceVersion and the list it was computed from (rule P7). A failed test reads the
+//! node again; each function is idempotent and says whether the node is now as asked.
+
+use json_patch::Patch;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use crate::cluster::{At, Cluster, ClusterError};
+use crate::observe::seen::{OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, QUARANTINE};
+
+/// How often a write that lost a race is computed anew before the caller hears of it.
+const RACES_MAX: usize = 5;
+
+/// Says on the Node which incident cordoned it; only such a cordon is ever lifted.
+pub const CORDONED_BY: &str = "node-remedy.io/cordoned-by";
+
+/// A change to a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeChange {
+    /// Nothing new may be scheduled here.
+    Quarantine,
+    /// Lift our quarantine.
+    Unquarantine,
+    /// Pods may be force-deleted and volumes detached: the node is proven off.
+    OutOfService,
+    /// Lift the out-of-service taint.
+    LiftOutOfService,
+    /// Mark unschedulable, and note that we did.
+    Cordon {
+        /// The incident's name.
+        nodefence: String,
+    },
+    /// Mark schedulable, if we had marked it unschedulable.
+    Uncordon,
+    /// Keep or let go an annotation.
+    Annotate {
+        /// The annotation's key.
+        key: String,
+        /// `None` removes it.
+        value: Option<String>,
+    },
+}
+
+/// Makes `change` true of the node; `false` where the node, or that node by UID, is gone.
+pub async fn change_node<C: Cluster>(
+    cluster: &C,
+    name: &str,
+    uid: &str,
+    change: &NodeChange,
+) -> Result<bool, ClusterError> {
+    let mut last = ClusterError::Conflict("the node keeps changing".to_owned());
+    for _ in 0..RACES_MAX {
+        let Some(node) = cluster.get::<Node>(At::cluster(name)).await? else { return Ok(false) };
+        if node.uid().as_deref() != Some(uid) {
+            return Ok(false);
+        }
+        let Some(patch) = patch_for(&node, change)? else { return Ok(true) };
+        match cluster.patch::<Node>(At::cluster(name), &patch).await {
+            Ok(_) => return Ok(true),
+            Err(error @ (ClusterError::Conflict(_) | ClusterError::Invalid(_))) => last = error,
+            Err(ClusterError::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// The patch that makes `change` true of `node`, or `None` where it is true already.
+fn patch_for(node: &Node, change: &NodeChange) -> Result<Option<Patch>, ClusterError> {
+    let edits = match change {
+        NodeChange::Quarantine => put_taint(node, QUARANTINE, "", "NoSchedule"),
+        NodeChange::Unquarantine => drop_taint(node, QUARANTINE),
+        NodeChange::OutOfService => {
+            put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoExecute")
+        }
+        NodeChange::LiftOutOfService => drop_taint(node, OUT_OF_SERVICE),
+        NodeChange::Cordon { nodefence } => cordon(node, nodefence),
+        NodeChange::Uncordon => uncordon(node),
+        NodeChange::Annotate { key, value } => annotate(node, key, value.as_deref()),
+    };
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    let version = node.resource_version().unwrap_or_default();
+    let mut patch = vec![test("/metadata/resourceVersion", &json!(version))];
+    patch.extend(edits);
+    serde_json::from_value(Value::Array(patch))
+        .map(Some)
+        .map_err(|error| ClusterError::Invalid(error.to_string()))
+}
+
+fn taints(node: &Node) -> Option<&Vec<Taint>> {
+    node.spec.as_ref()?.taints.as_ref()
+}
+
+fn has_taint(node: &Node, key: &str) -> bool {
+    taints(node).is_some_and(|taints| taints.iter().any(|taint| taint.key == key))
+}
+
+fn put_taint(node: &Node, key: &str, value: &str, effect: &str) -> Vec<Value> {
+    if has_taint(node, key) {
+        return Vec::new();
+    }
+    let mut taint = json!({"key": key, "effect": effect});
+    if let (false, Some(fields)) = (value.is_empty(), taint.as_object_mut()) {
+        fields.insert("value".to_owned(), json!(value));
+    }
+    match taints(node) {
+        Some(before) => {
+            vec![test("/spec/taints", &json!(before)), add("/spec/taints/-", &taint)]
+        }
+        None => vec![add("/spec/taints", &json!([taint]))],
+    }
+}
+
+fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
+    if !has_taint(node, key) {
+        return Vec::new();
+    }
+    let before = taints(node).cloned().unwrap_or_default();
+    let after: Vec<&Taint> = before.iter().filter(|taint| taint.key != key).collect();
+    let edit = if after.is_empty() {
+        remove("/spec/taints")
+    } else {
+        json!({"op": "replace", "path": "/spec/taints", "value": after})
+    };
+    vec![test("/spec/taints", &json!(before)), edit]
+}
+
+/// A node that somebody else cordoned stays theirs: nothing is noted, nothing undone.
+fn cordon(node: &Node, nodefence: &str) -> Vec<Value> {
+    if node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default() {
+        return Vec::new();
+    }
+    let mut edits = annotate(node, CORDONED_BY, Some(nodefence));
+    edits.push(add("/spec/unschedulable", &json!(true)));
+    edits
+}
+
+fn uncordon(node: &Node) -> Vec<Value> {
+    if !node.annotations().contains_key(CORDONED_BY) {
+        return Vec::new();
+    }
+    let mut edits = annotate(node, CORDONED_BY, None);
+    if node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default() {
+        edits.push(remove("/spec/unschedulable"));
+    }
+    edits
+}
+
+fn annotate(node: &Node, key: &str, value: Option<&str>) -> Vec<Value> {
+    let path = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+    let before = node.annotations().get(key).map(String::as_str);
+    match (before, value) {
+        (before, value) if before == value => Vec::new(),
+        (_, Some(value)) if node.metadata.annotations.is_none() => {
+            vec![add("/metadata/annotations", &json!({ key: value }))]
+        }
+        (_, Some(value)) => vec![add(&path, &json!(value))],
+        (_, None) => vec![remove(&path)],
+    }
+}
+
+fn test(path: &str, value: &Value) -> Value {
+    json!({"op": "test", "path": path, "value": value})
+}
+
+fn add(path: &str, value: &Value) -> Value {
+    json!({"op": "add", "path": path, "value": value})
+}
+
+fn remove(path: &str) -> Value {
+    json!({"op": "remove", "path": path})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(spec: Value, annotations: Value) -> Node {
+        let object = json!({
+            "metadata": {
+                "name": "a", "uid": "u", "resourceVersion": "7", "annotations": annotations
+            },
+            "spec": spec,
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    /// The node after the patch, as an API server would compute it.
+    fn after(node: &Node, change: &NodeChange) -> Option<Value> {
+        let patch = patch_for(node, change).unwrap()?;
+        let mut object = serde_json::to_value(node).unwrap();
+        json_patch::patch(&mut object, &patch).unwrap();
+        Some(object)
+    }
+
+    #[test]
+    fn foreign_taints_survive_ours_coming_and_going() {
+        let foreign = json!({"key": "x", "effect": "NoSchedule"});
+        let before = node(json!({"taints": [foreign]}), Value::Null);
+        let tainted = after(&before, &NodeChange::OutOfService).unwrap();
+        assert_eq!(tainted["spec"]["taints"][0], foreign);
+        assert_eq!(tainted["spec"]["taints"][1]["key"], OUT_OF_SERVICE);
+        assert_eq!(tainted["spec"]["taints"][1]["value"], "nodeshutdown");
+        let tainted: Node = serde_json::from_value(tainted).unwrap();
+        let lifted = after(&tainted, &NodeChange::LiftOutOfService).unwrap();
+        assert_eq!(lifted["spec"]["taints"], json!([foreign]));
+    }
+
+    #[test]
+    fn a_patch_computed_from_an_older_list_is_refused() {
+        let before = node(json!({"taints": [{"key": "x", "effect": "NoSchedule"}]}), Value::Null);
+        let patch = patch_for(&before, &NodeChange::Quarantine).unwrap().unwrap();
+        let mut changed = serde_json::to_value(&before).unwrap();
+        changed["spec"]["taints"] = json!([{"key": "y", "effect": "NoSchedule"}]);
+        assert!(json_patch::patch(&mut changed, &patch).is_err());
+        let mut newer = serde_json::to_value(&before).unwrap();
+        newer["metadata"]["resourceVersion"] = json!("8");
+        assert!(json_patch::patch(&mut newer, &patch).is_err());
+    }
+
+    #[test]
+    fn only_our_own_cordon_is_lifted() {
+        let theirs = node(json!({"unschedulable": true}), Value::Null);
+        let cordon = NodeChange::Cordon { nodefence: "a-1".to_owned() };
+        assert_eq!(after(&theirs, &cordon), None);
+        assert_eq!(after(&theirs, &NodeChange::Uncordon), None);
+        let free = node(json!({}), json!({"k": "v"}));
+        let ours = after(&free, &cordon).unwrap();
+        assert_eq!(ours["spec"]["unschedulable"], true);
+        assert_eq!(ours["metadata"]["annotations"][CORDONED_BY], "a-1");
+        let ours: Node = serde_json::from_value(ours).unwrap();
+        let lifted = after(&ours, &NodeChange::Uncordon).unwrap();
+        assert_eq!(lifted["spec"].get("unschedulable"), None);
+        assert_eq!(lifted["metadata"]["annotations"], json!({"k": "v"}));
+    }
+
+    #[test]
+    fn what_is_true_already_is_not_written() {
+        let tainted = node(
+            json!({"taints": [{"key": QUARANTINE, "effect": "NoSchedule"}]}),
+            Value::Null,
+        );
+        assert_eq!(after(&tainted, &NodeChange::Quarantine), None);
+        assert_eq!(after(&tainted, &NodeChange::LiftOutOfService), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Gives pods and volume attachments back, one object at a time, by UID.
+//!
+//! The decision and the UID snapshot are `decide`'s and stand in the record before
+//! anything here runs. A pod is first marked Failed, as pod GC does, so that whoever
+//! watches it sees why it went. Finalizers are never touched.
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use serde_json::json;
+
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
+
+/// A pod by its identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodId {
+    /// `metadata.uid`; a pod of the same name with another UID is never touched.
+    pub uid: String,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+/// How a pod is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodDelete {
+    /// At once: its machine is proven off.
+    Force,
+    /// As its kubelet is asked to: its machine is running again.
+    Graceful,
+}
+
+/// Deletes one pod; a pod that is gone, or replaced by another UID, is success.
+pub async fn delete_pod<C: Cluster>(
+    cluster: &C,
+    pod: &PodId,
+    delete: PodDelete,
+) -> Result<(), ClusterError> {
+    let at = At::within(&pod.namespace, &pod.name);
+    let grace_s = match delete {
+        PodDelete::Force => {
+            mark_failed(cluster, pod).await?;
+            Some(0)
+        }
+        PodDelete::Graceful => None,
+    };
+    let how = DeleteHow { grace_s, uid: Some(pod.uid.clone()) };
+    settled(cluster.delete::<Pod>(at, &how).await)
+}
+
+/// Deletes one volume attachment; its attacher's finalizer decides when it is gone.
+pub async fn delete_attachment<C: Cluster>(
+    cluster: &C,
+    name: &str,
+    uid: &str,
+) -> Result<(), ClusterError> {
+    let how = DeleteHow { grace_s: None, uid: Some(uid.to_owned()) };
+    settled(cluster.delete::<VolumeAttachment>(At::cluster(name), &how).await)
+}
+
+/// A conflict here is the UID precondition: the object we meant is gone.
+fn settled(answer: Result<bool, ClusterError>) -> Result<(), ClusterError> {
+    match answer {
+        Ok(_) | Err(ClusterError::Conflict(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn mark_failed<C: Cluster>(cluster: &C, pod: &PodId) -> Result<(), ClusterError> {
+    // The UID in the patch makes the API server refuse it for any other pod.
+    let patch = json!({
+        "metadata": {"uid": pod.uid},
+        "status": {"phase": "Failed", "reason": "NodeFenced"},
+    });
+    let at = At::within(&pod.namespace, &pod.name);
+    match cluster.merge_status::<Pod>(at, &patch).await {
+        Ok(_)
+        | Err(ClusterError::NotFound(_) | ClusterError::Conflict(_) | ClusterError::Invalid(_)) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,305 @@
+//! The command line: one file per command, this one lists them.
+//!
+//! Errors end in the next command to type; exit codes are part of the interface and
+//! stand in each command's help.
+
+pub mod check;
+pub mod fence;
+pub mod people;
+pub mod run;
+pub mod simulate;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+/// Fences lost Kubernetes nodes, with proof.
+#[derive(Debug, Parser)]
+#[command(name = "node-remedy", version, about, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch the cluster and remedy its nodes
+    #[command(after_help = "Examples:
+  node-remedy run                                   inside a pod, with its service account
+  node-remedy run --kubeconfig ~/.kube/config       from outside
+Stops cleanly on SIGTERM and SIGINT; exits 0 then, 1 if it could not start.")]
+    Run(RunArgs),
+    /// Validate configuration files
+    #[command(after_help = "Examples:
+  node-remedy check remedy.yaml fence.yaml
+  node-remedy check --output json config/*.yaml
+Exits 0 if every file is valid, 1 if one is not.")]
+    Check(CheckArgs),
+    /// Play a scenario in virtual time, with the real configuration and plugins
+    #[command(after_help = "Examples:
+  node-remedy simulate examples/scenarios/lost-node.yaml
+  node-remedy simulate lost-node.yaml --seed 7 --report report.html
+  node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose worker-3
+  node-remedy simulate --verify report.html
+Exits 0 if all the scenario expects came true, 1 if not.")]
+    Simulate(SimulateArgs),
+    /// Write what `simulate` needs to know of a cluster (read-only)
+    #[command(after_help = "Example:
+  node-remedy snapshot --kubeconfig ~/.kube/config > c.yaml")]
+    Snapshot(ClusterArgs),
+    /// List the incidents
+    #[command(after_help = "Example:
+  node-remedy status --output json")]
+    Status(StatusArgs),
+    /// Say why a node is, or is not, acted on
+    #[command(after_help = "Example:
+  node-remedy explain worker-3")]
+    Explain(ExplainArgs),
+    /// Let a parked incident try again
+    #[command(after_help = "Example:
+  node-remedy retry worker-3-1")]
+    Retry(PersonArgs),
+    /// Give your word that an incident's machine is off, so that its pods may be released
+    #[command(after_help = "Example:
+  node-remedy confirm-off worker-3-1 --yes
+The word is bound to this incident and to the boot it is about.")]
+    ConfirmOff(ConfirmArgs),
+    /// Call one fence method by hand, in its sandbox
+    #[command(after_help = "Examples:
+  node-remedy fence ipmi status --address 10.0.8.3 --username admin --password-file pw
+  node-remedy fence ipmi off --address 127.0.0.1:6231 --username admin --password-file pw \\
+      --set cipher-suite=3 --output json
+`status` exits 0 for on, 2 for off, 1 for failure or unknown.
+`off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.")]
+    Fence(FenceArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  node-remedy completion bash > /etc/bash_completion.d/node-remedy")]
+    Completion {
+        /// bash, zsh, fish, elvish or powershell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; one document.
+    Json,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Which cluster.
+#[derive(Debug, Clone, Args)]
+pub struct ClusterArgs {
+    /// Kubeconfig file; without it the pod's service account or the usual places
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The controller's namespace: its Lease, Secrets and ConfigMaps
+    #[arg(long, default_value = "node-remedy", value_name = "NAME")]
+    pub namespace: String,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Where /metrics, /healthz and /readyz are served
+    #[arg(long, default_value = "127.0.0.1:9464", value_name = "ADDRESS")]
+    pub admin_address: SocketAddr,
+    /// The name this replica goes by; the pod's name in a pod
+    #[arg(long, value_name = "NAME", default_value = "node-remedy")]
+    pub identity: String,
+    /// The node that this replica runs on, if it runs in the cluster
+    #[arg(long, value_name = "NODE")]
+    pub node_name: Option<String>,
+    /// How logs are written
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+    /// Which log lines, as `level` or `target=level,…`
+    #[arg(long, default_value = "info", value_name = "FILTER")]
+    pub log: String,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Configuration files; each may hold several documents
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// A scenario, or a snapshot together with --lose
+    #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
+    pub scenario: Option<PathBuf>,
+    /// Overrides the scenario's seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// With a snapshot: the node that is lost
+    #[arg(long, value_name = "NODE", conflicts_with = "verify")]
+    pub lose: Option<String>,
+    /// How the timeline is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+    /// Where the HTML report is written
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Do not play the same seed without node-remedy beside it
+    #[arg(long)]
+    pub only_with: bool,
+    /// Reproduce a report from what it carries, and compare
+    #[arg(long, value_name = "REPORT", conflicts_with = "scenario")]
+    pub verify: Option<PathBuf>,
+}
+
+/// `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node's name
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `retry`.
+#[derive(Debug, Args)]
+pub struct PersonArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The incident's name, as `node-remedy status` prints it
+    #[arg(value_name = "NODEFENCE")]
+    pub nodefence: String,
+}
+
+/// `confirm-off`.
+#[derive(Debug, Args)]
+pub struct ConfirmArgs {
+    /// Which incident.
+    #[command(flatten)]
+    pub person: PersonArgs,
+    /// Confirm without being asked
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `fence`.
+#[derive(Debug, Args)]
+pub struct FenceArgs {
+    /// The plugin, such as ipmi
+    #[arg(value_name = "PLUGIN")]
+    pub plugin: String,
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION")]
+    pub action: FenceAction,
+    /// The device, as HOST or HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// The outlet, port or instance on the device
+    #[arg(long, default_value = "", value_name = "PLUG")]
+    pub plug: String,
+    /// The user to log in as
+    #[arg(long, value_name = "NAME")]
+    pub username: Option<String>,
+    /// A file with the password; its last newline is not part of it
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// A parameter of the plugin
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seconds for the whole command
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    pub timeout: u32,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// What `fence` can do; `reboot` is off, verified, then on, verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FenceAction {
+    /// Read the power state
+    Status,
+    /// Power off, then read
+    Off,
+    /// Power on, then read
+    On,
+    /// One hard reset; confirmed only as far as the device says
+    Reset,
+    /// Off, confirmed, then on, confirmed
+    Reboot,
+    /// Is the path to the device sound
+    Monitor,
+}
+
+/// Carries one command out; its exit code is part of the interface.
+pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Run(args) => here(run::run(&args)),
+        Command::Check(args) => check::check(&args),
+        Command::Simulate(args) => simulate::simulate(&args),
+        Command::Snapshot(args) => here(simulate::snapshot(&args)),
+        Command::Status(args) => here(people::status(&args)),
+        Command::Explain(args) => here(people::explain(&args)),
+        Command::Retry(args) => here(people::retry(&args)),
+        Command::ConfirmOff(args) => here(people::confirm_off(&args)),
+        Command::Fence(args) => here(fence::fence(&args)),
+        Command::Completion { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "node-remedy", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Runs a command on this thread; everything here is single-threaded by design.
+fn here<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    // The one TLS provider; installing it twice is harmless.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")?;
+    tokio::task::LocalSet::new().block_on(&runtime, command)
+}

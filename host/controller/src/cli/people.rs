@@ -1,0 +1,245 @@
+//! What people ask and say: `status`, `explain`, `retry`, `confirm-off`.
+//!
+//! A word to a running incident is an annotation on its NodeFence; the leader reads it,
+//! decides, and takes the annotation away. Whoever may patch NodeFences may say it, and
+//! the API server's audit log knows who did.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, IsTerminal as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use json_patch::Patch;
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, State};
+use node_remedy_api::remedybudget::{self, RemedyBudget};
+use serde_json::json;
+
+use super::{ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs};
+use crate::cluster::kube::KubeCluster;
+use crate::cluster::{At, Cluster as _, Scope};
+
+/// Asks a parked run to try again.
+pub const RETRY: &str = "node-remedy.io/retry";
+/// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID`.
+pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";
+
+async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
+    KubeCluster::connect(args.kubeconfig.as_deref()).await
+}
+
+async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
+    let listed = cluster.list::<NodeFence>(&Scope::all()).await.context(
+        "failed to list NodeFences; are the CRDs installed? \
+         try: kubectl apply -f deploy/crds",
+    )?;
+    Ok(listed.items)
+}
+
+/// `status`: one line per incident.
+pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let incidents = incidents(&connect(&args.cluster).await?).await?;
+    match args.output {
+        Output::Json => println!("{}", serde_json::to_string_pretty(&incidents)?),
+        Output::Text if incidents.is_empty() => println!("no incidents"),
+        Output::Text => print!("{}", table(&incidents)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(incidents: &[NodeFence]) -> String {
+    let mut out = format!(
+        "{:<28} {:<20} {:<17} {:<8} {:<20} {}\n",
+        "NODEFENCE", "NODE", "STEP", "STATUS", "PROOF", "WHY"
+    );
+    for incident in incidents {
+        let name = incident.name_any();
+        let node = &incident.spec.node.name;
+        let Some(status) = &incident.status else {
+            let _ = writeln!(out, "{name:<28} {node:<20} {:<17} {:<8}", "-", "New");
+            continue;
+        };
+        let proof = status.proof.as_ref().map_or("-".to_owned(), |proof| word(&proof.grade));
+        let why = status.parked.as_ref().map_or("-".to_owned(), |parked| reason(&parked.why));
+        let (step, state) = (word(&status.step), word(&status.status));
+        let _ = writeln!(out, "{name:<28} {node:<20} {step:<17} {state:<8} {proof:<20} {why}");
+    }
+    out
+}
+
+/// The word that an enum is written as in objects.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(_) | Err(_) => "?".to_owned(),
+    }
+}
+
+/// The one word of a parking.
+fn reason(why: &ParkReason) -> String {
+    let value = serde_json::to_value(why).unwrap_or_default();
+    let word = value.get("reason").and_then(serde_json::Value::as_str);
+    word.unwrap_or("Parked").to_owned()
+}
+
+/// `explain`: what is known of a node and why it is, or is not, acted on.
+pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let cluster = connect(&args.cluster).await?;
+    let mut incidents = incidents(&cluster).await?;
+    incidents.retain(|incident| incident.spec.node.name == args.node);
+    let budget = cluster.get::<RemedyBudget>(At::cluster(remedybudget::NAME)).await?;
+    let refusals: Vec<_> = budget
+        .and_then(|budget| budget.status)
+        .map(|status| status.refusals)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|refusal| refusal.node == args.node)
+        .collect();
+    if args.output == Output::Json {
+        let all = json!({"node": args.node, "incidents": incidents, "refusals": refusals});
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for refusal in &refusals {
+        println!(
+            "not acted on {}: {} (since {}, last {})",
+            args.node, refusal.sentence, refusal.since, refusal.last
+        );
+    }
+    for incident in &incidents {
+        print!("{}", story(incident));
+    }
+    if refusals.is_empty() && incidents.is_empty() {
+        println!(
+            "{}: no threshold is crossed that any RemedyConfiguration names; \
+             nothing was refused",
+            args.node
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn story(incident: &NodeFence) -> String {
+    let mut out = String::new();
+    let trigger = &incident.spec.trigger;
+    let _ = writeln!(
+        out,
+        "{}: {} is {} since {}, remedy {}",
+        incident.name_any(),
+        trigger.condition_type,
+        trigger.status,
+        trigger.since,
+        incident.spec.remedy
+    );
+    let Some(status) = &incident.status else { return out };
+    for operation in &status.operations {
+        let _ = writeln!(out, "  {}", line(operation));
+    }
+    if let Some(proof) = &status.proof {
+        let _ = writeln!(out, "  proof: {} at {}", word(&proof.grade), proof.at);
+    }
+    if let Some(released) = &status.released {
+        let (pods, attachments) = (released.pods.len(), released.attachments.len());
+        let _ = writeln!(out, "  released: {pods} pods, {attachments} attachments");
+    }
+    let _ = writeln!(out, "  now: {} ({}), {}", word(&status.status), word(&status.phase), status.entered_at);
+    if let Some(parked) = &status.parked {
+        let _ = writeln!(out, "  parked: {}: {}", reason(&parked.why), parked.sentence);
+        let _ = writeln!(out, "  next: {}", parked.next);
+    }
+    out
+}
+
+fn line(operation: &Operation) -> String {
+    let end = operation.end.as_ref().map_or("not known yet".to_owned(), |end| {
+        let state = end.state.as_ref().map(|state| format!(": {}", word(state)));
+        let kind = end.failure_kind.as_ref().map(|kind| format!(": {}", word(kind)));
+        let detail = if end.detail.is_empty() { "" } else { ", " };
+        let what = state.or(kind).unwrap_or_default();
+        format!("{}{what}{detail}{}", word(&end.kind), end.detail)
+    });
+    format!(
+        "{} {} {} (attempt {}): {end}",
+        operation.intended_at,
+        operation.name,
+        word(&operation.action),
+        operation.attempt
+    )
+}
+
+/// `retry`: lets a parked run try again.
+pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
+    let cluster = connect(&args.cluster).await?;
+    let incident = parked(&cluster, &args.nodefence).await?;
+    let uid = incident.uid().unwrap_or_default();
+    say(&cluster, &args.nodefence, RETRY, &uid).await?;
+    println!("{} will be tried again; watch it with: node-remedy explain {}",
+        args.nodefence, incident.spec.node.name);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `confirm-off`: a person's word that the machine is off.
+pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
+    let name = &args.person.nodefence;
+    let cluster = connect(&args.person.cluster).await?;
+    let incident = parked(&cluster, name).await?;
+    let node = &incident.spec.node;
+    if !args.yes && !asked(&node.name, &node.system_uuid)? {
+        bail!("not confirmed; nothing was changed");
+    }
+    let word = format!("{}/{}", incident.uid().unwrap_or_default(), node.boot_id);
+    say(&cluster, name, CONFIRM_OFF, &word).await?;
+    println!(
+        "noted; the pods of {} will be released on your word. Watch: node-remedy explain {}",
+        node.name, node.name
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn asked(node: &str, machine: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("to confirm without a terminal, add --yes");
+    }
+    println!(
+        "The machine of node {node} ({machine}) must be off, and stay off until its pods run \
+         elsewhere.\nA machine that still runs will corrupt their volumes. Type the node's name \
+         to confirm:"
+    );
+    let mut typed = String::new();
+    std::io::stdin().lock().read_line(&mut typed).context("failed to read the answer")?;
+    Ok(typed.trim() == node)
+}
+
+async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
+    let found = cluster.get::<NodeFence>(At::cluster(name)).await?;
+    let Some(incident) = found else {
+        bail!("no NodeFence is named {name}; see: node-remedy status");
+    };
+    let state = incident.status.as_ref().map(|status| status.status);
+    if incident.status.as_ref().is_none_or(|status| status.parked.is_none()) {
+        let state = state.as_ref().map_or("New".to_owned(), word::<State>);
+        bail!("{name} is not parked but {state}; see: node-remedy explain {}",
+            incident.spec.node.name);
+    }
+    Ok(incident)
+}
+
+async fn say(cluster: &KubeCluster, name: &str, key: &str, value: &str) -> anyhow::Result<()> {
+    let incident = cluster.get::<NodeFence>(At::cluster(name)).await?;
+    let Some(incident) = incident else { bail!("NodeFence {name} is gone") };
+    let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
+    let test = json!({
+        "op": "test", "path": "/metadata/resourceVersion",
+        "value": incident.resource_version(),
+    });
+    let add = match &incident.metadata.annotations {
+        Some(_) => json!({"op": "add", "path": path, "value": value}),
+        None => json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}}),
+    };
+    let patch: Patch = serde_json::from_value(json!([test, add]))?;
+    cluster
+        .patch::<NodeFence>(At::cluster(name), &patch)
+        .await
+        .with_context(|| format!("failed to annotate NodeFence {name}; type the command again"))?;
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! `simulate` and `snapshot`: the policy, and the very plugins, tried before the night.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_report::Story;
+use node_remedy_report::html;
+use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
+use node_remedy_world::Scenario;
+use serde_json::{Value, json};
+
+use super::check::read_file;
+use super::{ClusterArgs, Output, SimulateArgs};
+use crate::cluster::kube::KubeCluster;
+use crate::cluster::{Cluster as _, Object, Scope};
+use crate::observe::NODE_LEASES;
+use crate::simulate::{Beside, Source, tell};
+
+/// Between a scenario and the files that it names, in what a report carries.
+const FILE_MARK: &str = "#### file: ";
+/// Where nobody says how wide the terminal is.
+const COLUMNS: usize = 110;
+
+/// Plays a scenario, prints its timeline, writes its report.
+pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(report) = &args.verify {
+        return verify(report);
+    }
+    let Some(path) = &args.scenario else { bail!("no scenario; see node-remedy simulate --help") };
+    let (mut scenario, source) = read(path, args.lose.as_deref())?;
+    if let Some(seed) = args.seed {
+        scenario.seed = seed;
+    }
+    let beside = if args.only_with { Beside::Nothing } else { Beside::Without };
+    let story = tell(&scenario, &source, beside)?;
+    if let Some(file) = &args.report {
+        let page = html::page(&story).context("failed to make the report")?;
+        std::fs::write(file, page)
+            .with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    match args.output {
+        Output::Json => println!("{}", serde_json::to_string_pretty(&story)?),
+        Output::Text => print_text(args, path, &story),
+    }
+    Ok(if as_expected(&story) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn as_expected(story: &Story) -> bool {
+    let without = story.without.as_ref().is_none_or(|run| run.outcome.as_expected);
+    story.with.outcome.as_expected && without
+}
+
+fn print_text(args: &SimulateArgs, path: &Path, story: &Story) {
+    let colour = if std::io::stdout().is_terminal() { Colour::Always } else { Colour::Never };
+    let terminal = Terminal { columns: COLUMNS, colour };
+    print!("{}", text::timeline(story, Depth::Story, &terminal));
+    println!();
+    let report = args.report.as_ref().map_or("not written; add --report FILE".to_owned(), |file| {
+        file.display().to_string()
+    });
+    let path = path.display().to_string();
+    let again = [
+        format!("node-remedy simulate {path} --seed {}", story.inputs.seed + 1),
+        format!("edit {path}: another fault, another hour"),
+        "node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose NODE".to_owned(),
+    ];
+    let try_next: Vec<&str> = again.iter().map(String::as_str).collect();
+    let closing = Closing { report: &report, scenario: &path, try_next: &try_next };
+    print!("{}", text::verdict(story, &closing, &terminal));
+}
+
+/// A scenario with every file it names, as one text that a report can carry.
+fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
+    let text = read_file(path)?;
+    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario").to_owned();
+    let shown = path.display().to_string();
+    if let Some(node) = lose {
+        let scenario = Scenario::from_snapshot(&shown, &text, node)
+            .with_context(|| format!("failed to make a scenario of {shown}"))?;
+        let text = format!("# lose {node}\n{text}");
+        return Ok((scenario, Source { name, text }));
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let loaded = RefCell::new(BTreeMap::new());
+    let load = |file: &str| {
+        let text = read_file(&folder.join(file)).map_err(|error| format!("{error:#}"))?;
+        loaded.borrow_mut().insert(file.to_owned(), text.clone());
+        Ok(text)
+    };
+    let scenario = Scenario::parse(&shown, &text, &load)?;
+    let mut whole = text;
+    for (file, text) in loaded.into_inner() {
+        whole.push_str(&format!("\n{FILE_MARK}{file}\n{text}"));
+    }
+    Ok((scenario, Source { name, text: whole }))
+}
+
+/// Plays what a report carries again and compares.
+fn verify(report: &Path) -> anyhow::Result<ExitCode> {
+    let page = std::fs::read_to_string(report)
+        .with_context(|| format!("failed to read {}", report.display()))?;
+    let told = html::read_back(&page)
+        .with_context(|| format!("{} is not a report of ours", report.display()))?;
+    let mark = format!("\n{FILE_MARK}");
+    let mut parts = told.inputs.scenario.split(&mark);
+    let text = parts.next().unwrap_or_default();
+    let files: BTreeMap<&str, &str> = parts.filter_map(|part| part.split_once('\n')).collect();
+    let load = |file: &str| {
+        let text = files.get(file).map(|text| (*text).to_owned());
+        text.ok_or_else(|| format!("the report does not carry {file}"))
+    };
+    ensure!(!text.starts_with("# lose "), "a report of a snapshot is verified from the snapshot: \
+        node-remedy simulate SNAPSHOT --lose NODE");
+    let mut scenario = Scenario::parse(&told.inputs.name, text, &load)?;
+    scenario.seed = told.inputs.seed;
+    let source = Source { name: told.inputs.name.clone(), text: told.inputs.scenario.clone() };
+    let beside = if told.without.is_some() { Beside::Without } else { Beside::Nothing };
+    let again = tell(&scenario, &source, beside)?;
+    if again.inputs.plugins != told.inputs.plugins || again.inputs.version != told.inputs.version {
+        println!("not comparable: the report was made by other plugins or another version");
+        println!("  report: {} {:?}", told.inputs.version, told.inputs.plugins);
+        println!("  here:   {} {:?}", again.inputs.version, again.inputs.plugins);
+        return Ok(ExitCode::FAILURE);
+    }
+    if again == told {
+        let entries = told.with.entries.len();
+        println!("reproduced: seed {}, {entries} entries, identical", told.inputs.seed);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let differs = again.with.entries.iter().zip(&told.with.entries).find(|(a, b)| a != b);
+    println!("not reproduced; the first difference: {differs:#?}");
+    Ok(ExitCode::FAILURE)
+}
+
+/// Writes what `simulate --lose` needs of a cluster, reading only.
+pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
+    let cluster = KubeCluster::connect(args.kubeconfig.as_deref()).await?;
+    let all = Scope::all();
+    let mut items = Vec::new();
+    add::<Node>(&cluster, &all, &mut items).await?;
+    add::<Lease>(&cluster, &Scope::within(NODE_LEASES), &mut items).await?;
+    add::<Pod>(&cluster, &all, &mut items).await?;
+    add::<PersistentVolume>(&cluster, &all, &mut items).await?;
+    add::<PersistentVolumeClaim>(&cluster, &all, &mut items).await?;
+    add::<VolumeAttachment>(&cluster, &all, &mut items).await?;
+    add::<k8s_openapi::api::apps::v1::StatefulSet>(&cluster, &all, &mut items).await?;
+    add::<ConfigMap>(&cluster, &Scope::within(&args.namespace), &mut items).await?;
+    // A cluster where node-remedy was never installed has no such kinds.
+    let _ = add::<RemedyConfiguration>(&cluster, &all, &mut items).await;
+    let _ = add::<FenceConfiguration>(&cluster, &all, &mut items).await;
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    print!("{}", serde_saphyr::to_string(&list).context("failed to write YAML")?);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn add<K: Object>(
+    cluster: &KubeCluster,
+    scope: &Scope,
+    items: &mut Vec<Value>,
+) -> anyhow::Result<()> {
+    let kind = K::kind(&());
+    let listed =
+        cluster.list::<K>(scope).await.with_context(|| format!("failed to list {kind}s"))?;
+    for mut object in listed.items {
+        object.meta_mut().managed_fields = None;
+        let mut value = serde_json::to_value(&object)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), K::api_version(&()).into_owned().into());
+            fields.insert("kind".to_owned(), kind.clone().into_owned().into());
+            // Literals in old configurations may be passwords; images are most of a node.
+            if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
+                status.remove("images");
+            }
+        }
+        items.push(value);
+    }
+    Ok(())
+}

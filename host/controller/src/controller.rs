@@ -1,0 +1,260 @@
+//! The process: reflectors, leadership, and while it leads a desk at which nodes are
+//! looked over and incidents are worked on.
+//!
+//! Everything runs on one thread, so nothing here locks; plugins have threads of their
+//! own. The five seams come in as [`Seams`]; nothing below this file knows which side
+//! of them it is on.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node_remedy_api::nodefence::{FencedNode, NodeFence};
+use node_remedy_api::plan::Method;
+use node_remedy_decide::{End, MethodIndex, Operation, Plan};
+use node_remedy_sandbox as sandbox;
+use node_remedy_sandbox::{Executor, Names};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+
+use crate::act::budget;
+use crate::act::calls::{Calls, RecordedGate};
+use crate::admin::Readiness;
+use crate::clock::Clock;
+use crate::cluster::{Cluster, ClusterError, Scope};
+use crate::desk::Desk;
+use crate::lease::{LeaseGate, Leadership};
+use crate::observe::Mirror;
+use crate::observe::config::Config;
+use crate::observe::store::Changed;
+use crate::plugins::Plugins;
+use crate::record::audit::Audit;
+use crate::record::events::{About, Note, tell};
+use crate::record::metrics::{CallLabels, Metrics};
+
+/// How often the API server is asked for its time: the freshness of our own view.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+/// After handing over, so that a standby comes first.
+const STAND_BACK: Duration = Duration::from_secs(5);
+/// How often the caches are asked whether they are filled yet.
+const SYNC_LOOK: Duration = Duration::from_millis(50);
+
+/// The five seams, and who is told.
+pub struct Seams<C> {
+    /// The cluster.
+    pub cluster: C,
+    /// Time.
+    pub clock: Clock,
+    /// Where plugins run.
+    pub executor: Executor,
+    /// Where bytes go.
+    pub net: Arc<dyn sandbox::net::NetBackend>,
+    /// The plugins' own clock.
+    pub call_clock: Arc<dyn sandbox::Clock>,
+    /// Where randomness comes from.
+    pub entropy: Arc<dyn sandbox::Entropy>,
+    /// How host names become addresses.
+    pub names: Arc<dyn Names>,
+    /// Who is told everything.
+    pub audit: Rc<dyn Audit>,
+}
+
+/// What a process is started with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The controller's own namespace.
+    pub namespace: String,
+    /// This replica's name and a random part: no two processes share it.
+    pub process: String,
+    /// The node that this process runs on, where it runs in the cluster.
+    pub host_node: Option<String>,
+}
+
+/// What every part of the process shares.
+pub struct Parts<C> {
+    /// The cluster.
+    pub cluster: C,
+    /// Time.
+    pub clock: Clock,
+    /// The caches.
+    pub mirror: Rc<Mirror>,
+    /// The configuration in force.
+    pub config: RefCell<Config>,
+    /// Plugin calls.
+    pub calls: Calls<C>,
+    /// Whether bytes may be sent.
+    pub lease: Arc<LeaseGate>,
+    /// Metrics.
+    pub metrics: Rc<Metrics>,
+    /// Who is told everything.
+    pub audit: Rc<dyn Audit>,
+    /// This process's name.
+    pub process: String,
+    /// The node that this process runs on, where it runs in the cluster.
+    pub host_node: Option<String>,
+    /// An incident asks that another replica lead.
+    pub hand_over: Notify,
+    notes: Cell<u64>,
+}
+
+impl<C: Cluster> Parts<C> {
+    /// Writes an Event about a node.
+    pub async fn tell(&self, node: &FencedNode, note: &Note) {
+        self.notes.set(self.notes.get().wrapping_add(1));
+        let about = About {
+            node: &node.name,
+            uid: &node.uid,
+            identity: &self.process,
+            number: self.notes.get(),
+        };
+        tell(&self.cluster, &self.clock, &about, note).await;
+    }
+
+    /// The plan's method at `index`, with parameters and credentials.
+    pub fn method_of(&self, nodefence: &NodeFence, index: MethodIndex) -> Option<Method> {
+        nodefence.spec.plan.methods.get(index).cloned()
+    }
+
+    /// Counts a device call by its end.
+    pub fn count_call(&self, plan: &Plan, operation: &Operation, end: &End) {
+        let plugin = plan.method(operation.method).map(|method| method.device_kind.clone());
+        let result = match end {
+            End::Succeeded { .. } => "ok",
+            End::Failed(_) => "failed",
+            End::NotAttempted(_) => "not-attempted",
+            End::Indeterminate => "indeterminate",
+        };
+        let action = crate::act::calls::word(operation.action);
+        let labels = CallLabels { plugin: plugin.unwrap_or_default(), action, result };
+        self.metrics.calls.get_or_create(&labels).inc();
+    }
+}
+
+/// A controller that is set up and not running yet.
+pub struct Controller<C: Cluster> {
+    parts: Rc<Parts<C>>,
+    readiness: Rc<Readiness>,
+    settings: Settings,
+    changes: mpsc::UnboundedReceiver<Changed>,
+}
+
+impl<C: Cluster> Controller<C> {
+    /// Puts the parts together.
+    pub fn new(
+        seams: Seams<C>,
+        settings: Settings,
+        plugins: Plugins,
+        metrics: Rc<Metrics>,
+        readiness: Rc<Readiness>,
+    ) -> Self {
+        let (sender, changes) = mpsc::unbounded_channel();
+        let lease = LeaseGate::new(seams.clock.boot_clock());
+        let gate = RecordedGate::new(lease.clone());
+        let calls = Calls {
+            cluster: seams.cluster.clone(),
+            namespace: settings.namespace.clone(),
+            plugins,
+            executor: seams.executor,
+            seams: sandbox::Seams {
+                net: seams.net,
+                clock: seams.call_clock,
+                entropy: seams.entropy,
+                gate: gate.clone(),
+            },
+            gate,
+            names: seams.names,
+            devices: RefCell::new(BTreeMap::new()),
+        };
+        let parts = Rc::new(Parts {
+            cluster: seams.cluster,
+            clock: seams.clock,
+            mirror: Mirror::new(&sender),
+            config: RefCell::default(),
+            calls,
+            lease,
+            metrics,
+            audit: seams.audit,
+            process: settings.process.clone(),
+            host_node: settings.host_node.clone(),
+            hand_over: Notify::new(),
+            notes: Cell::new(0),
+        });
+        Self { parts, readiness, settings, changes }
+    }
+
+    /// Works until `stop` is done, then gives the lease up.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut tasks = JoinSet::new();
+        let parts = self.parts.clone();
+        parts.mirror.start(&parts.cluster, &parts.clock, &self.settings.namespace, &mut tasks);
+        tasks.spawn_local(probe(parts.clone()));
+        let mut leadership = Leadership::new(
+            parts.cluster.clone(),
+            parts.clock.clone(),
+            self.settings.namespace.clone(),
+            self.settings.process.clone(),
+            parts.lease.clone(),
+        );
+        tokio::select! {
+            biased;
+            () = stop => {}
+            () = self.lead_again_and_again(&mut leadership) => {}
+        }
+        parts.metrics.leader.set(0);
+        leadership.release().await;
+    }
+
+    async fn lead_again_and_again(&mut self, leadership: &mut Leadership<C>) {
+        loop {
+            let missing = self.parts.mirror.missing();
+            self.readiness.set_missing(missing.clone());
+            if missing.is_empty() {
+                break;
+            }
+            tokio::time::sleep(SYNC_LOOK).await;
+        }
+        tracing::info!("the caches are filled");
+        loop {
+            let cluster = self.parts.cluster.clone();
+            let epoch = leadership.acquire(|| largest_epoch(cluster.clone())).await;
+            tracing::info!(epoch, process = self.settings.process, "leading");
+            self.parts.metrics.leader.set(1);
+            let desk = Desk::new(self.parts.clone(), epoch);
+            tokio::select! {
+                biased;
+                () = leadership.keep() => tracing::warn!(epoch, "lost the leader lease"),
+                () = desk.work(&mut self.changes) => {}
+                () = self.parts.hand_over.notified() => {
+                    tracing::info!(epoch, "handing leadership over");
+                    leadership.release().await;
+                    tokio::time::sleep(STAND_BACK).await;
+                }
+            }
+            self.parts.metrics.leader.set(0);
+        }
+    }
+}
+
+/// The largest epoch outside the Lease: in the budget and in unfinished records.
+async fn largest_epoch<C: Cluster>(cluster: C) -> Result<u64, ClusterError> {
+    let budget = budget::epoch(&cluster).await?;
+    let nodefences = cluster.list::<NodeFence>(&Scope::all()).await?.items;
+    let records = nodefences.iter().filter_map(|one| Some(one.status.as_ref()?.epoch));
+    Ok(records.max().unwrap_or_default().max(budget))
+}
+
+/// Asks for the server's time, for ever: whether it answers, and what time it is there.
+async fn probe<C: Cluster>(parts: Rc<Parts<C>>) {
+    loop {
+        match parts.cluster.server_time().await {
+            Ok(time) => {
+                parts.clock.correct(time);
+                parts.mirror.hear(parts.clock.now());
+            }
+            Err(error) => tracing::debug!(%error, "the API server did not answer a probe"),
+        }
+        tokio::time::sleep(PROBE_EVERY).await;
+    }
+}

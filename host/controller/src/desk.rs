@@ -1,0 +1,304 @@
+//! What a leader does: looks nodes over, opens incidents, keeps each one's task going.
+//!
+//! Nodes are looked over when something of theirs changed or a time has come, never by
+//! going round. A desk lives as long as one term of leadership; dropping it drops every
+//! task, and what they were about is in their records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::{Crossing, Hold, Time};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::act::budget::{self, Taken};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::controller::Parts;
+use crate::observe::config::Config;
+use crate::observe::live::cached;
+use crate::observe::plan::gate_policy_of;
+use crate::observe::store::Changed;
+use crate::observe::view;
+use crate::opening::{Opened, open};
+use crate::reconcile::{Incident, Mail, Over, slot_of};
+use crate::refusals::Refusals;
+
+/// After a failed start of the term.
+const START_AGAIN: Duration = Duration::from_secs(1);
+/// A refusal without a time of its own is looked at again after this.
+const LOOK_AGAIN_MS: u64 = 2_000;
+/// No timer is set further ahead.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// One term of leadership.
+pub struct Desk<C: Cluster> {
+    parts: Rc<Parts<C>>,
+    epoch: u64,
+    /// Open incidents by node.
+    incidents: BTreeMap<String, mpsc::UnboundedSender<Mail>>,
+    tasks: JoinSet<(String, Over)>,
+    /// Nodes to look over now.
+    dirty: BTreeSet<String>,
+    /// Nodes to look over later.
+    looks: BTreeMap<String, Time>,
+    refusals: Refusals,
+}
+
+impl<C: Cluster> Desk<C> {
+    /// An empty desk for this epoch.
+    pub fn new(parts: Rc<Parts<C>>, epoch: u64) -> Self {
+        Self {
+            parts,
+            epoch,
+            incidents: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            dirty: BTreeSet::new(),
+            looks: BTreeMap::new(),
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Works until dropped, or until a newer leader shows.
+    pub async fn work(mut self, changes: &mut mpsc::UnboundedReceiver<Changed>) {
+        while let Err(error) = self.begin().await {
+            tracing::warn!(%error, "failed to begin the term; trying again");
+            tokio::time::sleep(START_AGAIN).await;
+        }
+        loop {
+            self.look_over().await;
+            self.count();
+            let wait = self.until_next_look();
+            tokio::select! {
+                biased;
+                Some(over) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    self.close(over.ok());
+                }
+                Some(change) = changes.recv() => {
+                    self.note(&change);
+                    while let Ok(change) = changes.try_recv() {
+                        self.note(&change);
+                    }
+                }
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Stamps the epoch, takes up what others left, and means to look at every node.
+    async fn begin(&mut self) -> Result<(), ClusterError> {
+        if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
+            return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
+        }
+        self.reconfigure().await;
+        let nodefences = self.parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
+        for nodefence in nodefences.into_iter().filter(view::is_open) {
+            if nodefence.status.is_none() {
+                self.drop_unbegun(&nodefence).await?;
+            } else {
+                self.take_up(nodefence);
+            }
+        }
+        self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+        Ok(())
+    }
+
+    /// A NodeFence without a record: its opener died before anything was decided.
+    async fn drop_unbegun(&self, nodefence: &NodeFence) -> Result<(), ClusterError> {
+        let how = DeleteHow { grace_s: None, uid: nodefence.uid() };
+        let name = nodefence.name_any();
+        self.parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
+        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(nodefence)).await?;
+        Ok(())
+    }
+
+    fn take_up(&mut self, nodefence: NodeFence) {
+        let node = nodefence.spec.node.name.clone();
+        let name = nodefence.name_any();
+        let (sender, mail) = mpsc::unbounded_channel();
+        match Incident::take_up(self.parts.clone(), self.epoch, nodefence.clone(), mail) {
+            Ok(incident) => {
+                self.incidents.insert(node.clone(), sender);
+                self.tasks.spawn_local(async move { (node, incident.run().await) });
+            }
+            Err(why) => {
+                // Its node stays closed: nothing is opened while a NodeFence of it is open.
+                tracing::error!(nodefence = name, why, "cannot read the record; a person must");
+                self.incidents.insert(node, sender);
+            }
+        }
+    }
+
+    fn close(&mut self, over: Option<(String, Over)>) {
+        if let Some((node, over)) = over {
+            tracing::info!(node, ?over, "incident over");
+            self.incidents.remove(&node);
+            self.dirty.insert(node);
+        }
+    }
+
+    fn note(&mut self, change: &Changed) {
+        let node = match change.kind {
+            "Node" => Some(change.key.clone()),
+            "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
+            "Pod" => self.parts.mirror.pods.find(&change.key).map(|pod| pod.node),
+            "VolumeAttachment" => {
+                self.parts.mirror.attachments.find(&change.key).map(|one| one.node)
+            }
+            "NodeFence" => {
+                let nodefences = self.parts.mirror.nodefences.all();
+                nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone())
+            }
+            _ => {
+                self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                self.dirty.insert(CONFIGURATION.to_owned());
+                None
+            }
+        };
+        // A pod that is gone names no node any more: everyone who waits for one looks.
+        match node {
+            Some(node) => {
+                self.dirty.insert(node);
+            }
+            None if change.kind == "Pod" || change.kind == "VolumeAttachment" => {
+                self.dirty.extend(self.incidents.keys().cloned());
+            }
+            None => {}
+        }
+    }
+
+    async fn look_over(&mut self) {
+        let now = self.parts.clock.now();
+        let due: Vec<String> =
+            self.looks.iter().filter(|(_, at)| **at <= now).map(|(node, _)| node.clone()).collect();
+        self.dirty.extend(due);
+        if self.dirty.remove(CONFIGURATION) {
+            self.reconfigure().await;
+        }
+        for node in std::mem::take(&mut self.dirty) {
+            self.looks.remove(&node);
+            if let Some(mail) = self.incidents.get(&node) {
+                // A closed mailbox is an incident that just ended; it is joined next.
+                let _ = mail.send(Mail::Wake);
+            } else if let Some(at) = self.consider(&node).await {
+                self.looks.insert(node, at);
+            }
+        }
+    }
+
+    /// Looks one node over; says when to look again by itself.
+    async fn consider(&mut self, name: &str) -> Option<Time> {
+        let now = self.parts.clock.now();
+        let facts = cached(&self.parts.mirror, &self.parts.clock, name);
+        let seen = facts.node.as_ref()?;
+        if self.left_open(name).await {
+            return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
+        }
+        let policy = self.parts.config.borrow().policy_for(seen)?;
+        let node = view::node_view(seen, &facts);
+        let mut next: Option<Time> = None;
+        for (number, threshold) in policy.thresholds.iter().enumerate() {
+            match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
+                soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
+                    next = next.into_iter().chain(soon.next_look()).min();
+                }
+                Crossing::Crossed { .. } => {
+                    let gate = view::gate_view(&self.parts.mirror, name, None);
+                    let verdict = node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
+                    let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
+                    if !verdict.refusals.is_empty() {
+                        let at = verdict.next_look.unwrap_or(again);
+                        self.hold(name, &Hold::Gate(verdict.refusals)).await;
+                        return Some(at.max(Time(now.0.saturating_add(100))));
+                    }
+                    return match open(&self.parts, self.epoch, &policy, number, seen).await {
+                        Ok(Opened::Yes(nodefence)) => {
+                            self.refusals.forget(&self.parts, name).await;
+                            self.take_up(*nodefence);
+                            None
+                        }
+                        Ok(Opened::Held(hold, at)) => {
+                            self.hold(name, &hold).await;
+                            Some(at.unwrap_or(again).max(Time(now.0.saturating_add(100))))
+                        }
+                        Ok(Opened::NotReady(why)) => {
+                            self.refuse(name, "NotReady", &why).await;
+                            Some(again)
+                        }
+                        Err(error) => {
+                            tracing::warn!(node = name, %error, "failed to open; again soon");
+                            Some(again)
+                        }
+                    };
+                }
+            }
+        }
+        self.refusals.forget(&self.parts, name).await;
+        next
+    }
+
+    /// Whether a NodeFence of this node is open that no task works on; then one soon does.
+    async fn left_open(&mut self, node: &str) -> bool {
+        let found = {
+            let nodefences = self.parts.mirror.nodefences.all();
+            let mut open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+            open.find(|one| one.spec.node.name == node).cloned()
+        };
+        let Some(stale) = found else { return false };
+        match self.parts.cluster.get::<NodeFence>(At::cluster(&stale.name_any())).await {
+            Ok(Some(nodefence)) if nodefence.status.is_none() => {
+                if let Err(error) = self.drop_unbegun(&nodefence).await {
+                    tracing::warn!(node, %error, "failed to drop a NodeFence without record");
+                }
+            }
+            Ok(Some(nodefence)) if view::is_open(&nodefence) => self.take_up(nodefence),
+            // The cache is behind: it ended, or is gone.
+            Ok(_) => {}
+            Err(error) => tracing::warn!(node, %error, "failed to read a NodeFence"),
+        }
+        true
+    }
+
+    async fn hold(&mut self, node: &str, hold: &Hold) {
+        let now = self.parts.clock.now();
+        self.parts.audit.held(node, hold, now);
+        let word = crate::refusals::word(hold);
+        self.refuse(node, word, &crate::record::notices::hold(hold)).await;
+    }
+
+    async fn refuse(&mut self, node: &str, guard: &str, sentence: &str) {
+        self.refusals.note(&self.parts, node, guard, sentence).await;
+    }
+
+    async fn reconfigure(&self) {
+        let (config, problems) = Config::read(&self.parts.mirror, &self.parts.config.borrow());
+        self.parts.config.replace(config);
+        for problem in problems {
+            tracing::warn!(object = problem.object, "{}", problem.sentence);
+        }
+    }
+
+    fn until_next_look(&self) -> Duration {
+        let now = self.parts.clock.now().0;
+        let next = self.looks.values().min();
+        next.map_or(SLEEP_MAX, |at| Duration::from_millis(at.0.saturating_sub(now)))
+            .min(SLEEP_MAX)
+    }
+
+    fn count(&self) {
+        let metrics = &self.parts.metrics;
+        metrics.open.set(i64::try_from(self.incidents.len()).unwrap_or(i64::MAX));
+        let nodes = self.parts.mirror.nodes.all().len();
+        metrics.nodes.set(i64::try_from(nodes).unwrap_or(i64::MAX));
+        let nodefences = self.parts.mirror.nodefences.all();
+        let parked = nodefences.values().filter(|kept| {
+            kept.0.status.as_ref().is_some_and(|status| status.parked.is_some())
+        });
+        metrics.parked.set(i64::try_from(parked.count()).unwrap_or(i64::MAX));
+    }
+}
+
+/// Stands in the dirty set for the configuration; no node is named so.
+const CONFIGURATION: &str = "/configuration";

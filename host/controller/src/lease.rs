@@ -1,0 +1,321 @@
+//! Who may act: one leader by Lease, with an epoch that only grows.
+//!
+//! The leader may send bytes to devices until [`RENEW_DEADLINE`] after the *start* of
+//! its last good renewal; a successor waits [`LEASE_DURATION`] of silence on its own
+//! clock. Between the two lies the longest device call. What no lease can prevent, a
+//! process paused between check and send, is answered elsewhere: a late off is waited
+//! out before `on` (rule A3), and every record write is conditional on the epoch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+
+use crate::clock::{BootClock, Clock, timestamp};
+use crate::cluster::{At, Cluster, ClusterError};
+
+/// A successor acts after this much silence.
+pub const LEASE_DURATION: Duration = Duration::from_secs(15);
+/// The last byte leaves a leader no later than this after its last good renewal began.
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(8);
+/// How often a leader renews and a standby looks.
+const RETRY_PERIOD: Duration = Duration::from_secs(2);
+
+/// The leader Lease's name in the controller's namespace.
+pub const LEASE_NAME: &str = "node-remedy-leader";
+/// Carries the epoch on the Lease.
+pub const EPOCH_ANNOTATION: &str = "node-remedy.io/epoch";
+
+/// Open while this process may send to devices.
+pub struct LeaseGate {
+    clock: Arc<dyn BootClock>,
+    open_until_ms: AtomicU64,
+}
+
+impl LeaseGate {
+    /// A closed gate.
+    pub fn new(clock: Arc<dyn BootClock>) -> Arc<Self> {
+        Arc::new(Self { clock, open_until_ms: AtomicU64::new(0) })
+    }
+
+    /// Milliseconds for which bytes may still be sent; zero: none.
+    pub fn remaining_ms(&self) -> u64 {
+        self.open_until_ms.load(Ordering::SeqCst).saturating_sub(self.clock.now_ms())
+    }
+
+    fn renewed_at(&self, started_ms: u64) {
+        let until = started_ms.saturating_add(millis(RENEW_DEADLINE));
+        self.open_until_ms.store(until, Ordering::SeqCst);
+    }
+
+    fn close(&self) {
+        self.open_until_ms.store(0, Ordering::SeqCst);
+    }
+}
+
+/// This process's part in the election.
+pub struct Leadership<C> {
+    cluster: C,
+    clock: Clock,
+    namespace: String,
+    identity: String,
+    gate: Arc<LeaseGate>,
+    /// The Lease's resourceVersion as last seen, and since when it has not changed.
+    watched: Option<(String, u64)>,
+}
+
+impl<C: Cluster> Leadership<C> {
+    /// `identity` must differ between any two processes that ever run.
+    pub fn new(
+        cluster: C,
+        clock: Clock,
+        namespace: String,
+        identity: String,
+        gate: Arc<LeaseGate>,
+    ) -> Self {
+        Self { cluster, clock, namespace, identity, gate, watched: None }
+    }
+
+    /// Waits until this process leads; returns its epoch.
+    ///
+    /// `largest` reads the largest epoch found outside the Lease: in the budget and in
+    /// unfinished records. It is read before the Lease is written, so an epoch never
+    /// stands in the Lease that is not larger than all others.
+    pub async fn acquire<F>(&mut self, largest: impl Fn() -> F) -> u64
+    where
+        F: Future<Output = Result<u64, ClusterError>>,
+    {
+        loop {
+            match self.try_acquire(&largest).await {
+                Ok(Some(epoch)) => return epoch,
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "failed to ask for the leader lease"),
+            }
+            tokio::time::sleep(RETRY_PERIOD).await;
+        }
+    }
+
+    /// Renews until the lease is lost; the gate is closed when this returns.
+    pub async fn keep(&mut self) {
+        loop {
+            tokio::time::sleep(RETRY_PERIOD).await;
+            match self.renew().await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => tracing::warn!(%error, "failed to renew the leader lease"),
+            }
+            if self.gate.remaining_ms() == 0 {
+                break;
+            }
+        }
+        self.gate.close();
+    }
+
+    /// Gives the lease up, so that a standby need not wait it out.
+    pub async fn release(&mut self) {
+        self.gate.close();
+        let Ok(Some(mut lease)) = self.read().await else { return };
+        if holder(&lease) != Some(self.identity.as_str()) {
+            return;
+        }
+        if let Some(spec) = lease.spec.as_mut() {
+            spec.holder_identity = None;
+        }
+        if let Err(error) = self.cluster.replace(&lease).await {
+            tracing::info!(%error, "failed to give up the leader lease; it will expire");
+        }
+    }
+
+    async fn try_acquire<F>(
+        &mut self,
+        largest: &impl Fn() -> F,
+    ) -> Result<Option<u64>, ClusterError>
+    where
+        F: Future<Output = Result<u64, ClusterError>>,
+    {
+        let started = self.clock.boot_ms();
+        let found = self.read().await?;
+        if let Some(lease) = &found
+            && holder(lease).is_some()
+            && !self.has_been_silent(lease)
+        {
+            return Ok(None);
+        }
+        let epoch = 1 + epoch_of(found.as_ref()).max(largest().await?);
+        let lease = self.claim(found, epoch);
+        let written = match lease.metadata.resource_version {
+            Some(_) => self.cluster.replace(&lease).await,
+            None => self.cluster.create(&lease).await,
+        };
+        match written {
+            Ok(_) => {
+                self.gate.renewed_at(started);
+                Ok(Some(epoch))
+            }
+            Err(ClusterError::Conflict(_) | ClusterError::AlreadyExists(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the Lease has not changed for its whole duration on our own clock.
+    fn has_been_silent(&mut self, lease: &Lease) -> bool {
+        let now = self.clock.boot_ms();
+        let version = lease.metadata.resource_version.clone().unwrap_or_default();
+        match &self.watched {
+            Some((seen, since)) if *seen == version => {
+                now.saturating_sub(*since) >= millis(LEASE_DURATION)
+            }
+            Some(_) | None => {
+                self.watched = Some((version, now));
+                false
+            }
+        }
+    }
+
+    fn claim(&self, found: Option<Lease>, epoch: u64) -> Lease {
+        let now = MicroTime(timestamp(self.clock.now()));
+        let mut lease = found.unwrap_or_else(|| Lease {
+            metadata: ObjectMeta {
+                name: Some(LEASE_NAME.to_owned()),
+                namespace: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: None,
+        });
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(EPOCH_ANNOTATION.to_owned(), epoch.to_string());
+        let spec = lease.spec.get_or_insert_default();
+        let transitions = spec.lease_transitions.map_or(0, |count| count.saturating_add(1));
+        *spec = LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(LEASE_DURATION.as_secs()).ok(),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            lease_transitions: Some(transitions),
+            ..LeaseSpec::default()
+        };
+        lease
+    }
+
+    async fn renew(&mut self) -> Result<bool, ClusterError> {
+        let started = self.clock.boot_ms();
+        let Some(mut lease) = self.read().await? else { return Ok(false) };
+        if holder(&lease) != Some(self.identity.as_str()) {
+            return Ok(false);
+        }
+        if let Some(spec) = lease.spec.as_mut() {
+            spec.renew_time = Some(MicroTime(timestamp(self.clock.now())));
+        }
+        match self.cluster.replace(&lease).await {
+            Ok(_) => {
+                self.gate.renewed_at(started);
+                Ok(true)
+            }
+            Err(ClusterError::Conflict(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn read(&self) -> Result<Option<Lease>, ClusterError> {
+        self.cluster.get::<Lease>(At::within(&self.namespace, LEASE_NAME)).await
+    }
+}
+
+fn holder(lease: &Lease) -> Option<&str> {
+    let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
+    (!holder.is_empty()).then_some(holder)
+}
+
+fn epoch_of(lease: Option<&Lease>) -> u64 {
+    lease
+        .and_then(|lease| lease.metadata.annotations.as_ref()?.get(EPOCH_ANNOTATION))
+        .and_then(|epoch| epoch.parse().ok())
+        .unwrap_or_default()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::At;
+    use crate::testing::{Bench, in_quiet_world};
+
+    fn contender(bench: &Bench, name: &str) -> Leadership<impl Cluster + use<>> {
+        let gate = LeaseGate::new(bench.clock.boot_clock());
+        Leadership::new(
+            bench.client(name),
+            bench.clock.clone(),
+            "node-remedy".to_owned(),
+            name.to_owned(),
+            gate,
+        )
+    }
+
+    async fn nothing() -> Result<u64, ClusterError> {
+        Ok(0)
+    }
+
+    #[test]
+    fn a_silent_leader_is_succeeded_after_the_lease_and_not_before() {
+        in_quiet_world(|bench| async move {
+            let (mut first, mut second) = (contender(&bench, "a"), contender(&bench, "b"));
+            assert_eq!(first.acquire(nothing).await, 1);
+            let silent_since = bench.clock.boot_ms();
+            assert_eq!(second.acquire(nothing).await, 2, "an epoch only grows");
+            let waited = bench.clock.boot_ms() - silent_since;
+            assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
+            assert_eq!(first.gate.remaining_ms(), 0, "the old leader must not send any more");
+        });
+    }
+
+    #[test]
+    fn a_leader_that_renews_is_not_succeeded() {
+        in_quiet_world(|bench| async move {
+            let (mut first, mut second) = (contender(&bench, "a"), contender(&bench, "b"));
+            first.acquire(nothing).await;
+            tokio::select! {
+                () = first.keep() => panic!("lost a lease that it renews"),
+                _ = second.acquire(nothing) => panic!("took over a lease that is renewed"),
+                () = tokio::time::sleep(LEASE_DURATION * 10) => {}
+            }
+            assert!(first.gate.remaining_ms() > 0);
+            assert_eq!(second.gate.remaining_ms(), 0);
+        });
+    }
+
+    #[test]
+    fn a_released_lease_is_taken_at_once_with_a_larger_epoch_than_any_record() {
+        in_quiet_world(|bench| async move {
+            let (mut first, mut second) = (contender(&bench, "a"), contender(&bench, "b"));
+            first.acquire(nothing).await;
+            first.release().await;
+            assert_eq!(first.gate.remaining_ms(), 0);
+            let before = bench.clock.boot_ms();
+            assert_eq!(second.acquire(|| async { Ok(41) }).await, 42);
+            assert!(bench.clock.boot_ms() - before < 1_000);
+            let lease = bench
+                .client("test")
+                .get::<Lease>(At::within("node-remedy", LEASE_NAME))
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(epoch_of(Some(&lease)), 42);
+        });
+    }
+
+    #[test]
+    fn the_gate_closes_before_a_successor_may_act() {
+        in_quiet_world(|bench| async move {
+            let mut first = contender(&bench, "a");
+            first.acquire(nothing).await;
+            tokio::time::sleep(RENEW_DEADLINE).await;
+            assert_eq!(first.gate.remaining_ms(), 0);
+            assert!(RENEW_DEADLINE < LEASE_DURATION);
+        });
+    }
+}

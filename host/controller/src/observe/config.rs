@@ -1,0 +1,218 @@
+//! The configuration in force: what users wrote, parsed once, per object.
+//!
+//! An invalid object keeps its last valid version in force and says so; two objects that
+//! select one node stop that node and no other. A run in flight has its own snapshot and
+//! is not reached by anything here.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use kube::ResourceExt as _;
+use node_remedy_api::document::{Document, Problems, Reading};
+use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan};
+use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
+pub use node_remedy_api::policy::Mode;
+use node_remedy_decide::Threshold;
+use serde_json::Value;
+
+use super::Mirror;
+use super::seen::NodeSeen;
+use super::view::threshold_from;
+
+/// Everything in force.
+#[derive(Debug, Default)]
+pub struct Config {
+    policies: BTreeMap<String, Rc<Policy>>,
+    fences: BTreeMap<String, Rc<FenceSource>>,
+    /// Where inventories stand: ConfigMap data by name.
+    inventories: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What is wrong with an object.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// `Kind/name`.
+    pub object: String,
+    /// All of it.
+    pub sentence: String,
+}
+
+/// What is in force for one node.
+pub struct NodePolicy {
+    /// Whether anything is done.
+    pub mode: Mode,
+    /// What is watched for, each with its first remedy.
+    pub thresholds: Vec<NodeThreshold>,
+    /// When nothing is cut.
+    pub gate: GateLimits,
+    /// The numbers of a run.
+    pub run: RunPolicy,
+}
+
+/// One threshold of one node.
+pub struct NodeThreshold {
+    /// What has to be seen, for how long.
+    pub threshold: Threshold,
+    /// The remedy's name.
+    pub remedy: String,
+    /// How it is carried out on this node, or why it cannot be.
+    pub plan: Result<NodePlan, String>,
+}
+
+impl Config {
+    /// Reads all objects; an invalid one leaves `before`'s version of it in force.
+    pub fn read(mirror: &Mirror, before: &Self) -> (Self, Vec<Problem>) {
+        let mut config = Self::default();
+        let mut problems = Vec::new();
+        for kept in mirror.remedies.all().values() {
+            let object = json("RemedyConfiguration", &kept.0);
+            let document = Document::from_object(&object);
+            let last = before.policies.get(&kept.0.name_any()).cloned();
+            let read = settle(&document, policy::read(&document), last, &mut problems);
+            config.policies.extend(read.map(|policy| (kept.0.name_any(), policy)));
+        }
+        for kept in mirror.fences.all().values() {
+            let object = json("FenceConfiguration", &kept.0);
+            let document = Document::from_object(&object);
+            let last = before.fences.get(&kept.0.name_any()).cloned();
+            let read = settle(&document, plan::read(&document), last, &mut problems);
+            config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
+        }
+        config.read_config_maps(mirror, &mut problems);
+        (config, problems)
+    }
+
+    /// ConfigMaps of our namespace: the proposals' fence configurations, and inventories.
+    fn read_config_maps(&mut self, mirror: &Mirror, problems: &mut Vec<Problem>) {
+        let config_maps = mirror.config_maps.all();
+        let documents: Vec<Document> = config_maps
+            .values()
+            .map(|kept| Document::from_object(&json("ConfigMap", &kept.0)))
+            .collect();
+        for Reading { value, problems: found } in plan::read_config_maps(&documents) {
+            note("ConfigMaps", &found, problems);
+            if let Some(source) = value {
+                self.fences.insert(source.origin.clone(), Rc::new(source));
+            }
+        }
+        for kept in config_maps.values() {
+            let data = kept.0.data.clone().unwrap_or_default();
+            self.inventories.insert(kept.0.name_any(), data);
+        }
+    }
+
+    /// What is in force for `node`; `None` where no policy selects it.
+    pub fn policy_for(&self, node: &NodeSeen) -> Option<NodePolicy> {
+        let policies = self.policies.values().map(|policy| &**policy);
+        let policy = match policy::for_node(&node.name, &node.labels, policies) {
+            Ok(policy) => policy?,
+            Err(twice) => {
+                tracing::warn!(node = node.name, "{twice}");
+                return None;
+            }
+        };
+        let plan = self.plan_for(node);
+        let thresholds = policy.thresholds.iter().filter_map(|threshold| {
+            let rung = threshold.ladder.first()?;
+            let plan = match &rung.remedy {
+                Remedy::Fence => plan.clone(),
+                Remedy::Isolation
+                | Remedy::Recovery
+                | Remedy::Method(_)
+                | Remedy::Cluster(_)
+                | Remedy::PodTemplate(_)
+                | Remedy::Plugin(_) => Err(format!(
+                    "remedy {:?} is not run by this version; use the remedy fence",
+                    rung.name
+                )),
+            };
+            Some(NodeThreshold {
+                threshold: threshold_from(&threshold.sign, threshold.period),
+                remedy: rung.name.clone(),
+                plan,
+            })
+        });
+        Some(NodePolicy {
+            mode: policy.mode,
+            thresholds: thresholds.collect(),
+            gate: policy.gate.clone(),
+            run: policy.run.clone(),
+        })
+    }
+
+    fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
+        let sources = self.fences.values().map(|source| &**source);
+        let source = plan::for_node(&node.name, &node.labels, sources)
+            .map_err(|twice| twice.to_string())?;
+        let mut facts = NodeFacts {
+            name: node.name.clone(),
+            labels: node.labels.clone(),
+            annotations: node.annotations.clone(),
+            addresses: node.addresses.clone(),
+            provider_id: node.provider_id.clone().unwrap_or_default(),
+            inventory: BTreeMap::new(),
+        };
+        let Some(source) = source else {
+            return plan::default_plan(&facts).ok_or_else(|| {
+                format!(
+                    "no FenceConfiguration selects node {} and its providerID is of no known \
+                     cloud; say how it is fenced, see examples/config",
+                    node.name
+                )
+            });
+        };
+        if let Some(inventory) = &source.inventory {
+            facts.inventory = self.row(inventory, &node.name)?;
+        }
+        let Reading { value, problems } = source.plan_for(&facts);
+        value.ok_or_else(|| problems.to_string())
+    }
+
+    fn row(
+        &self,
+        inventory: &node_remedy_api::fenceconfiguration::Inventory,
+        node: &str,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let name = &inventory.config_map;
+        let data = self
+            .inventories
+            .get(name)
+            .ok_or_else(|| format!("inventory ConfigMap {name} does not exist"))?;
+        let text = data
+            .get(&inventory.key)
+            .ok_or_else(|| format!("inventory ConfigMap {name} has no key {:?}", inventory.key))?;
+        let table = plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        Ok(table.row(node))
+    }
+}
+
+fn settle<T>(
+    document: &Document,
+    reading: Reading<T>,
+    last: Option<Rc<T>>,
+    problems: &mut Vec<Problem>,
+) -> Option<Rc<T>> {
+    note(&document.origin, &reading.problems, problems);
+    reading.value.map(Rc::new).or(last)
+}
+
+fn note(object: &str, found: &Problems, problems: &mut Vec<Problem>) {
+    if found.iter().next().is_some() {
+        problems.push(Problem { object: object.to_owned(), sentence: found.to_string() });
+    }
+}
+
+/// The object as JSON with the header that typed objects do not carry.
+fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        let version = match kind {
+            "ConfigMap" => "v1".to_owned(),
+            _ => format!("{}/{}", node_remedy_api::GROUP, node_remedy_api::VERSION),
+        };
+        fields.entry("apiVersion").or_insert(Value::String(version));
+        fields.entry("kind").or_insert(Value::String(kind.to_owned()));
+    }
+    value
+}

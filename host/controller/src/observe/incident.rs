@@ -1,0 +1,90 @@
+//! What an incident's task waits for, and how it looks.
+
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use node_remedy_decide::{Command, Time, View};
+
+use super::live::{cached, live};
+use super::view;
+use crate::cli::people::{CONFIRM_OFF, RETRY};
+use crate::cluster::{Cluster, ClusterError};
+use crate::reconcile::{Incident, Mail, Seen};
+
+/// After a failed live look.
+const LOOK_AGAIN_MS: u64 = 1_000;
+/// No timer is set further ahead; a look costs little.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+impl<C: Cluster> Incident<C> {
+    /// Waits for the next thing to decide about.
+    pub(crate) async fn observe(&mut self) -> Seen {
+        loop {
+            if let Some(seen) = self.pending.pop_front() {
+                return seen;
+            }
+            if self.look_wanted {
+                self.look_wanted = false;
+                match self.look().await {
+                    Ok(view) => return Seen::Looked(view),
+                    Err(error) => {
+                        tracing::warn!(node = self.node(), %error, "failed to look; again soon");
+                        let again = self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS);
+                        self.next_look = Some(Time(again));
+                    }
+                }
+            }
+            let wait = self.next_look.map_or(SLEEP_MAX, |at| {
+                Duration::from_millis(at.0.saturating_sub(self.parts.clock.now().0)).min(SLEEP_MAX)
+            });
+            tokio::select! {
+                biased;
+                Some(done) = self.calls.join_next(), if !self.calls.is_empty() => {
+                    // A call's task neither panics nor is aborted while its incident lives.
+                    if let Ok((op, called)) = done {
+                        self.note_call(op, &called);
+                        self.pending.push_back(Seen::Ended(op, called.end));
+                    }
+                }
+                Some(mail) = self.mail.recv() => {
+                    let Mail::Wake = mail;
+                    while self.mail.try_recv().is_ok() {}
+                    let word = self.word_of_a_person();
+                    self.pending.extend(word);
+                    let facts = cached(&self.parts.mirror, &self.parts.clock, self.node());
+                    self.pending.push_back(Seen::Looked(view::of_incident(self, &facts)));
+                }
+                () = tokio::time::sleep(wait) => self.look_wanted = true,
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<View, ClusterError> {
+        let parts = self.parts.clone();
+        let facts = live(&parts.cluster, &parts.mirror, &parts.clock, self.node()).await?;
+        let view = view::of_incident(self, &facts);
+        self.facts = Some(facts);
+        Ok(view)
+    }
+
+    /// A word that somebody annotated the NodeFence with.
+    fn word_of_a_person(&mut self) -> Option<Seen> {
+        let kept = self.parts.mirror.nodefences.find(&self.name())?;
+        let uid = self.nodefence.uid().unwrap_or_default();
+        let annotations = kept.0.annotations();
+        let said = annotations.contains_key(RETRY) || annotations.contains_key(CONFIRM_OFF);
+        // Taking the annotation away takes a moment to come back through the watch.
+        if !said || std::mem::replace(&mut self.heard_word, said) {
+            self.heard_word = said;
+            return None;
+        }
+        if annotations.get(RETRY).is_some_and(|word| *word == uid) {
+            return Some(Seen::Command(Command::Retry));
+        }
+        let (about, boot_id) = annotations.get(CONFIRM_OFF)?.split_once('/')?;
+        (about == uid).then(|| {
+            let by = "whoever annotated the NodeFence; the API server's audit log names them";
+            Seen::Command(Command::ConfirmOff { by: by.to_owned(), boot_id: boot_id.to_owned() })
+        })
+    }
+}

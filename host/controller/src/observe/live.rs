@@ -1,0 +1,89 @@
+//! One node's objects: from the caches, or read from the API server right now.
+//!
+//! What cannot be undone is decided on live facts only (rule A1): quorum reads of the
+//! node, its Lease, its pods and its attachments, one after the other, timed before the
+//! first of them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use node_remedy_decide::{Freshness, Time};
+
+use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
+use super::{Mirror, NODE_LEASES};
+use crate::clock::Clock;
+use crate::cluster::{At, Cluster, ClusterError, Scope};
+
+/// Everything about one node.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// When the first of it was read.
+    pub taken_at: Time,
+    /// Whether the API server said it, or a cache.
+    pub freshness: Freshness,
+    /// The node, if there is one of that name.
+    pub node: Option<NodeSeen>,
+    /// Its Lease.
+    pub lease: Option<LeaseSeen>,
+    /// Pods bound to it, by UID.
+    pub pods: BTreeMap<String, PodSeen>,
+    /// Its volume attachments, by UID.
+    pub attachments: BTreeMap<String, AttachmentSeen>,
+}
+
+/// From the caches.
+pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
+    let of_node = |pod: &&PodSeen| pod.node == name;
+    let pods = mirror.pods.all();
+    let attachments = mirror.attachments.all();
+    Facts {
+        taken_at: clock.now(),
+        freshness: Freshness::Cached,
+        node: mirror.nodes.find(name),
+        lease: mirror.leases.find(&format!("{NODE_LEASES}/{name}")),
+        pods: by_pod_uid(pods.values().filter(of_node).cloned()),
+        attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
+    }
+}
+
+/// From the API server, by quorum reads.
+pub async fn live<C: Cluster>(
+    cluster: &C,
+    mirror: &Mirror,
+    clock: &Clock,
+    name: &str,
+) -> Result<Facts, ClusterError> {
+    let taken_at = clock.now();
+    let node = cluster.get::<Node>(At::cluster(name)).await?;
+    let lease = cluster.get::<Lease>(At::within(NODE_LEASES, name)).await?;
+    let on_node = Scope::all().matching("spec.nodeName", name);
+    let pods = cluster.list::<Pod>(&on_node).await?.items;
+    let attachments = cluster.list::<VolumeAttachment>(&Scope::all()).await?.items;
+    let attachments = attachments.into_iter().filter_map(AttachmentSeen::of);
+    mirror.hear(clock.now());
+    Ok(Facts {
+        taken_at,
+        freshness: Freshness::Live,
+        node: node.and_then(NodeSeen::of),
+        lease: lease.and_then(|lease| timed(mirror, clock, lease)),
+        pods: by_pod_uid(pods.into_iter().filter_map(PodSeen::of)),
+        attachments: by_uid(attachments.filter(|one| one.node == name)),
+    })
+}
+
+/// A Lease read live: renewed since the cache saw it means renewed now.
+fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
+    let seen = LeaseSeen::of(lease, clock.now())?;
+    let before = mirror.leases.find(&format!("{NODE_LEASES}/{}", seen.node));
+    Some(before.filter(|before| before.renewed == seen.renewed).unwrap_or(seen))
+}
+
+fn by_pod_uid(pods: impl Iterator<Item = PodSeen>) -> BTreeMap<String, PodSeen> {
+    pods.map(|pod| (pod.uid.clone(), pod)).collect()
+}
+
+fn by_uid(all: impl Iterator<Item = AttachmentSeen>) -> BTreeMap<String, AttachmentSeen> {
+    all.map(|one| (one.uid.clone(), one)).collect()
+}

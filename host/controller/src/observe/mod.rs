@@ -1,0 +1,176 @@
+//! Observe: the world as plain values, from caches for watching and live before acting.
+//!
+//! In the order data flows: [`seen`] prunes objects, [`store`] keeps them, [`reflect`]
+//! keeps the stores equal to the API server, [`Mirror`] is all stores together, `view`
+//! makes of them what `decide` reads. Nothing here judges.
+
+pub mod config;
+pub mod incident;
+pub mod live;
+pub mod plan;
+pub mod reflect;
+pub mod seen;
+pub mod store;
+pub mod view;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_decide::Time;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use self::reflect::{Heard, reflect};
+use self::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
+use self::store::{Changed, Store};
+use crate::clock::Clock;
+use crate::cluster::{Cluster, Object, Scope};
+
+/// Where kubelets keep their Leases.
+pub const NODE_LEASES: &str = "kube-node-lease";
+
+/// Everything the controller watches.
+pub struct Mirror {
+    /// By name.
+    pub nodes: Rc<Store<NodeSeen>>,
+    /// By namespace/name.
+    pub pods: Rc<Store<PodSeen>>,
+    /// By name.
+    pub attachments: Rc<Store<AttachmentSeen>>,
+    /// By namespace/name; the names are the nodes'.
+    pub leases: Rc<Store<LeaseSeen>>,
+    /// By name.
+    pub remedies: Rc<Store<Kept<RemedyConfiguration>>>,
+    /// By name.
+    pub fences: Rc<Store<Kept<FenceConfiguration>>>,
+    /// By namespace/name; those of our own namespace.
+    pub config_maps: Rc<Store<Kept<ConfigMap>>>,
+    /// By name.
+    pub nodefences: Rc<Store<Kept<NodeFence>>>,
+    heard: Rc<Cell<Time>>,
+}
+
+/// An object kept whole, equal to another of the same resourceVersion.
+#[derive(Debug, Clone)]
+pub struct Kept<K>(pub K);
+
+impl<K: Object> PartialEq for Kept<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.meta().uid == other.0.meta().uid
+            && self.0.meta().resource_version == other.0.meta().resource_version
+    }
+}
+
+impl<K: Object> Kept<K> {
+    fn of(mut object: K, _before: Option<&Self>) -> Option<Self> {
+        object.meta_mut().managed_fields = None;
+        Some(Self(object))
+    }
+}
+
+impl Mirror {
+    /// Empty stores that report to `changes`.
+    pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
+        Rc::new(Self {
+            nodes: Store::new("Node", changes.clone()),
+            pods: Store::new("Pod", changes.clone()),
+            attachments: Store::new("VolumeAttachment", changes.clone()),
+            leases: Store::new("Lease", changes.clone()),
+            remedies: Store::new("RemedyConfiguration", changes.clone()),
+            fences: Store::new("FenceConfiguration", changes.clone()),
+            config_maps: Store::new("ConfigMap", changes.clone()),
+            nodefences: Store::new("NodeFence", changes.clone()),
+            heard: Rc::new(Cell::new(Time(0))),
+        })
+    }
+
+    /// Starts one reflector per store; they end with `tasks`.
+    pub fn start<C: Cluster>(
+        &self,
+        cluster: &C,
+        clock: &Clock,
+        namespace: &str,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let heard: Heard = {
+            let (cell, clock) = (self.heard.clone(), clock.clone());
+            Rc::new(move || cell.set(clock.now()))
+        };
+        let all = Scope::all;
+        let own = || Scope::within(namespace);
+        let see_lease = {
+            let clock = clock.clone();
+            move |lease: Lease, before: Option<&LeaseSeen>| {
+                let new = LeaseSeen::of(lease, clock.now())?;
+                // A write that renews nothing is no sign of life.
+                let same = before.filter(|before| before.renewed == new.renewed);
+                Some(same.cloned().unwrap_or(new))
+            }
+        };
+        let mut keep = Keeper { cluster, heard, tasks };
+        keep.up(all(), &self.nodes, |node: Node, _: Option<&NodeSeen>| NodeSeen::of(node));
+        keep.up(all(), &self.pods, |pod: Pod, _: Option<&PodSeen>| PodSeen::of(pod));
+        keep.up(
+            all(),
+            &self.attachments,
+            |one: VolumeAttachment, _: Option<&AttachmentSeen>| AttachmentSeen::of(one),
+        );
+        keep.up(Scope::within(NODE_LEASES), &self.leases, see_lease);
+        keep.up(all(), &self.remedies, Kept::<RemedyConfiguration>::of);
+        keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);
+        keep.up(own(), &self.config_maps, Kept::<ConfigMap>::of);
+        keep.up(all(), &self.nodefences, Kept::<NodeFence>::of);
+    }
+
+    /// What has not been listed yet; empty: all stores are filled.
+    pub fn missing(&self) -> Vec<String> {
+        let stores = [
+            ("nodes", self.nodes.is_synced()),
+            ("pods", self.pods.is_synced()),
+            ("volumeattachments", self.attachments.is_synced()),
+            ("leases in kube-node-lease", self.leases.is_synced()),
+            ("remedyconfigurations (is the CRD installed?)", self.remedies.is_synced()),
+            ("fenceconfigurations (is the CRD installed?)", self.fences.is_synced()),
+            ("configmaps of our namespace", self.config_maps.is_synced()),
+            ("nodefences (is the CRD installed?)", self.nodefences.is_synced()),
+        ];
+        let missing = stores.into_iter().filter(|(_, synced)| !synced);
+        missing.map(|(what, _)| format!("not listed yet: {what}")).collect()
+    }
+
+    /// When the API server last told us anything.
+    pub fn heard(&self) -> Time {
+        self.heard.get()
+    }
+
+    /// Notes that the API server answered a probe.
+    pub fn hear(&self, now: Time) {
+        self.heard.set(now);
+    }
+}
+
+struct Keeper<'a, C> {
+    cluster: &'a C,
+    heard: Heard,
+    tasks: &'a mut JoinSet<()>,
+}
+
+impl<C: Cluster> Keeper<'_, C> {
+    fn up<K, V, S>(&mut self, scope: Scope, store: &Rc<Store<V>>, see: S)
+    where
+        K: Object,
+        V: PartialEq + 'static,
+        S: Fn(K, Option<&V>) -> Option<V> + 'static,
+    {
+        let kept = reflect(self.cluster.clone(), scope, store.clone(), see, self.heard.clone());
+        self.tasks.spawn_local(async move {
+            kept.await;
+        });
+    }
+}

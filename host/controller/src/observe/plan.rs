@@ -1,0 +1,319 @@
+//! What a run will do, on its way from the configuration to `decide`.
+//!
+//! [`snapshot`] completes a compiled plan with what plugins and node say, once, when a run
+//! is opened; [`plan_of`] reads that snapshot for as long as the run lasts. Beside it the
+//! numbers in force. Nothing here calls a plugin or judges whether a plan is wise; a
+//! snapshot that contradicts itself is refused by name and place.
+
+mod identity;
+
+use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec};
+use node_remedy_api::plan::{self as api, MethodFacts, NodePlan, PluginKind};
+use node_remedy_api::policy::{GateLimits, ReleaseMode, RunPolicy};
+use node_remedy_api::time::Span;
+use node_remedy_decide as decide;
+
+use crate::record::status::Twin as _;
+
+/// What a plugin says of itself, as far as a plan needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginFacts {
+    /// sha256 of the component.
+    pub digest: String,
+    /// What its success proves.
+    pub kind: PluginKind,
+    /// How long after a lost call its effect may still come.
+    pub late_effect: Span,
+    /// Identity fields that its `status` reports.
+    pub identity: Vec<String>,
+}
+
+/// Why a plan cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A place in the list of methods that does not exist.
+    #[error("{place}: found method {found}, expected one below {methods}")]
+    NoSuchMethod {
+        /// Where it is named.
+        place: String,
+        /// What is named.
+        found: u32,
+        /// How many there are.
+        methods: usize,
+    },
+    /// Done by a plugin and built in, or neither.
+    #[error("method {method}: expected either a plugin or a built-in method")]
+    PluginOrBuiltin {
+        /// Which.
+        method: String,
+    },
+    /// The plugin cannot be had.
+    #[error("method {method}: plugin {plugin:?} cannot be used: {why}")]
+    Plugin {
+        /// Which method.
+        method: String,
+        /// Which plugin.
+        plugin: String,
+        /// Why.
+        why: String,
+    },
+    /// The snapshot lacks what only plugin and node know.
+    #[error("method {method}: found no {field}, expected it in the run's snapshot")]
+    Incomplete {
+        /// Which method.
+        method: String,
+        /// What is missing.
+        field: &'static str,
+    },
+    /// Its own witness is no second pair of eyes.
+    #[error("method {method}: found itself as witness, expected another method")]
+    OwnWitness {
+        /// Which.
+        method: String,
+    },
+    /// The first that succeeds is enough, and yet this one must.
+    #[error("{stage}: method {method} must succeed, but only one method of the stage runs")]
+    MustSucceedAlone {
+        /// Which stage.
+        stage: String,
+        /// Which method.
+        method: String,
+    },
+    /// One outlet that may not be the machine's only one would read as the whole machine.
+    #[error(
+        "method {method}: found one outlet that may be one of several, expected soleFeed: true \
+         or every outlet of the machine"
+    )]
+    LoneOutlet {
+        /// Which.
+        method: String,
+    },
+}
+
+/// Completes a compiled plan with what plugins and node say; `find` knows the plugins.
+pub fn snapshot(
+    plan: &NodePlan,
+    node: &FencedNode,
+    mut find: impl FnMut(&str) -> Result<PluginFacts, String>,
+) -> Result<NodePlan, PlanError> {
+    let mut plan = plan.clone();
+    for method in &mut plan.methods {
+        let Some(name) = &method.plugin else {
+            method.facts = None;
+            continue;
+        };
+        let plugin = find(name).map_err(|why| PlanError::Plugin {
+            method: method.name.clone(),
+            plugin: name.clone(),
+            why,
+        })?;
+        method.facts = Some(facts_of(method, plugin, node));
+    }
+    plan_from(&plan, node).map(|_| plan)
+}
+
+/// The plan of a run.
+pub fn plan_of(spec: &NodeFenceSpec) -> Result<decide::Plan, PlanError> {
+    plan_from(&spec.plan, &spec.node)
+}
+
+/// The numbers of a run.
+pub fn run_policy_of(policy: &RunPolicy) -> decide::RunPolicy {
+    use decide::{Approval, FoundOff, IsolatedForGood};
+    decide::RunPolicy {
+        isolate_after: policy.isolate_after.twin(),
+        power_after: policy.power_after.twin(),
+        kdump_grace: policy.kdump_grace.map(Span::twin),
+        retries: policy.retries,
+        restarts: policy.restarts,
+        backoff: policy.backoff.twin(),
+        off_timeout: policy.off_timeout.twin(),
+        on_timeout: policy.on_timeout.twin(),
+        release_timeout: policy.release_timeout.twin(),
+        cleanup_timeout: policy.cleanup_timeout.twin(),
+        recover_timeout: policy.recover_timeout.twin(),
+        gate_timeout: policy.gate_timeout.twin(),
+        device_timeout: policy.device_timeout.twin(),
+        release: match policy.release_mode {
+            ReleaseMode::Prompt => decide::ReleaseMode::Prompt,
+            // None a minute would hold pods for ever.
+            ReleaseMode::Paced => {
+                decide::ReleaseMode::Paced { pods_per_minute: policy.pods_per_minute.max(1) }
+            }
+        },
+        grades: policy.grades.iter().map(|grade| grade.twin()).collect(),
+        identity: policy.identity.twin(),
+        found_off: match policy.power_on_if_found_off {
+            true => FoundOff::PowerOn,
+            false => FoundOff::LeaveOff,
+        },
+        isolated_for_good: match policy.park_isolated {
+            true => IsolatedForGood::Park,
+            false => IsolatedForGood::Refuse,
+        },
+        approval: if policy.approval { Approval::Needed } else { Approval::NotNeeded },
+        pdb_patience: policy.pdb_patience.twin(),
+    }
+}
+
+/// The gate's limits.
+pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
+    decide::GatePolicy {
+        unhealthy_percent_max: limits.max_unhealthy_percent,
+        unhealthy_max: limits.max_unhealthy_count,
+        in_flight_max: limits.max_in_flight,
+    }
+}
+
+fn facts_of(method: &api::Method, plugin: PluginFacts, node: &FencedNode) -> MethodFacts {
+    let reports_machine = plugin.identity.iter().any(|field| identity::is_known(field));
+    let (power, fabric) = match plugin.kind {
+        PluginKind::Power => (true, false),
+        PluginKind::Fabric => (false, true),
+        PluginKind::Storage | PluginKind::Watch => (false, false),
+    };
+    // A device that names the machine powers all of it; an outlet does only if somebody says so.
+    let feed = if reports_machine || method.sole_feed { api::Feed::Whole } else { api::Feed::Part };
+    MethodFacts {
+        digest: plugin.digest,
+        kind: plugin.kind,
+        feed: power.then_some(feed),
+        // Nobody said that the way to the API server is another one.
+        cuts_api_server: fabric,
+        // Nobody said which volumes; a fence of unknown reach releases nothing.
+        volumes: Vec::new(),
+        late_effect: plugin.late_effect,
+        binding: if reports_machine { api::Binding::Reported } else { api::Binding::Labelled },
+        expected: identity::expected(node, &plugin.identity),
+    }
+}
+
+fn plan_from(plan: &NodePlan, node: &FencedNode) -> Result<decide::Plan, PlanError> {
+    let count = plan.methods.len();
+    let methods = plan.methods.iter().enumerate();
+    let plan = decide::Plan {
+        node: decide::Node { name: node.name.clone(), uid: node.uid.clone() },
+        methods: methods.map(|(own, one)| method_of(one, own, count)).collect::<Result<_, _>>()?,
+        isolation: stages_of("isolation", &plan.isolation, plan)?,
+        power: stages_of("powerManagement", &plan.power_management, plan)?,
+        recovery: stages_of("recovery", &plan.recovery, plan)?,
+    };
+    refuse_lone_outlet(&plan)?;
+    Ok(plan)
+}
+
+fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::Method, PlanError> {
+    let name = || method.name.clone();
+    let witness = method
+        .witness
+        .map(|found| method_index(found, count, || format!("method {}: witness", method.name)))
+        .transpose()?;
+    if witness == Some(own) {
+        return Err(PlanError::OwnWitness { method: name() });
+    }
+    let (kind, device_kind) = match (&method.plugin, method.builtin) {
+        (Some(plugin), None) => (kind_of(method, facts(method)?)?, plugin.clone()),
+        (None, Some(builtin)) => (decide::Kind::Builtin(builtin.twin()), String::new()),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(PlanError::PluginOrBuiltin { method: name() });
+        }
+    };
+    Ok(decide::Method {
+        name: name(),
+        kind,
+        device: method.device.clone(),
+        device_kind,
+        plug: method.plug.clone(),
+        must_success: method.must_success,
+        late_effect: method.facts.as_ref().map_or(Span::default(), |one| one.late_effect).twin(),
+        binding: method.facts.as_ref().map_or(decide::Binding::Labelled, binding_of),
+        witness,
+    })
+}
+
+fn facts(method: &api::Method) -> Result<&MethodFacts, PlanError> {
+    let missing = || PlanError::Incomplete { method: method.name.clone(), field: "facts" };
+    method.facts.as_ref().ok_or_else(missing)
+}
+
+fn kind_of(method: &api::Method, facts: &MethodFacts) -> Result<decide::Kind, PlanError> {
+    Ok(match facts.kind {
+        PluginKind::Power if method.reset_only => decide::Kind::ResetOnly,
+        PluginKind::Power => {
+            let name = || method.name.clone();
+            let missing = || PlanError::Incomplete { method: name(), field: "facts.feed" };
+            decide::Kind::Power(facts.feed.ok_or_else(missing)?.twin())
+        }
+        PluginKind::Fabric if facts.cuts_api_server => {
+            decide::Kind::Fabric(decide::Path::ApiServer)
+        }
+        PluginKind::Fabric => decide::Kind::Fabric(decide::Path::Other),
+        PluginKind::Storage => decide::Kind::Storage { volumes: facts.volumes.clone() },
+        PluginKind::Watch => decide::Kind::Watch,
+    })
+}
+
+fn binding_of(facts: &MethodFacts) -> decide::Binding {
+    let pair = |field: &node_remedy_api::nodefence::IdentityField| {
+        (field.name.clone(), field.value.clone())
+    };
+    match facts.binding {
+        api::Binding::Reported => {
+            decide::Binding::Reported { expected: facts.expected.iter().map(pair).collect() }
+        }
+        api::Binding::Verified => decide::Binding::Verified,
+        api::Binding::Labelled => decide::Binding::Labelled,
+    }
+}
+
+fn stages_of(
+    step: &str,
+    stages: &[api::Stage],
+    plan: &NodePlan,
+) -> Result<Vec<decide::Stage>, PlanError> {
+    let numbered = stages.iter().enumerate();
+    numbered.map(|(at, stage)| stage_of(&format!("{step}[{at}]"), stage, plan)).collect()
+}
+
+fn stage_of(place: &str, stage: &api::Stage, plan: &NodePlan) -> Result<decide::Stage, PlanError> {
+    let mut methods = Vec::new();
+    for (at, found) in stage.methods.iter().enumerate() {
+        let at = || format!("{place}.methods[{at}]");
+        let index = method_index(*found, plan.methods.len(), at)?;
+        let alone = stage.run == api::Run::OnlyOne;
+        if let Some(method) = plan.methods.get(index).filter(|one| alone && one.must_success) {
+            let (stage, method) = (stage.name.clone(), method.name.clone());
+            return Err(PlanError::MustSucceedAlone { stage, method });
+        }
+        methods.push(index);
+    }
+    Ok(decide::Stage {
+        name: stage.name.clone(),
+        execution: stage.run.twin(),
+        methods,
+        needed_for: stage.needed_for.twin(),
+    })
+}
+
+fn method_index(
+    found: u32,
+    methods: usize,
+    place: impl FnOnce() -> String,
+) -> Result<decide::MethodIndex, PlanError> {
+    let index = usize::try_from(found).ok().filter(|index| *index < methods);
+    index.ok_or_else(|| PlanError::NoSuchMethod { place: place(), found, methods })
+}
+
+/// A machine is off when all its parts are; of one part alone nobody knows what the rest is.
+fn refuse_lone_outlet(plan: &decide::Plan) -> Result<(), PlanError> {
+    let mut parts = plan.power_methods().filter_map(|index| {
+        plan.method(index).filter(|one| one.kind == decide::Kind::Power(decide::Feed::Part))
+    });
+    match (parts.next(), parts.next()) {
+        (Some(lone), None) => Err(PlanError::LoneOutlet { method: lone.name.clone() }),
+        (Some(_) | None, Some(_)) | (None, None) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Keeps a store equal to what the API server has: list, then watch, for ever.
+//!
+//! A 410 lists again; any other failure backs off and resumes from the last
+//! resourceVersion. Nothing here decides, and nothing is ever dropped silently.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::ResourceExt as _;
+
+use super::store::Store;
+use crate::cluster::{Change, Cluster, ClusterError, Object, Scope};
+
+/// The first wait after a failure.
+const BACKOFF_MIN: Duration = Duration::from_millis(200);
+/// Long enough to spare a struggling server, short enough to stay within freshness.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+
+/// A server that closes watches at once must not be asked in a tight loop.
+const REWATCH_PAUSE: Duration = Duration::from_millis(20);
+
+/// Called on every answer of the server, so that freshness can be judged.
+pub type Heard = Rc<dyn Fn()>;
+
+/// Mirrors the objects of `K` in `scope` into `store`, each pruned by `see`.
+pub async fn reflect<C, K, V, S>(
+    cluster: C,
+    scope: Scope,
+    store: Rc<Store<V>>,
+    see: S,
+    heard: Heard,
+) -> Infallible
+where
+    C: Cluster,
+    K: Object,
+    V: PartialEq,
+    S: Fn(K, Option<&V>) -> Option<V>,
+{
+    let mut backoff = BACKOFF_MIN;
+    loop {
+        let from = match list(&cluster, &scope, &store, &see).await {
+            Ok(from) => from,
+            Err(error) => {
+                pause(&error, &mut backoff, &K::plural(&())).await;
+                continue;
+            }
+        };
+        heard();
+        backoff = BACKOFF_MIN;
+        follow(&cluster, &scope, &store, &see, &heard, from).await;
+    }
+}
+
+async fn list<C, K, V, S>(
+    cluster: &C,
+    scope: &Scope,
+    store: &Store<V>,
+    see: &S,
+) -> Result<String, ClusterError>
+where
+    C: Cluster,
+    K: Object,
+    V: PartialEq,
+    S: Fn(K, Option<&V>) -> Option<V>,
+{
+    let listed = cluster.list::<K>(scope).await?;
+    let mut objects = BTreeMap::new();
+    for object in listed.items {
+        let key = key_of(&object);
+        let seen = see(object, store.all().get(&key));
+        if let Some(seen) = seen {
+            objects.insert(key, seen);
+        }
+    }
+    store.replace(objects);
+    Ok(listed.resource_version)
+}
+
+/// Watches until the resourceVersion is gone.
+async fn follow<C, K, V, S>(
+    cluster: &C,
+    scope: &Scope,
+    store: &Store<V>,
+    see: &S,
+    heard: &Heard,
+    mut from: String,
+) where
+    C: Cluster,
+    K: Object,
+    V: PartialEq,
+    S: Fn(K, Option<&V>) -> Option<V>,
+{
+    let mut backoff = BACKOFF_MIN;
+    loop {
+        let mut watch = match cluster.watch::<K>(scope, &from).await {
+            Ok(watch) => watch,
+            Err(ClusterError::Gone) => return,
+            Err(error) => {
+                pause(&error, &mut backoff, &K::plural(&())).await;
+                continue;
+            }
+        };
+        while let Some(change) = watch.next().await {
+            let version = match change {
+                Ok(Change::Applied(object)) => {
+                    let version = object.resource_version();
+                    let key = key_of(&object);
+                    let seen = see(object, store.all().get(&key));
+                    match seen {
+                        Some(seen) => store.apply(key, seen),
+                        None => store.remove(&key),
+                    }
+                    version
+                }
+                Ok(Change::Deleted(object)) => {
+                    store.remove(&key_of(&object));
+                    object.resource_version()
+                }
+                Ok(Change::Bookmark(version)) => Some(version),
+                Err(ClusterError::Gone) => return,
+                Err(error) => {
+                    pause(&error, &mut backoff, &K::plural(&())).await;
+                    break;
+                }
+            };
+            heard();
+            backoff = BACKOFF_MIN;
+            from = version.unwrap_or(from);
+        }
+        tokio::time::sleep(REWATCH_PAUSE).await;
+    }
+}
+
+async fn pause(error: &ClusterError, backoff: &mut Duration, kind: &str) {
+    let wait = match error {
+        ClusterError::Throttled { after } => (*after).max(*backoff),
+        ClusterError::Conflict(_)
+        | ClusterError::AlreadyExists(_)
+        | ClusterError::NotFound(_)
+        | ClusterError::Gone
+        | ClusterError::Invalid(_)
+        | ClusterError::Denied(_)
+        | ClusterError::Unavailable(_)
+        | ClusterError::Unreadable(_) => *backoff,
+    };
+    tracing::warn!(kind, %error, wait_ms = wait.as_millis(), "failed to watch; trying again");
+    tokio::time::sleep(wait).await;
+    *backoff = (*backoff * 2).min(BACKOFF_MAX);
+}
+
+/// `namespace/name`, or `name` for cluster-scoped kinds.
+pub fn key_of<K: Object>(object: &K) -> String {
+    let name = object.name_any();
+    object.namespace().map_or(name.clone(), |namespace| format!("{namespace}/{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Node;
+    use node_remedy_world::api::{Key, Kind};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::observe::seen::NodeSeen;
+    use crate::testing::in_quiet_world;
+
+    #[test]
+    fn a_store_follows_the_server_also_after_its_history_was_dropped() {
+        in_quiet_world(|bench| async move {
+            let (changes, mut changed) = mpsc::unbounded_channel();
+            let store = Store::new("Node", changes);
+            let see = |node: Node, _: Option<&NodeSeen>| NodeSeen::of(node);
+            let cluster = bench.client("a");
+            let kept = reflect(cluster, Scope::all(), store.clone(), see, Rc::new(|| ()));
+            let kept = tokio::task::spawn_local(kept);
+            while store.all().len() < 3 {
+                changed.recv().await.unwrap();
+            }
+            let name = store.all().keys().next().cloned().unwrap();
+            bench.shared.with(|world| {
+                world.api().compact();
+                let key = Key::cluster(Kind::Node, &name);
+                let label = serde_json::json!({"metadata": {"labels": {"seen": "yes"}}});
+                let part = node_remedy_world::api::Part::Main;
+                world.api().client("test").merge_patch(&key, &label, part).unwrap();
+                world.api().compact();
+            });
+            while store.find(&name).is_none_or(|node| !node.labels.contains_key("seen")) {
+                changed.recv().await.unwrap();
+            }
+            kept.abort();
+        });
+    }
+}

@@ -1,0 +1,228 @@
+//! What of an object is kept in memory: plain values, pruned to what decisions read.
+//!
+//! A node object is some 10 kB of JSON and most of it images; what is kept is a few
+//! hundred bytes. Nothing here judges.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::ResourceExt as _;
+use node_remedy_decide::Time;
+
+use crate::clock::time_of;
+
+/// A node condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// When the status last changed, by whoever wrote it.
+    pub since: Time,
+    /// When the kubelet last reported it.
+    pub reported: Time,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// Labels, for selectors.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, for parameters taken from the node.
+    pub annotations: BTreeMap<String, String>,
+    /// `spec.providerID`.
+    pub provider_id: Option<String>,
+    /// `status.nodeInfo.systemUUID`.
+    pub system_uuid: String,
+    /// `status.nodeInfo.bootID`.
+    pub boot_id: String,
+    /// Address by type; the first of each type.
+    pub addresses: BTreeMap<String, String>,
+    /// By type.
+    pub conditions: BTreeMap<String, Condition>,
+    /// `spec.taints` as (key, value, effect).
+    pub taints: Vec<(String, String, String)>,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `status.volumesInUse`.
+    pub volumes_in_use: Vec<String>,
+}
+
+impl NodeSeen {
+    /// Reads what matters of a node; `None` for an object without name or UID.
+    pub fn of(node: Node) -> Option<Self> {
+        let spec = node.spec.unwrap_or_default();
+        let status = node.status.unwrap_or_default();
+        let info = status.node_info.unwrap_or_default();
+        let mut addresses = BTreeMap::new();
+        for address in status.addresses.unwrap_or_default() {
+            addresses.entry(address.type_).or_insert(address.address);
+        }
+        let conditions = status
+            .conditions
+            .unwrap_or_default()
+            .into_iter()
+            .map(|condition| {
+                let at = |stamp: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
+                    stamp.map_or(Time(0), |stamp| time_of(&stamp.0))
+                };
+                let seen = Condition {
+                    status: condition.status,
+                    since: at(condition.last_transition_time),
+                    reported: at(condition.last_heartbeat_time),
+                };
+                (condition.type_, seen)
+            })
+            .collect();
+        Some(Self {
+            name: node.metadata.name?,
+            uid: node.metadata.uid?,
+            resource_version: node.metadata.resource_version.unwrap_or_default(),
+            labels: node.metadata.labels.unwrap_or_default(),
+            annotations: node.metadata.annotations.unwrap_or_default(),
+            provider_id: spec.provider_id,
+            system_uuid: info.system_uuid,
+            boot_id: info.boot_id,
+            addresses,
+            conditions,
+            taints: spec
+                .taints
+                .unwrap_or_default()
+                .into_iter()
+                .map(|taint| (taint.key, taint.value.unwrap_or_default(), taint.effect))
+                .collect(),
+            unschedulable: spec.unschedulable.unwrap_or_default(),
+            volumes_in_use: status.volumes_in_use.unwrap_or_default(),
+        })
+    }
+}
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSeen {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.nodeName`; empty while unscheduled.
+    pub node: String,
+    /// `status.phase`.
+    pub phase: String,
+    /// Whether a deletion is under way.
+    pub deleting: bool,
+    /// Owned by a DaemonSet.
+    pub of_daemon_set: bool,
+    /// A mirror of a static pod.
+    pub mirror: bool,
+    /// Tolerates the out-of-service taint.
+    pub tolerates_out_of_service: bool,
+    /// Names of the claims it mounts.
+    pub claims: Vec<String>,
+}
+
+impl PodSeen {
+    /// Reads what matters of a pod; `None` for an object without name or UID.
+    pub fn of(pod: Pod) -> Option<Self> {
+        let deleting = pod.metadata.deletion_timestamp.is_some();
+        let of_daemon_set = pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet");
+        let mirror = pod.annotations().contains_key("kubernetes.io/config.mirror");
+        let spec = pod.spec.unwrap_or_default();
+        let tolerates_out_of_service = spec.tolerations.unwrap_or_default().iter().any(|one| {
+            one.key.as_deref().is_none_or(|key| key == OUT_OF_SERVICE)
+                && one.effect.as_deref().is_none_or(|effect| effect == "NoExecute")
+                && (one.operator.as_deref() == Some("Exists")
+                    || one.value.as_deref() == Some(OUT_OF_SERVICE_VALUE))
+        });
+        let claims = spec.volumes.unwrap_or_default().into_iter();
+        Some(Self {
+            uid: pod.metadata.uid?,
+            namespace: pod.metadata.namespace?,
+            name: pod.metadata.name?,
+            node: spec.node_name.unwrap_or_default(),
+            phase: pod.status.unwrap_or_default().phase.unwrap_or_default(),
+            deleting,
+            of_daemon_set,
+            mirror,
+            tolerates_out_of_service,
+            claims: claims
+                .filter_map(|volume| Some(volume.persistent_volume_claim?.claim_name))
+                .collect(),
+        })
+    }
+}
+
+/// The taint that tells Kubernetes a node is down for good reason.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// Its value as Kubernetes documents it.
+pub const OUT_OF_SERVICE_VALUE: &str = "nodeshutdown";
+/// Our own taint: nothing new is scheduled here until the node is proven well.
+pub const QUARANTINE: &str = "node-remedy.io/quarantine";
+
+/// A volume attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachmentSeen {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.nodeName`.
+    pub node: String,
+    /// `spec.attacher`: the CSI driver.
+    pub driver: String,
+    /// The persistent volume.
+    pub volume: String,
+    /// Whether a deletion is under way.
+    pub deleting: bool,
+    /// Who holds it.
+    pub finalizers: Vec<String>,
+}
+
+impl AttachmentSeen {
+    /// Reads what matters of an attachment; `None` for an object without name or UID.
+    pub fn of(attachment: VolumeAttachment) -> Option<Self> {
+        Some(Self {
+            uid: attachment.metadata.uid?,
+            name: attachment.metadata.name?,
+            deleting: attachment.metadata.deletion_timestamp.is_some(),
+            finalizers: attachment.metadata.finalizers.unwrap_or_default(),
+            node: attachment.spec.node_name,
+            driver: attachment.spec.attacher,
+            volume: attachment.spec.source.persistent_volume_name.unwrap_or_default(),
+        })
+    }
+}
+
+/// A node's Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseSeen {
+    /// The node's name.
+    pub node: String,
+    /// As the kubelet wrote it, by the node's own clock.
+    pub renewed: String,
+    /// `spec.leaseDurationSeconds`.
+    pub duration_s: u64,
+    /// When *we* saw the renewal: clocks of nodes are not trusted.
+    pub observed: Time,
+}
+
+impl LeaseSeen {
+    /// Reads a Lease; `observed` is now.
+    pub fn of(lease: Lease, now: Time) -> Option<Self> {
+        let spec = lease.spec.unwrap_or_default();
+        Some(Self {
+            node: lease.metadata.name?,
+            renewed: spec.renew_time.map(|stamp| stamp.0.to_string()).unwrap_or_default(),
+            duration_s: u64::try_from(spec.lease_duration_seconds.unwrap_or(40)).unwrap_or(40),
+            observed: now,
+        })
+    }
+}

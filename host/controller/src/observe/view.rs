@@ -1,0 +1,242 @@
+//! What `decide` reads, out of what was seen. Plain translation; nothing is judged here
+//! that `decide` can judge.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::{NodeFence, State, Trigger};
+use node_remedy_api::policy;
+use node_remedy_decide as decide;
+use node_remedy_decide::{
+    Access, AttachmentView, ConditionStatus, ConditionView, Exempt, GateView, NodeHealth, NodeView,
+    People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
+};
+
+use super::live::Facts;
+use super::seen::{AttachmentSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
+use super::{Mirror, NODE_LEASES};
+use crate::act::node::CORDONED_BY;
+use crate::clock::time_of;
+use crate::cluster::Cluster;
+use crate::observe::plan::gate_policy_of;
+use crate::reconcile::Incident;
+
+/// The condition type that stands for the age of the node's Lease.
+pub const LEASE: &str = "Lease";
+/// What a kubelet writes when it names no duration.
+const LEASE_DURATION_DEFAULT_S: u64 = 40;
+
+/// The view of an open incident.
+pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
+    let parts = &incident.parts;
+    let now = parts.clock.now();
+    let spec = &incident.nodefence.spec;
+    let threshold = threshold_of(&spec.trigger);
+    let node = facts.node.as_ref().map(|node| node_view(node, facts));
+    let trigger = node.as_ref().map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
+    let gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
+    let policy = gate_policy_of(&spec.gate);
+    let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
+    let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
+    View { hosts_us, ..looked }
+}
+
+/// A view from its parts.
+pub fn view(
+    facts: &Facts,
+    node: Option<NodeView>,
+    trigger: decide::Crossing,
+    gate: decide::Verdict,
+) -> View {
+    View {
+        taken_at: facts.taken_at,
+        freshness: facts.freshness,
+        node,
+        pods: facts.pods.values().map(pod_view).collect(),
+        attachments: facts.attachments.values().map(attachment_view).collect(),
+        trigger,
+        gate,
+        people: People::default(),
+        dumping: false,
+        hosts_us: false,
+        // Only devices with several machines have neighbours; no such plugin is built in.
+        neighbour_silent: None,
+    }
+}
+
+/// The threshold of a NodeFence's trigger.
+pub fn threshold_of(trigger: &Trigger) -> Threshold {
+    let period = Span(trigger.period.ms);
+    let sign = match trigger.condition_type.as_str() {
+        LEASE => Sign::LeaseAge,
+        kind => Sign::Condition { kind: kind.to_owned(), statuses: statuses(&trigger.status) },
+    };
+    Threshold { sign, period }
+}
+
+/// A threshold as configuration has it.
+pub fn threshold_from(sign: &policy::Sign, period: node_remedy_api::time::Span) -> Threshold {
+    let sign = match sign {
+        policy::Sign::LeaseAge => Sign::LeaseAge,
+        policy::Sign::Condition { kind, statuses } => Sign::Condition {
+            kind: kind.clone(),
+            statuses: statuses.iter().map(status_of).collect(),
+        },
+    };
+    Threshold { sign, period: Span(period.ms) }
+}
+
+fn status_of(status: &node_remedy_api::conditions::ConditionStatus) -> ConditionStatus {
+    use node_remedy_api::conditions::ConditionStatus as Written;
+    match status {
+        Written::True => ConditionStatus::True,
+        Written::False => ConditionStatus::False,
+        Written::Unknown => ConditionStatus::Unknown,
+    }
+}
+
+/// `false` of a condition matches Unknown too: nobody vouches for it (rule A18).
+pub fn statuses(status: &str) -> BTreeSet<ConditionStatus> {
+    match status {
+        "True" => [ConditionStatus::True].into(),
+        "Unknown" => [ConditionStatus::Unknown].into(),
+        _ => [ConditionStatus::False, ConditionStatus::Unknown].into(),
+    }
+}
+
+/// A node as decisions see it.
+pub fn node_view(node: &NodeSeen, facts: &Facts) -> NodeView {
+    let lease = facts.lease.as_ref();
+    let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
+    let ours = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
+    NodeView {
+        uid: node.uid.clone(),
+        signs: Signs {
+            boot_id: node.boot_id.clone(),
+            lease_renewed: renewed.map(|stamp| time_of(&stamp)),
+            reported: node.conditions.values().map(|condition| condition.reported).max(),
+        },
+        conditions: node
+            .conditions
+            .iter()
+            .map(|(kind, condition)| ConditionView {
+                kind: kind.clone(),
+                status: match condition.status.as_str() {
+                    "True" => ConditionStatus::True,
+                    "False" => ConditionStatus::False,
+                    _ => ConditionStatus::Unknown,
+                },
+                since: condition.since,
+                reported: condition.reported,
+            })
+            .collect(),
+        lease_duration: Span::seconds(
+            lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
+        ),
+        lease_seen_at: lease.map(|lease| lease.observed),
+        quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
+        cordoned: node.unschedulable,
+        cordoned_by_us: node.unschedulable && node.annotations.contains_key(CORDONED_BY),
+        out_of_service: ours,
+        out_of_service_by_us: ours,
+        volumes_in_use: node.volumes_in_use.clone(),
+    }
+}
+
+fn pod_view(pod: &PodSeen) -> PodView {
+    let exempt = if pod.of_daemon_set {
+        Some(Exempt::DaemonSet)
+    } else if pod.mirror {
+        Some(Exempt::Mirror)
+    } else if pod.tolerates_out_of_service {
+        Some(Exempt::Tolerates)
+    } else {
+        None
+    };
+    // Which volume stands behind a claim is not looked up: a grade that covers some
+    // volumes only then covers none of these, which errs on the safe side.
+    let volumes = pod.claims.iter().map(|claim| VolumeView {
+        name: format!("claim {}/{claim}", pod.namespace),
+        safe_detach: false,
+        access: Access::One,
+    });
+    PodView {
+        uid: pod.uid.clone(),
+        name: format!("{}/{}", pod.namespace, pod.name),
+        exempt,
+        volumes: volumes.collect(),
+        ready: false,
+        budget_forbids: false,
+        finalizers: Vec::new(),
+    }
+}
+
+fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
+    AttachmentView {
+        uid: attachment.uid.clone(),
+        name: attachment.name.clone(),
+        volume: attachment.volume.clone(),
+        finalizers: attachment.finalizers.clone(),
+    }
+}
+
+/// What the gate is told about everything around `target`.
+pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
+    let nodefences = mirror.nodefences.all();
+    let open: Vec<&NodeFence> =
+        nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one)).collect();
+    let down: BTreeSet<&str> = open.iter().map(|one| one.spec.node.name.as_str()).collect();
+    let leases = mirror.leases.all();
+    let nodes = mirror.nodes.all();
+    let health = nodes.values().map(|node| {
+        let lease = leases.get(&format!("{NODE_LEASES}/{}", node.name));
+        NodeHealth {
+            name: node.name.clone(),
+            ready: node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
+            down: node.name != target && down.contains(node.name.as_str()),
+            renewed_at: lease.map(|lease| lease.observed),
+            lease_duration: Span::seconds(
+                lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
+            ),
+        }
+    });
+    let in_flight = open.iter().filter(|one| holds_slot(one)).map(|one| one.name_any());
+    GateView {
+        target: target.to_owned(),
+        nodes: health.collect(),
+        in_flight: in_flight.filter(|name| Some(name.as_str()) != own).collect(),
+        paused: None,
+        heard_at: mirror.heard(),
+        held_by: None,
+        closed_device: None,
+        last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
+    }
+}
+
+/// Whether an incident goes on.
+pub fn is_open(nodefence: &NodeFence) -> bool {
+    nodefence.status.as_ref().is_none_or(|status| status.status != State::Final)
+}
+
+fn holds_slot(nodefence: &NodeFence) -> bool {
+    nodefence.status.as_ref().is_some_and(|status| status.slot_held)
+}
+
+/// When the latest incident of `node` became Final.
+fn last_ended<'a>(all: impl Iterator<Item = &'a NodeFence>, node: &str) -> Option<Time> {
+    all.filter(|one| one.spec.node.name == node && !is_open(one))
+        .filter_map(|one| Some(Time(one.status.as_ref()?.entered_at.ms)))
+        .max()
+}
+
+/// The word that a trigger writes for a set of statuses.
+pub fn status_word(statuses: &BTreeSet<ConditionStatus>) -> String {
+    let word = if statuses.contains(&ConditionStatus::True) {
+        "True"
+    } else if statuses.contains(&ConditionStatus::False) {
+        "False"
+    } else {
+        "Unknown"
+    };
+    word.to_owned()
+}

@@ -1,0 +1,214 @@
+//! Opens an incident: live facts, the plan for this very node, a slot, the NodeFence.
+//!
+//! The order matters after a crash: a slot without NodeFence is dropped by the next
+//! leader, a NodeFence without record means that nothing was decided, and only a written
+//! record lets anything happen.
+
+use std::rc::Rc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Trigger};
+use node_remedy_api::plan::NodePlan;
+use node_remedy_api::time::{Moment, Span};
+use node_remedy_decide::{
+    Crossing, Hold, OpenDecision, Opening, Sign, Time, crossed, gate,
+};
+
+use crate::act::budget::{self, Taken};
+use crate::act::node_lease::{self, Lock};
+use crate::cluster::{Cluster, ClusterError};
+use crate::controller::Parts;
+use crate::observe::config::{Mode, NodePolicy};
+use crate::observe::live::live;
+use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
+use crate::observe::seen::NodeSeen;
+use crate::observe::view;
+use crate::reconcile::slot_of;
+use crate::record::status;
+
+/// What came of opening.
+pub enum Opened {
+    /// The incident; its record is written.
+    Yes(Box<NodeFence>),
+    /// Not now.
+    Held(Hold, Option<Time>),
+    /// Not with this configuration.
+    NotReady(String),
+}
+
+/// Numbers of one node's NodeFences tried in a row; each is a lost race.
+const NAMES_TRIED: u64 = 5;
+/// Object names are at most 253 long; a number and a dash must fit.
+const NODE_NAME_MAX: usize = 230;
+
+/// Opens a run of `policy`'s threshold `number` on `seen`, if everything allows it.
+pub async fn open<C: Cluster>(
+    parts: &Rc<Parts<C>>,
+    epoch: u64,
+    policy: &NodePolicy,
+    number: usize,
+    seen: &NodeSeen,
+) -> Result<Opened, ClusterError> {
+    let Some(threshold) = policy.thresholds.get(number) else {
+        return Ok(Opened::NotReady("the threshold is gone".to_owned()));
+    };
+    let node_plan = match &threshold.plan {
+        Ok(plan) => plan.clone(),
+        Err(why) => return Ok(Opened::NotReady(why.clone())),
+    };
+    let facts = live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name).await?;
+    let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
+        return Ok(Opened::Held(Hold::TriggerClear, None));
+    };
+    let now = parts.clock.now();
+    let node_view = view::node_view(&node, &facts);
+    let crossing = crossed(&node_view, &threshold.threshold, now);
+    let spec = NodeFenceSpec {
+        node: FencedNode {
+            name: node.name.clone(),
+            uid: node.uid.clone(),
+            provider_id: node.provider_id.clone().unwrap_or_default(),
+            system_uuid: node.system_uuid.clone(),
+            boot_id: node.boot_id.clone(),
+        },
+        trigger: trigger_of(&threshold.threshold, &crossing),
+        remedy: threshold.remedy.clone(),
+        plan: NodePlan::default(),
+        policy: policy.run.clone(),
+        gate: policy.gate.clone(),
+    };
+    let find = |plugin: &str| parts.calls.facts_of(plugin);
+    let spec = match snapshot(&node_plan, &spec.node, find) {
+        Ok(plan) => NodeFenceSpec { plan, ..spec },
+        Err(error) => return Ok(Opened::NotReady(error.to_string())),
+    };
+    let plan = match plan_of(&spec) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Opened::NotReady(error.to_string())),
+    };
+    if let Some(why) = not_ready(parts, &spec).await {
+        return Ok(Opened::NotReady(why));
+    }
+    let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
+    if let Lock::Theirs { holder } =
+        node_lease::take(&parts.cluster, &parts.clock, &node.name).await?
+    {
+        gate_view.held_by = Some(holder);
+    }
+    let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
+    let looked = view::view(&facts, Some(node_view), crossing, verdict);
+    let run_policy = run_policy_of(&spec.policy);
+    let opening = Opening {
+        plan: &plan,
+        policy: &run_policy,
+        view: &looked,
+        epoch,
+        process: &parts.process,
+    };
+    let record = match node_remedy_decide::open(&opening, now) {
+        OpenDecision::Open(record) => record,
+        OpenDecision::Wait { hold, next_look } => return Ok(Opened::Held(hold, next_look)),
+        OpenDecision::Refuse(refusal) => return Ok(Opened::NotReady(refusal.to_string())),
+    };
+    if policy.mode == Mode::Shadow {
+        let would = format!("shadow mode: would run remedy {} now", spec.remedy);
+        return Ok(Opened::NotReady(would));
+    }
+    create(parts, epoch, spec, |nodefence| {
+        status::write(&record, nodefence, &plan, Some(&facts), now)
+    })
+    .await
+}
+
+async fn create<C: Cluster>(
+    parts: &Rc<Parts<C>>,
+    epoch: u64,
+    spec: NodeFenceSpec,
+    status: impl Fn(&NodeFence) -> node_remedy_api::nodefence::NodeFenceStatus,
+) -> Result<Opened, ClusterError> {
+    let first = next_number(parts, &spec.node.name);
+    let stem = stem(&spec.node.name);
+    for number in first..first.saturating_add(NAMES_TRIED) {
+        let nodefence = NodeFence {
+            metadata: ObjectMeta {
+                name: Some(format!("{stem}-{number}")),
+                ..ObjectMeta::default()
+            },
+            spec: spec.clone(),
+            status: None,
+        };
+        let entry = slot_of(&nodefence);
+        match budget::take(&parts.cluster, epoch, &entry, spec.gate.max_in_flight).await? {
+            Taken::Yes => {}
+            Taken::Full(_) => {
+                // Stamping again drops slots whose NodeFence was never created.
+                budget::stamp(&parts.cluster, epoch).await?;
+                return Ok(Opened::Held(Hold::NoSlot, None));
+            }
+            Taken::NewerEpoch(_) => return Ok(Opened::Held(Hold::NoSlot, None)),
+        }
+        match parts.cluster.create(&nodefence).await {
+            Ok(mut created) => {
+                created.status = Some(status(&created));
+                let written = parts.cluster.replace_status(&created).await?;
+                return Ok(Opened::Yes(Box::new(written)));
+            }
+            Err(ClusterError::AlreadyExists(_)) => {
+                budget::give_back(&parts.cluster, epoch, &entry).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ClusterError::AlreadyExists(format!("{stem}-{first} and the next ones")))
+}
+
+/// Why a plan could not be carried out if it were opened.
+async fn not_ready<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
+    for method in &spec.plan.methods {
+        if method.plugin.is_some()
+            && let Err(why) = parts.calls.ready(method, &spec.plan.grants).await
+        {
+            return Some(format!("method {}: {why}", method.name));
+        }
+    }
+    None
+}
+
+fn trigger_of(threshold: &node_remedy_decide::Threshold, crossing: &Crossing) -> Trigger {
+    let since = match crossing {
+        Crossing::Crossed { since } | Crossing::Ripening { since, .. } => since.0,
+        Crossing::Clear { .. } | Crossing::Unclear => 0,
+    };
+    let (condition_type, status) = match &threshold.sign {
+        Sign::LeaseAge => (view::LEASE.to_owned(), "Expired".to_owned()),
+        Sign::Condition { kind, statuses } => (kind.clone(), view::status_word(statuses)),
+    };
+    Trigger {
+        condition_type,
+        status,
+        since: Moment::from_ms(since),
+        period: Span::from_ms(threshold.period.0),
+    }
+}
+
+/// One more than the largest number of the node's NodeFences.
+fn next_number<C: Cluster>(parts: &Parts<C>, node: &str) -> u64 {
+    let stem = stem(node);
+    let nodefences = parts.mirror.nodefences.all();
+    let numbers = nodefences.values().filter_map(|kept| {
+        kept.0.name_any().strip_prefix(&stem)?.strip_prefix('-')?.parse::<u64>().ok()
+    });
+    numbers.max().unwrap_or_default().saturating_add(1)
+}
+
+/// The node's name, or a hash in its place where it is too long to carry a number.
+fn stem(node: &str) -> String {
+    if node.len() <= NODE_NAME_MAX {
+        return node.to_owned();
+    }
+    use sha2::Digest as _;
+    let hash = sha2::Sha256::digest(node.as_bytes());
+    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("node-{hex}")
+}

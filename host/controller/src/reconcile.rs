@@ -1,0 +1,163 @@
+//! The one path, walked once per event of one incident: observe → decide → record → act.
+//!
+//! Each incident is a task of its own, so a hung device, plugin or API call of one node
+//! delays no other. Everything the task knows stands in its NodeFence before anything is
+//! done about it; killed between any two lines here, the next leader reads the record,
+//! treats every unfinished intent as foreign and asks the device what became of it.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide as decide;
+use node_remedy_decide::{
+    Command, Effect, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::act::calls::Called;
+use crate::cluster::Cluster;
+use crate::controller::Parts;
+use crate::observe::live::Facts;
+use crate::observe::plan::{plan_of, run_policy_of};
+use crate::record::status;
+
+/// What can reach an incident; one mail is one reason to look.
+#[derive(Debug)]
+pub enum Mail {
+    /// Something about its node, its pods or its NodeFence changed in a cache.
+    Wake,
+}
+
+/// Something that was observed.
+#[derive(Debug)]
+pub enum Seen {
+    /// The world.
+    Looked(View),
+    /// A call's end.
+    Ended(OpId, End),
+    /// The budget's answer.
+    Slot(SlotAnswer),
+    /// A person's word.
+    Command(Command),
+    /// This process took the incident over.
+    Adopted,
+}
+
+/// Why an incident's task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// It is Final.
+    Final,
+    /// Its record belongs to somebody else now, or is gone.
+    Lost,
+}
+
+/// One incident, and all that its task holds.
+pub struct Incident<C: Cluster> {
+    pub(crate) parts: Rc<Parts<C>>,
+    pub(crate) epoch: u64,
+    /// As last written.
+    pub(crate) nodefence: NodeFence,
+    pub(crate) plan: Plan,
+    pub(crate) policy: RunPolicy,
+    pub(crate) record: Record,
+    /// What the last live look saw; deletes take names from it.
+    pub(crate) facts: Option<Facts>,
+    pub(crate) pending: VecDeque<Seen>,
+    pub(crate) look_wanted: bool,
+    /// A person's annotation was heard and may still stand in the cache.
+    pub(crate) heard_word: bool,
+    pub(crate) next_look: Option<Time>,
+    pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
+    pub(crate) calls: JoinSet<(OpId, Called)>,
+}
+
+impl<C: Cluster> Incident<C> {
+    /// Takes an incident up: a new one, or one that another process left.
+    ///
+    /// # Errors
+    /// Where spec or status contradict themselves; the caller parks it.
+    pub fn take_up(
+        parts: Rc<Parts<C>>,
+        epoch: u64,
+        nodefence: NodeFence,
+        mail: mpsc::UnboundedReceiver<Mail>,
+    ) -> Result<Self, String> {
+        let status = nodefence.status.as_ref().ok_or("its status is missing")?;
+        let record = status::read(&nodefence.spec, status).map_err(|error| error.to_string())?;
+        let plan = plan_of(&nodefence.spec).map_err(|error| error.to_string())?;
+        let policy = run_policy_of(&nodefence.spec.policy);
+        let foreign = record.process != parts.process || record.epoch != epoch;
+        let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
+        Ok(Self {
+            parts,
+            epoch,
+            nodefence,
+            plan,
+            policy,
+            record,
+            facts: None,
+            pending,
+            look_wanted: true,
+            heard_word: false,
+            next_look: None,
+            mail,
+            calls: JoinSet::new(),
+        })
+    }
+
+    /// Walks the path until the incident is over.
+    pub async fn run(mut self) -> Over {
+        loop {
+            let seen = self.observe().await;
+            let decided = self.decide(&seen);
+            if self.record(&decided).await.is_err() {
+                return Over::Lost;
+            }
+            self.act(&decided.effects).await;
+            if matches!(self.record.phase, decide::Phase::Final(_)) {
+                return Over::Final;
+            }
+        }
+    }
+
+    fn decide(&self, seen: &Seen) -> Transition {
+        let event = match seen {
+            Seen::Looked(view) => Event::Looked(view),
+            Seen::Ended(op, end) => Event::Ended { op: *op, end: end.clone() },
+            Seen::Slot(answer) => Event::Slot(*answer),
+            Seen::Command(command) => Event::Command(command.clone()),
+            Seen::Adopted => {
+                Event::Adopted { epoch: self.epoch, process: self.parts.process.clone() }
+            }
+        };
+        let now = self.parts.clock.now();
+        decide::step(&self.plan, &self.policy, self.record.clone(), event, now)
+    }
+
+    /// The NodeFence's name.
+    pub fn name(&self) -> String {
+        self.nodefence.name_any()
+    }
+
+    /// The node's name.
+    pub fn node(&self) -> &str {
+        &self.nodefence.spec.node.name
+    }
+}
+
+/// The budget's entry of an incident.
+pub fn slot_of(nodefence: &NodeFence) -> node_remedy_api::remedybudget::InFlight {
+    node_remedy_api::remedybudget::InFlight {
+        node_fence: nodefence.name_any(),
+        node_uid: nodefence.spec.node.uid.clone(),
+    }
+}
+
+/// Effects that only a leader may carry out, told apart from looking.
+pub fn touches_world(effect: &Effect) -> bool {
+    !matches!(effect, Effect::Look)
+}

@@ -1,0 +1,11 @@
+//! Record: what was decided and what came of it, each fact by one writer.
+//!
+//! [`write`] puts the record into NodeFence.status before anything is done; [`status`]
+//! is the translation both ways; Events, metrics and the audit line follow from it.
+
+pub mod audit;
+pub mod events;
+pub mod metrics;
+pub mod notices;
+pub mod status;
+pub mod write;

@@ -1,0 +1,89 @@
+//! What people are told, one sentence per notice of the automaton.
+//!
+//! Reasons are CamelCase and never change; sentences may. Both go to Events and logs.
+
+use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan};
+
+use super::events::Note;
+
+/// A notice in words.
+pub fn note(notice: &Notice, plan: &Plan) -> Note {
+    let name = |method: &MethodIndex| method_name(plan, *method);
+    let normal = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: false };
+    let warning = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: true };
+    match notice {
+        Notice::Isolating => normal("Isolating", "isolation begins".to_owned()),
+        Notice::MethodFailed { method } => {
+            warning("MethodFailed", format!("{} failed; the flow goes on", name(method)))
+        }
+        Notice::Identified { method } => {
+            normal("Identified", format!("{} names this very machine", name(method)))
+        }
+        Notice::PoweringOff { method } => {
+            normal("PoweringOff", format!("switching off by {}", name(method)))
+        }
+        Notice::Proven { grade } => normal("Proven", format!("proof: {grade}")),
+        Notice::ProofVoided => {
+            warning("ProofVoided", "a sign of life voided the proof; nothing more is released".to_owned())
+        }
+        Notice::Releasing { pods, attachments } => {
+            normal("Releasing", format!("releasing {pods} pods and {attachments} attachments"))
+        }
+        Notice::Released => normal("Released", "everything that was to be released is gone".to_owned()),
+        Notice::ReleaseStalled { holders } => {
+            warning("ReleaseStalled", format!("release ended with something left: {}", holders.join(", ")))
+        }
+        Notice::PoweringOn { method } => {
+            normal("PoweringOn", format!("switching on by {}", name(method)))
+        }
+        Notice::Indeterminate { op } => warning(
+            "Indeterminate",
+            format!("nobody knows how operation {} ended; the device will be read", op.0),
+        ),
+        Notice::DeviceUnreachable { method } => {
+            warning("DeviceUnreachable", format!("{} cannot be reached; probing", name(method)))
+        }
+        Notice::DeviceBack { method } => {
+            normal("DeviceBack", format!("{} answers again", name(method)))
+        }
+        Notice::CloseDevice { device, scope, .. } => {
+            let what = match scope {
+                Closure::Device => "no machine is switched off through it",
+                Closure::Kind => "no machine is switched off through any device of its kind",
+            };
+            warning("DeviceClosed", format!("{device} failed to switch a machine on: {what}"))
+        }
+        Notice::Retrying { retry, of } => warning("Retrying", format!("retry {retry} of {of}")),
+        Notice::Restarting { restart } => {
+            warning("Restarting", format!("back to New, restart {restart}"))
+        }
+        Notice::Held { reason } => normal("Held", hold(reason)),
+        Notice::AbortTaken { boundary } => warning("Aborted", boundary.to_string()),
+        Notice::Parked(reason) => warning("Parked", reason.to_string()),
+        Notice::Ended(reason) => normal("Final", format!("the incident is over: {reason:?}")),
+        Notice::Ignored { why } => normal("Ignored", (*why).to_owned()),
+    }
+}
+
+/// Why a run waits, in words.
+pub fn hold(hold: &Hold) -> String {
+    match hold {
+        Hold::NotYet { .. } => "its time has not come yet".to_owned(),
+        Hold::Gate(refusals) => {
+            let all: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            format!("nothing is cut: {}", all.join("; "))
+        }
+        Hold::NoSlot => "all slots of the RemedyBudget are held".to_owned(),
+        Hold::Paused => "paused".to_owned(),
+        Hold::Approval => "waits for a person's approval".to_owned(),
+        Hold::Dump { .. } => "the node writes a kernel dump".to_owned(),
+        Hold::TriggerClear => "the trigger does not hold".to_owned(),
+        Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
+        Hold::StaleView => "what was seen is too old to act on".to_owned(),
+    }
+}
+
+/// The name that people gave a method.
+pub fn method_name(plan: &Plan, method: MethodIndex) -> String {
+    plan.method(method).map_or_else(|| format!("method {method}"), |method| method.name.clone())
+}

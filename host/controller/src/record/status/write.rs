@@ -1,0 +1,429 @@
+//! From a record to a status, with what people and tools want to see beside it.
+
+use std::fmt::Display;
+
+use node_remedy_api::limits;
+use node_remedy_api::nodefence::{self as api, NodeFence, NodeFenceStatus};
+use node_remedy_decide as decide;
+use node_remedy_decide::{MethodIndex, Plan, Record, Time};
+
+use super::conditions;
+use super::read::BrokenRecord;
+use super::words::Twin as _;
+use crate::observe::live::Facts;
+
+/// Characters of a device's or a person's word; the CRD takes no more.
+const WORD_MAX: usize = 1024;
+/// Characters of a sentence; the CRD takes no more.
+const SENTENCE_MAX: usize = 4096;
+/// Characters of an object's or method's name; the CRD takes no more.
+const NAME_MAX: usize = 253;
+/// Characters of an identity field's name; the CRD takes no more.
+const FIELD_MAX: usize = 64;
+/// Identity fields of one answer; the CRD takes no more.
+const IDENTITY_MAX: usize = 16;
+/// Characters of a line of history; the CRD takes no more.
+const WHY_MAX: usize = 1024;
+
+/// The status that says `record`; names of released objects come from `facts` or from before.
+///
+/// Texts that others wrote are cut to what the CRD takes: a device must not be able to make a
+/// record unwritable. What is cut matches nothing any more, so a cut can only stop an act.
+pub fn write(
+    record: &Record,
+    nodefence: &NodeFence,
+    plan: &Plan,
+    facts: Option<&Facts>,
+    now: Time,
+) -> NodeFenceStatus {
+    let before = nodefence.status.as_ref();
+    let mut status = NodeFenceStatus {
+        node: nodefence.spec.node.name.clone(),
+        step: record.phase.step().twin(),
+        status: record.phase.state().twin(),
+        phase: phase(record.phase),
+        final_reason: final_reason(record.phase),
+        entered_at: record.entered_at.twin(),
+        opened_at: record.opened_at.twin(),
+        attempt: record.attempt,
+        phase_first_operation: record.phase_first.0,
+        retries: record.retries,
+        restarts: record.restarts,
+        jobs: before.map(|status| status.jobs.clone()).unwrap_or_default(),
+        epoch: record.epoch,
+        process: record.process.clone(),
+        signs_at_open: signs(&record.signs_at_open),
+        baseline: record
+            .baseline
+            .as_ref()
+            .map(|one| api::Baseline { at: one.at.twin(), signs: signs(&one.signs) }),
+        operations: record.operations.iter().map(|one| operation(one, plan, before)).collect(),
+        next_operation: record.next_operation.0,
+        found_off: places(&record.found_off),
+        identified: places(&record.identified),
+        failed: places(&record.failed),
+        proof: record.proof.as_ref().map(proof),
+        released: record.released.as_ref().map(|one| released(one, &Named { facts, before })),
+        first_released_at: record.first_released_at.map(Time::twin),
+        handed_over_at: record.handed_over_at.map(Time::twin),
+        marks: api::Marks {
+            quarantine: record.marks.quarantine,
+            cordon: record.marks.cordon,
+            out_of_service: record.marks.out_of_service,
+        },
+        slot_held: record.slot == decide::Slot::Held,
+        goal: goal(&record.goal),
+        resume: record.resume.map(phase),
+        gate_closed_at: record.gate_closed_at.map(Time::twin),
+        unreachable_at: record.unreachable_at.map(Time::twin),
+        unreachable: record.unreachable.map(place),
+        parked: record.parked.as_ref().map(|one| parked(one, plan)),
+        request: record.request.as_ref().map(request),
+        conditions: Vec::new(),
+        history: Vec::new(),
+    };
+    status.history = history(&status, before);
+    status.conditions = conditions::of(&status, before, now.twin());
+    status
+}
+
+/// The status of a run whose own status cannot be read: everything in it as it stands, but
+/// parked. It is as unreadable as before, so nothing goes on until a person has looked.
+pub fn park(broken: &NodeFenceStatus, why: &BrokenRecord, now: Time) -> NodeFenceStatus {
+    let is_parked = broken.phase == api::Phase::Parked
+        && broken.parked.as_ref().is_some_and(|one| one.why.reason == api::ParkWord::BrokenRecord);
+    if is_parked {
+        return broken.clone();
+    }
+    // Nothing is known for sure: every plug that was ever told to go off may be off.
+    let offs = broken.operations.iter().filter(|one| one.action == api::Action::Off);
+    let mut powered_off_by_us: Vec<u32> = offs.clone().map(|one| one.method).collect();
+    powered_off_by_us.sort_unstable();
+    powered_off_by_us.dedup();
+    let mut plugs: Vec<String> = offs.map(|one| plug_name(&one.plug, &one.device)).collect();
+    plugs.sort_unstable();
+    plugs.dedup();
+    let phase = decide::Phase::Parked;
+    let (_, next) = sentences(&decide::ParkReason::BrokenRecord);
+    let mut status = NodeFenceStatus {
+        step: phase.step().twin(),
+        status: phase.state().twin(),
+        phase: api::Phase::Parked,
+        final_reason: None,
+        entered_at: now.twin(),
+        parked: Some(api::Parked {
+            why: park_reason(&decide::ParkReason::BrokenRecord),
+            at: now.twin(),
+            powered_off_by_us,
+            plugs,
+            sentence: cut(&format!("the record contradicts itself: {why}"), SENTENCE_MAX),
+            next,
+        }),
+        ..broken.clone()
+    };
+    status.history = history(&status, Some(broken));
+    status.conditions = conditions::of(&status, Some(broken), now.twin());
+    status
+}
+
+fn phase(phase: decide::Phase) -> api::Phase {
+    use decide::Phase as P;
+    match phase {
+        P::Waiting => api::Phase::Waiting,
+        P::Isolating => api::Phase::Isolating,
+        P::AwaitingPower => api::Phase::AwaitingPower,
+        P::ReadingIdentity => api::Phase::ReadingIdentity,
+        P::PoweringOff => api::Phase::PoweringOff,
+        P::VerifyingOff => api::Phase::VerifyingOff,
+        P::Releasing => api::Phase::Releasing,
+        P::Restoring => api::Phase::Restoring,
+        P::Untainting => api::Phase::Untainting,
+        P::PoweringOn => api::Phase::PoweringOn,
+        P::AwaitingWell => api::Phase::AwaitingWell,
+        P::Recovering => api::Phase::Recovering,
+        P::AwaitingDevice => api::Phase::AwaitingDevice,
+        P::Backoff => api::Phase::Backoff,
+        P::Parked => api::Phase::Parked,
+        P::Final(_) => api::Phase::Final,
+    }
+}
+
+fn final_reason(phase: decide::Phase) -> Option<api::FinalReason> {
+    if let decide::Phase::Final(reason) = phase { Some(reason.twin()) } else { None }
+}
+
+fn signs(signs: &decide::Signs) -> api::Signs {
+    api::Signs {
+        boot_id: signs.boot_id.clone(),
+        lease_renewed: signs.lease_renewed.map(Time::twin),
+        reported: signs.reported.map(Time::twin),
+    }
+}
+
+fn operation(
+    operation: &decide::Operation,
+    plan: &Plan,
+    before: Option<&NodeFenceStatus>,
+) -> api::Operation {
+    let method = plan.method(operation.method);
+    let text = |of: fn(&decide::Method) -> &String| method.map(of).cloned().unwrap_or_default();
+    let earlier =
+        before.and_then(|status| status.operations.iter().find(|one| one.id == operation.id.0));
+    api::Operation {
+        id: operation.id.0,
+        method: place(operation.method),
+        name: text(|method| &method.name),
+        plug: text(|method| &method.plug),
+        device: text(|method| &method.device),
+        action: operation.action.twin(),
+        attempt: operation.attempt,
+        epoch: operation.epoch,
+        process: operation.process.clone(),
+        intended_at: operation.intended_at.twin(),
+        state_before: operation.state_before.twin(),
+        end: operation.end.as_ref().map(end),
+        ended_at: operation.ended_at.map(Time::twin),
+        exchanges_digest: earlier.and_then(|one| one.exchanges_digest.clone()),
+    }
+}
+
+fn end(end: &decide::End) -> api::End {
+    let failed = |kind, failure: &decide::Failure| api::End {
+        kind,
+        state: None,
+        identity: Vec::new(),
+        failure_kind: Some(failure.kind.twin()),
+        detail: cut(&failure.detail, SENTENCE_MAX),
+    };
+    match end {
+        decide::End::Succeeded { state, identity } => api::End {
+            kind: api::EndKind::Succeeded,
+            state: Some(state.twin()),
+            identity: identity
+                .iter()
+                .take(IDENTITY_MAX)
+                .map(|(name, value)| api::IdentityField {
+                    name: cut(name, FIELD_MAX),
+                    value: cut(value, WORD_MAX),
+                })
+                .collect(),
+            failure_kind: None,
+            detail: String::new(),
+        },
+        decide::End::Failed(failure) => failed(api::EndKind::Failed, failure),
+        decide::End::NotAttempted(failure) => failed(api::EndKind::NotAttempted, failure),
+        decide::End::Indeterminate => api::End {
+            kind: api::EndKind::Indeterminate,
+            state: None,
+            identity: Vec::new(),
+            failure_kind: None,
+            detail: String::new(),
+        },
+    }
+}
+
+fn proof(proof: &decide::Proof) -> api::Proof {
+    let by = match &proof.by {
+        decide::Evidence::Reads(operations) => api::Evidence {
+            reads: Some(operations.iter().map(|id| id.0).collect()),
+            ..api::Evidence::default()
+        },
+        decide::Evidence::Person(name) => {
+            api::Evidence { person: Some(cut(name, WORD_MAX)), ..api::Evidence::default() }
+        }
+        decide::Evidence::Report(text) => {
+            api::Evidence { report: Some(cut(text, SENTENCE_MAX)), ..api::Evidence::default() }
+        }
+    };
+    api::Proof {
+        grade: proof.grade.twin(),
+        at: proof.at.twin(),
+        by,
+        signs: signs(&proof.signs),
+        voided_at: proof.voided_at.map(Time::twin),
+    }
+}
+
+/// Where the names of objects come from that a record knows by UID only.
+struct Named<'a> {
+    facts: Option<&'a Facts>,
+    before: Option<&'a NodeFenceStatus>,
+}
+
+impl Named<'_> {
+    fn pod(&self, uid: &String) -> api::ReleasedPod {
+        let seen = self.facts.and_then(|facts| facts.pods.get(uid)).map(|pod| api::ReleasedPod {
+            uid: uid.clone(),
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+        });
+        let earlier = || self.released()?.pods.iter().find(|pod| pod.uid == *uid).cloned();
+        let unnamed =
+            || api::ReleasedPod { uid: uid.clone(), namespace: String::new(), name: String::new() };
+        seen.or_else(earlier).unwrap_or_else(unnamed)
+    }
+
+    fn attachment(&self, uid: &String) -> api::ReleasedAttachment {
+        let seen = self.facts.and_then(|facts| facts.attachments.get(uid));
+        let seen = seen.map(|one| api::ReleasedAttachment {
+            uid: uid.clone(),
+            name: one.name.clone(),
+            volume: one.volume.clone(),
+        });
+        let earlier = || self.released()?.attachments.iter().find(|one| one.uid == *uid).cloned();
+        let unnamed = || api::ReleasedAttachment {
+            uid: uid.clone(),
+            name: String::new(),
+            volume: String::new(),
+        };
+        seen.or_else(earlier).unwrap_or_else(unnamed)
+    }
+
+    fn released(&self) -> Option<&api::Released> {
+        self.before?.released.as_ref()
+    }
+}
+
+fn released(released: &decide::Released, named: &Named<'_>) -> api::Released {
+    api::Released {
+        at: released.at.twin(),
+        pods: released.pods.iter().map(|uid| named.pod(uid)).collect(),
+        attachments: released.attachments.iter().map(|uid| named.attachment(uid)).collect(),
+        everything: released.everything,
+        left: released.left,
+        progress_at: released.progress_at.twin(),
+        sent_at: released.sent_at.map(Time::twin),
+        sent: released.sent,
+        ended_at: released.ended_at.map(Time::twin),
+    }
+}
+
+fn goal(goal: &decide::Goal) -> api::Goal {
+    let (kind, final_reason, park) = match goal {
+        decide::Goal::BringBack => (api::GoalKind::BringBack, None, None),
+        decide::Goal::Withdraw => (api::GoalKind::Withdraw, None, None),
+        decide::Goal::Close(reason) => (api::GoalKind::Close, Some(reason.twin()), None),
+        decide::Goal::Park(reason) => (api::GoalKind::Park, None, Some(park_reason(reason))),
+    };
+    api::Goal { kind, final_reason, park }
+}
+
+fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
+    use api::ParkWord as Word;
+    use decide::ParkReason as Why;
+    let mut written = api::ParkReason {
+        reason: Word::BrokenRecord,
+        expected: None,
+        found: None,
+        tries: None,
+        method: None,
+        detail: None,
+        neighbour: None,
+    };
+    written.reason = match reason {
+        Why::WrongMachine { expected, found } => {
+            written.expected = Some(cut(expected, WORD_MAX));
+            written.found = Some(cut(found, WORD_MAX));
+            Word::WrongMachine
+        }
+        Why::OffNotVerified { tries } => {
+            written.tries = Some(*tries);
+            Word::OffNotVerified
+        }
+        Why::WrongPlug { neighbour } => {
+            written.neighbour = Some(neighbour.clone());
+            Word::WrongPlug
+        }
+        Why::MethodFailed { method, detail } => {
+            written.method = Some(cut(method, NAME_MAX));
+            written.detail = Some(cut(detail, SENTENCE_MAX));
+            Word::MethodFailed
+        }
+        Why::NoIdentity => Word::NoIdentity,
+        Why::AliveThoughOff => Word::AliveThoughOff,
+        Why::OnFailed => Word::OnFailed,
+        Why::RestoreFailed => Word::RestoreFailed,
+        Why::DeviceUnreachable => Word::DeviceUnreachable,
+        Why::GateClosed => Word::GateClosed,
+        Why::OffBeforeUs => Word::OffBeforeUs,
+        Why::NotWell => Word::NotWell,
+        Why::NoProofPossible => Word::NoProofPossible,
+        Why::Isolated => Word::Isolated,
+        Why::SameBootAfterRelease => Word::SameBootAfterRelease,
+        Why::Aborted => Word::Aborted,
+        Why::BrokenRecord => Word::BrokenRecord,
+    };
+    written
+}
+
+fn parked(parked: &decide::Parked, plan: &Plan) -> api::Parked {
+    let (sentence, next) = sentences(&parked.reason);
+    let methods = parked.powered_off_by_us.iter().filter_map(|index| plan.method(*index));
+    api::Parked {
+        why: park_reason(&parked.reason),
+        at: parked.at.twin(),
+        powered_off_by_us: places(&parked.powered_off_by_us),
+        plugs: methods.map(|method| plug_name(&method.plug, &method.device)).collect(),
+        sentence,
+        next,
+    }
+}
+
+/// What happened, and what to do: `decide` says both, with a semicolon between them.
+fn sentences(reason: &impl Display) -> (String, String) {
+    let text = reason.to_string();
+    let (sentence, next) = text.split_once("; ").unwrap_or((&text, ""));
+    (cut(sentence, SENTENCE_MAX), cut(next, SENTENCE_MAX))
+}
+
+fn plug_name(plug: &str, device: &str) -> String {
+    if plug.is_empty() { device.to_owned() } else { format!("{plug} on {device}") }
+}
+
+fn request(request: &decide::Request) -> api::Request {
+    let bare = |kind| api::Request { kind, by: None, boot_id: None };
+    match request {
+        decide::Request::Retry => bare(api::RequestKind::Retry),
+        decide::Request::Abort => bare(api::RequestKind::Abort),
+        decide::Request::AbortLeaveOff => bare(api::RequestKind::AbortLeaveOff),
+        decide::Request::ConfirmOff { by, boot_id } => api::Request {
+            kind: api::RequestKind::ConfirmOff,
+            by: Some(cut(by, WORD_MAX)),
+            boot_id: Some(boot_id.clone()),
+        },
+    }
+}
+
+/// One line for each phase that was entered, the latest last.
+fn history(status: &NodeFenceStatus, before: Option<&NodeFenceStatus>) -> Vec<api::Transition> {
+    let mut history = before.map(|status| status.history.clone()).unwrap_or_default();
+    let same = before.is_some_and(|before| {
+        before.phase == status.phase && before.entered_at == status.entered_at
+    });
+    if !same {
+        let why = match (&status.parked, status.final_reason, status.phase) {
+            (Some(parked), _, api::Phase::Parked) => parked.sentence.clone(),
+            (_, Some(reason), _) => conditions::final_sentence(reason).to_owned(),
+            (_, None, phase) => conditions::phase_sentence(phase).to_owned(),
+        };
+        let line =
+            api::Transition { at: status.entered_at, phase: status.phase, why: cut(&why, WHY_MAX) };
+        history.push(line);
+    }
+    let surplus = history.len().saturating_sub(limits::HISTORY_MAX);
+    history.drain(..surplus);
+    history
+}
+
+fn places(methods: &[MethodIndex]) -> Vec<u32> {
+    methods.iter().copied().map(place).collect()
+}
+
+/// A place that does not fit is one that no plan has: it is refused when it is read.
+fn place(method: MethodIndex) -> u32 {
+    u32::try_from(method).unwrap_or(u32::MAX)
+}
+
+fn cut(text: &str, characters_max: usize) -> String {
+    text.chars().take(characters_max).collect()
+}

@@ -1,0 +1,116 @@
+//! Writes an incident's record, before anything is done about it.
+//!
+//! The write is conditional on the resourceVersion that was decided on. A reply that
+//! never came is settled by reading: the record either says what we meant, or what it
+//! said before, or somebody else's word, and then this task is over.
+
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::{OpId, Transition};
+
+use super::{notices, status};
+use crate::act::calls::Called;
+use crate::cluster::{At, Cluster, ClusterError};
+use crate::reconcile::Incident;
+
+/// First wait after a failed write.
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+/// Longest wait; the lease runs out soon after.
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+
+/// The record is not ours to write any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the record of {name} is not ours any more: {why}")]
+pub struct Lost {
+    name: String,
+    why: String,
+}
+
+impl<C: Cluster> Incident<C> {
+    /// Writes what was decided, then tells people. Nothing is written where nothing changed.
+    pub(crate) async fn record(&mut self, decided: &Transition) -> Result<(), Lost> {
+        let now = self.parts.clock.now();
+        if decided.record != self.record {
+            let status = status::write(
+                &decided.record,
+                &self.nodefence,
+                &self.plan,
+                self.facts.as_ref(),
+                now,
+            );
+            let mut meant = self.nodefence.clone();
+            meant.status = Some(status);
+            self.nodefence = self.put(meant).await?;
+        }
+        let before = std::mem::replace(&mut self.record, decided.record.clone());
+        self.next_look = decided.next_look;
+        self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
+        self.parts.metrics.decisions.inc();
+        self.tell(decided).await;
+        Ok(())
+    }
+
+    async fn put(&self, mut meant: NodeFence) -> Result<NodeFence, Lost> {
+        let mut backoff = BACKOFF_MIN;
+        loop {
+            let error = match self.parts.cluster.replace_status(&meant).await {
+                Ok(written) => return Ok(written),
+                Err(error) => error,
+            };
+            if let ClusterError::Invalid(why) | ClusterError::Denied(why) = &error {
+                tracing::error!(nodefence = self.name(), why, "the record is refused");
+            }
+            tokio::time::sleep(backoff).await;
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+            if self.parts.lease.remaining_ms() == 0 {
+                return Err(self.lost("the leader lease is gone"));
+            }
+            let found = match self.parts.cluster.get::<NodeFence>(At::cluster(&self.name())).await {
+                Ok(Some(found)) => found,
+                Ok(None) => return Err(self.lost("the NodeFence was deleted")),
+                Err(_) => continue,
+            };
+            if found.uid() != meant.uid() {
+                return Err(self.lost("another NodeFence of that name exists"));
+            }
+            if found.status == meant.status {
+                return Ok(found);
+            }
+            if found.status != self.nodefence.status {
+                return Err(self.lost("somebody else wrote it"));
+            }
+            // Only metadata changed, an annotation for instance: our decision stands.
+            meant.metadata = found.metadata;
+        }
+    }
+
+    fn lost(&self, why: &str) -> Lost {
+        let lost = Lost { name: self.name(), why: why.to_owned() };
+        tracing::warn!(%lost, "leaving the incident to its owner");
+        lost
+    }
+
+    async fn tell(&self, decided: &Transition) {
+        for notice in &decided.notices {
+            let note = notices::note(notice, &self.plan);
+            if note.warning {
+                tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);
+            } else {
+                tracing::info!(node = self.node(), reason = note.reason, "{}", note.text);
+            }
+            self.parts.tell(&self.nodefence.spec.node, &note).await;
+        }
+    }
+
+    /// Counts and audits a call that ended.
+    pub(crate) fn note_call(&self, op: OpId, called: &Called) {
+        let Some(operation) = self.record.operations.iter().find(|one| one.id == op) else {
+            return;
+        };
+        let now = self.parts.clock.now();
+        self.parts.audit.called(&self.nodefence, &self.plan, operation, called, now);
+        self.parts.count_call(&self.plan, operation, &called.end);
+    }
+}

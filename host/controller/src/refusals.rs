@@ -1,0 +1,120 @@
+//! Every decision not to act, with its numbers, where `explain` finds it.
+//!
+//! What is refused now stands in `RemedyBudget/default`'s status, at most one line per
+//! node; an Event tells of each new reason. Numbers change all the time, so a line is
+//! rewritten at most every [`WRITE_EVERY_MS`].
+
+use std::collections::BTreeMap;
+
+use node_remedy_api::nodefence::FencedNode;
+use node_remedy_api::remedybudget::{NAME, RemedyBudget, Refused};
+use node_remedy_api::time::Moment;
+use node_remedy_decide::{Hold, Refusal};
+use serde_json::json;
+
+use crate::cluster::{At, Cluster};
+use crate::controller::Parts;
+use crate::record::events::Note;
+use crate::record::metrics::ReasonLabel;
+
+/// An unchanged reason with newer numbers is written this often.
+const WRITE_EVERY_MS: u64 = 10_000;
+/// The budget is one object of at most 1 MiB; a storm of more nodes says enough with these.
+const LINES_MAX: usize = 200;
+
+/// What is refused now.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    lines: BTreeMap<String, Refused>,
+    written_at: u64,
+    stale: bool,
+}
+
+impl Refusals {
+    /// Notes that `node` is not acted on.
+    pub async fn note<C: Cluster>(
+        &mut self,
+        parts: &Parts<C>,
+        node: &str,
+        guard: &str,
+        sentence: &str,
+    ) {
+        let now = parts.clock.now();
+        let before = self.lines.get(node).filter(|line| line.guard == guard);
+        let is_new = before.is_none();
+        let since = before.map_or(Moment::from_ms(now.0), |line| line.since);
+        parts.metrics.refusals.get_or_create(&ReasonLabel { reason: guard.to_owned() }).inc();
+        let line = Refused {
+            node: node.to_owned(),
+            guard: guard.to_owned(),
+            sentence: sentence.to_owned(),
+            since,
+            last: Moment::from_ms(now.0),
+        };
+        self.stale |= self.lines.insert(node.to_owned(), line.clone()).as_ref() != Some(&line);
+        if is_new {
+            tracing::info!(node, guard, "{sentence}");
+            let uid = parts.mirror.nodes.find(node).map(|seen| seen.uid).unwrap_or_default();
+            let about = FencedNode { name: node.to_owned(), uid, ..FencedNode::default() };
+            let text = sentence.to_owned();
+            parts.tell(&about, &Note { reason: guard.to_owned(), text, warning: true }).await;
+        }
+        if is_new || now.0.saturating_sub(self.written_at) >= WRITE_EVERY_MS {
+            self.write(parts).await;
+        }
+    }
+
+    /// Nothing is refused about `node` any more.
+    pub async fn forget<C: Cluster>(&mut self, parts: &Parts<C>, node: &str) {
+        if self.lines.remove(node).is_some() {
+            self.stale = true;
+            self.write(parts).await;
+        }
+    }
+
+    async fn write<C: Cluster>(&mut self, parts: &Parts<C>) {
+        if !self.stale {
+            return;
+        }
+        let lines: Vec<&Refused> = self.lines.values().take(LINES_MAX).collect();
+        let patch = json!({"status": {"refusals": lines}});
+        match parts.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch).await {
+            Ok(_) => {
+                self.stale = false;
+                self.written_at = parts.clock.now().0;
+            }
+            Err(error) => tracing::debug!(%error, "failed to write refusals; with the next one"),
+        }
+    }
+}
+
+/// The CamelCase word of what holds a run back.
+pub fn word(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::NotYet { .. } => "NotYet",
+        Hold::Gate(refusals) => refusals.first().map_or("Gate", refusal_word),
+        Hold::NoSlot => "NoSlot",
+        Hold::Paused => "Paused",
+        Hold::Approval => "Approval",
+        Hold::Dump { .. } => "Dump",
+        Hold::TriggerClear => "TriggerClear",
+        Hold::OwnNode => "OwnNode",
+        Hold::StaleView => "StaleView",
+    }
+}
+
+/// The CamelCase word of a refusal.
+pub fn refusal_word(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::UnhealthyShare { .. } => "UnhealthyShare",
+        Refusal::UnhealthyCount { .. } => "UnhealthyCount",
+        Refusal::SilenceNotJudged { .. } => "SilenceNotJudged",
+        Refusal::NoLease => "NoLease",
+        Refusal::InFlight { .. } => "InFlight",
+        Refusal::Paused { .. } => "Paused",
+        Refusal::OwnView { .. } => "OwnView",
+        Refusal::HeldByOther { .. } => "HeldByOther",
+        Refusal::DeviceClosed { .. } => "DeviceClosed",
+        Refusal::CoolDown { .. } => "CoolDown",
+    }
+}

@@ -1,0 +1,145 @@
+//! Keeps what a run's controller decided and was told, for the story.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::{Hold, Notice, Operation, Plan, Record, Rule, Time, Transition};
+use node_remedy_report::PluginUsed;
+use node_remedy_sandbox::Exchange;
+
+use crate::act::calls::Called;
+use crate::record::audit::Audit;
+use crate::record::notices;
+
+/// A transition, as far as a story needs it.
+#[derive(Debug, Clone)]
+pub struct Decided {
+    /// When.
+    pub at: Time,
+    /// Of which NodeFence.
+    pub nodefence: String,
+    /// About which node.
+    pub node: String,
+    /// What people were told.
+    pub notices: Vec<(Notice, String)>,
+    /// The rules behind it.
+    pub rules: Vec<Rule>,
+}
+
+/// A device call, as far as a story needs it.
+#[derive(Debug, Clone)]
+pub struct CallSeen {
+    /// When it ended.
+    pub at: Time,
+    /// Of which NodeFence.
+    pub nodefence: String,
+    /// The operation's number.
+    pub number: u32,
+    /// A sentence of what happened.
+    pub detail: String,
+    /// What went over the wire.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// A decision not to act.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// When.
+    pub at: Time,
+    /// On which node.
+    pub node: String,
+    /// Why.
+    pub hold: Hold,
+}
+
+/// Everything collected.
+#[derive(Debug, Clone, Default)]
+pub struct Collected {
+    /// Transitions, in order.
+    pub decided: Vec<Decided>,
+    /// Calls, in order.
+    pub calls: Vec<CallSeen>,
+    /// Decisions not to act, in order.
+    pub held: Vec<Held>,
+    /// Every incident's last record and plan.
+    pub incidents: BTreeMap<String, (NodeFence, Plan, Record)>,
+    /// The plugins that could run.
+    pub plugins: Vec<PluginUsed>,
+}
+
+/// The audit of a simulated run.
+pub struct Collector {
+    collected: RefCell<Collected>,
+}
+
+impl Collector {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self { collected: RefCell::default() }
+    }
+
+    /// Notes which plugins could run.
+    pub fn note_plugins(&self, plugins: Vec<PluginUsed>) {
+        self.collected.borrow_mut().plugins = plugins;
+    }
+
+    /// Everything so far; the collector is empty after.
+    pub fn take(&self) -> Collected {
+        self.collected.take()
+    }
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Audit for Collector {
+    fn decided(
+        &self,
+        nodefence: &NodeFence,
+        plan: &Plan,
+        _before: &Record,
+        decided: &Transition,
+        now: Time,
+    ) {
+        let mut collected = self.collected.borrow_mut();
+        let notices = decided.notices.iter();
+        let notices = notices.map(|one| (one.clone(), notices::note(one, plan).text)).collect();
+        collected.decided.push(Decided {
+            at: now,
+            nodefence: nodefence.name_any(),
+            node: nodefence.spec.node.name.clone(),
+            notices,
+            rules: decided.rules.clone(),
+        });
+        let latest = (nodefence.clone(), plan.clone(), decided.record.clone());
+        collected.incidents.insert(nodefence.name_any(), latest);
+    }
+
+    fn called(
+        &self,
+        nodefence: &NodeFence,
+        _plan: &Plan,
+        operation: &Operation,
+        called: &Called,
+        now: Time,
+    ) {
+        let exchanges = called.report.as_ref().map(|report| report.exchanges.clone());
+        self.collected.borrow_mut().calls.push(CallSeen {
+            at: now,
+            nodefence: nodefence.name_any(),
+            number: operation.id.0,
+            detail: called.detail.clone(),
+            exchanges: exchanges.unwrap_or_default(),
+        });
+    }
+
+    fn held(&self, node: &str, hold: &Hold, now: Time) {
+        let held = Held { at: now, node: node.to_owned(), hold: hold.clone() };
+        self.collected.borrow_mut().held.push(held);
+    }
+}

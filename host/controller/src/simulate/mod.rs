@@ -1,0 +1,166 @@
+//! Plays a scenario: the controller of `run`, byte for byte the same code and plugins,
+//! in a world of models and virtual time.
+//!
+//! What is swapped are the five seams and nothing else: the cluster ([`cluster`]), the
+//! network (the sandbox's in-memory one over the world's devices), the clock (tokio's
+//! paused time), the executor (inline) and entropy (from the seed). One thread, one
+//! seed: the same scenario is the same story every time.
+
+pub mod cluster;
+pub mod collect;
+pub mod shared;
+pub mod story;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use node_remedy_report::{Inputs, PluginUsed, Story};
+use node_remedy_sandbox::net::MemoryNet;
+use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock};
+use node_remedy_world::facts::Fact;
+use node_remedy_world::scenario::START;
+use node_remedy_world::{Scenario, World};
+use sha2::{Digest as _, Sha256};
+use tokio::task::JoinSet;
+
+use self::cluster::ModelCluster;
+use self::collect::{Collected, Collector};
+use self::shared::{Shared, drive};
+use crate::admin::Readiness;
+use crate::clock::{Clock, VirtualClock};
+use crate::controller::{Controller, Seams, Settings};
+use crate::plugins::Plugins;
+use crate::record::metrics::Metrics;
+
+/// The controller's name among the world's clients; facts name it.
+pub const CLIENT: &str = "node-remedy";
+/// Its namespace in every scenario.
+pub const NAMESPACE: &str = "node-remedy";
+
+/// What one playing left behind.
+pub struct Played {
+    /// What truly happened.
+    pub facts: Vec<Fact>,
+    /// What the controller decided and was told by devices.
+    pub collected: Collected,
+}
+
+/// Plays `scenario` with and, if asked, without node-remedy.
+pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Result<Story> {
+    let with = play(scenario, Part::With)?;
+    let without = match beside {
+        Beside::Without => Some(play(scenario, Part::Without)?),
+        Beside::Nothing => None,
+    };
+    let plugins = with.collected.plugins.clone();
+    Ok(Story {
+        inputs: Inputs {
+            name: source.name.clone(),
+            title: scenario.title.clone(),
+            seed: scenario.seed,
+            start_unix_ms: START.0,
+            scenario: source.text.clone(),
+            scenario_digest: digest(source.text.as_bytes()),
+            plugins,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        with: story::run(scenario, &with, &scenario.expect),
+        without: without.map(|played| story::run(scenario, &played, &scenario.expect_without)),
+    })
+}
+
+/// Where a scenario comes from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file's name without its extension.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// Whether the same seed is also played without node-remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// It is.
+    Without,
+    /// It is not.
+    Nothing,
+}
+
+/// Whether node-remedy runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It does.
+    With,
+    /// It does not.
+    Without,
+}
+
+/// Plays a scenario once.
+pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .context("failed to start the simulator's runtime")?;
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let clock = VirtualClock::start_at(START);
+        let shared = Shared::new(World::new(scenario), clock.clone());
+        let collector = Rc::new(Collector::new());
+        let mut tasks = JoinSet::new();
+        let driven = shared.clone();
+        tasks.spawn_local(async move {
+            drive(driven).await;
+        });
+        if part == Part::With {
+            let controller = controller(scenario, &shared, &clock, &collector)?;
+            tasks.spawn_local(controller.run(std::future::pending()));
+        }
+        tokio::time::sleep(scenario.duration).await;
+        drop(tasks);
+        let facts = shared.with(|world| world.facts().to_vec());
+        Ok(Played { facts, collected: collector.take() })
+    })
+}
+
+fn controller(
+    scenario: &Scenario,
+    shared: &Shared,
+    clock: &VirtualClock,
+    collector: &Rc<Collector>,
+) -> anyhow::Result<Controller<ModelCluster>> {
+    let sandbox = Sandbox::new().context("failed to start the sandbox")?;
+    let plugins = Plugins::new(sandbox);
+    let used = Plugins::names().filter_map(|name| {
+        let plugin = plugins.find(name).ok()?;
+        Some(PluginUsed {
+            name: name.to_owned(),
+            version: plugin.manifest().version.clone(),
+            digest: plugin.digest().to_string(),
+        })
+    });
+    collector.note_plugins(used.collect());
+    let seams = Seams {
+        cluster: ModelCluster::new(shared.clone(), clock.clone(), CLIENT),
+        clock: Clock::simulated(clock.clone()),
+        executor: Executor::Inline,
+        net: Arc::new(MemoryNet::new(Arc::new(shared.clone()))),
+        call_clock: Arc::new(TokioClock::starting_at(START.0)),
+        entropy: Arc::new(SeededEntropy::new(scenario.seed)),
+        names: Arc::new(NoNames),
+        audit: collector.clone(),
+    };
+    let settings = Settings {
+        namespace: NAMESPACE.to_owned(),
+        process: format!("{CLIENT}-{:08x}", scenario.seed),
+        host_node: None,
+    };
+    let metrics = Rc::new(Metrics::new());
+    Ok(Controller::new(seams, settings, plugins, metrics, Readiness::new()))
+}
+
+/// sha256 in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,97 @@
+//! The world as several tasks of one thread share it, and the task that moves it on.
+//!
+//! Virtual time is the runtime's paused time: whenever every task waits, tokio jumps to
+//! the next timer. [`drive`] keeps one timer at the world's next own event.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use node_remedy_decide::Time;
+use node_remedy_sandbox::net::Fabric;
+use node_remedy_world::World;
+use tokio::sync::watch;
+
+use crate::clock::VirtualClock;
+
+/// A handle on the world; cheap to clone.
+#[derive(Clone)]
+pub struct Shared {
+    world: Arc<Mutex<World>>,
+    clock: VirtualClock,
+    /// Counts what happened, so that waiting tasks notice.
+    stirred: Arc<watch::Sender<u64>>,
+}
+
+impl Shared {
+    /// Shares `world`, whose time is `clock`'s.
+    pub fn new(world: World, clock: VirtualClock) -> Self {
+        Self {
+            world: Arc::new(Mutex::new(world)),
+            clock,
+            stirred: Arc::new(watch::Sender::new(0)),
+        }
+    }
+
+    /// Does something to the world as of now, and lets everyone who waits look again.
+    pub fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        let out = {
+            // A panic elsewhere already fails the run; the world itself stays usable.
+            let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+            world.advance(self.clock.now());
+            act(&mut world)
+        };
+        self.stirred.send_modify(|count| *count = count.wrapping_add(1));
+        out
+    }
+
+    /// Asks the world something that changes nothing anybody waits for.
+    pub fn with_quietly<T>(&self, ask: impl FnOnce(&mut World) -> T) -> T {
+        ask(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the world as it stands.
+    pub fn read<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        look(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells whenever something happened.
+    pub fn stirs(&self) -> watch::Receiver<u64> {
+        self.stirred.subscribe()
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        self.read(World::next_at)
+    }
+}
+
+/// Moves the world from event to event, for ever.
+pub async fn drive(shared: Shared) -> Infallible {
+    let mut stirs = shared.stirs();
+    loop {
+        stirs.mark_unchanged();
+        let wait = shared.next_at().map(|at| at.0.saturating_sub(shared.clock.now().0));
+        match wait {
+            Some(0) => shared.with(|_| ()),
+            Some(ms) => {
+                tokio::select! {
+                    biased;
+                    _ = stirs.changed() => {}
+                    () = tokio::time::sleep(Duration::from_millis(ms)) => shared.with(|_| ()),
+                }
+            }
+            None => {
+                // The sender lives in `shared`, so this cannot fail.
+                let _ = stirs.changed().await;
+            }
+        }
+    }
+}
+
+impl Fabric for Shared {
+    fn datagram(&self, to: SocketAddr, from_port: u16, data: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+        let now = self.clock.now();
+        self.with(|world| world.datagram(to, u64::from(from_port), data, now))
+    }
+}

@@ -1,0 +1,343 @@
+//! The automaton: where a run goes when something happens.
+//!
+//! ```text
+//!                 threshold crossed, gate open, slot taken
+//!                                  │
+//!   ┌───────────────────────▶   Waiting ──────────────┐ trigger cleared, abort
+//!   │                              │                  │ (nothing sent off or released)
+//!   │                          Isolating ─────────────┤
+//!   │          quarantine, cuts    │                  │
+//!   │                        AwaitingPower ───────────┤ gate closed for too long
+//!   │                              │                  │
+//!   │             ┌───────▶ ReadingIdentity ──────────┤
+//!   │             │                │                  │
+//!   │ Backoff ────┤          PoweringOff              │
+//!   │ AwaitingDevice               │                  │
+//!   │             └──────── VerifyingOff              │
+//!   │                              │ proof            │
+//!   │                          Releasing              │
+//!   │                              │ ended or voided  │
+//!   │    the way back:         Restoring ◀────────────┘
+//!   │                              │
+//!   │                          Untainting
+//!   │                              │ read as lifted
+//!   │                          PoweringOn
+//!   │                              │ goal
+//!   │        ┌──────────────┬──────┴───────┐
+//!   │   AwaitingWell   Recovering       Parked ◀─── whatever needs a person
+//!   │        │              │              │
+//!   │        └─ well ──▶ Recovering ◀──────┘ well with a new boot
+//!   │ restart│              │
+//!   └────────┴─ withdrawn ──┴─▶ Final
+//! ```
+//!
+//! There is one way back, whatever it leads to: restore what was cut, lift the taint, switch
+//! on; its goal says what then. It is never gated.
+//!
+//! An event is first taken into the record as a fact. Then the phase looks at record and view
+//! and does the next thing that is still to do. A phase never asks what the last event was, so
+//! a run that is found by another process after a crash goes on from its record alone. At most
+//! one call is under way at any time.
+
+use crate::phases::{
+    isolating, pauses, power, recovering, releasing, verifying, waiting, way_back,
+};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Command, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Request, Rule,
+    RunPolicy, Slot, SlotAnswer, Time, Transition, people,
+};
+
+/// A run passes through fewer phases than this in one step; more would be a loop.
+const PHASES_PER_STEP_MAX: usize = 24;
+
+/// Takes one event into a run and says what becomes of it.
+///
+/// The record that comes out is to be written, conditional on the one that went in, before any
+/// of the effects is carried out.
+pub fn step(
+    plan: &Plan,
+    policy: &RunPolicy,
+    record: Record,
+    event: Event<'_>,
+    now: Time,
+) -> Transition {
+    let mut run = Run::new(plan, policy, record, now);
+    match answer(run.record.phase, EventKind::of(&event)) {
+        Answer::Decide | Answer::Take => {
+            if take(&mut run, event) == Taken::Yes {
+                advance(&mut run);
+            }
+        }
+        Answer::Ignore(why) | Answer::Never(why) => {
+            ignore(&mut run, why);
+        }
+    }
+    run.finish()
+}
+
+/// The kinds of event that phases tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    Looked,
+    Ended,
+    Slot,
+    Retry,
+    Abort,
+    ConfirmOff,
+    Adopted,
+}
+
+impl EventKind {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Looked,
+        Self::Ended,
+        Self::Slot,
+        Self::Retry,
+        Self::Abort,
+        Self::ConfirmOff,
+        Self::Adopted,
+    ];
+
+    fn of(event: &Event<'_>) -> Self {
+        match event {
+            Event::Looked(_) => Self::Looked,
+            Event::Ended { .. } => Self::Ended,
+            Event::Slot(_) => Self::Slot,
+            Event::Command(Command::Retry) => Self::Retry,
+            Event::Command(Command::Abort | Command::AbortLeaveOff) => Self::Abort,
+            Event::Command(Command::ConfirmOff { .. }) => Self::ConfirmOff,
+            Event::Adopted { .. } => Self::Adopted,
+        }
+    }
+}
+
+/// What a phase does with an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Look at the world and do the next thing.
+    Decide,
+    /// Take a fact into the record, then do the next thing.
+    Take,
+    /// It can come, and changes nothing, for this reason.
+    Ignore(&'static str),
+    /// It cannot come unless a caller breaks the contract, for this reason.
+    Never(&'static str),
+}
+
+/// State × event, whole.
+pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
+    use Answer::{Decide, Ignore, Never, Take};
+    use Phase::{
+        AwaitingDevice, AwaitingPower, AwaitingWell, Backoff, Final, Isolating, Parked,
+        PoweringOff, PoweringOn, ReadingIdentity, Recovering, Releasing, Restoring, Untainting,
+        VerifyingOff, Waiting,
+    };
+    match (phase, kind) {
+        (Final(_), EventKind::Looked | EventKind::Ended | EventKind::Adopted) => {
+            Ignore("the run is over")
+        }
+        (Final(_), EventKind::Slot) => Ignore("the run is over; the budget's entry goes with it"),
+        (Final(_), EventKind::Retry | EventKind::Abort | EventKind::ConfirmOff) => {
+            Ignore("the run is over; a new incident opens a new one")
+        }
+        (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
+            | AwaitingDevice | Backoff | Parked,
+            EventKind::Looked,
+        ) => Decide,
+        (
+            Isolating | ReadingIdentity | PoweringOff | VerifyingOff | Releasing | Restoring
+            | PoweringOn | Recovering | AwaitingDevice | Parked,
+            EventKind::Ended,
+        ) => Take,
+        (Waiting | AwaitingPower | Untainting | AwaitingWell | Backoff, EventKind::Ended) => {
+            Never("no call is made here, and a phase is not left while one is under way")
+        }
+        (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
+            | AwaitingDevice | Backoff | Parked,
+            EventKind::Slot | EventKind::Abort | EventKind::Adopted,
+        ) => Take,
+        (Parked | Backoff | AwaitingDevice, EventKind::Retry) => Take,
+        (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
+            EventKind::Retry,
+        ) => Ignore("the run is not parked; it goes on by itself"),
+        (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | AwaitingDevice | Backoff | Parked,
+            EventKind::ConfirmOff,
+        ) => Take,
+        (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
+        (
+            Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
+            EventKind::ConfirmOff,
+        ) => Ignore("the machine is being switched on again; what it was is over"),
+    }
+}
+
+/// Whether an event became part of the record.
+#[derive(PartialEq, Eq)]
+enum Taken {
+    Yes,
+    No,
+}
+
+/// Says why an event changes nothing, and looks, so that the run's next look is not lost by it.
+fn ignore(run: &mut Run<'_>, why: &'static str) -> Taken {
+    run.notice(Notice::Ignored { why });
+    if !matches!(run.record.phase, Phase::Final(_)) {
+        run.effect(Effect::Look);
+    }
+    Taken::No
+}
+
+/// Takes an event into the record, as a fact.
+fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
+    match event {
+        Event::Looked(view) => run.trust(view),
+        Event::Ended { op, end } => return take_end(run, op, end),
+        Event::Slot(SlotAnswer::Granted) => run.record.slot = Slot::Held,
+        Event::Slot(SlotAnswer::Refused) => {
+            run.record.slot = Slot::Free;
+            run.hold(crate::Hold::NoSlot);
+            run.look_in(LOOK_EVERY);
+            return Taken::No;
+        }
+        Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
+        Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
+        Event::Command(Command::AbortLeaveOff) => {
+            run.record.request = Some(Request::AbortLeaveOff);
+        }
+        Event::Command(Command::ConfirmOff { by, boot_id }) => {
+            run.record.request = Some(Request::ConfirmOff { by, boot_id });
+        }
+        Event::Adopted { epoch, process } => {
+            if epoch < run.record.epoch {
+                run.notice(Notice::Ignored { why: "the record belongs to a newer leader" });
+                return Taken::No;
+            }
+            run.record.epoch = epoch;
+            run.record.process = process;
+            disown(run);
+        }
+    }
+    Taken::Yes
+}
+
+fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
+    let unknown = end == End::Indeterminate;
+    let answered = matches!(end, End::Succeeded { .. });
+    if !run.record.close(op, end, run.now) {
+        return ignore(run, "this call's end is known already");
+    }
+    let ended = run.record.operations.iter().find(|one| one.id == op);
+    let monitor = ended.is_some_and(|one| one.action == Action::Monitor);
+    let effect = ended.is_some_and(crate::Operation::is_effect);
+    if answered && !monitor {
+        run.record.unreachable_at = None;
+    }
+    if unknown && effect {
+        run.notice(Notice::Indeterminate { op });
+    }
+    if effect {
+        run.record.baseline = None;
+    }
+    Taken::Yes
+}
+
+/// After a restart or a change of leader every open call is somebody else's: its end will never
+/// be heard, it may still land, and only a read can tell.
+fn disown(run: &mut Run<'_>) {
+    let open = run.record.in_flight().map(|operation| operation.id);
+    if let Some(op) = open {
+        take_end(run, op, End::Indeterminate);
+    }
+}
+
+/// Does the next things that are still to do, until something has to happen first.
+fn advance(run: &mut Run<'_>) {
+    for _ in 0..PHASES_PER_STEP_MAX {
+        if run.record.in_flight().is_some() {
+            break;
+        }
+        let flow = match people::take_request(run) {
+            Some(flow) => flow,
+            None => proceed(run),
+        };
+        match flow {
+            Flow::Stay => break,
+            Flow::Go(phase) => run.enter(phase),
+        }
+    }
+    return_idle_slot(run);
+    keep_marks(run);
+}
+
+fn proceed(run: &mut Run<'_>) -> Flow {
+    match run.record.phase {
+        Phase::Waiting => waiting::waiting(run),
+        Phase::Isolating => isolating::isolating(run),
+        Phase::AwaitingPower => waiting::awaiting_power(run),
+        Phase::ReadingIdentity => power::reading_identity(run),
+        Phase::PoweringOff => power::powering_off(run),
+        Phase::VerifyingOff => verifying::verifying_off(run),
+        Phase::Releasing => releasing::releasing(run),
+        Phase::Restoring => way_back::restoring(run),
+        Phase::Untainting => way_back::untainting(run),
+        Phase::PoweringOn => way_back::powering_on(run),
+        Phase::AwaitingWell => recovering::awaiting_well(run),
+        Phase::Recovering => recovering::recovering(run),
+        Phase::AwaitingDevice => pauses::awaiting_device(run),
+        Phase::Backoff => pauses::backoff(run),
+        Phase::Parked => pauses::parked(run),
+        Phase::Final(_) => Flow::Stay,
+    }
+}
+
+/// A19: whoever waits for a person, a device or the machine's boot holds no slot.
+fn return_idle_slot(run: &mut Run<'_>) {
+    let idle = match run.record.phase {
+        Phase::AwaitingDevice
+        | Phase::AwaitingWell
+        | Phase::Recovering
+        | Phase::Parked
+        | Phase::Final(_) => true,
+        Phase::AwaitingPower => waiting::lacks_approval(run),
+        Phase::Waiting
+        | Phase::Isolating
+        | Phase::ReadingIdentity
+        | Phase::PoweringOff
+        | Phase::VerifyingOff
+        | Phase::Releasing
+        | Phase::Restoring
+        | Phase::Untainting
+        | Phase::PoweringOn
+        | Phase::Backoff => false,
+    };
+    if idle && run.holds_slot() {
+        run.rule(Rule::A19);
+        run.record.slot = Slot::Free;
+        run.effect(Effect::ReturnSlot);
+    }
+}
+
+/// Puts our marks again if somebody took them off while they are needed.
+fn keep_marks(run: &mut Run<'_>) {
+    let over = matches!(run.record.phase, Phase::Recovering | Phase::Final(_));
+    let Some(node) = run.seen().and_then(|view| run.node(view)) else { return };
+    if over {
+        return;
+    }
+    if run.record.marks.quarantine && !node.quarantined {
+        run.effect(Effect::Quarantine);
+    }
+    if run.record.marks.cordon && !node.cordoned {
+        run.effect(Effect::Cordon);
+    }
+}

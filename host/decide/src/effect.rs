@@ -1,0 +1,220 @@
+//! What a run wants done, and what it wants said.
+//!
+//! Writes to the cluster are idempotent: the next look shows whether they took, and they are
+//! asked for again if not. Calls to devices are not: each stands in the journal first.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{FailureKind, FinalReason, Grade, MethodIndex, OpId, ParkReason, Rule, Time};
+
+/// What a run wants done, after its record was written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Read the world by quorum reads and come back with `Event::Looked`.
+    Look,
+    /// Ask the budget for a slot and come back with `Event::Slot`.
+    TakeSlot,
+    /// Give the slot back.
+    ReturnSlot,
+    /// Hand leadership to another replica, if there is one that could do this better.
+    HandOver,
+    /// Carry out this operation of the journal and come back with `Event::Ended`.
+    Call(OpId),
+    /// Put our NoSchedule taint.
+    Quarantine,
+    /// Lift it.
+    Unquarantine,
+    /// Cordon, with our annotation; nothing if somebody else did.
+    Cordon,
+    /// Undo our cordon; nothing if it is not ours.
+    Uncordon,
+    /// Put the out-of-service taint.
+    OutOfService,
+    /// Lift it, if it is ours.
+    LiftOutOfService,
+    /// Delete these pods with grace 0, by UID.
+    DeletePods(Vec<String>),
+    /// Delete these pods as their kubelet is asked to, by UID.
+    GracefulDelete(Vec<String>),
+    /// Delete these attachments, by UID; never strip their finalizers.
+    DeleteAttachments(Vec<String>),
+}
+
+/// What a step of the automaton comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// The record to write before anything else.
+    pub record: crate::Record,
+    /// What to do then, in order.
+    pub effects: Vec<Effect>,
+    /// When to look again (live) if nothing happens.
+    pub next_look: Option<Time>,
+    /// What to tell people.
+    pub notices: Vec<Notice>,
+    /// The rules that shaped it.
+    pub rules: Vec<Rule>,
+}
+
+/// Something people should know: an Event, a log line, a line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// Isolation begins.
+    Isolating,
+    /// A method failed and the flow went on.
+    MethodFailed {
+        /// Which.
+        method: MethodIndex,
+    },
+    /// The device names the node's machine.
+    Identified {
+        /// By which method.
+        method: MethodIndex,
+    },
+    /// An off is about to be sent.
+    PoweringOff {
+        /// By which method.
+        method: MethodIndex,
+    },
+    /// Proof.
+    Proven {
+        /// Of this grade.
+        grade: Grade,
+    },
+    /// A sign of life voided the proof.
+    ProofVoided,
+    /// Pods and attachments are given back.
+    Releasing {
+        /// So many pods.
+        pods: u32,
+        /// So many attachments.
+        attachments: u32,
+    },
+    /// Everything that was to be released is gone.
+    Released,
+    /// Release ended with something left.
+    ReleaseStalled {
+        /// What is left, and who holds it.
+        holders: Vec<String>,
+    },
+    /// An on is about to be sent.
+    PoweringOn {
+        /// By which method.
+        method: MethodIndex,
+    },
+    /// An operation's end is unknown; the device will be read.
+    Indeterminate {
+        /// Which.
+        op: OpId,
+    },
+    /// The device cannot be reached.
+    DeviceUnreachable {
+        /// By which method.
+        method: MethodIndex,
+    },
+    /// The device answers again.
+    DeviceBack {
+        /// By which method.
+        method: MethodIndex,
+    },
+    /// Nothing is to be switched off through this device until somebody acknowledges it.
+    CloseDevice {
+        /// Which device.
+        device: String,
+        /// Why its `on` failed.
+        kind: FailureKind,
+        /// Whether all devices of its kind are meant.
+        scope: Closure,
+    },
+    /// A further try of a step.
+    Retrying {
+        /// Which, from 1.
+        retry: u32,
+        /// Of so many.
+        of: u32,
+    },
+    /// The flow goes back to New.
+    Restarting {
+        /// Which, from 1.
+        restart: u32,
+    },
+    /// Waits, and why.
+    Held {
+        /// Why, in a sentence.
+        reason: Hold,
+    },
+    /// An abort took this boundary.
+    AbortTaken {
+        /// In a sentence.
+        boundary: Boundary,
+    },
+    /// Stopped for a person.
+    Parked(ParkReason),
+    /// Over.
+    Ended(FinalReason),
+    /// A command or an answer that changes nothing here, and why.
+    Ignored {
+        /// Why, in a sentence.
+        why: &'static str,
+    },
+}
+
+/// How much a failed `on` closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Closure {
+    /// This device.
+    Device,
+    /// Every device of its kind.
+    Kind,
+}
+
+/// Why a run waits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// Its time has not come.
+    NotYet {
+        /// When it will.
+        until: Time,
+    },
+    /// The gate is closed.
+    Gate(Vec<crate::Refusal>),
+    /// No slot is free.
+    NoSlot,
+    /// Somebody paused.
+    Paused,
+    /// Our own process runs on the node, and no other replica took over.
+    OwnNode,
+    /// A person has to approve.
+    Approval,
+    /// A dump goes on.
+    Dump {
+        /// Until when at most.
+        until: Time,
+    },
+    /// The trigger does not hold.
+    TriggerClear,
+    /// What was seen is too old, or only a cache's word.
+    StaleView,
+}
+
+/// Where an abort took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// Nothing had been switched off.
+    BeforeOff,
+    /// Something may have been; it is switched on first.
+    AfterOffPowersOn,
+    /// Something may have been, and stays off.
+    AfterOffLeftOff,
+}
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BeforeOff => "stopped before anything was switched off",
+            Self::AfterOffPowersOn => "an off was sent: the machine is switched on, then parked",
+            Self::AfterOffLeftOff => "an off was sent: parked, the machine stays as it is",
+        })
+    }
+}

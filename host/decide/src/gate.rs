@@ -1,0 +1,308 @@
+//! Whether the cluster as a whole allows another machine to be switched off.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
+
+/// The limits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct GatePolicy {
+    /// From this share of unhealthy nodes on, in percent, nothing is switched off.
+    pub unhealthy_percent_max: u32,
+    /// From this many unhealthy nodes on nothing is switched off; `None`: only the share counts.
+    pub unhealthy_max: Option<u32>,
+    /// Runs that hold a slot at once.
+    pub in_flight_max: u32,
+}
+
+/// What the gate is told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct GateView {
+    /// The node that is to be switched off.
+    pub target: String,
+    /// Every node that the policy selects, the target among them.
+    pub nodes: Vec<NodeHealth>,
+    /// NodeFences that hold a slot, ours left out.
+    pub in_flight: Vec<String>,
+    /// Somebody paused new runs, with this reason.
+    pub paused: Option<String>,
+    /// When something of ours was last heard from the API server.
+    pub heard_at: Time,
+    /// Another tool holds this node's Lease in `medik8s-leases`.
+    pub held_by: Option<String>,
+    /// A device of the plan that is closed for offs, and why.
+    pub closed_device: Option<String>,
+    /// When this node's last incident ended.
+    pub last_incident_ended_at: Option<Time>,
+}
+
+/// One node as the gate sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeHealth {
+    /// Its name.
+    pub name: String,
+    /// Its own trigger does not hold and Ready is True.
+    pub ready: bool,
+    /// It is being fenced, or parked and off.
+    pub down: bool,
+    /// When its Lease was last renewed; `None` without a Lease.
+    pub renewed_at: Option<Time>,
+    /// Its Lease's duration.
+    pub lease_duration: Span,
+}
+
+/// What the gate says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Verdict {
+    /// Why not; empty: it is open.
+    pub refusals: Vec<Refusal>,
+    /// When it may say something else without anything new being seen.
+    pub next_look: Option<Time>,
+}
+
+/// One reason not to switch a machine off, with its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// Too large a share of the nodes is not well.
+    UnhealthyShare {
+        /// Silent or not Ready, the target among them.
+        unhealthy: u32,
+        /// Of so many.
+        total: u32,
+        /// The share, in percent, cut.
+        percent: u32,
+        /// The limit.
+        percent_max: u32,
+        /// Some of those that count as not well.
+        examples: Vec<String>,
+    },
+    /// Too many nodes are not well.
+    UnhealthyCount {
+        /// Silent or not Ready, the target among them.
+        unhealthy: u32,
+        /// The limit.
+        max: u32,
+    },
+    /// It cannot be told yet whether others fell silent too.
+    SilenceNotJudged {
+        /// When it can.
+        until: Time,
+        /// Nodes that have not renewed since.
+        unheard: u32,
+    },
+    /// The target has no Lease to compare others with.
+    NoLease,
+    /// So many runs hold a slot.
+    InFlight {
+        /// Which.
+        holders: Vec<String>,
+        /// The limit.
+        max: u32,
+    },
+    /// Somebody paused.
+    Paused {
+        /// Why.
+        reason: String,
+    },
+    /// We may be the one who is cut off.
+    OwnView {
+        /// How long the API server has been silent.
+        silent: Span,
+        /// The limit.
+        max: Span,
+    },
+    /// Another tool works on this node.
+    HeldByOther {
+        /// Who.
+        holder: String,
+    },
+    /// A device of the plan failed to switch on before.
+    DeviceClosed {
+        /// Which.
+        device: String,
+    },
+    /// This node had an incident a short while ago.
+    CoolDown {
+        /// When it may be touched again.
+        until: Time,
+    },
+}
+
+/// A third of a cluster falling silent is a network's or a power line's doing, not the nodes'.
+pub const UNHEALTHY_PERCENT_MAX: u32 = 30;
+/// One machine at a time, unless told otherwise.
+pub const IN_FLIGHT_MAX: u32 = 1;
+/// How many names a refusal lists.
+const EXAMPLES_MAX: usize = 5;
+
+impl Default for GatePolicy {
+    fn default() -> Self {
+        Self {
+            unhealthy_percent_max: UNHEALTHY_PERCENT_MAX,
+            unhealthy_max: None,
+            in_flight_max: IN_FLIGHT_MAX,
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether nothing speaks against it.
+    pub fn is_open(&self) -> bool {
+        self.refusals.is_empty()
+    }
+}
+
+/// Whether the cluster as a whole allows the target to be switched off.
+///
+/// Closed on doubt: every reason is listed, so that a person sees all of them at once.
+pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
+    let mut verdict = Verdict::default();
+    refuse_by_people_and_peers(view, &mut verdict);
+    refuse_by_time(view, now, &mut verdict);
+    let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
+    if holders >= policy.in_flight_max {
+        let holders = view.in_flight.clone();
+        verdict.refusals.push(Refusal::InFlight { holders, max: policy.in_flight_max });
+    }
+    refuse_storm(policy, view, now, &mut verdict);
+    verdict
+}
+
+fn refuse_by_people_and_peers(view: &GateView, verdict: &mut Verdict) {
+    if let Some(reason) = view.paused.clone() {
+        verdict.refusals.push(Refusal::Paused { reason });
+    }
+    if let Some(holder) = view.held_by.clone() {
+        verdict.refusals.push(Refusal::HeldByOther { holder });
+    }
+    if let Some(device) = view.closed_device.clone() {
+        verdict.refusals.push(Refusal::DeviceClosed { device });
+    }
+}
+
+fn refuse_by_time(view: &GateView, now: Time, verdict: &mut Verdict) {
+    let silent = now.since(view.heard_at);
+    if silent > SILENCE_MAX {
+        verdict.refusals.push(Refusal::OwnView { silent, max: SILENCE_MAX });
+    }
+    let until = view.last_incident_ended_at.map(|ended_at| ended_at.after(COOL_DOWN));
+    if let Some(until) = until.filter(|until| now < *until) {
+        verdict.refusals.push(Refusal::CoolDown { until });
+        verdict.look_at(until);
+    }
+}
+
+/// How the other nodes are, judged against the target's last renewal.
+#[derive(Default)]
+struct Count<'a> {
+    /// Certainly not well.
+    unhealthy: Vec<&'a str>,
+    /// Not heard since the target fell silent, and their time is not up yet.
+    unheard: u32,
+    /// When the last of those is due.
+    judged_at: Time,
+}
+
+fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut Verdict) {
+    let target = view.nodes.iter().find(|node| node.name == view.target);
+    let Some((fell_silent, interval)) =
+        target.and_then(|node| Some((node.renewed_at?, renewal_interval(node))))
+    else {
+        verdict.refusals.push(Refusal::NoLease);
+        return;
+    };
+    let heard_after = fell_silent.after(Span(interval.0.saturating_mul(12) / 10));
+    let mut count = Count::default();
+    for node in &view.nodes {
+        let heard = node.renewed_at.is_some_and(|renewed_at| renewed_at > heard_after);
+        let due = heard_after.after(renewal_interval(node));
+        if node.name == view.target || !node.ready || node.down || (!heard && now > due) {
+            count.unhealthy.push(&node.name);
+        } else if !heard {
+            count.unheard = count.unheard.saturating_add(1);
+            count.judged_at = count.judged_at.max(due.after(Span(1)));
+        }
+    }
+    let total = number(view.nodes.len());
+    let certain = number(count.unhealthy.len());
+    let at_worst = certain.saturating_add(count.unheard);
+    if let Some(refusal) = too_many(policy, certain, total, &count.unhealthy) {
+        verdict.refusals.push(refusal);
+    } else if too_many(policy, at_worst, total, &[]).is_some() {
+        let (until, unheard) = (count.judged_at, count.unheard);
+        verdict.refusals.push(Refusal::SilenceNotJudged { until, unheard });
+        verdict.look_at(until);
+    }
+}
+
+/// One lost node is never a storm, whatever its share of a small cluster, unless it is all of it.
+fn too_many(policy: &GatePolicy, unhealthy: u32, total: u32, names: &[&str]) -> Option<Refusal> {
+    if unhealthy < 2 && total > 1 {
+        return None;
+    }
+    if let Some(max) = policy.unhealthy_max.filter(|max| unhealthy >= *max) {
+        return Some(Refusal::UnhealthyCount { unhealthy, max });
+    }
+    let percent_max = policy.unhealthy_percent_max;
+    let shares = u64::from(unhealthy).saturating_mul(100);
+    if shares < u64::from(percent_max).saturating_mul(u64::from(total)) {
+        return None;
+    }
+    let percent = u32::try_from(shares / u64::from(total.max(1))).unwrap_or(u32::MAX);
+    let examples = names.iter().take(EXAMPLES_MAX).map(|name| String::from(*name)).collect();
+    Some(Refusal::UnhealthyShare { unhealthy, total, percent, percent_max, examples })
+}
+
+/// A kubelet renews four times in its Lease's duration.
+fn renewal_interval(node: &NodeHealth) -> Span {
+    Span(node.lease_duration.0 / 4)
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+impl Verdict {
+    fn look_at(&mut self, at: Time) {
+        self.next_look = Some(self.next_look.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnhealthyShare { unhealthy, total, percent, percent_max, .. } => {
+                write!(f, "silent {unhealthy} of {total} = {percent} % ≥ {percent_max} %")
+            }
+            Self::UnhealthyCount { unhealthy, max } => {
+                write!(f, "silent {unhealthy} ≥ {max} nodes")
+            }
+            Self::SilenceNotJudged { unheard, .. } => {
+                write!(f, "too early to tell whether {unheard} other nodes fell silent too")
+            }
+            Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
+            Self::InFlight { holders, max } => {
+                write!(f, "{} runs in flight ≥ {max}: {}", holders.len(), holders.join(", "))
+            }
+            Self::Paused { reason } => write!(f, "paused: {reason}"),
+            Self::OwnView { silent, max } => {
+                write!(
+                    f,
+                    "nothing heard from the API server for {silent} > {max}: we may be cut off"
+                )
+            }
+            Self::HeldByOther { holder } => {
+                write!(f, "{holder} holds this node's Lease in medik8s-leases")
+            }
+            Self::DeviceClosed { device } => write!(
+                f,
+                "{device} failed to switch a machine on; acknowledge it with node-remedy ack {device}"
+            ),
+            Self::CoolDown { .. } => {
+                f.write_str("the node's last incident ended a short while ago")
+            }
+        }
+    }
+}

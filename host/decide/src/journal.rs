@@ -1,0 +1,208 @@
+//! What the journal says about each plug: the only memory of what was sent to a device.
+//!
+//! Every answer here is drawn from operations in their order; nothing is kept twice. An end
+//! that nobody knows counts as whatever is worse.
+
+use alloc::string::String;
+
+use crate::retry::unreachable;
+use crate::{Action, End, MethodIndex, OpId, Operation, Plan, PlugState, Record, Span, Time};
+
+/// Reads kept per plug beyond those that a proof names; effects are always kept.
+const READS_KEPT: usize = 2;
+
+impl Record {
+    /// The operation that nobody has heard the end of.
+    pub fn in_flight(&self) -> Option<&Operation> {
+        self.operations.iter().find(|operation| operation.end.is_none())
+    }
+
+    /// Writes an intent down.
+    pub(crate) fn intend(&mut self, method: MethodIndex, action: Action, now: Time) -> OpId {
+        let id = self.next_operation;
+        self.next_operation = OpId(id.0.saturating_add(1));
+        let state_before = self.last_read(method).and_then(Operation::state);
+        self.operations.push(Operation {
+            id,
+            method,
+            action,
+            attempt: self.attempt,
+            epoch: self.epoch,
+            process: String::from(self.process.as_str()),
+            intended_at: now,
+            state_before: state_before.unwrap_or(PlugState::Unknown),
+            end: None,
+            ended_at: None,
+        });
+        id
+    }
+
+    /// Writes an end down; false if there is no such open operation.
+    pub(crate) fn close(&mut self, id: OpId, end: End, now: Time) -> bool {
+        let open = self.operations.iter_mut().find(|one| one.id == id && one.end.is_none());
+        let Some(operation) = open else { return false };
+        operation.end = Some(end);
+        operation.ended_at = Some(now);
+        self.forget_superseded();
+        true
+    }
+
+    /// Drops old reads and old calls that never reached a device, so that a run that waits for
+    /// a day does not outgrow its object.
+    fn forget_superseded(&mut self) {
+        let proof = self.proof.as_ref().map(|proof| proof.by.clone());
+        let newest_first: alloc::vec::Vec<Operation> = self.operations.drain(..).rev().collect();
+        let mut kept: alloc::vec::Vec<Operation> = alloc::vec::Vec::new();
+        for operation in newest_first {
+            let same = kept
+                .iter()
+                .filter(|one| one.method == operation.method && one.action == operation.action)
+                .count();
+            let named = proof.as_ref().is_some_and(|by| by.names(operation.id));
+            if operation.may_have_acted() || operation.end.is_none() || named || same < READS_KEPT {
+                kept.push(operation);
+            }
+        }
+        kept.reverse();
+        self.operations = kept;
+    }
+
+    /// The last call that may have changed the plug.
+    pub(crate) fn last_effect(&self, method: MethodIndex) -> Option<&Operation> {
+        self.operations.iter().rev().find(|one| one.method == method && one.may_have_acted())
+    }
+
+    /// The last read of the plug that told anything.
+    pub(crate) fn last_read(&self, method: MethodIndex) -> Option<&Operation> {
+        self.operations.iter().rev().find(|one| {
+            one.method == method && one.action == Action::Status && one.state().is_some()
+        })
+    }
+
+    /// The last ended call of any kind on the plug in the present phase.
+    pub(crate) fn last_in_phase(&self, method: MethodIndex, action: Action) -> Option<&Operation> {
+        self.operations.iter().rev().find(|one| {
+            one.method == method
+                && one.action == action
+                && one.id >= self.phase_first
+                && one.end.is_some()
+        })
+    }
+
+    /// What the plug reads since its last effect, by a call that began later.
+    pub(crate) fn state_since_effect(&self, method: MethodIndex) -> Option<PlugState> {
+        let read = self.last_read(method)?;
+        let later = self.last_effect(method).is_none_or(|effect| effect.id < read.id);
+        if later { read.state() } else { None }
+    }
+
+    /// Whether the device was reached by a read after this operation; one that refuses to be read
+    /// can still be switched on.
+    pub(crate) fn is_read_since(&self, method: MethodIndex, op: OpId) -> bool {
+        self.operations.iter().any(|one| {
+            one.method == method
+                && one.action == Action::Status
+                && one.id > op
+                && one.end.is_some()
+                && !unreachable(one.end.as_ref())
+        })
+    }
+
+    /// Whether an off may have been sent to any of the plan's power plugs, in any pass.
+    pub fn sent_off(&self, plan: &Plan) -> bool {
+        self.operations.iter().any(|one| {
+            let power = plan.method(one.method).is_some_and(crate::Method::switches_power);
+            power && matches!(one.action, Action::Off | Action::Reset) && one.may_have_acted()
+        })
+    }
+
+    /// Power plugs that we may have left off.
+    pub fn powered_off_by_us(&self, plan: &Plan, now: Time) -> alloc::vec::Vec<MethodIndex> {
+        plan.power_methods().filter(|method| self.needs_on(plan, *method, now)).collect()
+    }
+
+    /// Whether the plug was, or may have been, given its off by us, and was not read on since.
+    pub(crate) fn needs_on(&self, plan: &Plan, method: MethodIndex, now: Time) -> bool {
+        let Some(effect) = self.last_effect(method) else { return false };
+        let state = self.state_since_effect(method);
+        if state == Some(PlugState::Terminated) {
+            return false;
+        }
+        match effect.action {
+            Action::On => state != Some(PlugState::On),
+            Action::Off => {
+                let settled = self.may_land_until(plan, method);
+                let read_at = self.last_read(method).map(|read| read.intended_at);
+                let read_settled = read_at.is_some_and(|at| at >= settled && settled <= now);
+                !(state == Some(PlugState::On) && read_settled)
+            }
+            Action::Status | Action::Reset | Action::Monitor => false,
+        }
+    }
+
+    /// Until when a call on this plug may still have its effect, of any epoch and process.
+    pub(crate) fn may_land_until(&self, plan: &Plan, method: MethodIndex) -> Time {
+        let ends = self.operations.iter().filter(|one| one.method == method && one.is_effect());
+        ends.map(|one| one.lands_until(plan)).max().unwrap_or_default()
+    }
+
+    /// Until when an off (or on) that was not seen to land may still do so.
+    pub(crate) fn pending_until(&self, plan: &Plan, method: MethodIndex, action: Action) -> Time {
+        let wanted = match action {
+            Action::On => PlugState::On,
+            Action::Off | Action::Reset | Action::Status | Action::Monitor => PlugState::Off,
+        };
+        let landed = |effect: &Operation| {
+            effect.end != Some(End::Indeterminate)
+                && self.operations.iter().any(|read| {
+                    read.method == method
+                        && read.id > effect.id
+                        && read.action == Action::Status
+                        && read.state() == Some(wanted)
+                })
+        };
+        let sent = self.operations.iter().filter(|one| one.method == method);
+        let pending = sent.filter(|one| one.action == action && !landed(one));
+        pending.map(|one| one.lands_until(plan)).max().unwrap_or_default()
+    }
+
+    /// When the journal last changed; a view taken before that says nothing about now.
+    pub(crate) fn journal_changed_at(&self) -> Time {
+        self.operations.iter().filter_map(|one| one.ended_at).max().unwrap_or_default()
+    }
+}
+
+impl Operation {
+    /// What was read, where something was.
+    pub fn state(&self) -> Option<PlugState> {
+        match &self.end {
+            Some(End::Succeeded { state, .. }) => Some(*state),
+            Some(End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) | None => None,
+        }
+    }
+
+    /// Whether it is meant to change something.
+    pub const fn is_effect(&self) -> bool {
+        match self.action {
+            Action::Off | Action::On | Action::Reset => true,
+            Action::Status | Action::Monitor => false,
+        }
+    }
+
+    /// Until when it may still have an effect; what nobody heard the end of counts the caller's
+    /// own time too, for the call itself may still be under way.
+    fn lands_until(&self, plan: &Plan) -> Time {
+        let late = plan.method(self.method).map_or(Span::ZERO, |method| method.late_effect);
+        let heard_at = self.ended_at.unwrap_or(self.intended_at);
+        match &self.end {
+            Some(End::Succeeded { .. } | End::Failed(_)) => heard_at.after(late),
+            Some(End::Indeterminate) | None => heard_at.after(late.max(crate::FOREIGN_CALL_MAX)),
+            Some(End::NotAttempted(_)) => Time::default(),
+        }
+    }
+
+    /// Whether it may have changed something.
+    pub fn may_have_acted(&self) -> bool {
+        self.is_effect() && !matches!(self.end, Some(End::NotAttempted(_)))
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether a run may be opened, and the record it begins with.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::{
+    Crossing, Freshness, Goal, Hold, IsolatedForGood, Marks, OpId, Phase, Plan, Record, RunPolicy,
+    Slot, Time, View,
+};
+
+/// What a run is opened from.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// What it will do.
+    pub plan: &'a Plan,
+    /// The numbers in force.
+    pub policy: &'a RunPolicy,
+    /// A live view of the node.
+    pub view: &'a View,
+    /// The fencing token of whoever opens it.
+    pub epoch: u64,
+    /// Its process.
+    pub process: &'a str,
+}
+
+/// Whether a run may be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenDecision {
+    /// Take a slot of the budget by compare-and-swap, then create the `NodeFence` with this.
+    Open(Box<Record>),
+    /// Not now.
+    Wait {
+        /// Why.
+        hold: Hold,
+        /// When that may change by itself.
+        next_look: Option<Time>,
+    },
+    /// Never, with this plan.
+    Refuse(PlanRefusal),
+}
+
+/// Why a plan is not run at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PlanRefusal {
+    /// It cuts the way to the API server and has no power method to bring the node back.
+    CutsItselfOff,
+    /// It switches power only by reset, or not at all, and isolates nothing.
+    NothingToDo,
+}
+
+impl core::fmt::Display for PlanRefusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::CutsItselfOff => {
+                "the plan cuts the node's way to the API server and has no power method, so the \
+                 node could never come back; add one, or set parkIsolated: true"
+            }
+            Self::NothingToDo => "the plan neither isolates nor switches off",
+        })
+    }
+}
+
+/// Decides whether to open a run: threshold, then gate. The slot is the caller's to take.
+pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
+    let Opening { plan, policy, view, epoch, process } = *opening;
+    if let Some(refusal) = refuse_plan(plan, policy) {
+        return OpenDecision::Refuse(refusal);
+    }
+    let wait = |hold, next_look| OpenDecision::Wait { hold, next_look };
+    if view.freshness == Freshness::Cached || now.since(view.taken_at) > crate::VIEW_AGE_MAX {
+        return wait(Hold::StaleView, Some(now));
+    }
+    let Some(node) = view.node.as_ref().filter(|node| node.uid == plan.node.uid) else {
+        return wait(Hold::TriggerClear, None);
+    };
+    match view.trigger {
+        Crossing::Clear { next_look, .. } => return wait(Hold::TriggerClear, next_look),
+        Crossing::Unclear => return wait(Hold::TriggerClear, None),
+        Crossing::Ripening { crosses_at, .. } => {
+            return wait(Hold::NotYet { until: crosses_at }, Some(crosses_at));
+        }
+        Crossing::Crossed { .. } => {}
+    }
+    if !view.gate.refusals.is_empty() {
+        return wait(Hold::Gate(view.gate.refusals.clone()), view.gate.next_look);
+    }
+    OpenDecision::Open(Box::new(Record {
+        phase: Phase::Waiting,
+        entered_at: now,
+        opened_at: now,
+        attempt: 1,
+        phase_first: OpId(1),
+        retries: 0,
+        restarts: 0,
+        epoch,
+        process: String::from(process),
+        signs_at_open: node.signs.clone(),
+        baseline: None,
+        operations: Vec::new(),
+        next_operation: OpId(1),
+        found_off: Vec::new(),
+        identified: Vec::new(),
+        failed: Vec::new(),
+        proof: None,
+        released: None,
+        first_released_at: None,
+        handed_over_at: None,
+        marks: Marks::default(),
+        slot: Slot::Held,
+        goal: Goal::BringBack,
+        resume: None,
+        gate_closed_at: None,
+        unreachable_at: None,
+        unreachable: None,
+        parked: None,
+        request: None,
+    }))
+}
+
+/// What is wrong with a plan as such.
+pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
+    if plan.cuts_api_path()
+        && !plan.has_power()
+        && policy.isolated_for_good == IsolatedForGood::Refuse
+    {
+        return Some(PlanRefusal::CutsItselfOff);
+    }
+    if plan.power.is_empty() && plan.isolation.is_empty() {
+        return Some(PlanRefusal::NothingToDo);
+    }
+    None
+}

@@ -1,0 +1,107 @@
+//! What people ask of a run, and where it takes effect.
+//!
+//! A request waits in the record until no call is under way: nothing is ever cut off in the
+//! middle of an effect.
+
+use crate::retry::{begin_pass, end_release, go_back, park};
+use crate::run::{Flow, Run};
+use crate::{
+    Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Notice, ParkReason, Phase, Proof,
+    Request, Rule, VIEW_AGE_MAX,
+};
+
+/// Takes a waiting request, if there is one.
+pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
+    match run.record.request.clone()? {
+        Request::Retry => {
+            run.record.request = None;
+            retry(run)
+        }
+        Request::Abort => {
+            run.record.request = None;
+            Some(abort(run))
+        }
+        Request::AbortLeaveOff => {
+            run.record.request = None;
+            Some(abort_leave_off(run))
+        }
+        Request::ConfirmOff { by, boot_id } => confirm_off(run, &by, &boot_id),
+    }
+}
+
+/// A parked or pausing run tries again.
+fn retry(run: &mut Run<'_>) -> Option<Flow> {
+    run.rule(Rule::A17);
+    let still_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    let parked_on_the_way_back =
+        run.record.parked.as_ref().is_some_and(|parked| {
+            matches!(parked.reason, ParkReason::OnFailed | ParkReason::Aborted)
+        });
+    let resume = run.record.resume;
+    if run.record.phase == Phase::Parked {
+        begin_pass(run);
+        let proven_path = still_off && parked_on_the_way_back;
+        return Some(Flow::Go(if proven_path { Phase::Restoring } else { Phase::Waiting }));
+    }
+    run.record.resume = None;
+    resume.map(Flow::Go)
+}
+
+fn abort(run: &mut Run<'_>) -> Flow {
+    run.rule(Rule::A17);
+    end_release(run);
+    if run.committed() {
+        run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffPowersOn });
+        return go_back(run, Goal::Park(ParkReason::Aborted));
+    }
+    run.notice(Notice::AbortTaken { boundary: Boundary::BeforeOff });
+    go_back(run, Goal::Close(FinalReason::Aborted))
+}
+
+fn abort_leave_off(run: &mut Run<'_>) -> Flow {
+    if !run.committed() {
+        return abort(run);
+    }
+    run.rule(Rule::A17);
+    end_release(run);
+    run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffLeftOff });
+    park(run, ParkReason::Aborted)
+}
+
+/// A person's word is proof only for this node, this boot, and while the node is silent.
+fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
+    let Some(view) = run.look() else {
+        // Until the look comes back nothing else begins: the word may change what is to do.
+        run.look_in(VIEW_AGE_MAX);
+        return Some(Flow::Stay);
+    };
+    run.record.request = None;
+    run.rule(Rule::A17);
+    let node = run.node(view)?;
+    let refused = if node.signs.boot_id != boot_id {
+        Some("the confirmation is for another boot of this node")
+    } else if !matches!(view.trigger, Crossing::Crossed { .. }) {
+        Some("the node gives signs of life; it is not off")
+    } else if !run.policy.grades.contains(&Grade::OperatorConfirmed) {
+        Some("policy does not release on a person's word")
+    } else {
+        None
+    };
+    if let Some(why) = refused {
+        run.notice(Notice::Ignored { why });
+        return None;
+    }
+    run.record.marks.quarantine = true;
+    run.record.parked = None;
+    end_release(run);
+    run.record.goal = Goal::BringBack;
+    run.record.proof = Some(Proof {
+        grade: Grade::OperatorConfirmed,
+        at: run.now,
+        by: Evidence::Person(by.into()),
+        signs: node.signs.clone(),
+        voided_at: None,
+    });
+    run.notice(Notice::Proven { grade: Grade::OperatorConfirmed });
+    Some(Flow::Go(Phase::Releasing))
+}

@@ -1,0 +1,250 @@
+//! Where a run stands, finer than the five states that people see.
+
+use alloc::string::String;
+use core::fmt;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Waits for its time, the gate, a slot or an approval. Nothing was done yet.
+    Waiting,
+    /// Quarantine, then the isolation stages.
+    Isolating,
+    /// Isolation has ended; waits for its time, the gate, an approval or a dump.
+    AwaitingPower,
+    /// Reads what the devices call the machine, and whether it is on.
+    ReadingIdentity,
+    /// Switches every feed off.
+    PoweringOff,
+    /// Reads every feed again, in fresh calls.
+    VerifyingOff,
+    /// Gives pods and attachments back.
+    Releasing,
+    /// Restores what isolation cut.
+    Restoring,
+    /// Lifts the out-of-service taint.
+    Untainting,
+    /// Switches on what was, or may have been, switched off.
+    PoweringOn,
+    /// Waits for the node to be well.
+    AwaitingWell,
+    /// The node is well: left-overs, recovery stages, quarantine, cordon.
+    Recovering,
+    /// A device cannot be reached; it is probed.
+    AwaitingDevice,
+    /// A pause before the next try.
+    Backoff,
+    /// Stopped for a person.
+    Parked,
+    /// Over.
+    Final(FinalReason),
+}
+
+/// The state that people see; the words of the first proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// Not fenced yet.
+    New,
+    /// Being fenced.
+    Running,
+    /// Fenced; not yet well.
+    Done,
+    /// Over.
+    Final,
+    /// Something failed.
+    Error,
+}
+
+/// The step that people see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// Isolation.
+    Isolation,
+    /// Power-Management.
+    PowerManagement,
+    /// Recovery.
+    Recovery,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FinalReason {
+    /// The node is well again.
+    Remedied,
+    /// The trigger cleared before anything was sent.
+    Recovered,
+    /// A parked node came back well.
+    RecoveredByHand,
+    /// A person stopped it before anything was switched off.
+    Aborted,
+    /// The provider terminated the instance.
+    Replaced,
+    /// The Node object is gone or is another one.
+    NodeGone,
+}
+
+/// Why a person is needed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ParkReason {
+    /// The device calls its machine something else.
+    WrongMachine {
+        /// What the node calls itself.
+        expected: String,
+        /// What the device calls its machine.
+        found: String,
+    },
+    /// The device names no machine, and policy requires it.
+    NoIdentity,
+    /// The plug was asked to go off and still reads on.
+    OffNotVerified {
+        /// How often it was asked.
+        tries: u32,
+    },
+    /// The device says off and the node gives signs of life with the same boot.
+    AliveThoughOff,
+    /// Another node on the same device fell silent when this plug was cut.
+    WrongPlug {
+        /// Which node.
+        neighbour: String,
+    },
+    /// Switching on failed.
+    OnFailed,
+    /// What isolation cut could not be restored.
+    RestoreFailed,
+    /// A method did not do what it must.
+    MethodFailed {
+        /// Its name.
+        method: String,
+        /// What its device said.
+        detail: String,
+    },
+    /// The device could not be reached for too long.
+    DeviceUnreachable,
+    /// The gate stayed closed after something was released.
+    GateClosed,
+    /// The machine was off before us, and is to stay off.
+    OffBeforeUs,
+    /// The node did not become well in time.
+    NotWell,
+    /// Nothing in the plan can prove the node off or isolated.
+    NoProofPossible,
+    /// The node is isolated, as its plan says, and cannot come back by itself.
+    Isolated,
+    /// The node was released without power-off and is alive with the same boot.
+    SameBootAfterRelease,
+    /// A person stopped it after something was switched off.
+    Aborted,
+    /// The record or the plan contradicts itself.
+    BrokenRecord,
+}
+
+impl Phase {
+    /// The state that people see.
+    pub const fn state(self) -> State {
+        match self {
+            Self::Waiting | Self::Isolating => State::New,
+            Self::AwaitingPower
+            | Self::ReadingIdentity
+            | Self::PoweringOff
+            | Self::VerifyingOff
+            | Self::Releasing
+            | Self::Restoring
+            | Self::Untainting
+            | Self::PoweringOn
+            | Self::AwaitingDevice => State::Running,
+            Self::AwaitingWell | Self::Recovering => State::Done,
+            Self::Backoff | Self::Parked => State::Error,
+            Self::Final(_) => State::Final,
+        }
+    }
+
+    /// The step that people see.
+    pub const fn step(self) -> Step {
+        match self {
+            Self::Waiting | Self::Isolating => Step::Isolation,
+            Self::AwaitingPower
+            | Self::ReadingIdentity
+            | Self::PoweringOff
+            | Self::VerifyingOff
+            | Self::Releasing
+            | Self::Restoring
+            | Self::Untainting
+            | Self::PoweringOn
+            | Self::AwaitingDevice
+            | Self::Backoff
+            | Self::Parked => Step::PowerManagement,
+            Self::AwaitingWell | Self::Recovering | Self::Final(_) => Step::Recovery,
+        }
+    }
+}
+
+impl fmt::Display for ParkReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongMachine { expected, found } => write!(
+                f,
+                "the device is wired to another machine: the node is {expected}, the device says \
+                 {found}; correct the device's address or plug, then node-remedy retry NODEFENCE"
+            ),
+            Self::NoIdentity => f.write_str(
+                "the device does not say which machine it powers; run node-remedy verify-wiring, \
+                 or set identity: prefer, then node-remedy retry NODEFENCE",
+            ),
+            Self::OffNotVerified { tries } => write!(
+                f,
+                "the device was asked {tries} times to switch off and no later read said off; \
+                 check the BMC and the machine, then node-remedy confirm-off NODEFENCE"
+            ),
+            Self::AliveThoughOff => f.write_str(
+                "the device says off and the node still gives signs of life: the plug powers \
+                 another machine, or the device lies; check the wiring, then node-remedy retry \
+                 NODEFENCE",
+            ),
+            Self::WrongPlug { neighbour } => write!(
+                f,
+                "{neighbour} fell silent when this plug was cut: the plug is {neighbour}'s; correct \
+                 the wiring table, then node-remedy retry NODEFENCE"
+            ),
+            Self::OnFailed => f.write_str(
+                "the machine was switched off and could not be switched on; switch it on by hand",
+            ),
+            Self::RestoreFailed => f.write_str(
+                "what isolation cut could not be restored; restore it by hand, then node-remedy \
+                 retry NODEFENCE",
+            ),
+            Self::MethodFailed { method, detail } => write!(
+                f,
+                "{method} failed: {detail}; check its device, then node-remedy retry NODEFENCE"
+            ),
+            Self::DeviceUnreachable => f.write_str(
+                "the device could not be reached; check the BMC's network and power; the run \
+                 goes on by itself when the device answers",
+            ),
+            Self::GateClosed => f.write_str(
+                "the gate closed after pods were released; node-remedy explain NODE says why, \
+                 then node-remedy retry NODEFENCE",
+            ),
+            Self::OffBeforeUs => f.write_str(
+                "the machine was off before us and stays off; switch it on when its work is done",
+            ),
+            Self::NotWell => f.write_str(
+                "the machine is on and the node did not become well in time; look at its console, \
+                 then node-remedy retry NODEFENCE",
+            ),
+            Self::NoProofPossible => f.write_str(
+                "nothing in the plan can prove the node off; check the machine, then node-remedy \
+                 confirm-off NODEFENCE",
+            ),
+            Self::Isolated => f.write_str("the node is isolated, as its plan says"),
+            Self::SameBootAfterRelease => f.write_str(
+                "the node is alive with the same boot after its pods were released; switch it \
+                 off, then node-remedy confirm-off NODEFENCE",
+            ),
+            Self::Aborted => f.write_str("a person stopped the run after an off was sent"),
+            Self::BrokenRecord => f.write_str(
+                "the record contradicts its plan; look at the NodeFence, then node-remedy abort \
+                 NODEFENCE",
+            ),
+        }
+    }
+}

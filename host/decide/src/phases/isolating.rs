@@ -1,0 +1,156 @@
+//! The isolation step: quarantine, then the stages that cut network or storage.
+
+use crate::plan::{Progress, Want, next_wanted};
+use crate::retry::{await_device, fail, give_up, method_failed, node_gone, retry, unreachable};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Builtin, Effect, End, Evidence, Grade, IsolatedForGood, Kind, Method, MethodIndex,
+    NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
+};
+
+use super::leave::leave_to_cut;
+
+/// Quarantines, then runs the isolation stages.
+pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
+    if !run.record.marks.quarantine {
+        if let Err(flow) = leave_to_cut(run) {
+            return flow;
+        }
+        run.notice(Notice::Isolating);
+        run.record.marks.quarantine = true;
+        run.effect(Effect::Quarantine);
+        cordon(run);
+    }
+    let plan = run.plan;
+    loop {
+        match next_wanted(plan, &plan.isolation, |method| progress(plan, &run.record, method)) {
+            Want::Nothing => break,
+            Want::Failed(method) => {
+                let reason = method_failed(run, method);
+                return fail(run, reason);
+            }
+            Want::Method(method) => {
+                if let Some(flow) = isolate_by(run, method) {
+                    return flow;
+                }
+            }
+        }
+    }
+    run.record.retries = 0;
+    if plan.power.is_empty() { isolated_for_good(run) } else { Flow::Go(Phase::AwaitingPower) }
+}
+
+/// Cordons where the plan says so; somebody else's cordon is left alone, now and later.
+fn cordon(run: &mut Run<'_>) {
+    let wanted = run.plan.isolation.iter().flat_map(|stage| stage.methods.iter()).any(|index| {
+        let method = run.plan.method(*index);
+        method.is_some_and(|one| one.kind == Kind::Builtin(Builtin::MarkUnschedulable))
+    });
+    let node = run.seen().and_then(|view| run.node(view));
+    if wanted && node.is_some_and(|node| !node.cordoned || node.cordoned_by_us) {
+        run.record.marks.cordon = true;
+        run.effect(Effect::Cordon);
+    }
+}
+
+fn progress(plan: &crate::Plan, record: &Record, index: MethodIndex) -> Progress {
+    let Some(method) = plan.method(index) else { return Progress::Met };
+    if record.failed.contains(&index) {
+        return Progress::Failed;
+    }
+    let met = match &method.kind {
+        // Marks are put at the beginning. Release never happens here: it comes with proof,
+        // wherever it was configured.
+        Kind::Builtin(
+            Builtin::MarkUnschedulable
+            | Builtin::Quarantine
+            | Builtin::MarkSchedulable
+            | Builtin::CleanResources,
+        )
+        | Kind::Watch
+        | Kind::Power(_)
+        | Kind::ResetOnly => true,
+        Kind::Fabric(_) | Kind::Storage { .. } => is_cut(record, index),
+    };
+    if met { Progress::Met } else { Progress::Open }
+}
+
+/// Read as cut, by a call after the one that cut it.
+pub(crate) fn is_cut(record: &Record, index: MethodIndex) -> bool {
+    let cut = record.last_effect(index).is_some_and(|effect| effect.action == Action::Off);
+    cut && record.state_since_effect(index) == Some(PlugState::Off)
+}
+
+/// Does the next thing for one method; `None` when it has ended one way or the other.
+fn isolate_by(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
+    let Some(method) = run.plan.method(index) else { return Some(Flow::Stay) };
+    if let Err(flow) = leave_to_cut(run) {
+        return Some(flow);
+    }
+    cut(run, index, method)
+}
+
+fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
+    let asked = run.record.last_in_phase(index, Action::Off);
+    let Some(asked) = asked.filter(|one| one.attempt == run.record.attempt) else {
+        return Some(run.call(index, Action::Off));
+    };
+    if asked.may_have_acted() {
+        let read = run.record.last_in_phase(index, Action::Status);
+        let read = read.filter(|read| read.id > asked.id && read.end != Some(End::Indeterminate));
+        if read.is_none() {
+            return Some(run.call(index, Action::Status));
+        }
+    }
+    // Asked, read, and still not cut: this try has failed.
+    let silent = unreachable(asked.end.as_ref());
+    if silent && method.must_success {
+        return Some(await_device(run, index, Phase::Isolating));
+    }
+    if let Some(flow) = retry(run, Phase::Isolating) {
+        return Some(flow);
+    }
+    run.rule(Rule::A9);
+    give_up(run, index);
+    None
+}
+
+/// A9: a plan with nothing but isolation ends its run isolated.
+fn isolated_for_good(run: &mut Run<'_>) -> Flow {
+    run.rule(Rule::A9);
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_gone(run) };
+    if let Some(proof) = storage_fenced(run, node) {
+        run.notice(Notice::Proven { grade: proof.grade });
+        run.record.proof = Some(proof);
+        return Flow::Go(Phase::Releasing);
+    }
+    if run.plan.cuts_api_path() && run.policy.isolated_for_good == IsolatedForGood::Park {
+        return crate::retry::park(run, ParkReason::Isolated);
+    }
+    Flow::Go(Phase::AwaitingWell)
+}
+
+/// Storage access is cut and was read as cut: proof for the pods that lived on it.
+fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
+    if !run.policy.grades.contains(&Grade::StorageFenced) {
+        return None;
+    }
+    let is_storage = |index: &MethodIndex| {
+        run.plan.method(*index).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
+    };
+    let reads: alloc::vec::Vec<_> = run
+        .plan
+        .cut_methods()
+        .filter(is_storage)
+        .filter(|index| is_cut(&run.record, *index))
+        .filter_map(|index| run.record.last_read(index))
+        .map(|read| read.id)
+        .collect();
+    if reads.is_empty() {
+        return None;
+    }
+    let signs = node.signs.clone();
+    let by = Evidence::Reads(reads);
+    Some(Proof { grade: Grade::StorageFenced, at: run.now, by, signs, voided_at: None })
+}

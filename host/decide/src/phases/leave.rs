@@ -1,0 +1,89 @@
+//! The leave to cut: everything that allowed an off or isolation, read again right before it.
+
+use crate::retry::{go_back, node_gone, park};
+use crate::run::{Flow, Run};
+use crate::{
+    Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView, PROBE_EVERY,
+    ParkReason, Phase, Rule, View,
+};
+
+/// A1: gives leave to cut something now, or says what happens instead.
+///
+/// The order is that of reasons to go away for good before reasons to wait, and the slot comes
+/// last, so that nobody takes a slot only to wait with it.
+pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
+    let Some(view) = run.look() else { return Err(Flow::Stay) };
+    let Some(node) = run.node(view) else { return Err(node_gone(run)) };
+    run.rule(Rule::A1);
+    heed_trigger(run, view, node)?;
+    if view.people.paused {
+        run.look_in(LOOK_EVERY);
+        return Err(run.hold(Hold::Paused));
+    }
+    heed_gate(run, view)?;
+    heed_own_node(run, view)?;
+    if !run.holds_slot() {
+        run.rule(Rule::A19);
+        run.effect(Effect::TakeSlot);
+        return Err(Flow::Stay);
+    }
+    Ok(())
+}
+
+/// The trigger asks for the cut. After a release it no longer has a say: pods of this node run
+/// elsewhere now, so the boot they were released from has to end. A boot that came later is
+/// not the one that was fenced.
+fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), Flow> {
+    let released = run.record.first_released_at.is_some();
+    if released && !run.is_new_boot(&node.signs) {
+        return Ok(());
+    }
+    match view.trigger {
+        Crossing::Crossed { .. } => Ok(()),
+        Crossing::Clear { .. } if run.committed() => Err(go_back(run, Goal::BringBack)),
+        Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
+        Crossing::Unclear | Crossing::Ripening { .. } => {
+            run.look_at(view.trigger.next_look().unwrap_or(run.now.after(LOOK_EVERY)));
+            Err(run.hold(Hold::TriggerClear))
+        }
+    }
+}
+
+/// A14: a gate that closes behind an isolated node is waited for, not for ever.
+fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
+    if view.gate.is_open() {
+        run.record.gate_closed_at = None;
+        return Ok(());
+    }
+    let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
+    run.look_at(next.max(run.now.after(LOOK_EVERY)));
+    let hold = Hold::Gate(view.gate.refusals.clone());
+    if run.record.phase == Phase::Waiting {
+        return Err(run.hold(hold));
+    }
+    let closed_at = *run.record.gate_closed_at.get_or_insert(run.now);
+    let until = closed_at.after(run.policy.gate_timeout);
+    if run.now < until {
+        run.look_at(until);
+        return Err(run.hold(hold));
+    }
+    run.rule(Rule::A14);
+    if run.committed() {
+        return Err(park(run, ParkReason::GateClosed));
+    }
+    Err(go_back(run, Goal::Withdraw))
+}
+
+/// A leader that would cut its own power lets another replica do it, if there is one.
+fn heed_own_node(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
+    if !view.hosts_us {
+        return Ok(());
+    }
+    if run.record.handed_over_at.is_none() {
+        run.record.handed_over_at = Some(run.now);
+        run.effect(Effect::HandOver);
+    }
+    let offered_at = run.record.handed_over_at.unwrap_or(run.now);
+    run.look_at(offered_at.after(HAND_OVER).max(run.now.after(LOOK_EVERY)));
+    Err(run.hold(Hold::OwnNode))
+}

@@ -1,0 +1,17 @@
+//! What each phase does next, in the order a run goes through them.
+//!
+//! Every phase is one function from the run to `Stay` or `Go`. It looks at the record and at
+//! the view, never at the event that woke it.
+
+pub(crate) mod waiting;
+
+pub(crate) mod isolating;
+pub(crate) mod leave;
+pub(crate) mod power;
+pub(crate) mod releasing;
+pub(crate) mod verifying;
+
+pub(crate) mod way_back;
+
+pub(crate) mod pauses;
+pub(crate) mod recovering;

@@ -1,0 +1,123 @@
+//! Pauses: before another try, for a device that does not answer, for a person.
+
+use crate::retry::{go_back, node_gone, park, pause};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Crossing, End, FinalReason, Goal, Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason,
+    Phase, Rule, Time,
+};
+
+use super::recovering::end;
+
+/// Waits before the next try.
+pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
+    let until = run.record.entered_at.after(pause(run));
+    if run.now < until {
+        run.look_at(until);
+        return Flow::Stay;
+    }
+    match run.record.resume.take() {
+        Some(phase) => Flow::Go(phase),
+        None => park(run, ParkReason::BrokenRecord),
+    }
+}
+
+/// A12: probes the device until it answers.
+pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
+    let Some(method) = run.record.unreachable else {
+        return park(run, ParkReason::BrokenRecord);
+    };
+    if let Some(flow) = gone_or_well(run) {
+        return flow;
+    }
+    if run.answers(method) {
+        run.notice(Notice::DeviceBack { method });
+        let resume = run.record.resume.take();
+        return match resume {
+            Some(phase) => Flow::Go(phase),
+            None => park(run, ParkReason::BrokenRecord),
+        };
+    }
+    let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
+    if run.now >= since.after(run.policy.device_timeout) {
+        run.rule(Rule::A12);
+        return park(run, ParkReason::DeviceUnreachable);
+    }
+    probe(run, method, PROBE_EVERY)
+}
+
+/// Stopped for a person; a node that comes back, or a device that answers, needs none.
+pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
+    if let Some(flow) = gone_or_well(run) {
+        return flow;
+    }
+    let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
+    let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
+    let Some(method) = silent.filter(|_| !run.sent_off()) else {
+        return run.look_in(PARKED_LOOK_EVERY);
+    };
+    if !run.answers(method) {
+        return probe(run, method, PARKED_LOOK_EVERY);
+    }
+    let Some(view) = run.look() else { return Flow::Stay };
+    if matches!(view.trigger, Crossing::Crossed { .. }) {
+        run.rule(Rule::A12);
+        run.notice(Notice::DeviceBack { method });
+        crate::retry::begin_pass(run);
+        return Flow::Go(Phase::Waiting);
+    }
+    run.look_in(PARKED_LOOK_EVERY)
+}
+
+impl Run<'_> {
+    /// Whether the last probe of this phase was answered.
+    fn answers(&self, method: crate::MethodIndex) -> bool {
+        let probe = self.record.last_in_phase(method, Action::Monitor);
+        matches!(probe.and_then(|one| one.end.as_ref()), Some(End::Succeeded { .. }))
+    }
+}
+
+fn probe(run: &mut Run<'_>, method: crate::MethodIndex, every: crate::Span) -> Flow {
+    let last = run.record.last_in_phase(method, Action::Monitor);
+    let next: Time =
+        last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at).after(every);
+    if run.now >= next {
+        return run.call(method, Action::Monitor);
+    }
+    run.look_at(next);
+    Flow::Stay
+}
+
+/// What ends a pause without a device or a person: the node is gone, or it is well.
+fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
+    let view = run.seen()?;
+    let parked = run.record.phase == Phase::Parked;
+    let Some(node) = run.node(view) else {
+        if parked && !run.record.powered_off_by_us(run.plan, run.now).is_empty() {
+            // It says so already: a machine without a Node is off because of us.
+            return None;
+        }
+        run.rule(Rule::A15);
+        return Some(if parked { end(run, FinalReason::NodeGone) } else { node_gone(run) });
+    };
+    if !run.is_well(view) {
+        let untouched = !run.committed() && !parked;
+        return if untouched && view.trigger_clear() {
+            run.rule(Rule::A1);
+            Some(go_back(run, Goal::Close(FinalReason::Recovered)))
+        } else {
+            None
+        };
+    }
+    if run.committed() && !run.is_new_boot(&node.signs) {
+        return None;
+    }
+    if !parked && !run.committed() {
+        run.rule(Rule::A1);
+        return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
+    }
+    // Somebody gave it power: the device that does not answer has nothing left to do.
+    run.rule(Rule::A14);
+    run.record.goal = Goal::BringBack;
+    Some(Flow::Go(Phase::Recovering))
+}

@@ -1,0 +1,220 @@
+//! Power-management, first half: which machine is it, is it on, switch it off.
+
+use crate::identity::{Match, matches};
+use crate::plan::{Progress, Want, next_wanted};
+use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, End, FinalReason, Goal, Kind, MethodIndex, Notice, OpId, Operation, Phase, Plan,
+    PlugState, Record, Rule,
+};
+
+use super::leave::leave_to_cut;
+use super::verifying::not_verified;
+
+/// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
+pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
+    let plan = run.plan;
+    loop {
+        let known = |method| progress(plan, &run.record, method, Record::is_identified);
+        match next_wanted(plan, &plan.power, known) {
+            Want::Nothing => return Flow::Go(Phase::PoweringOff),
+            Want::Failed(method) => {
+                let reason = method_failed(run, method);
+                return fail(run, reason);
+            }
+            Want::Method(method) => {
+                if let Some(flow) = identify(run, method) {
+                    return flow;
+                }
+            }
+        }
+    }
+}
+
+/// Switches off what is not off yet, one plug after the other.
+pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
+    let plan = run.plan;
+    loop {
+        let asked = |method| progress(plan, &run.record, method, Record::is_asked_off);
+        match next_wanted(plan, &plan.power, asked) {
+            Want::Nothing => return Flow::Go(Phase::VerifyingOff),
+            Want::Failed(_) => {
+                let reason = not_verified(run);
+                return fail(run, reason);
+            }
+            Want::Method(method) => {
+                if let Some(flow) = switch_off(run, method) {
+                    return flow;
+                }
+            }
+        }
+    }
+}
+
+/// How far a power method has come, where `met` says that it has come far enough.
+pub(crate) fn progress(
+    plan: &Plan,
+    record: &Record,
+    index: MethodIndex,
+    met: impl Fn(&Record, MethodIndex) -> bool,
+) -> Progress {
+    let power = plan.method(index).is_some_and(crate::Method::switches_power);
+    if record.failed.contains(&index) {
+        Progress::Failed
+    } else if !power || met(record, index) {
+        Progress::Met
+    } else {
+        Progress::Open
+    }
+}
+
+impl Record {
+    fn is_identified(&self, method: MethodIndex) -> bool {
+        self.identified.contains(&method)
+    }
+
+    /// Asked in this try, or asked and not read since, or read off: nothing is asked of it now.
+    fn is_asked_off(&self, method: MethodIndex) -> bool {
+        let asked = |effect: &Operation| {
+            let stands =
+                effect.attempt == self.attempt || self.state_since_effect(method).is_none();
+            stands && matches!(effect.action, Action::Off | Action::Reset)
+        };
+        self.last_effect(method).is_some_and(asked) || self.reads_off(method)
+    }
+
+    /// Whether a verifying read is due: it was asked off and not on since, or it was found off.
+    pub(crate) fn is_to_verify(&self, method: MethodIndex) -> bool {
+        let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
+        !self.failed.contains(&method) && (off || self.reads_off(method))
+    }
+
+    /// Off by the last read, with nothing done to it since.
+    pub(crate) fn reads_off(&self, method: MethodIndex) -> bool {
+        let state = self.state_since_effect(method);
+        matches!(state, Some(PlugState::Off | PlugState::Terminated))
+    }
+}
+
+/// Reads one plug and compares its machine with the node; `None` when that is settled.
+fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
+    let read = run.record.last_in_phase(index, Action::Status);
+    match read.and_then(|read| read.end.clone()) {
+        None | Some(End::Indeterminate) => Some(run.call(index, Action::Status)),
+        Some(End::Succeeded { state, identity }) => {
+            if let Some(flow) = stop_if_other_machine(run, index, &identity) {
+                return Some(flow);
+            }
+            run.notice(Notice::Identified { method: index });
+            run.record.identified.push(index);
+            note_found_state(run, index, state);
+            None
+        }
+        Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
+            if unreachable(Some(&end)) {
+                return Some(await_device(run, index, Phase::ReadingIdentity));
+            }
+            if let Some(flow) = retry(run, Phase::ReadingIdentity) {
+                return Some(flow);
+            }
+            give_up(run, index);
+            None
+        }
+    }
+}
+
+/// P8: a machine that is not the node is never touched.
+pub(crate) fn stop_if_other_machine(
+    run: &mut Run<'_>,
+    index: MethodIndex,
+    identity: &[(alloc::string::String, alloc::string::String)],
+) -> Option<Flow> {
+    let method = run.plan.method(index)?;
+    match matches(method, identity, run.policy.identity) {
+        Match::Same => None,
+        Match::Stop(reason) => {
+            run.rule(Rule::P8);
+            Some(park(run, reason))
+        }
+    }
+}
+
+/// A4: whose power-off this is, is decided by what was read before our first one.
+fn note_found_state(run: &mut Run<'_>, index: MethodIndex, state: PlugState) {
+    let untouched = run.record.last_effect(index).is_none();
+    match state {
+        PlugState::Off if untouched => {
+            run.rule(Rule::A4);
+            if !run.record.found_off.contains(&index) {
+                run.record.found_off.push(index);
+            }
+        }
+        PlugState::Terminated => {
+            run.rule(Rule::A15);
+            run.record.goal = Goal::Close(FinalReason::Replaced);
+        }
+        PlugState::Off | PlugState::On | PlugState::Transitioning | PlugState::Unknown => {}
+    }
+}
+
+/// Sends one off, if everything still allows it; `None` when this plug was given up on.
+fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
+    if !run.record.is_identified(index) {
+        return Some(Flow::Go(Phase::ReadingIdentity));
+    }
+    let action = match run.plan.method(index).map(|method| &method.kind) {
+        Some(Kind::ResetOnly) => Action::Reset,
+        Some(
+            Kind::Power(_)
+            | Kind::Fabric(_)
+            | Kind::Storage { .. }
+            | Kind::Watch
+            | Kind::Builtin(_),
+        )
+        | None => Action::Off,
+    };
+    let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
+    let in_this_try = refused.filter(|one| one.attempt == run.record.attempt);
+    if let Some(end) = in_this_try.map(|one| one.end.clone()) {
+        if unreachable(end.as_ref()) {
+            return Some(await_device(run, index, Phase::ReadingIdentity));
+        }
+        if let Some(flow) = retry(run, Phase::PoweringOff) {
+            return Some(flow);
+        }
+        give_up(run, index);
+        return None;
+    }
+    if let Err(flow) = leave_to_cut(run) {
+        return Some(flow);
+    }
+    run.notice(Notice::PoweringOff { method: index });
+    run.record.baseline = None;
+    Some(run.call(index, action))
+}
+
+impl Record {
+    /// The last call that may have changed any plug that carries power.
+    pub(crate) fn last_power_effect(&self, plan: &Plan) -> Option<&Operation> {
+        self.operations.iter().rev().find(|one| {
+            one.may_have_acted()
+                && plan.method(one.method).is_some_and(crate::Method::switches_power)
+        })
+    }
+
+    /// How often the plan's power was asked to go off.
+    pub(crate) fn offs(&self, plan: &Plan) -> u32 {
+        let offs = self.operations.iter().filter(|one| {
+            one.action == Action::Off
+                && one.may_have_acted()
+                && plan.method(one.method).is_some_and(crate::Method::switches_power)
+        });
+        u32::try_from(offs.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The number after that of the last power effect: what a verifying read must at least have.
+    pub(crate) fn after_power_effects(&self, plan: &Plan) -> OpId {
+        self.last_power_effect(plan).map_or(OpId(0), |one| OpId(one.id.0.saturating_add(1)))
+    }
+}

@@ -1,0 +1,191 @@
+//! After the way back: wait for the node to be well, then take off everything of ours.
+
+use crate::plan::{Progress, Want, next_wanted};
+use crate::release::Left;
+use crate::retry::{fail, give_up, node_gone, park};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Builtin, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY, Marks,
+    NodeView, Notice, ParkReason, Phase, Record, Rule, View,
+};
+
+use super::releasing::same_boot;
+use super::way_back::{Brought, bring_on, may_restore_alive, restore_all, still_cut};
+
+/// Done: the machine was given its power back; a boot takes its time.
+pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_is_gone(run) };
+    run.rule(Rule::A8);
+    if run.is_well(view) {
+        if needs_new_boot(&run.record) && !run.is_new_boot(&node.signs) {
+            let grade = run.record.proof.as_ref().map(|proof| proof.grade);
+            return same_boot(run, grade.unwrap_or(Grade::NewBootId));
+        }
+        return Flow::Go(Phase::Recovering);
+    }
+    let until = run.record.entered_at.after(run.policy.recover_timeout);
+    if run.now >= until {
+        let isolated =
+            run.plan.power.is_empty() && run.policy.isolated_for_good == IsolatedForGood::Park;
+        let reason = if isolated { ParkReason::Isolated } else { ParkReason::NotWell };
+        return fail(run, reason);
+    }
+    run.look_at(until);
+    run.look_in(crate::PROBE_EVERY)
+}
+
+/// Whether the boot that was fenced must have ended before the node counts as well.
+fn needs_new_boot(record: &Record) -> bool {
+    record.first_released_at.is_some()
+        || record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
+}
+
+/// The node is well, or nothing was done to it: left-overs, cuts, recovery stages, marks.
+pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_is_gone(run) };
+    if node.out_of_service_by_us {
+        // A booting kubelet's DaemonSets need it gone; whoever gave the machine power could not.
+        run.rule(Rule::P2);
+        run.effect(Effect::LiftOutOfService);
+    }
+    if run.record.goal == Goal::BringBack {
+        if !run.is_well(view) {
+            run.rule(Rule::A7);
+            run.record.retries = run.record.retries.saturating_add(1);
+            if run.record.retries > run.policy.retries {
+                return park(run, ParkReason::NotWell);
+            }
+            return Flow::Go(Phase::AwaitingWell);
+        }
+        if let Some(flow) = clear_left_overs(run, view) {
+            return flow;
+        }
+    }
+    let cuts = still_cut(run);
+    if !cuts.is_empty() {
+        let untouched = run.record.first_released_at.is_none();
+        if !untouched && !may_restore_alive(run) {
+            return run.look_in(LOOK_EVERY);
+        }
+        run.rule(Rule::A5);
+        if let Some(flow) = restore_all(run, &cuts) {
+            return flow;
+        }
+    }
+    if let Some(flow) = run_recovery_stages(run) {
+        return flow;
+    }
+    unmark(run, node)
+}
+
+/// P2: on a new boot what is left of the snapshot is deleted as its kubelet is asked to.
+fn clear_left_overs(run: &mut Run<'_>, view: &View) -> Option<Flow> {
+    let released = run.record.released.clone()?;
+    let left = Left::of(&released, view);
+    if left.count() == 0 {
+        return None;
+    }
+    if !left.pods.is_empty() {
+        run.effect(Effect::GracefulDelete(left.pod_uids()));
+    }
+    let named_at = run.record.entered_at.after(run.policy.cleanup_timeout);
+    if run.now >= named_at {
+        run.rule(Rule::P5);
+        run.notice(Notice::ReleaseStalled { holders: left.holders() });
+    }
+    Some(run.look_in(crate::RESEND_EVERY))
+}
+
+/// Recovery stages give things back; a failure is told and waits for nobody.
+fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
+    let plan = run.plan;
+    loop {
+        let progress = |index| {
+            let device = plan.method(index).is_some_and(|method| match &method.kind {
+                Kind::Fabric(_) | Kind::Storage { .. } => true,
+                Kind::Builtin(
+                    Builtin::MarkSchedulable
+                    | Builtin::MarkUnschedulable
+                    | Builtin::Quarantine
+                    | Builtin::CleanResources,
+                )
+                | Kind::Power(_)
+                | Kind::ResetOnly
+                | Kind::Watch => false,
+            });
+            let on = run.record.last_effect(index).is_some_and(|one| one.action == Action::On)
+                && run.record.state_since_effect(index) == Some(crate::PlugState::On);
+            match (run.record.failed.contains(&index), device && !on) {
+                (true, _) => Progress::Failed,
+                (false, true) => Progress::Open,
+                (false, false) => Progress::Met,
+            }
+        };
+        let method = match next_wanted(plan, &plan.recovery, progress) {
+            Want::Method(method) => method,
+            Want::Nothing | Want::Failed(_) => return None,
+        };
+        match bring_on(run, method) {
+            Brought::On => return None,
+            Brought::NotYet(flow) => return Some(flow),
+            Brought::Failed => give_up(run, method),
+        }
+    }
+}
+
+/// S9: our marks go last, and only ours; then the run ends where its goal says.
+fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
+    // A late off of a dead leader would hit a node that is in use again.
+    let late = run.plan.power_methods();
+    let late = late.map(|one| run.record.pending_until(run.plan, one, Action::Off)).max();
+    if let Some(until) = late.filter(|until| run.now < *until) {
+        run.rule(Rule::A3);
+        run.look_at(until);
+        return Flow::Stay;
+    }
+    let stands = node.out_of_service_by_us
+        || (node.quarantined && run.record.marks.quarantine)
+        || (node.cordoned_by_us && run.record.marks.cordon);
+    if stands {
+        run.rule(Rule::P7);
+        if node.quarantined && run.record.marks.quarantine {
+            run.effect(Effect::Unquarantine);
+        }
+        if node.cordoned_by_us && run.record.marks.cordon {
+            run.effect(Effect::Uncordon);
+        }
+        return run.look_in(LOOK_EVERY);
+    }
+    run.record.marks = Marks::default();
+    match run.record.goal.clone() {
+        Goal::BringBack if run.record.parked.is_some() => end(run, FinalReason::RecoveredByHand),
+        Goal::BringBack => end(run, FinalReason::Remedied),
+        Goal::Close(reason) => end(run, reason),
+        Goal::Withdraw => {
+            crate::retry::begin_pass(run);
+            Flow::Go(Phase::Waiting)
+        }
+        Goal::Park(reason) => park(run, reason),
+    }
+}
+
+/// A15: nothing is left to take marks off from.
+fn node_is_gone(run: &mut Run<'_>) -> Flow {
+    if !run.record.powered_off_by_us(run.plan, run.now).is_empty() {
+        return node_gone(run);
+    }
+    run.rule(Rule::A15);
+    let reason = match run.record.goal {
+        Goal::Close(reason) => reason,
+        Goal::BringBack | Goal::Withdraw | Goal::Park(_) => FinalReason::NodeGone,
+    };
+    end(run, reason)
+}
+
+/// The run is over.
+pub(crate) fn end(run: &mut Run<'_>, reason: FinalReason) -> Flow {
+    run.notice(Notice::Ended(reason));
+    Flow::Go(Phase::Final(reason))
+}

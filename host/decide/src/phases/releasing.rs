@@ -1,0 +1,254 @@
+//! Giving pods and attachments back: only behind proof, only what it covers, by UID.
+
+use alloc::vec::Vec;
+
+use crate::release::{Left, snapshot};
+use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
+    PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released,
+    Rule, Span, View,
+};
+
+/// Releases what the proof covers, as long as the proof holds.
+pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_gone(run) };
+    let Some(proof) = run.record.proof.clone() else {
+        run.rule(Rule::P1);
+        return park(run, ParkReason::BrokenRecord);
+    };
+    if node.signs != proof.signs && voids(&proof, node) {
+        return voided(run, node, &proof);
+    }
+    if !node.quarantined {
+        // Whoever comes back later must not be given work before the left-overs are gone.
+        run.rule(Rule::P4);
+        run.effect(Effect::Quarantine);
+        return run.look_in(LOOK_EVERY);
+    }
+    let begun = run.record.released.clone().filter(|released| released.ended_at.is_none());
+    let released = match begun {
+        Some(released) => released,
+        None => begin(run, view, &proof),
+    };
+    let left = Left::of(&released, view);
+    note_progress(run, &left);
+    if left.count() == 0 {
+        end_release(run);
+        run.notice(Notice::Released);
+        return after_release(run);
+    }
+    if run.now >= released.progress_at.max(released.at).after(run.policy.release_timeout)
+        && left.count() >= released.left
+    {
+        run.rule(Rule::P5);
+        end_release(run);
+        run.notice(Notice::ReleaseStalled { holders: left.holders() });
+        return after_release(run);
+    }
+    if let Some(flow) = read_again(run, &proof) {
+        return flow;
+    }
+    send(run, &proof, &released, &left);
+    run.look_in(LOOK_EVERY)
+}
+
+/// Which signs speak against a proof. Cut storage does not stop a kubelet's heart, so there
+/// only another boot does.
+fn voids(proof: &Proof, node: &NodeView) -> bool {
+    match proof.grade {
+        Grade::StorageFenced | Grade::Partition => node.signs.boot_id != proof.signs.boot_id,
+        Grade::PowerOffVerified
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen
+        | Grade::NewBootId => true,
+    }
+}
+
+/// P2: any sign of a newer boot, any renewal or report ends release at once.
+fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
+    run.rule(Rule::P2);
+    run.notice(Notice::ProofVoided);
+    void(run);
+    end_release(run);
+    if node.signs.boot_id != proof.signs.boot_id {
+        return go_back(run, Goal::BringBack);
+    }
+    same_boot(run, proof.grade)
+}
+
+fn void(run: &mut Run<'_>) {
+    let now = run.now;
+    if let Some(proof) = run.record.proof.as_mut() {
+        proof.voided_at = proof.voided_at.or(Some(now));
+    }
+}
+
+/// A6: pods were released and the boot they ran in lives. It has to end, if a restart is left.
+pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
+    run.rule(Rule::A6);
+    if run.record.first_released_at.is_none() || !run.plan.has_power() {
+        return go_back(run, Goal::Park(ParkReason::AliveThoughOff));
+    }
+    if restart(run).is_some() {
+        return Flow::Go(Phase::AwaitingPower);
+    }
+    let reason = if grade == Grade::PowerOffVerified {
+        ParkReason::AliveThoughOff
+    } else {
+        ParkReason::SameBootAfterRelease
+    };
+    go_back(run, Goal::Park(reason))
+}
+
+fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
+    run.rule(Rule::P3);
+    let released = snapshot(run.plan, &run.record, proof.grade, view, run.now);
+    run.notice(Notice::Releasing {
+        pods: u32::try_from(released.pods.len()).unwrap_or(u32::MAX),
+        attachments: u32::try_from(released.attachments.len()).unwrap_or(u32::MAX),
+    });
+    run.record.released = Some(released.clone());
+    released
+}
+
+fn note_progress(run: &mut Run<'_>, left: &Left<'_>) {
+    let now = run.now;
+    if let Some(released) = run.record.released.as_mut().filter(|one| left.count() < one.left) {
+        released.left = left.count();
+        released.progress_at = now;
+    }
+}
+
+fn after_release(run: &mut Run<'_>) -> Flow {
+    if run.plan.power.is_empty() {
+        // The node stays isolated until it is well; its recovery restores what was cut.
+        return Flow::Go(Phase::Untainting);
+    }
+    let goal = run.record.goal.clone();
+    go_back(run, goal)
+}
+
+/// A16: others may power the machine, so power is read again before a batch if the last read is
+/// old. Only an off read within this time allows the next delete.
+fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
+    if proof.grade != Grade::PowerOffVerified {
+        return None;
+    }
+    let feeds: Vec<MethodIndex> = run
+        .plan
+        .power_methods()
+        .filter(|method| run.record.is_to_verify(*method))
+        .map(|method| run.plan.method(method).and_then(|one| one.witness).unwrap_or(method))
+        .collect();
+    for feed in feeds {
+        let called =
+            run.record.operations.iter().rev().find(|one| {
+                one.method == feed && one.action == Action::Status && one.end.is_some()
+            });
+        let fresh = called.filter(|one| run.now.since(one.intended_at) <= PROOF_READ_AGE_MAX);
+        let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
+        match fresh.and_then(|one| one.end.clone()) {
+            Some(End::Succeeded { state: PlugState::Off | PlugState::Terminated, .. }) => {}
+            Some(End::Succeeded { state: PlugState::On, .. }) => {
+                run.rule(Rule::A16);
+                run.rule(Rule::P2);
+                run.notice(Notice::ProofVoided);
+                void(run);
+                end_release(run);
+                return Some(go_back(run, Goal::BringBack));
+            }
+            Some(
+                end @ (End::Succeeded {
+                    state: PlugState::Transitioning | PlugState::Unknown, ..
+                }
+                | End::Failed(_)
+                | End::NotAttempted(_)
+                | End::Indeterminate),
+            ) => {
+                run.rule(Rule::A16);
+                // Not known: nothing is deleted until a read says off again.
+                let pause = if unreachable(Some(&end)) { crate::PROBE_EVERY } else { LOOK_EVERY };
+                if run.now >= read_at.after(pause) {
+                    return Some(run.call(feed, Action::Status));
+                }
+                run.look_at(read_at.after(pause));
+                return Some(Flow::Stay);
+            }
+            None => {
+                run.rule(Rule::A16);
+                return Some(run.call(feed, Action::Status));
+            }
+        }
+    }
+    None
+}
+
+/// Sends the next batch: pods first, attachments when their pods are gone.
+fn send(run: &mut Run<'_>, proof: &Proof, released: &Released, left: &Left<'_>) {
+    let paced = match run.policy.release {
+        ReleaseMode::Prompt => None,
+        ReleaseMode::Paced { pods_per_minute } => Some(pods_per_minute.max(1)),
+    };
+    let quota = paced.map_or(u32::MAX, |rate| quota(rate, run.now.since(released.at)));
+    let resend = released.sent_at.is_none_or(|at| run.now >= at.after(RESEND_EVERY));
+    if !resend && quota <= released.sent {
+        return;
+    }
+    run.rule(Rule::P4);
+    let quota = usize::try_from(quota).unwrap_or(usize::MAX);
+    let allowed: Vec<&alloc::string::String> = released.pods.iter().take(quota).collect();
+    let mut pods = left.pod_uids();
+    pods.retain(|uid| allowed.contains(&uid));
+    protect_ready_pods(run, proof, released, left, &mut pods);
+    let prompt = paced.is_none();
+    // The taint takes everything that does not tolerate it: not for a proof of less.
+    if released.everything && (prompt || left.pods.is_empty()) {
+        run.record.marks.out_of_service = true;
+        run.effect(Effect::OutOfService);
+    }
+    if !pods.is_empty() {
+        run.effect(Effect::DeletePods(pods));
+    }
+    if left.pods.is_empty() {
+        run.effect(Effect::DeleteAttachments(left.attachment_uids()));
+    }
+    let now = run.now;
+    run.record.first_released_at = run.record.first_released_at.or(Some(now));
+    if let Some(released) = run.record.released.as_mut() {
+        released.sent_at = Some(now);
+        released.sent = u32::try_from(allowed.len()).unwrap_or(u32::MAX);
+    }
+}
+
+/// P6: pods that still answer, on a node that is not proven off, are their budget's for a while.
+fn protect_ready_pods(
+    run: &mut Run<'_>,
+    proof: &Proof,
+    released: &Released,
+    left: &Left<'_>,
+    pods: &mut Vec<alloc::string::String>,
+) {
+    let patient = run.now < released.at.after(run.policy.pdb_patience);
+    if proof.grade == Grade::PowerOffVerified || !patient {
+        return;
+    }
+    let protected = |uid: &alloc::string::String| {
+        left.pods.iter().any(|pod| &pod.uid == uid && pod.ready && pod.budget_forbids)
+    };
+    let before = pods.len();
+    pods.retain(|uid| !protected(uid));
+    if pods.len() < before {
+        run.rule(Rule::P6);
+    }
+}
+
+/// How many pods may have been deleted after this long at so many a minute; the first at once.
+fn quota(pods_per_minute: u32, elapsed: Span) -> u32 {
+    let due = elapsed.0.saturating_mul(u64::from(pods_per_minute)) / Span::minutes(1).0;
+    u32::try_from(due).unwrap_or(u32::MAX).saturating_add(1)
+}

@@ -1,0 +1,222 @@
+//! Power-management, second half: is it off, by somebody else's eyes.
+//!
+//! The order is what makes it evidence: the last off has ended; then the signs of life are
+//! noted (the baseline); then every feed is read in a call of its own; then the signs of life
+//! are read again and must be the same.
+
+use alloc::vec::Vec;
+
+use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Baseline, Binding, Closure, End, Evidence, FailureKind, FinalReason, Goal, Grade,
+    LOOK_EVERY, MethodIndex, NodeView, Notice, OpId, Operation, ParkReason, Phase, PlugState,
+    Proof, Rule, Span, Time, View,
+};
+
+use super::power::stop_if_other_machine;
+
+/// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
+pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
+    if !run.plan.has_power() {
+        // A reset is no proof. A new boot id settles it, or the wait for well ends.
+        run.rule(Rule::A10);
+        return Flow::Go(Phase::AwaitingWell);
+    }
+    let Some(baseline_at) = baseline(run) else { return Flow::Stay };
+    let methods: Vec<MethodIndex> =
+        run.plan.power_methods().filter(|one| run.record.is_to_verify(*one)).collect();
+    let mut reads = Vec::new();
+    let mut off = Vec::new();
+    for method in methods {
+        match confirm(run, method, baseline_at) {
+            Confirmed::By(read) => {
+                reads.push(read);
+                off.push(method);
+            }
+            Confirmed::NotYet(flow) => return flow,
+        }
+    }
+    if run.plan.machine_is_off(|method| off.contains(&method)) {
+        return prove(run, reads, &off);
+    }
+    let reason = not_verified(run);
+    fail(run, reason)
+}
+
+/// Notes the signs of life after the last off and before the reads.
+fn baseline(run: &mut Run<'_>) -> Option<Time> {
+    if let Some(baseline) = &run.record.baseline {
+        return Some(baseline.at);
+    }
+    let view = run.look()?;
+    let signs = run.node(view).map(|node| node.signs.clone()).unwrap_or_default();
+    run.record.baseline = Some(Baseline { at: view.taken_at, signs });
+    Some(view.taken_at)
+}
+
+enum Confirmed {
+    By(OpId),
+    NotYet(Flow),
+}
+
+/// One feed: read as off by a call that began after the baseline.
+fn confirm(run: &mut Run<'_>, method: MethodIndex, baseline_at: Time) -> Confirmed {
+    let witness = run.plan.method(method).and_then(|one| one.witness).unwrap_or(method);
+    let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
+    let read = run.record.last_in_phase(witness, Action::Status);
+    let read = read.filter(|read| read.id >= first && read.intended_at >= baseline_at).cloned();
+    let Some(read) = read else {
+        return Confirmed::NotYet(run.call(witness, Action::Status));
+    };
+    match &read.end {
+        Some(End::Succeeded { identity, .. })
+            if witness == method && stop_if_other(run, method, identity) =>
+        {
+            Confirmed::NotYet(Flow::Go(Phase::Parked))
+        }
+        Some(End::Succeeded { state: PlugState::Off, .. }) => Confirmed::By(read.id),
+        Some(End::Succeeded { state: PlugState::Terminated, .. }) => {
+            run.rule(Rule::A15);
+            run.record.goal = Goal::Close(FinalReason::Replaced);
+            Confirmed::By(read.id)
+        }
+        end @ Some(End::Failed(_) | End::NotAttempted(_)) if unreachable(end.as_ref()) => {
+            Confirmed::NotYet(await_device(run, witness, Phase::VerifyingOff))
+        }
+        Some(
+            End::Succeeded {
+                state: PlugState::On | PlugState::Transitioning | PlugState::Unknown,
+                ..
+            }
+            | End::Failed(_)
+            | End::NotAttempted(_)
+            | End::Indeterminate,
+        )
+        | None => Confirmed::NotYet(not_off_yet(run, method, &read)),
+    }
+}
+
+fn stop_if_other(
+    run: &mut Run<'_>,
+    method: MethodIndex,
+    identity: &[(alloc::string::String, alloc::string::String)],
+) -> bool {
+    stop_if_other_machine(run, method, identity).is_some()
+}
+
+/// Reads again for a while; then this try of the plug has failed.
+fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow {
+    let asked_at = run.record.last_effect(method).and_then(|effect| effect.ended_at);
+    let until = asked_at.unwrap_or(run.record.entered_at).after(run.policy.off_timeout);
+    if run.now < until {
+        let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
+        if run.now >= again_at {
+            return run.call(read.method, Action::Status);
+        }
+        run.look_at(again_at);
+        return Flow::Stay;
+    }
+    run.rule(Rule::P1);
+    run.record.baseline = None;
+    // Only a plug that was read, and not as off, is asked again; else it is the read's turn.
+    let resume = match read.state() {
+        Some(_) => Phase::PoweringOff,
+        None => Phase::VerifyingOff,
+    };
+    if let Some(flow) = retry(run, resume) {
+        return flow;
+    }
+    give_up(run, method);
+    Flow::Go(Phase::PoweringOff)
+}
+
+/// What is said when the step has failed: how often it was tried, or what was in the way.
+pub(crate) fn not_verified(run: &Run<'_>) -> ParkReason {
+    match run.record.offs(run.plan) {
+        0 => run.record.failed.first().map_or(ParkReason::NoProofPossible, |method| {
+            crate::retry::method_failed(run, *method)
+        }),
+        tries => ParkReason::OffNotVerified { tries },
+    }
+}
+
+/// All feeds read off: proof, if the node gave no sign of life since the baseline.
+fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_gone(run) };
+    let Some(baseline) = run.record.baseline.clone() else { return Flow::Stay };
+    if node.signs != baseline.signs {
+        return sign_of_life(run, &baseline, node);
+    }
+    if let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at) {
+        return flow;
+    }
+    let settled = run.plan.power_methods();
+    let settled = settled.map(|one| run.record.pending_until(run.plan, one, Action::On));
+    if let Some(until) = settled.max().filter(|until| run.now < *until) {
+        // A dead leader's `on` may still arrive: off is not off before that.
+        run.look_at(until);
+        return Flow::Stay;
+    }
+    if !run.policy.grades.contains(&Grade::PowerOffVerified) {
+        run.rule(Rule::P1);
+        return go_back(run, Goal::BringBack);
+    }
+    run.notice(Notice::Proven { grade: Grade::PowerOffVerified });
+    run.record.retries = 0;
+    run.record.proof = Some(Proof {
+        grade: Grade::PowerOffVerified,
+        at: run.now,
+        by: Evidence::Reads(reads),
+        signs: baseline.signs,
+        voided_at: None,
+    });
+    Flow::Go(Phase::Releasing)
+}
+
+/// A machine that is slow to go off may renew once more: read again. One that keeps giving
+/// signs of life with the same boot is not the one that was cut.
+fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow {
+    run.rule(Rule::P2);
+    if node.signs.boot_id != baseline.signs.boot_id {
+        return go_back(run, Goal::BringBack);
+    }
+    let last = run.record.last_power_effect(run.plan).and_then(|effect| effect.ended_at);
+    let until = last.unwrap_or(run.record.entered_at).after(run.policy.off_timeout);
+    run.record.baseline = None;
+    if run.now < until {
+        return run.look_in(LOOK_EVERY);
+    }
+    go_back(run, Goal::Park(ParkReason::AliveThoughOff))
+}
+
+/// P8: a plug that knows no machine and whose wiring nobody tried is believed only after two
+/// Lease intervals of silence, in which no neighbour on the device fell silent.
+fn doubt_the_wiring(
+    run: &mut Run<'_>,
+    view: &View,
+    node: &NodeView,
+    off: &[MethodIndex],
+    baseline_at: Time,
+) -> Option<Flow> {
+    let plan = run.plan;
+    let labelled = off.iter().find_map(|index| {
+        plan.method(*index).filter(|method| method.binding == Binding::Labelled)
+    })?;
+    run.rule(Rule::P8);
+    if let Some(neighbour) = view.neighbour_silent.clone() {
+        run.notice(Notice::CloseDevice {
+            device: labelled.device.clone(),
+            kind: FailureKind::Other,
+            scope: Closure::Device,
+        });
+        return Some(go_back(run, Goal::Park(ParkReason::WrongPlug { neighbour })));
+    }
+    let until = baseline_at.after(Span(node.lease_duration.0 / 4).times(2));
+    if run.now < until {
+        run.look_at(until);
+        return Some(Flow::Stay);
+    }
+    None
+}

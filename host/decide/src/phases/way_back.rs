@@ -1,0 +1,285 @@
+//! The way back: restore what was cut, lift the taint, switch on. Never gated (A2).
+
+use alloc::vec::Vec;
+
+use crate::retry::{await_device, park, retry, unreachable};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
+    MethodIndex, Notice, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Rule,
+};
+
+/// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
+pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
+    let cuts = still_cut(run);
+    if cuts.is_empty() {
+        return Flow::Go(Phase::Untainting);
+    }
+    run.rule(Rule::A2);
+    if run.record.first_released_at.is_some() {
+        match feeds_read_off(run) {
+            Feeds::Off => {}
+            Feeds::Reading(flow) => return flow,
+            Feeds::NotOff if may_restore_alive(run) => {}
+            Feeds::NotOff => return Flow::Go(Phase::Untainting),
+        }
+        run.rule(Rule::A5);
+    }
+    restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting))
+}
+
+/// Restores each of these; `None` when all are.
+pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flow> {
+    for cut in cuts.iter().copied() {
+        match bring_on(run, cut) {
+            Brought::On => {}
+            Brought::NotYet(flow) => return Some(flow),
+            Brought::Failed => return Some(park(run, ParkReason::RestoreFailed)),
+        }
+    }
+    None
+}
+
+/// Methods whose cut may still stand.
+pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
+    let stands = |index: &MethodIndex| {
+        run.record.last_effect(*index).is_some_and(|effect| effect.action == Action::Off)
+            || (run.record.last_effect(*index).is_some()
+                && run.record.state_since_effect(*index) != Some(PlugState::On))
+    };
+    run.plan.cut_methods().filter(stands).collect()
+}
+
+enum Feeds {
+    Off,
+    NotOff,
+    Reading(Flow),
+}
+
+/// A5: are all feeds off, by reads of this very phase?
+fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
+    let verified =
+        run.record.proof.as_ref().is_some_and(|proof| {
+            proof.grade == Grade::PowerOffVerified && proof.voided_at.is_none()
+        });
+    if !verified {
+        return Feeds::NotOff;
+    }
+    let feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
+    let mut off = Vec::new();
+    for feed in feeds {
+        let read = run.record.last_in_phase(feed, Action::Status).and_then(Operation::state);
+        match read {
+            Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
+            Some(PlugState::On | PlugState::Transitioning | PlugState::Unknown) => {}
+            None if run.record.last_in_phase(feed, Action::Status).is_some() => {}
+            None => return Feeds::Reading(run.call(feed, Action::Status)),
+        }
+    }
+    if run.plan.machine_is_off(|feed| off.contains(&feed)) { Feeds::Off } else { Feeds::NotOff }
+}
+
+/// A5: what else allows a cut to be restored after a release.
+pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
+    let grade = run.record.proof.as_ref().map(|proof| proof.grade);
+    if matches!(grade, Some(Grade::OperatorConfirmed | Grade::WatchdogDeadline)) {
+        return true;
+    }
+    let Some(view) = run.seen() else { return false };
+    let Some(node) = run.node(view) else { return true };
+    if run.is_new_boot(&node.signs) {
+        return true;
+    }
+    let reported = run.record.proof.as_ref().map(|proof| proof.signs.reported);
+    let newer = reported.is_some_and(|at| node.signs.reported > at);
+    let uses_cut_volume = run.plan.cut_methods().filter_map(|index| run.plan.method(index)).any(
+        |method| match &method.kind {
+            Kind::Storage { volumes } => {
+                volumes.iter().any(|volume| node.volumes_in_use.contains(volume))
+            }
+            Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
+                false
+            }
+        },
+    );
+    run.is_well(view) && newer && !uses_cut_volume
+}
+
+/// Lifts the out-of-service taint, and reads it as lifted, before anything is switched on.
+pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
+    if !run.record.marks.out_of_service {
+        return Flow::Go(Phase::PoweringOn);
+    }
+    let Some(view) = run.look() else { return Flow::Stay };
+    run.rule(Rule::P2);
+    if run.node(view).is_some_and(|node| node.out_of_service_by_us) {
+        run.rule(Rule::P7);
+        run.effect(Effect::LiftOutOfService);
+        return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
+    }
+    run.record.marks.out_of_service = false;
+    Flow::Go(Phase::PoweringOn)
+}
+
+/// Switches on whatever we switched off, or may have; then goes where the way back leads.
+pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
+    if let Some(flow) = leave_off(run) {
+        return flow;
+    }
+    let plan = run.plan;
+    let mut plugs = run.record.powered_off_by_us(plan, run.now);
+    if run.record.goal == Goal::BringBack {
+        let found_off = run.record.found_off.iter().copied();
+        plugs.extend(found_off.filter(|one| run.record.reads_off(*one)));
+    }
+    plugs.sort_unstable();
+    plugs.dedup();
+    if !plugs.is_empty() {
+        run.rule(Rule::A2);
+    }
+    let pending = plan.power_methods().map(|plug| {
+        let off = run.record.pending_until(plan, plug, Action::Off);
+        off.max(run.record.pending_until(plan, plug, Action::Reset))
+    });
+    if let Some(until) = pending.max().filter(|until| run.now < *until && !plugs.is_empty()) {
+        // An off that nobody heard the end of may still come, and would undo our `on`.
+        run.rule(Rule::A3);
+        run.look_at(until);
+        return Flow::Stay;
+    }
+    for plug in plugs {
+        match bring_on(run, plug) {
+            Brought::On => {}
+            Brought::NotYet(flow) => return flow,
+            Brought::Failed => return on_failed(run, plug),
+        }
+    }
+    arrive(run)
+}
+
+/// A4: a machine that was off before us stays off where policy or a person says so.
+fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
+    let bring_back = run.record.goal == Goal::BringBack;
+    let untouched = !run.sent_off() && !run.record.found_off.is_empty();
+    let still_off = run.record.found_off.iter().any(|one| run.record.reads_off(*one));
+    if !bring_back || !untouched || !still_off {
+        return None;
+    }
+    run.rule(Rule::A4);
+    let Some(view) = run.look() else { return Some(Flow::Stay) };
+    let kept =
+        view.people.paused || view.people.maintenance || run.policy.found_off == FoundOff::LeaveOff;
+    if kept { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
+}
+
+fn arrive(run: &mut Run<'_>) -> Flow {
+    run.record.retries = 0;
+    match run.record.goal.clone() {
+        Goal::BringBack => Flow::Go(Phase::AwaitingWell),
+        Goal::Withdraw | Goal::Close(_) => Flow::Go(Phase::Recovering),
+        Goal::Park(reason) => park(run, reason),
+    }
+}
+
+/// A13: nothing more is switched off through a device that does not switch on.
+fn on_failed(run: &mut Run<'_>, plug: MethodIndex) -> Flow {
+    run.rule(Rule::A13);
+    let failure = run.record.last_in_phase(plug, Action::On).and_then(|one| match &one.end {
+        Some(End::Failed(failure) | End::NotAttempted(failure)) => Some(failure.kind),
+        Some(End::Succeeded { .. } | End::Indeterminate) | None => None,
+    });
+    let kind = failure.unwrap_or(FailureKind::Other);
+    if let Some(method) = run.plan.method(plug) {
+        let device = method.device.clone();
+        run.notice(Notice::CloseDevice { device, kind, scope: closure(kind) });
+    }
+    park(run, ParkReason::OnFailed)
+}
+
+/// A wrong credential is the whole fleet's; anything else is this device's, until a second
+/// device of its kind fails within an hour (which the caller sees across runs).
+pub(crate) fn closure(kind: FailureKind) -> Closure {
+    match kind {
+        FailureKind::Unauthenticated | FailureKind::Denied => Closure::Kind,
+        FailureKind::Unreachable
+        | FailureKind::Timeout
+        | FailureKind::Throttled
+        | FailureKind::Unsupported
+        | FailureKind::BadParameters
+        | FailureKind::NoSuchPlug
+        | FailureKind::Busy
+        | FailureKind::Protocol
+        | FailureKind::Device
+        | FailureKind::Cancelled
+        | FailureKind::Other => Closure::Device,
+    }
+}
+
+/// How far an `on` has come.
+pub(crate) enum Brought {
+    On,
+    NotYet(Flow),
+    Failed,
+}
+
+/// Gives one plug its `on` and reads it as on; asked again only after a read said otherwise.
+pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
+    let Some(asked) = run.record.last_effect(plug).filter(|one| one.action == Action::On).cloned()
+    else {
+        return ask_once(run, plug);
+    };
+    if run.record.state_since_effect(plug) == Some(PlugState::On) {
+        return Brought::On;
+    }
+    let read = run.record.last_in_phase(plug, Action::Status).filter(|one| one.id > asked.id);
+    let Some(read) = read.filter(|one| one.end != Some(End::Indeterminate)).cloned() else {
+        return Brought::NotYet(run.call(plug, Action::Status));
+    };
+    if unreachable(read.end.as_ref()) {
+        let resume = run.record.phase;
+        return Brought::NotYet(await_device(run, plug, resume));
+    }
+    let until = asked.ended_at.unwrap_or(asked.intended_at).after(run.policy.on_timeout);
+    if run.now < until {
+        let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
+        if run.now >= again_at {
+            return Brought::NotYet(run.call(plug, Action::Status));
+        }
+        run.look_at(again_at);
+        return Brought::NotYet(Flow::Stay);
+    }
+    ask_once(run, plug)
+}
+
+/// One `on` per try; whatever came of the last one, another try comes after a pause.
+fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
+    let tried = run.record.operations.iter().rev().find(|one| {
+        let counts = one.may_have_acted() || one.id >= run.record.phase_first;
+        one.method == plug
+            && one.action == Action::On
+            && one.attempt == run.record.attempt
+            && counts
+    });
+    let tried = tried.cloned();
+    let Some(tried) = tried else {
+        // What nobody heard the end of is read before anything else is sent.
+        let unheard = run.record.last_effect(plug).is_some_and(|one| {
+            one.end == Some(End::Indeterminate) && !run.record.is_read_since(plug, one.id)
+        });
+        if unheard {
+            let read = run.record.last_in_phase(plug, Action::Status);
+            if read.is_some_and(|one| unreachable(one.end.as_ref())) {
+                let resume = run.record.phase;
+                return Brought::NotYet(await_device(run, plug, resume));
+            }
+            return Brought::NotYet(run.call(plug, Action::Status));
+        }
+        run.notice(Notice::PoweringOn { method: plug });
+        return Brought::NotYet(run.call(plug, Action::On));
+    };
+    let resume = run.record.phase;
+    if unreachable(tried.end.as_ref()) {
+        return Brought::NotYet(await_device(run, plug, resume));
+    }
+    retry(run, resume).map_or(Brought::Failed, Brought::NotYet)
+}

@@ -1,0 +1,295 @@
+//! Everything a run remembers: what `NodeFence.status` holds.
+//!
+//! A record is plain data. It is written before any effect is carried out, so that whoever
+//! finds it after a crash knows what may have happened.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::{FinalReason, MethodIndex, ParkReason, Phase, Proof, Time};
+
+/// What `NodeFence.status` holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// Where the run stands.
+    pub phase: Phase,
+    /// Since when.
+    pub entered_at: Time,
+    /// When the run was opened.
+    pub opened_at: Time,
+    /// Counts tries over the whole run, so that an operation can say which one it belongs to.
+    pub attempt: u32,
+    /// Operations from this number on belong to the present phase.
+    pub phase_first: OpId,
+    /// Further tries of the present step so far.
+    pub retries: u32,
+    /// Flows back to New so far.
+    pub restarts: u32,
+    /// The fencing token it was last written under.
+    pub epoch: u64,
+    /// The process it was last written by.
+    pub process: String,
+    /// The last signs of life when the run was opened.
+    pub signs_at_open: Signs,
+    /// The last signs of life before the present verifying read; what a proof is held against.
+    pub baseline: Option<Baseline>,
+    /// The journal: intents and how they ended, oldest first.
+    pub operations: Vec<Operation>,
+    /// The next operation's number.
+    pub next_operation: OpId,
+    /// Plugs that were off before this run first meant to switch them off.
+    pub found_off: Vec<MethodIndex>,
+    /// Plugs whose machine was read to be the node, in this pass.
+    pub identified: Vec<MethodIndex>,
+    /// Methods that were given up on in this step.
+    pub failed: Vec<MethodIndex>,
+    /// The latest proof.
+    pub proof: Option<Proof>,
+    /// What is being, or was, released.
+    pub released: Option<Released>,
+    /// When this run first released anything, in any pass.
+    pub first_released_at: Option<Time>,
+    /// When leadership was last offered to another replica because of this run.
+    pub handed_over_at: Option<Time>,
+    /// What of ours stands on the Node.
+    pub marks: Marks,
+    /// Whether a slot of the budget is held.
+    pub slot: Slot,
+    /// Where the way back leads.
+    pub goal: Goal,
+    /// The phase that a pause (backoff, silent device) goes back to.
+    pub resume: Option<Phase>,
+    /// Since when the gate is closed behind an isolated node.
+    pub gate_closed_at: Option<Time>,
+    /// Since when the device cannot be reached.
+    pub unreachable_at: Option<Time>,
+    /// Which method's device cannot be reached.
+    pub unreachable: Option<MethodIndex>,
+    /// Why a person is needed.
+    pub parked: Option<Parked>,
+    /// What a person asked for and is not yet done.
+    pub request: Option<Request>,
+}
+
+/// The number of an operation within its record; grows, is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct OpId(pub u32);
+
+/// An intent and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Operation {
+    /// Its number.
+    pub id: OpId,
+    /// Which method of the plan.
+    pub method: MethodIndex,
+    /// What was meant.
+    pub action: Action,
+    /// Which try of the step, from 1.
+    pub attempt: u32,
+    /// The fencing token it was meant under.
+    pub epoch: u64,
+    /// The process that meant to carry it out.
+    pub process: String,
+    /// When it was written down.
+    pub intended_at: Time,
+    /// What the plug read before, for what changes something.
+    pub state_before: PlugState,
+    /// How it ended; `None` while nobody knows.
+    pub end: Option<End>,
+    /// When the end was learnt.
+    pub ended_at: Option<Time>,
+}
+
+/// What a method can be asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Read the plug.
+    Status,
+    /// Cut power, network or storage.
+    Off,
+    /// Give it back.
+    On,
+    /// One hard reset.
+    Reset,
+    /// Try the path to the device, without effect.
+    Monitor,
+}
+
+/// What a plug reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PlugState {
+    /// Powered, or connected.
+    On,
+    /// Without power, or cut.
+    Off,
+    /// On its way.
+    Transitioning,
+    /// Not known; never treated as off.
+    Unknown,
+    /// The provider says that the instance is terminated and will not be back.
+    Terminated,
+}
+
+/// How a call ended. An end says what is known, not what was hoped for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The device answered.
+    Succeeded {
+        /// What the plug reads, by the plugin's word.
+        state: PlugState,
+        /// What the device calls the machine, as (field, value).
+        identity: Vec<(String, String)>,
+    },
+    /// The device refused, or answered what is no answer; an effect is possible.
+    Failed(Failure),
+    /// It is known that nothing was sent that could change anything.
+    NotAttempted(Failure),
+    /// Nobody knows; only a later read can tell.
+    Indeterminate,
+}
+
+/// Why a call did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Failure {
+    /// What kind of trouble.
+    pub kind: FailureKind,
+    /// A sentence that says what to check.
+    pub detail: String,
+}
+
+/// The kinds of trouble with a device, as the plugin contract names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureKind {
+    /// No path to the device.
+    Unreachable,
+    /// No answer in time.
+    Timeout,
+    /// The credential was not accepted.
+    Unauthenticated,
+    /// The credential may not do this.
+    Denied,
+    /// The device asks for patience.
+    Throttled,
+    /// The device cannot do this.
+    Unsupported,
+    /// The parameters make no sense to it.
+    BadParameters,
+    /// It has no such plug.
+    NoSuchPlug,
+    /// It is busy.
+    Busy,
+    /// Its answer makes no sense.
+    Protocol,
+    /// It reports an error of its own.
+    Device,
+    /// The call was cancelled.
+    Cancelled,
+    /// Anything else.
+    Other,
+}
+
+/// Signs of life, as they stand in the cluster. They are compared, never subtracted: another
+/// value than before is a sign of life, whatever the node's clock says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Signs {
+    /// The boot they belong to.
+    pub boot_id: String,
+    /// The node Lease's renewal time as written.
+    pub lease_renewed: Option<Time>,
+    /// The newest kubelet report on any condition as written.
+    pub reported: Option<Time>,
+}
+
+/// Signs of life and when they were read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Baseline {
+    /// When the view was taken.
+    pub at: Time,
+    /// What it showed.
+    pub signs: Signs,
+}
+
+/// What of ours stands, or may stand, on the Node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Marks {
+    /// Our NoSchedule taint.
+    pub quarantine: bool,
+    /// Our cordon, with our annotation.
+    pub cordon: bool,
+    /// The out-of-service taint, put by us.
+    pub out_of_service: bool,
+}
+
+/// The run's slot of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// None held.
+    Free,
+    /// Held.
+    Held,
+}
+
+/// What is being released: the snapshot made at proof time and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Released {
+    /// When the snapshot was made.
+    pub at: Time,
+    /// UIDs of the pods that the proof covers, exempt ones left out.
+    pub pods: Vec<String>,
+    /// UIDs of the attachments that the proof covers.
+    pub attachments: Vec<String>,
+    /// Whether the proof covers everything, so that the out-of-service taint is allowed.
+    pub everything: bool,
+    /// How many of both were still there at the last look.
+    pub left: u32,
+    /// When that number last went down.
+    pub progress_at: Time,
+    /// When deletes were last sent.
+    pub sent_at: Option<Time>,
+    /// How many pods our deletes have been sent for (paced release).
+    pub sent: u32,
+    /// When release was ended, complete or not.
+    pub ended_at: Option<Time>,
+}
+
+/// Where restoring, untainting and switching on lead.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Goal {
+    /// Back into the cluster: wait for the node to be well.
+    BringBack,
+    /// Back to New: nothing was released, and the gate closed.
+    Withdraw,
+    /// The end, with this reason.
+    Close(FinalReason),
+    /// A person, with this reason.
+    Park(ParkReason),
+}
+
+/// Stopped for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Parked {
+    /// Why.
+    pub reason: ParkReason,
+    /// Since when.
+    pub at: Time,
+    /// Plugs that we may have left off.
+    pub powered_off_by_us: Vec<MethodIndex>,
+}
+
+/// What a person asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Try again.
+    Retry,
+    /// Stop; after an off, switch on first.
+    Abort,
+    /// Stop, and leave the machine as it is.
+    AbortLeaveOff,
+    /// This person has seen the machine off.
+    ConfirmOff {
+        /// Who said so.
+        by: String,
+        /// The boot that they were told of.
+        boot_id: String,
+    },
+}

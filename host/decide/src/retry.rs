@@ -1,0 +1,156 @@
+//! What comes after something failed: another try, another pass, a silent device, a person.
+
+use alloc::string::String;
+
+use crate::run::{Flow, Run};
+use crate::{
+    End, Failure, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Rule, Span,
+};
+
+/// Another try of the step after a pause, if one is left.
+pub(crate) fn retry(run: &mut Run<'_>, resume: Phase) -> Option<Flow> {
+    if run.record.retries >= run.policy.retries {
+        return None;
+    }
+    run.rule(Rule::A7);
+    run.record.retries = run.record.retries.saturating_add(1);
+    run.record.attempt = run.record.attempt.saturating_add(1);
+    run.record.resume = Some(resume);
+    let retry = run.record.retries;
+    run.notice(Notice::Retrying { retry, of: run.policy.retries });
+    Some(Flow::Go(Phase::Backoff))
+}
+
+/// How long to pause before the present retry.
+pub(crate) fn pause(run: &Run<'_>) -> Span {
+    let doublings = run.record.retries.saturating_sub(1).min(PAUSE_DOUBLINGS_MAX);
+    let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+    run.policy.backoff.times(factor).min(crate::BACKOFF_MAX)
+}
+
+/// Beyond this the longest pause is reached from any sensible first one.
+const PAUSE_DOUBLINGS_MAX: u32 = 16;
+
+/// Gives up on a method and goes on with the next one.
+pub(crate) fn give_up(run: &mut Run<'_>, method: MethodIndex) {
+    run.record.retries = 0;
+    run.record.attempt = run.record.attempt.saturating_add(1);
+    if !run.record.failed.contains(&method) {
+        run.record.failed.push(method);
+    }
+    run.notice(Notice::MethodFailed { method });
+}
+
+/// The step failed: another pass if one is left, else a person.
+pub(crate) fn fail(run: &mut Run<'_>, reason: ParkReason) -> Flow {
+    restart(run).unwrap_or_else(|| park(run, reason))
+}
+
+/// Back to New, if a restart is left. What holds already is not done again.
+pub(crate) fn restart(run: &mut Run<'_>) -> Option<Flow> {
+    if run.record.restarts >= run.policy.restarts {
+        return None;
+    }
+    run.rule(Rule::A7);
+    run.record.restarts = run.record.restarts.saturating_add(1);
+    let restart = run.record.restarts;
+    run.notice(Notice::Restarting { restart });
+    begin_pass(run);
+    Some(Flow::Go(Phase::Waiting))
+}
+
+/// Forgets what a new pass has to find out anew.
+pub(crate) fn begin_pass(run: &mut Run<'_>) {
+    // The snapshot stays: its left-overs keep the quarantine up in the next pass too.
+    end_release(run);
+    let record = &mut run.record;
+    record.retries = 0;
+    record.attempt = record.attempt.saturating_add(1);
+    record.failed.clear();
+    record.identified.clear();
+    record.proof = None;
+    record.baseline = None;
+    record.goal = Goal::BringBack;
+    record.resume = None;
+    record.parked = None;
+    record.gate_closed_at = None;
+    record.unreachable = None;
+    record.unreachable_at = None;
+}
+
+/// Stops for a person, and says which machines may be off because of us.
+pub(crate) fn park(run: &mut Run<'_>, reason: ParkReason) -> Flow {
+    let powered_off_by_us = run.record.powered_off_by_us(run.plan, run.now);
+    run.notice(Notice::Parked(reason.clone()));
+    run.record.parked = Some(Parked { reason, at: run.now, powered_off_by_us });
+    Flow::Go(Phase::Parked)
+}
+
+/// Takes the way back, to this goal.
+pub(crate) fn go_back(run: &mut Run<'_>, goal: Goal) -> Flow {
+    run.record.goal = goal;
+    run.record.retries = 0;
+    run.record.failed.clear();
+    Flow::Go(Phase::Restoring)
+}
+
+/// A15: the Node object is gone, or another one has its name. Nothing more is released or cut;
+/// what we switched off is switched on.
+pub(crate) fn node_gone(run: &mut Run<'_>) -> Flow {
+    run.rule(Rule::A15);
+    end_release(run);
+    go_back(run, Goal::Close(crate::FinalReason::NodeGone))
+}
+
+/// Nothing more is released in this pass.
+pub(crate) fn end_release(run: &mut Run<'_>) {
+    let now = run.now;
+    if let Some(released) = run.record.released.as_mut() {
+        released.ended_at = released.ended_at.or(Some(now));
+    }
+}
+
+/// Whether a call's end says that the device could not be reached at all.
+pub(crate) fn unreachable(end: Option<&End>) -> bool {
+    match end {
+        Some(End::Failed(failure) | End::NotAttempted(failure)) => {
+            matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout)
+        }
+        Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
+    }
+}
+
+/// A12: waits for a device that does not answer; that is no try of anything.
+pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase) -> Flow {
+    run.rule(Rule::A12);
+    let now = run.now;
+    run.record.unreachable_at = run.record.unreachable_at.or(Some(now));
+    run.record.unreachable = Some(method);
+    run.record.resume = Some(resume);
+    // Whoever answers at this address later has to say again which machine it is.
+    run.record.identified.clear();
+    run.notice(Notice::DeviceUnreachable { method });
+    Flow::Go(Phase::AwaitingDevice)
+}
+
+/// What a method's last failure says, for the reason to park.
+pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
+    let failure = run.record.operations.iter().rev().find_map(|one| match &one.end {
+        Some(End::Failed(failure) | End::NotAttempted(failure)) if one.method == method => {
+            Some(failure)
+        }
+        Some(
+            End::Failed(_) | End::NotAttempted(_) | End::Succeeded { .. } | End::Indeterminate,
+        )
+        | None => None,
+    });
+    let name = run.plan.method(method).map(|method| method.name.clone());
+    ParkReason::MethodFailed {
+        method: name.unwrap_or_default(),
+        detail: failure.map(detail_of).unwrap_or_default(),
+    }
+}
+
+fn detail_of(failure: &Failure) -> String {
+    failure.detail.clone()
+}

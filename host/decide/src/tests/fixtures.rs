@@ -1,0 +1,125 @@
+//! One node with a BMC, and short ways to say what happens to it.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::*;
+
+pub(crate) const BOOT: &str = "boot-1";
+pub(crate) const UUID: &str = "4c4c4544-0042";
+
+/// A plan with one BMC.
+pub(crate) fn bmc_plan() -> Plan {
+    Plan {
+        node: Node { name: "node-a".to_string(), uid: "uid-a".to_string() },
+        methods: vec![power("bmc", Feed::Whole)],
+        isolation: Vec::new(),
+        power: vec![stage(Execution::All, &[0])],
+        recovery: Vec::new(),
+    }
+}
+
+pub(crate) fn power(name: &str, feed: Feed) -> Method {
+    Method {
+        name: name.to_string(),
+        kind: Kind::Power(feed),
+        device: name.to_string(),
+        device_kind: "ipmi".to_string(),
+        plug: String::new(),
+        must_success: false,
+        late_effect: Span::ZERO,
+        binding: Binding::Reported {
+            expected: vec![("system-uuid".to_string(), UUID.to_string())],
+        },
+        witness: None,
+    }
+}
+
+pub(crate) fn stage(execution: Execution, methods: &[MethodIndex]) -> Stage {
+    Stage {
+        name: "stage".to_string(),
+        execution,
+        methods: methods.to_vec(),
+        needed_for: NeededFor::NextStep,
+    }
+}
+
+/// A live view of the lost node with one pod and its volume.
+pub(crate) fn lost_view(now: Time) -> View {
+    View {
+        taken_at: now,
+        freshness: Freshness::Live,
+        node: Some(NodeView {
+            uid: "uid-a".to_string(),
+            signs: signs(BOOT, 1),
+            conditions: Vec::new(),
+            lease_duration: Span::seconds(40),
+            lease_seen_at: Some(Time(0)),
+            quarantined: false,
+            cordoned: false,
+            cordoned_by_us: false,
+            out_of_service: false,
+            out_of_service_by_us: false,
+            volumes_in_use: Vec::new(),
+        }),
+        pods: vec![pod("db-0", None), pod("ds-1", Some(Exempt::DaemonSet))],
+        attachments: vec![AttachmentView {
+            uid: "va-1".to_string(),
+            name: "va-1".to_string(),
+            volume: "pv-db-0".to_string(),
+            finalizers: vec!["external-attacher/csi".to_string()],
+        }],
+        trigger: Crossing::Crossed { since: Time(0) },
+        gate: Verdict::default(),
+        people: People::default(),
+        dumping: false,
+        hosts_us: false,
+        neighbour_silent: None,
+    }
+}
+
+pub(crate) fn signs(boot: &str, life: u64) -> Signs {
+    Signs { boot_id: boot.to_string(), lease_renewed: Some(Time(life)), reported: Some(Time(life)) }
+}
+
+pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {
+    PodView {
+        uid: name.to_string(),
+        name: name.to_string(),
+        exempt,
+        volumes: exempt
+            .is_none()
+            .then(|| VolumeView {
+                name: alloc::format!("pv-{name}"),
+                safe_detach: false,
+                access: Access::One,
+            })
+            .into_iter()
+            .collect(),
+        ready: false,
+        budget_forbids: false,
+        finalizers: Vec::new(),
+    }
+}
+
+/// A record as `open` makes it.
+pub(crate) fn opened(plan: &Plan, policy: &RunPolicy, view: &View, now: Time) -> Record {
+    let opening = Opening { plan, policy, view, epoch: 1, process: "p1" };
+    match open(&opening, now) {
+        OpenDecision::Open(record) => *record,
+        other => panic!("not opened: {other:?}"),
+    }
+}
+
+pub(crate) fn succeeded(state: PlugState) -> End {
+    End::Succeeded { state, identity: vec![("system-uuid".to_string(), UUID.to_string())] }
+}
+
+pub(crate) fn failed(kind: FailureKind) -> End {
+    End::Failed(Failure { kind, detail: "detail".to_string() })
+}
+
+pub(crate) fn not_attempted(kind: FailureKind) -> End {
+    End::NotAttempted(Failure { kind, detail: "detail".to_string() })
+}

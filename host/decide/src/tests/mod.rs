@@ -1,0 +1,9 @@
+//! Tests of the crate, from the least powerful kind to the most: tables, one test for each
+//! rule, an exhaustive walk through a small world, and arbitrary orders of events.
+
+mod fixtures;
+mod orders;
+mod rules;
+mod story;
+mod table;
+mod walk;

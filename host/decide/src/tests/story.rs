@@ -1,0 +1,224 @@
+//! A driver for tests: carries effects out on a view and on plugs, and tells what happened.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::fixtures::{BOOT, lost_view, not_attempted, opened, signs, succeeded};
+use crate::*;
+
+type Device = Box<dyn FnMut(&Operation, &mut Vec<PlugState>) -> End>;
+
+/// One run and the world around it.
+pub(crate) struct Story {
+    pub(crate) plan: Plan,
+    pub(crate) policy: RunPolicy,
+    pub(crate) record: Record,
+    pub(crate) view: View,
+    pub(crate) now: Time,
+    pub(crate) plugs: Vec<PlugState>,
+    pub(crate) device: Device,
+    /// Effects not carried out yet.
+    pub(crate) todo: Vec<Effect>,
+    pub(crate) next_look: Option<Time>,
+    /// Everything that was carried out, in order.
+    pub(crate) done: Vec<Effect>,
+    pub(crate) calls: Vec<(MethodIndex, Action)>,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) rules: Vec<Rule>,
+    /// Whether deleted pods and attachments go.
+    pub(crate) holders: bool,
+}
+
+/// A run that goes on for longer goes round in circles.
+const STEPS_MAX: usize = 1_000;
+
+impl Story {
+    pub(crate) fn new(plan: Plan, policy: RunPolicy) -> Self {
+        let now = Time(1_000_000);
+        let view = lost_view(now);
+        let record = opened(&plan, &policy, &view, now);
+        let plugs = vec![PlugState::On; plan.methods.len()];
+        Self {
+            plan,
+            policy,
+            record,
+            view,
+            now,
+            plugs,
+            device: Box::new(honest),
+            todo: vec![Effect::Look],
+            next_look: None,
+            done: Vec::new(),
+            calls: Vec::new(),
+            notices: Vec::new(),
+            rules: Vec::new(),
+            holders: false,
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: Event<'_>) {
+        let record = self.record.clone();
+        let transition = step(&self.plan, &self.policy, record, event, self.now);
+        self.record = transition.record;
+        self.next_look = transition.next_look;
+        self.notices.extend(transition.notices);
+        self.rules.extend(transition.rules);
+        for effect in transition.effects {
+            if !self.todo.contains(&effect) {
+                self.todo.push(effect);
+            }
+        }
+    }
+
+    pub(crate) fn look(&mut self) {
+        self.view.taken_at = self.now;
+        let view = self.view.clone();
+        self.event(Event::Looked(&view));
+    }
+
+    /// Does the next thing: an effect, or the next look.
+    pub(crate) fn go(&mut self) {
+        if self.todo.is_empty() {
+            let at = self.next_look.unwrap_or_else(|| panic!("{:?} waits", self.record.phase));
+            self.now = at.max(self.now);
+            return self.look();
+        }
+        let effect = self.todo.remove(0);
+        self.done.push(effect.clone());
+        match effect {
+            Effect::Look => self.look(),
+            Effect::TakeSlot => self.event(Event::Slot(SlotAnswer::Granted)),
+            Effect::Call(op) => {
+                let found = self.record.operations.iter().find(|one| one.id == op);
+                let operation = found.expect("an intent for every call").clone();
+                self.calls.push((operation.method, operation.action));
+                let end = (self.device)(&operation, &mut self.plugs);
+                self.event(Event::Ended { op, end });
+            }
+            Effect::ReturnSlot | Effect::HandOver => {}
+            Effect::Quarantine => self.node(|node| node.quarantined = true),
+            Effect::Unquarantine => self.node(|node| node.quarantined = false),
+            Effect::Cordon => self.node(|node| {
+                node.cordoned = true;
+                node.cordoned_by_us = true;
+            }),
+            Effect::Uncordon => self.node(|node| {
+                node.cordoned = false;
+                node.cordoned_by_us = false;
+            }),
+            Effect::OutOfService => self.taint(true),
+            Effect::LiftOutOfService => self.taint(false),
+            Effect::DeletePods(uids) | Effect::GracefulDelete(uids) => {
+                let held = self.holders;
+                self.view.pods.retain(|pod| held || !uids.contains(&pod.uid));
+            }
+            Effect::DeleteAttachments(uids) => {
+                let held = self.holders;
+                self.view.attachments.retain(|one| held || !uids.contains(&one.uid));
+            }
+        }
+    }
+
+    fn node(&mut self, change: impl Fn(&mut NodeView)) {
+        self.view.node.iter_mut().for_each(change);
+    }
+
+    fn taint(&mut self, stands: bool) {
+        self.node(|node| {
+            node.out_of_service = stands;
+            node.out_of_service_by_us = stands;
+        });
+    }
+
+    /// Goes on until the run is in this phase.
+    pub(crate) fn until(&mut self, phase: Phase) -> &mut Self {
+        for _ in 0..STEPS_MAX {
+            if self.record.phase == phase {
+                return self;
+            }
+            self.go();
+        }
+        panic!("not {phase:?} but {:?}; rules {:?}", self.record.phase, self.rules);
+    }
+
+    /// Goes on until this call was made.
+    pub(crate) fn until_call(&mut self, action: Action) -> &mut Self {
+        for _ in 0..STEPS_MAX {
+            let called = self.record.in_flight().is_some_and(|one| one.action == action);
+            if called {
+                return self;
+            }
+            self.go();
+        }
+        panic!("no {action:?} but {:?}", self.record.phase);
+    }
+
+    /// The node boots: another boot id, Ready, well.
+    pub(crate) fn boots(&mut self) -> &mut Self {
+        self.live("boot-2", 9)
+    }
+
+    /// The node is well again with the boot that was fenced.
+    pub(crate) fn wakes(&mut self) -> &mut Self {
+        self.live(BOOT, 9)
+    }
+
+    fn live(&mut self, boot: &str, life: u64) -> &mut Self {
+        self.node(|node| node.signs = signs(boot, life));
+        self.view.trigger = Crossing::Clear { ready: true, next_look: None };
+        self
+    }
+
+    pub(crate) fn count(&self, action: Action) -> usize {
+        self.calls.iter().filter(|(_, one)| *one == action).count()
+    }
+
+    pub(crate) fn hit(&self, rule: Rule) -> bool {
+        self.rules.contains(&rule)
+    }
+
+    pub(crate) fn did(&self, wanted: impl Fn(&Effect) -> bool) -> Option<usize> {
+        self.done.iter().position(wanted)
+    }
+
+    pub(crate) fn released(&self) -> bool {
+        self.did(|effect| {
+            matches!(
+                effect,
+                Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_)
+            )
+        })
+        .is_some()
+    }
+
+    pub(crate) fn parked(&self) -> Option<&ParkReason> {
+        self.record.parked.as_ref().map(|parked| &parked.reason)
+    }
+}
+
+/// A device that does what it is asked.
+pub(crate) fn honest(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
+    let plug = &mut plugs[operation.method];
+    match operation.action {
+        Action::Off => *plug = PlugState::Off,
+        Action::On | Action::Reset => *plug = PlugState::On,
+        Action::Status | Action::Monitor => {}
+    }
+    succeeded(*plug)
+}
+
+/// A device that says yes and does nothing.
+pub(crate) fn lying(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
+    match operation.action {
+        Action::Off => succeeded(PlugState::Off),
+        Action::On | Action::Reset | Action::Status | Action::Monitor => {
+            succeeded(plugs[operation.method])
+        }
+    }
+}
+
+/// A device that does not answer.
+pub(crate) fn silent(_: &Operation, _: &mut Vec<PlugState>) -> End {
+    not_attempted(FailureKind::Unreachable)
+}

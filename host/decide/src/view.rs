@@ -1,0 +1,183 @@
+//! The world as it looked at one moment, in plain values.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::{Crossing, Signs, Time, Verdict};
+
+/// A node's identity in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its UID; another UID is another node.
+    pub uid: String,
+}
+
+/// What was seen of one node and of what decides about it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct View {
+    /// When it was taken.
+    pub taken_at: Time,
+    /// Whether it is the API server's own word.
+    pub freshness: Freshness,
+    /// The node; `None` when no Node of that name exists.
+    pub node: Option<NodeView>,
+    /// Pods bound to it, by UID.
+    pub pods: Vec<PodView>,
+    /// Volume attachments of it, by UID.
+    pub attachments: Vec<AttachmentView>,
+    /// Whether the condition that asked for this run holds.
+    pub trigger: Crossing,
+    /// What the gate says.
+    pub gate: Verdict,
+    /// What people said.
+    pub people: People,
+    /// A dump goes on on the node.
+    pub dumping: bool,
+    /// Our own process runs on this node.
+    pub hosts_us: bool,
+    /// Another node on the same device whose Lease stopped after our off.
+    pub neighbour_silent: Option<String>,
+}
+
+/// Where a view comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Freshness {
+    /// Quorum reads.
+    Live,
+    /// A watch's cache: a reason to look again, never to act.
+    Cached,
+}
+
+/// What people said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct People {
+    /// Nothing new is to be switched off.
+    pub paused: bool,
+    /// The node is in maintenance.
+    pub maintenance: bool,
+    /// The first off was approved.
+    pub approved: bool,
+}
+
+/// A Node object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeView {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// Signs of life: boot id, Lease, reports.
+    pub signs: Signs,
+    /// Conditions by type, ordered.
+    pub conditions: Vec<ConditionView>,
+    /// The node Lease's duration; its kubelet renews four times as often.
+    pub lease_duration: crate::Span,
+    /// When the Lease last changed as the observer timed it; `None` without a Lease.
+    pub lease_seen_at: Option<Time>,
+    /// Our quarantine taint stands.
+    pub quarantined: bool,
+    /// The node is cordoned.
+    pub cordoned: bool,
+    /// The node is cordoned and our annotation says by us.
+    pub cordoned_by_us: bool,
+    /// The out-of-service taint stands.
+    pub out_of_service: bool,
+    /// The out-of-service taint stands and is ours.
+    pub out_of_service_by_us: bool,
+    /// Persistent volumes that the kubelet says it uses.
+    pub volumes_in_use: Vec<String>,
+}
+
+/// A node condition.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConditionView {
+    /// Its type.
+    pub kind: String,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its lastTransitionTime, corrected by the API server's clock.
+    pub since: Time,
+    /// When a kubelet last reported it.
+    pub reported: Time,
+}
+
+/// A condition's status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A pod bound to the node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PodView {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `namespace/name`, for people.
+    pub name: String,
+    /// Why it is left alone, if it is.
+    pub exempt: Option<Exempt>,
+    /// Persistent volumes that it uses.
+    pub volumes: Vec<VolumeView>,
+    /// Its Ready condition is True, by a report newer than the trigger.
+    pub ready: bool,
+    /// A disruption budget forbids to take it.
+    pub budget_forbids: bool,
+    /// Finalizers that hold it.
+    pub finalizers: Vec<String>,
+}
+
+/// Why a pod is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exempt {
+    /// It belongs to a DaemonSet.
+    DaemonSet,
+    /// It mirrors a static pod.
+    Mirror,
+    /// It tolerates the out-of-service taint.
+    Tolerates,
+}
+
+/// A persistent volume that a pod uses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct VolumeView {
+    /// Its name.
+    pub name: String,
+    /// Its driver checks at detach (the policy's `safeDetachDrivers`).
+    pub safe_detach: bool,
+    /// How many may mount it.
+    pub access: Access,
+}
+
+/// How many may mount a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// One node (or pod) at a time writes.
+    One,
+    /// Many nodes write.
+    Many,
+}
+
+/// A VolumeAttachment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AttachmentView {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// The persistent volume.
+    pub volume: String,
+    /// Finalizers that hold it.
+    pub finalizers: Vec<String>,
+}
+
+impl View {
+    /// Whether the sign that asked for the run is known to be gone.
+    pub(crate) fn trigger_clear(&self) -> bool {
+        matches!(self.trigger, Crossing::Clear { .. })
+    }
+}

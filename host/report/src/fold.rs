@@ -1,0 +1,234 @@
+//! Folds what is alike, so that thirty nodes stay readable: turning points that many nodes
+//! share, refusals for the same reason, rows of the swim-lanes without events.
+//!
+//! Deliberately lossless in what it counts: a group keeps all of its members.
+
+use crate::{Entry, Lane, Refusal, Run, Stretch, Weight};
+
+/// One turning point of a run: an entry worth a mark, with those just like it.
+pub(crate) struct Turn<'a> {
+    /// Its number in the picture, from 1.
+    pub(crate) number: usize,
+    /// The entries with their places in the run, in order; never empty.
+    pub(crate) members: Vec<(usize, &'a Entry)>,
+}
+
+/// The `Key` and `Bad` entries. Those of one lane that say the same of different subjects are
+/// one turn.
+pub(crate) fn turns(run: &Run) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for (place, entry) in run.entries.iter().enumerate() {
+        if !is_loud(entry.weight) {
+            continue;
+        }
+        match turns.iter_mut().find(|turn| turn.takes(entry)) {
+            Some(turn) => turn.members.push((place, entry)),
+            None => {
+                turns.push(Turn { number: turns.len() + 1, members: vec![(place, entry)] });
+            }
+        }
+    }
+    turns
+}
+
+impl Turn<'_> {
+    fn takes(&self, entry: &Entry) -> bool {
+        let alike = self.members.first().is_some_and(|(_, first)| {
+            first.lane == entry.lane
+                && first.weight == entry.weight
+                && first.text == entry.text
+                && first.rule == entry.rule
+        });
+        alike && self.members.iter().all(|(_, member)| member.subject != entry.subject)
+    }
+}
+
+fn is_loud(weight: Weight) -> bool {
+    match weight {
+        Weight::Key | Weight::Bad => true,
+        Weight::Normal | Weight::Detail => false,
+    }
+}
+
+/// Refusals of several nodes for one reason.
+pub(crate) struct Refusals<'a> {
+    /// The first of them: all agree in guard, numbers, rule and next step.
+    pub(crate) first: &'a Refusal,
+    /// All of them, in order; never empty.
+    pub(crate) members: Vec<&'a Refusal>,
+}
+
+impl Refusals<'_> {
+    /// The whole group as one refusal, for its span and count.
+    pub(crate) fn together(&self) -> Refusal {
+        let all = || self.members.iter();
+        Refusal {
+            first_ms: all().map(|r| r.first_ms).min().unwrap_or(self.first.first_ms),
+            last_ms: all().map(|r| r.last_ms).max().unwrap_or(self.first.last_ms),
+            times: all().fold(0, |sum, r| r.times.saturating_add(sum)),
+            ..self.first.clone()
+        }
+    }
+
+    /// The nodes that were not acted on.
+    pub(crate) fn nodes(&self) -> Vec<&str> {
+        self.members.iter().map(|refusal| refusal.node.as_str()).collect()
+    }
+}
+
+/// The refusals of a run, those for the same reason together.
+pub(crate) fn refusals(run: &Run) -> Vec<Refusals<'_>> {
+    let mut groups: Vec<Refusals<'_>> = Vec::new();
+    for refusal in &run.refusals {
+        let same = |group: &&mut Refusals<'_>| {
+            let first = group.first;
+            (&first.guard, &first.numbers, &first.rule, &first.next)
+                == (&refusal.guard, &refusal.numbers, &refusal.rule, &refusal.next)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.members.push(refusal),
+            None => groups.push(Refusals { first: refusal, members: vec![refusal] }),
+        }
+    }
+    groups
+}
+
+/// Stretches of one subject that do not overlap: one line of bars.
+pub(crate) type Track<'a> = Vec<&'a Stretch>;
+
+/// One subject of a lane.
+pub(crate) struct Subject<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its bars; more than one line where states overlap.
+    pub(crate) tracks: Vec<Track<'a>>,
+    /// Whether a turning point is about it.
+    pub(crate) is_marked: bool,
+}
+
+/// One row of the swim-lanes.
+pub(crate) enum Row<'a> {
+    /// A subject with a story of its own.
+    One(Subject<'a>),
+    /// Several subjects that went through the same states, each as a thin line.
+    Bundle(Vec<Subject<'a>>),
+    /// Subjects to which nothing happened, each in one state throughout.
+    Quiet(Quiet<'a>),
+}
+
+/// Subjects to which nothing happened.
+pub(crate) struct Quiet<'a> {
+    /// Their names, in order.
+    pub(crate) names: Vec<&'a str>,
+    /// The state they share, or that each kept its own.
+    pub(crate) state: &'a str,
+    /// One of their stretches.
+    pub(crate) stretch: &'a Stretch,
+}
+
+/// From this many subjects with the same states on, they share a row.
+const BUNDLE_MIN: usize = 4;
+
+/// From this many different lasting states on, a lane says only that nothing changed.
+const QUIET_ROWS_MAX: usize = 2;
+
+/// All lanes of a run that have rows, in order.
+pub(crate) fn lanes(run: &Run) -> Vec<(Lane, Vec<Row<'_>>)> {
+    [Lane::Controller, Lane::Node, Lane::Device, Lane::Workload]
+        .into_iter()
+        .map(|lane| (lane, rows(subjects(run, lane))))
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect()
+}
+
+fn subjects(run: &Run, lane: Lane) -> Vec<Subject<'_>> {
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    for stretch in run.stretches.iter().filter(|stretch| stretch.lane == lane) {
+        let subject = find_or_add(&mut subjects, &stretch.subject);
+        let free =
+            |track: &&mut Track<'_>| track.last().is_none_or(|last| last.to_ms <= stretch.from_ms);
+        if let Some(subject) = subject {
+            match subject.tracks.iter_mut().find(free) {
+                Some(track) => track.push(stretch),
+                None => subject.tracks.push(vec![stretch]),
+            }
+        }
+    }
+    for entry in run.entries.iter().filter(|e| e.lane == lane && is_loud(e.weight)) {
+        if let Some(subject) = find_or_add(&mut subjects, &entry.subject) {
+            subject.is_marked = true;
+        }
+    }
+    subjects
+}
+
+fn find_or_add<'s, 'a>(
+    subjects: &'s mut Vec<Subject<'a>>,
+    name: &'a str,
+) -> Option<&'s mut Subject<'a>> {
+    if !subjects.iter().any(|subject| subject.name == name) {
+        subjects.push(Subject { name, tracks: Vec::new(), is_marked: false });
+    }
+    subjects.iter_mut().find(|subject| subject.name == name)
+}
+
+fn rows(subjects: Vec<Subject<'_>>) -> Vec<Row<'_>> {
+    let mut bundles: Vec<Vec<Subject<'_>>> = Vec::new();
+    let mut quiet: Vec<Quiet<'_>> = Vec::new();
+    for subject in subjects {
+        if let Some(stretch) = lasting(&subject) {
+            match quiet.iter_mut().find(|quiet| quiet.state == stretch.state) {
+                Some(quiet) => quiet.names.push(subject.name),
+                None => {
+                    quiet.push(Quiet { names: vec![subject.name], state: &stretch.state, stretch });
+                }
+            }
+            continue;
+        }
+        let same = |bundle: &&mut Vec<Subject<'_>>| {
+            bundle.first().is_some_and(|first| {
+                first.is_marked == subject.is_marked && states(first) == states(&subject)
+            })
+        };
+        match bundles.iter_mut().find(same) {
+            Some(bundle) => bundle.push(subject),
+            None => bundles.push(vec![subject]),
+        }
+    }
+    let told = bundles.into_iter().flat_map(|bundle| {
+        if bundle.len() >= BUNDLE_MIN {
+            vec![Row::Bundle(bundle)]
+        } else {
+            bundle.into_iter().map(Row::One).collect()
+        }
+    });
+    told.chain(unchanged(quiet).into_iter().map(Row::Quiet)).collect()
+}
+
+/// Many different lasting states are one row: that they lasted is all there is to say.
+fn unchanged(quiet: Vec<Quiet<'_>>) -> Vec<Quiet<'_>> {
+    match quiet.as_slice() {
+        [first, ..] if quiet.len() > QUIET_ROWS_MAX => {
+            let stretch = first.stretch;
+            let names = quiet.into_iter().flat_map(|quiet| quiet.names).collect();
+            vec![Quiet { names, state: "unchanged throughout", stretch }]
+        }
+        _ => quiet,
+    }
+}
+
+/// The one state of a subject to which nothing happened.
+fn lasting<'a>(subject: &Subject<'a>) -> Option<&'a Stretch> {
+    match (subject.is_marked, subject.tracks.as_slice()) {
+        (false, [track]) => match track.as_slice() {
+            [only] if only.weight != Weight::Bad => Some(only),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn states<'a>(subject: &Subject<'a>) -> Vec<Vec<&'a str>> {
+    let of_track = |track: &Track<'a>| track.iter().map(|s| s.state.as_str()).collect();
+    subject.tracks.iter().map(of_track).collect()
+}

@@ -1,0 +1,109 @@
+//! The swim-lanes as SVG: what controller, node, device, pods and volumes went through.
+//!
+//! Bars are states that lasted, numbered flags are turning points, a dashed line is a proof.
+//! Deliberately not to scale: see [`axis`].
+
+mod axis;
+mod chart;
+mod palette;
+
+pub(crate) use axis::Axis;
+pub(crate) use chart::{Chart, Frame, Links, flag_label};
+pub(crate) use palette::{STYLE, variables};
+
+use crate::fold::{self, Turn};
+use crate::markup::Markup;
+use crate::{Run, Story, spell};
+
+/// Light or dark, for a picture that stands alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// For light pages.
+    Light,
+    /// For dark pages.
+    Dark,
+}
+
+/// The swim-lanes with and without node-remedy, and what their flags mean: one picture that
+/// stands alone.
+pub fn lanes_svg(story: &Story, theme: Theme) -> String {
+    let axis = Axis::of(story);
+    let mut body = Markup::default();
+    let mut bottom = part(&mut body, 0.0, "With node-remedy", "w", &story.with, &axis);
+    if let Some(without) = &story.without {
+        bottom = part(&mut body, bottom + 14.0, "Without, same seed", "o", without, &axis);
+    }
+    let width = Frame::Picture.width();
+    let view = format!("0 0 {width:.0} {bottom:.0}");
+    let mut svg = Markup::default();
+    let attributes = [
+        ("xmlns", "http://www.w3.org/2000/svg"),
+        ("viewBox", view.as_str()),
+        ("role", "img"),
+        ("aria-labelledby", "t d"),
+        ("font-family", "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"),
+    ];
+    svg.element("svg", &attributes, |svg| {
+        svg.leaf("title", &[("id", "t")], &story.with.outcome.verdict);
+        svg.leaf("desc", &[("id", "d")], &story.inputs.title);
+        svg.element("style", &[], |style| style.verbatim(&palette::standalone(theme)));
+        svg.void("rect", &[("width", "100%"), ("height", "100%"), ("class", "paper")]);
+        svg.append(&body);
+    });
+    svg.finish()
+}
+
+/// What the heading of a part takes before its sentence begins.
+const HEADING_WIDTH: f64 = 172.0;
+
+/// Where the words of a legend line begin, with a margin at the other end.
+const LEGEND_X: f64 = 120.0;
+
+/// A heading, a chart and its legend; returns where the next part may begin.
+fn part(body: &mut Markup, top: f64, title: &str, id: &str, run: &Run, axis: &Axis) -> f64 {
+    let turns = fold::turns(run);
+    let chart =
+        Chart { run, turns: &turns, axis, frame: Frame::Picture, links: Links::None, id }.draw();
+    let width = Frame::Picture.width();
+    let heading_y = format!("{:.0}", top + 24.0);
+    body.element("text", &[("x", "16"), ("y", &heading_y), ("class", "heading")], |text| {
+        text.leaf("tspan", &[("class", "strong")], title);
+        let room = width - HEADING_WIDTH;
+        text.leaf(
+            "tspan",
+            &[("dx", "10")],
+            &chart::fitting(&sentence(run), "", room).unwrap_or_default(),
+        );
+    });
+    let chart_top = top + 34.0;
+    let shift = format!("translate(0 {chart_top:.0})");
+    body.element("g", &[("transform", &shift)], |body| body.append(&chart.body));
+    legend(body, chart_top + chart.height + 6.0, id, &turns)
+}
+
+fn sentence(run: &Run) -> String {
+    let facts = run.outcome.facts.iter().map(String::as_str);
+    std::iter::once(run.outcome.verdict.as_str()).chain(facts).collect::<Vec<_>>().join(" · ")
+}
+
+fn legend(body: &mut Markup, top: f64, id: &str, turns: &[Turn<'_>]) -> f64 {
+    let mut y = top;
+    for turn in turns {
+        let Some((_, first)) = turn.members.first() else { continue };
+        y += 18.0;
+        let at = format!("{y:.0}");
+        body.element("text", &[("y", &at), ("class", "legend")], |text| {
+            let label = flag_label(id, turn.number);
+            text.leaf("tspan", &[("x", "30"), ("class", "strong"), ("text-anchor", "end")], &label);
+            text.leaf("tspan", &[("x", "42"), ("class", "soft")], &spell::clock(first.at_ms));
+            let names: Vec<&str> = turn.members.iter().map(|(_, e)| e.subject.as_str()).collect();
+            let subject = spell::names(&names);
+            text.leaf("tspan", &[("x", "96"), ("class", "strong")], &subject);
+            let subject_width = chart::px_letters(&subject);
+            let room = Frame::Picture.width() - LEGEND_X - subject_width;
+            let told = chart::fitting(&first.text, "", room).unwrap_or_default();
+            text.leaf("tspan", &[("dx", "6")], &told);
+        });
+    }
+    y + 14.0
+}

@@ -1,0 +1,273 @@
+//! The three stories of the demo, rendered: what a terminal shows, and what the page promises.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test's helpers may fail the test")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use expect_test::{ExpectFile, expect_file};
+use node_remedy_report::html::{self, PAGE_BYTES_MAX, ReadError, read_back};
+use node_remedy_report::text::{Closing, Colour, Depth, Terminal, timeline, verdict};
+use node_remedy_report::{Direction, Exchange, Story, Theme, Weight, lanes_svg};
+
+const NAMES: [&str; 3] = ["lost-node", "bmc-says-yes", "dark-rack"];
+
+fn story(name: &str) -> Story {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let json = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+fn stories() -> [Story; 3] {
+    NAMES.map(story)
+}
+
+fn page(story: &Story) -> String {
+    html::page(story).unwrap()
+}
+
+fn terminal(columns: usize, colour: Colour) -> Terminal {
+    Terminal { columns, colour }
+}
+
+fn text(story: &Story, depth: Depth, terminal: &Terminal) -> String {
+    let closing = Closing {
+        report: "/tmp/demo/report.html",
+        scenario: "examples/scenario.yaml",
+        try_next: &["node-remedy simulate examples/scenario.yaml --seed 8", "cargo xtask test"],
+    };
+    format!("{}\n{}", timeline(story, depth, terminal), verdict(story, &closing, terminal))
+}
+
+fn check(name: &str, expected: &ExpectFile) {
+    let text = text(&story(name), Depth::Story, &terminal(100, Colour::Never));
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn the_lost_node_on_a_terminal() {
+    check("lost-node", &expect_file!["fixtures/lost-node.txt"]);
+}
+
+#[test]
+fn the_bmc_that_says_yes_on_a_terminal() {
+    check("bmc-says-yes", &expect_file!["fixtures/bmc-says-yes.txt"]);
+}
+
+#[test]
+fn the_dark_rack_on_a_terminal() {
+    check("dark-rack", &expect_file!["fixtures/dark-rack.txt"]);
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for story in stories() {
+        for columns in [24, 39, 60, 80, 200] {
+            let text = text(&story, Depth::Everything, &terminal(columns, Colour::Never));
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= columns, "{widest} of {columns} columns:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    for story in stories() {
+        let plain = text(&story, Depth::Everything, &terminal(90, Colour::Never));
+        let coloured = text(&story, Depth::Everything, &terminal(90, Colour::Always));
+        assert!(!plain.contains('\u{1b}'));
+        let mut stripped = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, code)) = rest.split_once('\u{1b}') {
+            stripped.push_str(before);
+            rest = code.split_once('m').unwrap().1;
+        }
+        stripped.push_str(rest);
+        assert_eq!(stripped, plain);
+    }
+}
+
+#[test]
+fn details_are_told_only_when_asked_for() {
+    let story = story("lost-node");
+    let told = |depth| timeline(&story, depth, &terminal(100, Colour::Never));
+    assert!(!told(Depth::Story).contains("looks again in"));
+    assert!(told(Depth::Everything).contains("looks again in"));
+}
+
+#[test]
+fn what_was_missed_is_said_first_on_page_and_terminal() {
+    let mut story = story("lost-node");
+    story.with.outcome.as_expected = false;
+    story.with.outcome.missed = vec!["db-0 running elsewhere".into()];
+    let text = text(&story, Depth::Story, &terminal(100, Colour::Never));
+    assert!(text.contains("✗ db-0 back on node-b") && text.contains("expected: db-0 running"));
+    assert!(page(&story).contains("<li>db-0 running elsewhere</li>"));
+}
+
+#[test]
+fn a_page_is_small_and_loads_nothing() {
+    for story in stories() {
+        let page = page(&story);
+        assert!(page.len() < PAGE_BYTES_MAX);
+        for loads in ["http://", "https://", "src=", "<link", "@import", "url("] {
+            assert!(!page.contains(loads), "{}: {loads}", story.inputs.name);
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_and_every_id_is_one() {
+    for story in stories() {
+        let page = page(&story);
+        let ids: Vec<&str> = values(&page, " id=\"").collect();
+        let known: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(known.len(), ids.len(), "an id is given twice");
+        let links: Vec<&str> = values(&page, " href=\"").collect();
+        assert!(links.len() > 10);
+        for link in links {
+            let id = link.strip_prefix('#').expect("links stay on the page");
+            assert!(known.contains(id), "{}: {link} leads nowhere", story.inputs.name);
+        }
+        let described = values(&page, " aria-labelledby=\"").flat_map(str::split_whitespace);
+        for id in described {
+            assert!(known.contains(id), "{id} is described by nothing");
+        }
+    }
+}
+
+#[test]
+fn every_line_with_a_journal_row_leads_to_it() {
+    let story = story("lost-node");
+    let page = page(&story);
+    let rows = story.with.entries.iter().filter_map(|entry| entry.journal.as_ref());
+    for (_, number) in rows {
+        assert!(page.contains(&format!(" href=\"#j0-{number}\"")), "row {number}");
+    }
+}
+
+#[test]
+fn a_journal_row_that_does_not_exist_is_named_without_a_link() {
+    let mut story = story("lost-node");
+    story.with.entries[3].journal = Some(("node-a-1".into(), 77));
+    story.with.entries[4].journal = Some(("node-z-9".into(), 1));
+    let page = page(&story);
+    assert!(page.contains("node-a-1 #77") && page.contains("node-z-9 #1"));
+    assert!(!page.contains("#j0-77"));
+}
+
+#[test]
+fn pages_and_pictures_are_well_formed() {
+    for story in stories() {
+        well_formed(&page(&story));
+        well_formed(&lanes_svg(&story, Theme::Light));
+        well_formed(&lanes_svg(&story, Theme::Dark));
+    }
+}
+
+#[test]
+fn nothing_in_a_story_becomes_markup() {
+    let evil = "</script><b onclick='x'>\"&\u{1b}[2J";
+    let json = serde_json::to_string(&story("lost-node")).unwrap();
+    let quoted = serde_json::to_string(evil).unwrap();
+    let json = json.replace("node-a", &quoted[1..quoted.len() - 1]);
+    let mut story: Story = serde_json::from_str(&json).unwrap();
+    story.inputs.scenario.push_str(evil);
+    story.with.outcome.verdict = evil.into();
+    let page = page(&story);
+    assert!(!page.contains("<b onclick"));
+    assert!(page.contains("&lt;b onclick"));
+    assert!(!page.contains('\u{1b}'));
+    well_formed(&page);
+    well_formed(&lanes_svg(&story, Theme::Light));
+    assert_eq!(read_back(&page).unwrap(), story);
+}
+
+#[test]
+fn the_story_is_read_back_and_gives_the_same_bytes_again() {
+    for story in stories() {
+        let first = page(&story);
+        let back = read_back(&first).unwrap();
+        assert_eq!(back, story);
+        assert_eq!(page(&back), first);
+        assert_eq!(lanes_svg(&back, Theme::Light), lanes_svg(&story, Theme::Light));
+    }
+}
+
+#[test]
+fn what_is_no_report_is_refused_with_the_reason() {
+    let whole = page(&story("dark-rack"));
+    let cut_off = whole.get(..whole.len() - 100).unwrap();
+    assert!(matches!(read_back(cut_off), Err(ReadError::CutOff)));
+    assert!(matches!(read_back("<p>hello"), Err(ReadError::NotOne { found: 0 })));
+    let twice = format!("{whole}{whole}");
+    assert!(matches!(read_back(&twice), Err(ReadError::NotOne { found: 2 })));
+    let other = whole.replace("\"inputs\"", "\"outputs\"");
+    assert!(matches!(read_back(&other), Err(ReadError::NotAStory(_))));
+    assert!(matches!(read_back(&" ".repeat(2_000_000)), Err(ReadError::TooLarge { .. })));
+}
+
+#[test]
+fn a_long_story_is_shortened_in_steps_and_keeps_its_proof() {
+    let mut long = story("lost-node");
+    let proving = long.with.incidents[0].proof.as_ref().unwrap().journal;
+    let proof_bytes = long.with.incidents[0].journal[3].exchanges[0].hex.clone();
+    for (exchanges, says) in [(700, "the embedded story has them"), (4_000, "playing the scenario")]
+    {
+        for row in &mut long.with.incidents[0].journal {
+            if row.number != proving {
+                row.exchanges = vec![datagram(); exchanges];
+            }
+        }
+        let page = page(&long);
+        assert!(page.len() < PAGE_BYTES_MAX);
+        assert!(page.contains(says), "{exchanges} datagrams a row");
+        assert!(page.contains(&proof_bytes));
+        let back = read_back(&page).unwrap();
+        assert_eq!(back.with.incidents[0].proof, long.with.incidents[0].proof);
+        assert!(html::page(&back).unwrap().contains(&proof_bytes));
+    }
+    long.inputs.scenario = "x".repeat(PAGE_BYTES_MAX);
+    assert!(html::page(&long).is_err());
+}
+
+fn datagram() -> Exchange {
+    Exchange { at_ms: 1, direction: Direction::Sent, hex: "00ff".into(), decoded: None }
+}
+
+#[test]
+fn thirty_nodes_stay_a_few_rows_and_keep_every_fact() {
+    let story = story("dark-rack");
+    let svg = lanes_svg(&story, Theme::Light);
+    assert!(svg.contains("20 nodes") && svg.contains("10 nodes") && svg.contains("30 devices"));
+    let page = page(&story);
+    for entry in story.with.entries.iter().filter(|entry| entry.weight != Weight::Detail) {
+        assert!(page.contains(&format!(">{}<", entry.subject)));
+    }
+    for refusal in &story.with.refusals {
+        assert!(page.contains(&refusal.numbers.replace('>', "&gt;")));
+    }
+}
+
+/// The values of an attribute outside of the embedded story.
+fn values<'a>(page: &'a str, attribute: &'a str) -> impl Iterator<Item = &'a str> {
+    let body = page.split("<script").next().unwrap();
+    body.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap())
+}
+
+/// Every element that is opened is closed, in order; only our own tags end themselves.
+fn well_formed(markup: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for piece in markup.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').expect("a tag ends");
+        let name = tag.split([' ', '/']).next().unwrap();
+        assert!(!text.contains('>') || name == "style", "stray > after {tag}");
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed));
+        } else if !tag.ends_with('/') && name != "!doctype" {
+            assert_eq!(tag.matches('"').count() % 2, 0, "quotes of {tag}");
+            open.push(name);
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}

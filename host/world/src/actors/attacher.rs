@@ -1,0 +1,97 @@
+//! The external attacher of the CSI driver: makes VolumeAttachments true.
+//!
+//! It asks nobody whether the node is off: what the attach-detach controller wants
+//! detached is detached.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::api::object::{Key, is_terminating, is_true, list, name};
+use crate::api::{Kind, Part};
+use crate::stage::{CSI_DRIVER, Stage};
+use crate::time::{Time, after};
+
+const NAME: &str = "csi-attacher";
+
+/// The attacher: what it is at, and when that is done.
+#[derive(Debug, Default)]
+pub(crate) struct Attacher {
+    work: BTreeMap<(String, Task), Time>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    Attach,
+    Detach,
+}
+
+impl Attacher {
+    /// One turn; says when the next piece of work is done.
+    pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
+        let done_at = after(stage.now, stage.timings.attach);
+        let wanted: Vec<(String, Task)> = stage
+            .api
+            .all(Kind::VolumeAttachment)
+            .filter_map(|attachment| Some((name(attachment).to_owned(), task(attachment)?)))
+            .collect();
+        self.work.retain(|work, _| wanted.contains(work));
+        for work in wanted {
+            self.work.entry(work).or_insert(done_at);
+        }
+        let due: Vec<(String, Task)> = self
+            .work
+            .iter()
+            .filter(|(_, done)| **done <= stage.now)
+            .map(|(work, _)| work.clone())
+            .collect();
+        for work in due {
+            self.work.remove(&work);
+            let (attachment, task) = work;
+            match task {
+                Task::Attach => attach(stage, &attachment),
+                Task::Detach => detach(stage, &attachment),
+            }
+        }
+        self.work.values().min().copied()
+    }
+}
+
+/// What is left to do for an attachment.
+fn task(attachment: &Value) -> Option<Task> {
+    let ours = list(attachment, "/metadata/finalizers").iter().any(|one| *one == finalizer());
+    match (is_terminating(attachment), is_true(attachment, "/status/attached")) {
+        (true, _) => ours.then_some(Task::Detach),
+        (false, true) => None,
+        (false, false) => Some(Task::Attach),
+    }
+}
+
+fn attach(stage: &mut Stage<'_>, attachment: &str) {
+    let key = Key::cluster(Kind::VolumeAttachment, attachment);
+    let mut client = stage.api.client(NAME);
+    let held = json!({ "metadata": { "finalizers": [finalizer()] } });
+    let attached = json!({ "status": { "attached": true } });
+    // What is gone by now comes up no more; anything else the next turn finds again.
+    drop(client.merge_patch(&key, &held, Part::Main));
+    drop(client.merge_patch(&key, &attached, Part::Status));
+}
+
+/// Lets the object go; finalizers of others are theirs to lift.
+fn detach(stage: &mut Stage<'_>, attachment: &str) {
+    let key = Key::cluster(Kind::VolumeAttachment, attachment);
+    let Some(object) = stage.api.peek(&key) else { return };
+    let finalizers = list(object, "/metadata/finalizers").iter();
+    let others: Vec<&Value> = finalizers.filter(|one| **one != finalizer()).collect();
+    let released = json!({ "metadata": { "finalizers": others } });
+    let detached = json!({ "status": { "attached": false } });
+    let mut client = stage.api.client(NAME);
+    // What is gone by now comes up no more; anything else the next turn finds again.
+    drop(client.merge_patch(&key, &detached, Part::Status));
+    drop(client.merge_patch(&key, &released, Part::Main));
+}
+
+/// What keeps an attachment until its volume is detached.
+pub(crate) fn finalizer() -> Value {
+    json!(format!("external-attacher/{}", CSI_DRIVER.replace('.', "-")))
+}

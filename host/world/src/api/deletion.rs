@@ -1,0 +1,100 @@
+//! What a DELETE does to an object: gone at once, marked and waiting, or nothing new.
+//!
+//! Pods wait for their kubelet, objects with finalizers for whoever set them. Cascading
+//! to owned objects is the garbage collector's, which is not modelled.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::admission::DEFAULT_GRACE_S;
+use super::error::ApiError;
+use super::kind::Kind;
+use super::object::{Key, is_terminating, list, number, part, set, text, uid};
+use crate::time::{Time, after, read_stamp, seconds_stamp};
+
+/// What a DELETE says in its body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// `gracePeriodSeconds`; without it a pod's own applies.
+    pub grace_s: Option<u64>,
+    /// `preconditions.uid`.
+    pub uid: Option<String>,
+    /// `preconditions.resourceVersion`.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// A force delete of the object with this UID and no other.
+    pub fn force(uid: &str) -> Self {
+        Self { grace_s: Some(0), uid: Some(uid.to_owned()), resource_version: None }
+    }
+}
+
+/// What a delete comes to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// The object goes now.
+    Gone,
+    /// The object stays, marked as given.
+    Marked(Value),
+}
+
+/// Whether `object` is the one that the caller means.
+pub(super) fn check(key: &Key, object: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    let version = text(object, "/metadata/resourceVersion");
+    let differs = |wanted: &Option<String>, found: &str| {
+        wanted.as_deref().is_some_and(|wanted| wanted != found)
+    };
+    if differs(&options.uid, uid(object)) {
+        return Err(ApiError::Conflict(format!("{key}: precondition failed: UID differs")));
+    }
+    if differs(&options.resource_version, version) {
+        return Err(ApiError::Conflict(format!(
+            "{key}: precondition failed: resourceVersion differs"
+        )));
+    }
+    Ok(())
+}
+
+/// What a delete of `object` at `now` comes to.
+pub(super) fn judge(kind: Kind, object: &Value, options: &DeleteOptions, now: Time) -> Verdict {
+    let grace = grace_s(kind, object, options);
+    if grace == 0 && list(object, "/metadata/finalizers").is_empty() {
+        return Verdict::Gone;
+    }
+    let mut marked = object.clone();
+    let metadata = part(&mut marked, "metadata");
+    if !is_terminating(object) {
+        let due = after(now, Duration::from_secs(grace));
+        set(metadata, "deletionTimestamp", json!(seconds_stamp(due)));
+        set(metadata, "deletionGracePeriodSeconds", json!(grace));
+    } else if let Some(granted) = number(object, "/metadata/deletionGracePeriodSeconds")
+        && grace < granted
+    {
+        // A grace period may be shortened by a later delete, never lengthened.
+        let due = read_stamp(text(object, "/metadata/deletionTimestamp")).unwrap_or(now);
+        let earlier = Time(due.0.saturating_sub((granted - grace).saturating_mul(1_000)));
+        set(metadata, "deletionTimestamp", json!(seconds_stamp(earlier)));
+        set(metadata, "deletionGracePeriodSeconds", json!(grace));
+    }
+    Verdict::Marked(marked)
+}
+
+/// Whether a marked object has nothing left to wait for.
+pub(super) fn is_finished(kind: Kind, object: &Value) -> bool {
+    is_terminating(object)
+        && list(object, "/metadata/finalizers").is_empty()
+        && (kind != Kind::Pod || number(object, "/metadata/deletionGracePeriodSeconds") == Some(0))
+}
+
+/// Only pods have a grace period, and only while a kubelet has something to end.
+fn grace_s(kind: Kind, object: &Value, options: &DeleteOptions) -> u64 {
+    let runs_nowhere = text(object, "/spec/nodeName").is_empty()
+        || matches!(text(object, "/status/phase"), "Failed" | "Succeeded");
+    if kind != Kind::Pod || runs_nowhere {
+        return 0;
+    }
+    let own = number(object, "/spec/terminationGracePeriodSeconds").unwrap_or(DEFAULT_GRACE_S);
+    options.grace_s.unwrap_or(own)
+}

@@ -1,0 +1,214 @@
+//! The kinds of object that the model of the API server serves.
+//!
+//! A closed list: what the controller and the modelled parts of Kubernetes read and
+//! write, and no general resource discovery.
+
+/// A kind of object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `v1` Node.
+    Node,
+    /// `v1` Pod.
+    Pod,
+    /// `v1` Namespace.
+    Namespace,
+    /// `v1` ConfigMap.
+    ConfigMap,
+    /// `v1` Secret.
+    Secret,
+    /// `v1` Event, the old API.
+    CoreEvent,
+    /// `events.k8s.io/v1` Event.
+    Event,
+    /// `v1` PersistentVolume.
+    PersistentVolume,
+    /// `v1` PersistentVolumeClaim.
+    PersistentVolumeClaim,
+    /// `coordination.k8s.io/v1` Lease.
+    Lease,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+    /// `apps/v1` DaemonSet.
+    DaemonSet,
+    /// `storage.k8s.io/v1` VolumeAttachment.
+    VolumeAttachment,
+    /// `storage.k8s.io/v1` CSINode.
+    CsiNode,
+    /// `storage.k8s.io/v1` CSIDriver.
+    CsiDriver,
+    /// `node-remedy.io/v1alpha1` RemedyConfiguration.
+    RemedyConfiguration,
+    /// `node-remedy.io/v1alpha1` FenceConfiguration.
+    FenceConfiguration,
+    /// `node-remedy.io/v1alpha1` NodeFence.
+    NodeFence,
+    /// `node-remedy.io/v1alpha1` RemedyBudget.
+    RemedyBudget,
+}
+
+/// What the API server knows of a kind.
+struct Shape {
+    group: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    name: &'static str,
+    scope: Scope,
+    /// Whether status is a subresource, written apart from the rest.
+    status: Status,
+}
+
+#[derive(PartialEq)]
+enum Scope {
+    Cluster,
+    Namespaced,
+}
+
+#[derive(PartialEq)]
+enum Status {
+    Subresource,
+    None,
+}
+
+const OURS: &str = "node-remedy.io";
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 19] = [
+        Self::Node,
+        Self::Pod,
+        Self::Namespace,
+        Self::ConfigMap,
+        Self::Secret,
+        Self::CoreEvent,
+        Self::Event,
+        Self::PersistentVolume,
+        Self::PersistentVolumeClaim,
+        Self::Lease,
+        Self::StatefulSet,
+        Self::DaemonSet,
+        Self::VolumeAttachment,
+        Self::CsiNode,
+        Self::CsiDriver,
+        Self::RemedyConfiguration,
+        Self::FenceConfiguration,
+        Self::NodeFence,
+        Self::RemedyBudget,
+    ];
+
+    /// The kind that a path `/apis/GROUP/…/PLURAL` addresses; the core group is empty.
+    pub fn of_plural(group: &str, plural: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| {
+            let shape = kind.shape();
+            shape.group == group && shape.plural == plural
+        })
+    }
+
+    /// The kind that an object says it is.
+    pub fn of_object(api_version: &str, name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name && kind.api_version() == api_version)
+    }
+
+    /// `apiVersion` as objects carry it.
+    pub fn api_version(self) -> String {
+        let shape = self.shape();
+        if shape.group.is_empty() {
+            shape.version.to_owned()
+        } else {
+            format!("{}/{}", shape.group, shape.version)
+        }
+    }
+
+    /// `kind` as objects carry it.
+    pub fn name(self) -> &'static str {
+        self.shape().name
+    }
+
+    /// The API group; empty for the core group.
+    pub fn group(self) -> &'static str {
+        self.shape().group
+    }
+
+    /// The name in paths.
+    pub fn plural(self) -> &'static str {
+        self.shape().plural
+    }
+
+    /// Whether objects of this kind live in a namespace.
+    pub fn is_namespaced(self) -> bool {
+        self.shape().scope == Scope::Namespaced
+    }
+
+    /// Whether `status` is written through a subresource of its own.
+    pub fn has_status(self) -> bool {
+        self.shape().status == Status::Subresource
+    }
+
+    fn shape(self) -> Shape {
+        use Scope::{Cluster, Namespaced};
+        use Status::Subresource;
+        let shape = |group, version, plural, name, scope, status| Shape {
+            group,
+            version,
+            plural,
+            name,
+            scope,
+            status,
+        };
+        let core = |plural, name, scope, status| shape("", "v1", plural, name, scope, status);
+        let storage =
+            |plural, name, status| shape("storage.k8s.io", "v1", plural, name, Cluster, status);
+        let ours = |plural, name, status| shape(OURS, "v1alpha1", plural, name, Cluster, status);
+        match self {
+            Self::Node => core("nodes", "Node", Cluster, Subresource),
+            Self::Pod => core("pods", "Pod", Namespaced, Subresource),
+            Self::Namespace => core("namespaces", "Namespace", Cluster, Subresource),
+            Self::ConfigMap => core("configmaps", "ConfigMap", Namespaced, Status::None),
+            Self::Secret => core("secrets", "Secret", Namespaced, Status::None),
+            Self::CoreEvent => core("events", "Event", Namespaced, Status::None),
+            Self::Event => {
+                shape("events.k8s.io", "v1", "events", "Event", Namespaced, Status::None)
+            }
+            Self::PersistentVolume => {
+                core("persistentvolumes", "PersistentVolume", Cluster, Subresource)
+            }
+            Self::PersistentVolumeClaim => {
+                core("persistentvolumeclaims", "PersistentVolumeClaim", Namespaced, Subresource)
+            }
+            Self::Lease => {
+                shape("coordination.k8s.io", "v1", "leases", "Lease", Namespaced, Status::None)
+            }
+            Self::StatefulSet => {
+                shape("apps", "v1", "statefulsets", "StatefulSet", Namespaced, Subresource)
+            }
+            Self::DaemonSet => {
+                shape("apps", "v1", "daemonsets", "DaemonSet", Namespaced, Subresource)
+            }
+            Self::VolumeAttachment => storage("volumeattachments", "VolumeAttachment", Subresource),
+            Self::CsiNode => storage("csinodes", "CSINode", Status::None),
+            Self::CsiDriver => storage("csidrivers", "CSIDriver", Status::None),
+            Self::RemedyConfiguration => {
+                ours("remedyconfigurations", "RemedyConfiguration", Subresource)
+            }
+            Self::FenceConfiguration => {
+                ours("fenceconfigurations", "FenceConfiguration", Subresource)
+            }
+            Self::NodeFence => ours("nodefences", "NodeFence", Subresource),
+            Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Status::None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_path_and_by_what_objects_say() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of_plural(kind.group(), kind.plural()), Some(kind));
+            assert_eq!(Kind::of_object(&kind.api_version(), kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::of_plural("apps", "nodes"), None);
+        assert_eq!(Kind::of_object("apps/v1", "Node"), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! The model of the API server: objects, resourceVersions, subresources, deletion, watches.
+//!
+//! Follows the real one where somebody can tell the difference: conflicts, status kept
+//! apart, finalizers, grace periods, preconditions, a bounded history. No authentication,
+//! no validation of specs, no server-side apply, no label selectors. Its store is never
+//! behind itself: every read is a quorum read.
+//!
+//! Every call of every client passes through one door, [`Client::enter`]; whatever is to
+//! go wrong between a client and the server goes wrong there.
+
+mod admission;
+mod client;
+mod deletion;
+mod error;
+mod history;
+mod kind;
+pub mod object;
+mod selector;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+pub use self::admission::{DEFAULT_GRACE_S, DEFAULT_TOLERATION_S};
+pub use self::client::{Client, Deleted, Listed, Part, Verb};
+pub use self::deletion::DeleteOptions;
+pub use self::error::ApiError;
+use self::history::History;
+pub use self::history::{Change, ChangeType, HISTORY_CHANGES, WatchEvent, Watched};
+pub use self::kind::Kind;
+pub use self::object::Key;
+pub use self::selector::Selector;
+use crate::rng::Rng;
+use crate::time::{Time, seconds_stamp};
+
+/// The API server and its store.
+#[derive(Debug)]
+pub struct ApiServer {
+    objects: BTreeMap<Key, Arc<Value>>,
+    history: History,
+    version: u64,
+    now: Time,
+    uids: Rng,
+    calls: BTreeMap<(String, Verb), u64>,
+    /// Changes that the world's actors have not been told yet; only a world drains it.
+    outbox: Option<Vec<Change>>,
+}
+
+impl ApiServer {
+    /// An empty server whose UIDs follow from `seed`.
+    pub fn new(seed: u64, now: Time) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            history: History::default(),
+            version: 1,
+            now,
+            uids: Rng::named(seed, "uids"),
+            calls: BTreeMap::new(),
+            outbox: None,
+        }
+    }
+
+    /// From now on keeps what happens for [`Self::take_changes`].
+    pub(crate) fn keep_changes(&mut self) {
+        self.outbox = Some(Vec::new());
+    }
+
+    /// What happened since the last time.
+    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        self.outbox.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether there is anything to take.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.outbox.as_ref().is_some_and(|changes| !changes.is_empty())
+    }
+
+    /// The server as `name` talks to it.
+    pub fn client<'a>(&'a mut self, name: &'a str) -> Client<'a> {
+        Client::new(self, name)
+    }
+
+    /// The server's clock, which stamps objects.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The resourceVersion of the latest write.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How often each client called, by verb.
+    pub fn calls(&self) -> &BTreeMap<(String, Verb), u64> {
+        &self.calls
+    }
+
+    /// Forgets all history: watchers that are not up to date get 410.
+    pub fn compact(&mut self) {
+        self.history.forget(self.version);
+    }
+
+    /// The changes after `version`, for those who need to know who wrote.
+    pub fn changes(&self, version: u64) -> Result<impl Iterator<Item = &Change>, ApiError> {
+        self.history.since(version)
+    }
+
+    /// An object as it stands, not as a client's call.
+    pub fn peek(&self, key: &Key) -> Option<&Value> {
+        self.objects.get(key).map(AsRef::as_ref)
+    }
+
+    /// All objects of a kind as they stand, by namespace and name, not as a client's call.
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = &Value> {
+        self.shared(kind).map(AsRef::as_ref)
+    }
+
+    /// Puts an object there as it is, status, UID and all: it was there before the story.
+    pub(crate) fn restore(&mut self, by: &str, kind: Kind, mut object: Value) {
+        let key = Key::of(kind, &object);
+        if object::uid(&object).is_empty() {
+            let uid = json!(self.uids.uuid());
+            object::set(object::part(&mut object, "metadata"), "uid", uid);
+        }
+        self.commit(by, key, object, None);
+    }
+
+    pub(crate) fn set_now(&mut self, now: Time) {
+        self.now = self.now.max(now);
+    }
+
+    fn shared(&self, kind: Kind) -> impl Iterator<Item = &Arc<Value>> {
+        let first = Key::cluster(kind, "");
+        self.objects.range(first..).take_while(move |(key, _)| key.kind == kind).map(|(_, o)| o)
+    }
+
+    fn find(&self, key: &Key) -> Result<Arc<Value>, ApiError> {
+        self.objects.get(key).cloned().ok_or_else(|| ApiError::NotFound(key.to_string()))
+    }
+
+    fn create(&mut self, by: &str, kind: Kind, mut object: Value) -> Result<Arc<Value>, ApiError> {
+        if object::name(&object).is_empty() {
+            let prefix = object::text(&object, "/metadata/generateName");
+            if prefix.is_empty() {
+                return Err(ApiError::Invalid(format!("{}: name is required", kind.plural())));
+            }
+            let name = format!("{prefix}{:05x}", self.uids.below(1 << 20));
+            object::set(object::part(&mut object, "metadata"), "name", json!(name));
+        }
+        if kind.is_namespaced() == object::namespace(&object).is_empty() {
+            let what = if kind.is_namespaced() { "required" } else { "not allowed" };
+            return Err(ApiError::BadRequest(format!("{}: namespace is {what}", kind.plural())));
+        }
+        let key = Key::of(kind, &object);
+        if self.objects.contains_key(&key) {
+            return Err(ApiError::AlreadyExists(key.to_string()));
+        }
+        object::set(&mut object, "apiVersion", json!(kind.api_version()));
+        object::set(&mut object, "kind", json!(kind.name()));
+        let metadata = object::part(&mut object, "metadata");
+        object::set(metadata, "uid", json!(self.uids.uuid()));
+        object::set(metadata, "creationTimestamp", json!(seconds_stamp(self.now)));
+        object::set(metadata, "generation", json!(1));
+        object::remove(metadata, "deletionTimestamp");
+        object::remove(metadata, "deletionGracePeriodSeconds");
+        // A kubelet registers its node together with its first status.
+        if kind.has_status() && kind != Kind::Node {
+            object::remove(&mut object, "status");
+        }
+        admission::admit(kind, &mut object);
+        Ok(self.commit(by, key, object, None))
+    }
+
+    fn update(
+        &mut self,
+        by: &str,
+        kind: Kind,
+        object: Value,
+        part: Part,
+    ) -> Result<Arc<Value>, ApiError> {
+        let key = Key::of(kind, &object);
+        let old = self.find(&key)?;
+        for field in ["/metadata/resourceVersion", "/metadata/uid"] {
+            let said = object::text(&object, field);
+            if !said.is_empty() && said != object::text(&old, field) {
+                return Err(ApiError::Conflict(format!(
+                    "{key}: the object has been modified; please apply your changes to the \
+                     latest version ({field})"
+                )));
+            }
+        }
+        if part == Part::Status && !kind.has_status() {
+            return Err(ApiError::NotFound(format!("{key}: subresource status")));
+        }
+        Ok(self.settle(by, key, &old, merged(kind, &old, object, part)))
+    }
+
+    /// Commits what an object is to become, unless that is what it is already.
+    fn settle(&mut self, by: &str, key: Key, old: &Arc<Value>, mut new: Value) -> Arc<Value> {
+        if new == **old {
+            return Arc::clone(old);
+        }
+        if deletion::is_finished(key.kind, &new) {
+            return self.erase(by, key, old, new);
+        }
+        if spec_differs(old, &new) {
+            let generation = object::number(old, "/metadata/generation").unwrap_or_default() + 1;
+            object::set(object::part(&mut new, "metadata"), "generation", json!(generation));
+        }
+        self.commit(by, key, new, Some(Arc::clone(old)))
+    }
+
+    fn delete(&mut self, by: &str, key: Key, how: &DeleteOptions) -> Result<Deleted, ApiError> {
+        let old = self.find(&key)?;
+        deletion::check(&key, &old, how)?;
+        match deletion::judge(key.kind, &old, how, self.now) {
+            deletion::Verdict::Gone => {
+                let last = Value::clone(&old);
+                Ok(Deleted::Gone(self.erase(by, key, &old, last)))
+            }
+            deletion::Verdict::Marked(marked) => {
+                Ok(Deleted::Waiting(self.settle(by, key, &old, marked)))
+            }
+        }
+    }
+
+    fn commit(
+        &mut self,
+        by: &str,
+        key: Key,
+        object: Value,
+        before: Option<Arc<Value>>,
+    ) -> Arc<Value> {
+        let object = self.stamp(object);
+        self.objects.insert(key.clone(), Arc::clone(&object));
+        let change = if before.is_some() { ChangeType::Modified } else { ChangeType::Added };
+        self.note(by, change, key, Arc::clone(&object), before);
+        object
+    }
+
+    fn erase(&mut self, by: &str, key: Key, old: &Arc<Value>, last: Value) -> Arc<Value> {
+        let last = self.stamp(last);
+        self.objects.remove(&key);
+        self.note(by, ChangeType::Deleted, key, Arc::clone(&last), Some(Arc::clone(old)));
+        last
+    }
+
+    fn stamp(&mut self, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        let version = json!(self.version.to_string());
+        object::set(object::part(&mut object, "metadata"), "resourceVersion", version);
+        Arc::new(object)
+    }
+
+    fn note(
+        &mut self,
+        by: &str,
+        change: ChangeType,
+        key: Key,
+        object: Arc<Value>,
+        before: Option<Arc<Value>>,
+    ) {
+        let by = Arc::from(by);
+        let (version, at) = (self.version, self.now);
+        let change = Change { version, at, by, change, key, object, before };
+        if let Some(outbox) = &mut self.outbox {
+            outbox.push(change.clone());
+        }
+        self.history.push(change);
+    }
+}
+
+/// Metadata that only the server writes.
+const SERVER_METADATA: [&str; 7] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generateName",
+];
+
+/// What `old` becomes when a client writes `object` over one part of it.
+fn merged(kind: Kind, old: &Value, object: Value, part: Part) -> Value {
+    match part {
+        Part::Status => {
+            let mut new = old.clone();
+            match object.get("status") {
+                Some(status) => object::set(&mut new, "status", status.clone()),
+                None => object::remove(&mut new, "status"),
+            }
+            new
+        }
+        Part::Main => {
+            let mut new = object;
+            carry_over(object::part(&mut new, "metadata"), old.get("metadata"), &SERVER_METADATA);
+            carry_over(&mut new, Some(old), &["apiVersion", "kind"]);
+            if kind.has_status() {
+                carry_over(&mut new, Some(old), &["status"]);
+            }
+            new
+        }
+    }
+}
+
+/// Makes `fields` of `new` what they are in `old`, absent ones included.
+fn carry_over(new: &mut Value, old: Option<&Value>, fields: &[&str]) {
+    for field in fields {
+        match old.and_then(|old| old.get(field)) {
+            Some(value) => object::set(new, field, value.clone()),
+            None => object::remove(new, field),
+        }
+    }
+}
+
+/// Whether anything but metadata and status differs.
+fn spec_differs(old: &Value, new: &Value) -> bool {
+    let spec = |object: &Value| {
+        let fields = object.as_object().into_iter().flatten();
+        let fields = fields.filter(|(field, _)| !matches!(field.as_str(), "metadata" | "status"));
+        fields.map(|(field, value)| (field.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    spec(old) != spec(new)
+}

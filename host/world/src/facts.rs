@@ -1,0 +1,340 @@
+//! What truly happened, in order: the world's own knowledge, not what anybody believes.
+//!
+//! Reports are drawn from these and safety is judged by them. Two writers of one volume
+//! are a fact here, whatever the API server says at the time.
+
+mod sentence;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Time;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: What,
+}
+
+/// Whether a machine has power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Power {
+    /// It has.
+    On,
+    /// It has not.
+    Off,
+}
+
+/// Who changed a machine's power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PowerCause {
+    /// A command to the BMC.
+    Command,
+    /// Somebody in the room.
+    ByHand,
+    /// The BMC by itself.
+    Device,
+}
+
+/// What can happen. Serialized with the variant's name as `fact`; pods are
+/// `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum What {
+    /// The kubelet process ended; the machine and its pods run on.
+    KubeletStopped {
+        /// On which node.
+        node: String,
+    },
+    /// The kubelet process started.
+    KubeletStarted {
+        /// On which node.
+        node: String,
+        /// The boot during which it runs.
+        boot: String,
+    },
+    /// The machine no longer reaches the API server; everything on it runs on.
+    NetworkLost {
+        /// Which node.
+        node: String,
+    },
+    /// The machine reaches the API server again.
+    NetworkBack {
+        /// Which node.
+        node: String,
+    },
+    /// The machine's kernel stopped; it has power and may go on at any time.
+    MachineHung {
+        /// Which node.
+        node: String,
+    },
+    /// The machine goes on where it stopped.
+    MachineResumed {
+        /// Which node.
+        node: String,
+    },
+    /// A machine's power changed.
+    PowerChanged {
+        /// Which node.
+        node: String,
+        /// To what.
+        power: Power,
+        /// By whom.
+        cause: PowerCause,
+    },
+    /// The machine was reset without losing power.
+    MachineReset {
+        /// Which node.
+        node: String,
+        /// By whom.
+        cause: PowerCause,
+    },
+    /// The BMC accepted a power command; what it does about it is another matter.
+    BmcSaidYes {
+        /// Which node's BMC.
+        node: String,
+        /// `off`, `on`, `cycle`, `reset`, `soft-off`, or the command's number.
+        command: String,
+    },
+    /// The BMC refused a power command.
+    BmcRefused {
+        /// Which node's BMC.
+        node: String,
+        /// As in `BmcSaidYes`.
+        command: String,
+        /// The completion code.
+        code: u8,
+    },
+    /// The node's `Ready` condition changed.
+    NodeReady {
+        /// Which node.
+        node: String,
+        /// `True`, `False` or `Unknown`.
+        status: String,
+        /// Who wrote it.
+        by: String,
+    },
+    /// The node was registered.
+    NodeCreated {
+        /// Which node.
+        node: String,
+    },
+    /// The Node object is gone.
+    NodeDeleted {
+        /// Which node.
+        node: String,
+        /// Who deleted it.
+        by: String,
+    },
+    /// A taint appeared.
+    TaintAdded {
+        /// On which node.
+        node: String,
+        /// The taint's key.
+        key: String,
+        /// The taint's effect.
+        effect: String,
+        /// Who put it there.
+        by: String,
+    },
+    /// A taint went.
+    TaintRemoved {
+        /// From which node.
+        node: String,
+        /// The taint's key.
+        key: String,
+        /// The taint's effect.
+        effect: String,
+        /// Who removed it.
+        by: String,
+    },
+    /// The node no longer takes new pods.
+    Cordoned {
+        /// Which node.
+        node: String,
+        /// Who said so.
+        by: String,
+    },
+    /// The node takes new pods again.
+    Uncordoned {
+        /// Which node.
+        node: String,
+        /// Who said so.
+        by: String,
+    },
+    /// A pod object was created.
+    PodCreated {
+        /// Which pod.
+        pod: String,
+        /// Its UID.
+        uid: String,
+    },
+    /// A pod was bound to a node.
+    PodScheduled {
+        /// Which pod.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// To which node.
+        node: String,
+    },
+    /// A pod's phase changed in the API.
+    PodPhase {
+        /// Which pod.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// Where it is bound.
+        node: String,
+        /// `Running`, `Failed`, …
+        phase: String,
+    },
+    /// A pod was marked for deletion and waits.
+    PodTerminating {
+        /// Which pod.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// Where it is bound.
+        node: String,
+        /// Who deleted it.
+        by: String,
+    },
+    /// A pod object is gone.
+    PodGone {
+        /// Which pod.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// Where it was bound.
+        node: String,
+        /// Whose write removed it.
+        by: String,
+    },
+    /// A volume is attached.
+    VolumeAttached {
+        /// The PersistentVolume.
+        volume: String,
+        /// To which node.
+        node: String,
+    },
+    /// A volume is no longer attached.
+    VolumeDetached {
+        /// The PersistentVolume.
+        volume: String,
+        /// From which node.
+        node: String,
+    },
+    /// A VolumeAttachment was marked for deletion.
+    DetachRequested {
+        /// The PersistentVolume.
+        volume: String,
+        /// From which node.
+        node: String,
+        /// Who deleted it.
+        by: String,
+    },
+    /// A pod's process began to write to a volume.
+    WriterStarted {
+        /// The PersistentVolume.
+        volume: String,
+        /// Whose process.
+        pod: String,
+        /// The pod's UID.
+        uid: String,
+        /// On which node.
+        node: String,
+        /// During which boot.
+        boot: String,
+    },
+    /// A pod's process writes no more to a volume.
+    WriterStopped {
+        /// The PersistentVolume.
+        volume: String,
+        /// Whose process.
+        pod: String,
+        /// The pod's UID.
+        uid: String,
+        /// On which node.
+        node: String,
+        /// During which boot.
+        boot: String,
+    },
+    /// A second process writes to a volume while another still does: data is being lost.
+    TwoWriters {
+        /// The PersistentVolume.
+        volume: String,
+        /// The one that came second.
+        pod: String,
+        /// Where the second runs.
+        node: String,
+        /// Where the one that wrote already runs.
+        other: String,
+    },
+    /// A NodeFence was opened or its state changed.
+    FenceState {
+        /// The NodeFence.
+        fence: String,
+        /// The node it is about.
+        node: String,
+        /// `Isolation`, `Power-Management`, `Recovery`.
+        step: String,
+        /// `New`, `Running`, `Done`, `Final`, `Error`.
+        state: String,
+    },
+}
+
+/// The names that an expectation can use: each fact with its fields.
+pub const VOCABULARY: [(&str, &[&str]); 29] = [
+    ("kubeletStopped", &["node"]),
+    ("kubeletStarted", &["node", "boot"]),
+    ("networkLost", &["node"]),
+    ("networkBack", &["node"]),
+    ("machineHung", &["node"]),
+    ("machineResumed", &["node"]),
+    ("powerChanged", &["node", "power", "cause"]),
+    ("machineReset", &["node", "cause"]),
+    ("bmcSaidYes", &["node", "command"]),
+    ("bmcRefused", &["node", "command", "code"]),
+    ("nodeReady", &["node", "status", "by"]),
+    ("nodeCreated", &["node"]),
+    ("nodeDeleted", &["node", "by"]),
+    ("taintAdded", &["node", "key", "effect", "by"]),
+    ("taintRemoved", &["node", "key", "effect", "by"]),
+    ("cordoned", &["node", "by"]),
+    ("uncordoned", &["node", "by"]),
+    ("podCreated", &["pod", "uid"]),
+    ("podScheduled", &["pod", "uid", "node"]),
+    ("podPhase", &["pod", "uid", "node", "phase"]),
+    ("podTerminating", &["pod", "uid", "node", "by"]),
+    ("podGone", &["pod", "uid", "node", "by"]),
+    ("volumeAttached", &["volume", "node"]),
+    ("volumeDetached", &["volume", "node"]),
+    ("detachRequested", &["volume", "node", "by"]),
+    ("writerStarted", &["volume", "pod", "uid", "node", "boot"]),
+    ("writerStopped", &["volume", "pod", "uid", "node", "boot"]),
+    ("twoWriters", &["volume", "pod", "node", "other"]),
+    ("fenceState", &["fence", "node", "step", "state"]),
+];
+
+/// The facts so far.
+#[derive(Debug, Default)]
+pub struct Facts {
+    facts: Vec<Fact>,
+}
+
+impl Facts {
+    /// Adds what happened; facts come in order of time.
+    pub(crate) fn note(&mut self, at: Time, what: What) {
+        self.facts.push(Fact { at, what });
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> &[Fact] {
+        &self.facts
+    }
+}

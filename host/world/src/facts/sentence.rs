@@ -1,0 +1,80 @@
+//! Facts as sentences, for timelines; who needs their fields has the fields.
+
+use super::{Power, PowerCause, What};
+
+impl std::fmt::Display for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::KubeletStopped { node } => write!(f, "{node}: the kubelet stopped"),
+            Self::KubeletStarted { node, .. } => write!(f, "{node}: the kubelet started"),
+            Self::NetworkLost { node } => write!(f, "{node}: the network is gone"),
+            Self::NetworkBack { node } => write!(f, "{node}: the network is back"),
+            Self::MachineHung { node } => write!(f, "{node}: the machine hangs"),
+            Self::MachineResumed { node } => write!(f, "{node}: the machine goes on"),
+            Self::PowerChanged { node, power, cause } => {
+                write!(f, "{node}: power {} {}", power.word(), cause.word())
+            }
+            Self::MachineReset { node, cause } => write!(f, "{node}: reset {}", cause.word()),
+            Self::BmcSaidYes { node, command } => {
+                write!(f, "{node}: the BMC said yes to {command}")
+            }
+            Self::BmcRefused { node, command, code } => {
+                write!(f, "{node}: the BMC refused {command} with {code:02x}")
+            }
+            Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
+            Self::NodeCreated { node } => write!(f, "{node}: registered"),
+            Self::NodeDeleted { node, by } => write!(f, "{node}: Node deleted ({by})"),
+            Self::TaintAdded { node, key, effect, by } => {
+                write!(f, "{node}: tainted {key}:{effect} ({by})")
+            }
+            Self::TaintRemoved { node, key, effect, by } => {
+                write!(f, "{node}: taint {key}:{effect} removed ({by})")
+            }
+            Self::Cordoned { node, by } => write!(f, "{node}: cordoned ({by})"),
+            Self::Uncordoned { node, by } => write!(f, "{node}: uncordoned ({by})"),
+            Self::PodCreated { pod, .. } => write!(f, "{pod}: created"),
+            Self::PodScheduled { pod, node, .. } => write!(f, "{pod}: bound to {node}"),
+            Self::PodPhase { pod, node, phase, .. } => write!(f, "{pod}: {phase} on {node}"),
+            Self::PodTerminating { pod, node, by, .. } => {
+                write!(f, "{pod}: Terminating on {node} ({by})")
+            }
+            Self::PodGone { pod, node, by, .. } => write!(f, "{pod}: gone from {node} ({by})"),
+            Self::VolumeAttached { volume, node } => write!(f, "{volume}: attached to {node}"),
+            Self::VolumeDetached { volume, node } => write!(f, "{volume}: detached from {node}"),
+            Self::DetachRequested { volume, node, by } => {
+                write!(f, "{volume}: to be detached from {node} ({by})")
+            }
+            Self::WriterStarted { volume, pod, node, .. } => {
+                write!(f, "{volume}: written by {pod} on {node}")
+            }
+            Self::WriterStopped { volume, pod, node, .. } => {
+                write!(f, "{volume}: no longer written by {pod} on {node}")
+            }
+            Self::TwoWriters { volume, pod, node, other } => {
+                write!(f, "{volume}: TWO WRITERS, {pod} on {node} beside one on {other}")
+            }
+            Self::FenceState { fence, node, step, state } => {
+                write!(f, "{fence}: {node} {step} {state}")
+            }
+        }
+    }
+}
+
+impl Power {
+    fn word(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl PowerCause {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Command => "by a command to the BMC",
+            Self::ByHand => "by hand",
+            Self::Device => "by the BMC itself",
+        }
+    }
+}

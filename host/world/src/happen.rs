@@ -1,0 +1,109 @@
+//! Misfortunes: what a scenario's happenings do to machines and to objects.
+
+use node_remedy_devices::bmc::UnknownFault;
+use serde_json::{Value, json};
+
+use crate::api::object::{Key, list, name, text, uid};
+use crate::api::{ApiServer, DeleteOptions, Kind, Part};
+use crate::facts::Power;
+use crate::machine::{Machine, Network};
+use crate::scenario::Event;
+use crate::stage::Stage;
+use crate::time::{Time, seconds_stamp};
+
+/// Who does what people do with kubectl.
+const PEOPLE: &str = "people";
+
+/// The machine that the event befalls, if it befalls one.
+pub(crate) fn to_machine(event: &Event) -> Option<&str> {
+    match event {
+        Event::KubeletStops(node)
+        | Event::NetworkLost(node)
+        | Event::MachineHangs(node)
+        | Event::PowerOffByHand(node)
+        | Event::PowerOnByHand(node)
+        | Event::NodeComesBack(node)
+        | Event::BmcFault { node, .. } => Some(node),
+        Event::DeleteNode(_)
+        | Event::Cordon(_)
+        | Event::TaintOutOfService(_)
+        | Event::ForceDeletePod { .. }
+        | Event::DeleteAttachments(_) => None,
+    }
+}
+
+/// Lets the event befall its machine.
+pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event) {
+    match event {
+        Event::KubeletStops(_) => machine.stop_kubelet(stage),
+        Event::NetworkLost(_) => machine.set_network(stage, Network::Lost),
+        Event::MachineHangs(_) => machine.hang(stage),
+        Event::PowerOffByHand(_) => machine.switch(stage, Power::Off),
+        Event::PowerOnByHand(_) => machine.switch(stage, Power::On),
+        Event::NodeComesBack(_) => machine.come_back(stage),
+        Event::BmcFault { fault, value, .. } => {
+            if let Some((_, bmc)) = &mut machine.bmc {
+                // The names of faults were checked when the scenario was read.
+                drop::<Result<(), UnknownFault>>(bmc.faults.set(fault, *value));
+            }
+        }
+        Event::DeleteNode(_)
+        | Event::Cordon(_)
+        | Event::TaintOutOfService(_)
+        | Event::ForceDeletePod { .. }
+        | Event::DeleteAttachments(_) => {}
+    }
+}
+
+/// Does what people do by way of the API server. Objects that are gone are no error:
+/// people try, too.
+pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
+    match event {
+        Event::DeleteNode(node) => {
+            let key = Key::cluster(Kind::Node, node);
+            drop(api.client(PEOPLE).delete(&key, &DeleteOptions::default()));
+        }
+        Event::Cordon(node) => {
+            let cordon = json!({ "spec": { "unschedulable": true } });
+            let key = Key::cluster(Kind::Node, node);
+            drop(api.client(PEOPLE).merge_patch(&key, &cordon, Part::Main));
+        }
+        Event::TaintOutOfService(node) => taint_out_of_service(api, now, node),
+        Event::ForceDeletePod { namespace, name } => {
+            let key = Key::within(Kind::Pod, namespace, name);
+            let Some(pod) = api.peek(&key) else { return };
+            let how = DeleteOptions::force(uid(pod));
+            drop(api.client(PEOPLE).delete(&key, &how));
+        }
+        Event::DeleteAttachments(node) => {
+            let attachments = api.all(Kind::VolumeAttachment);
+            let of_node = attachments.filter(|one| text(one, "/spec/nodeName") == node);
+            let names: Vec<String> = of_node.map(|one| name(one).to_owned()).collect();
+            for name in names {
+                let key = Key::cluster(Kind::VolumeAttachment, &name);
+                drop(api.client(PEOPLE).delete(&key, &DeleteOptions::default()));
+            }
+        }
+        Event::KubeletStops(_)
+        | Event::NetworkLost(_)
+        | Event::MachineHangs(_)
+        | Event::PowerOffByHand(_)
+        | Event::PowerOnByHand(_)
+        | Event::NodeComesBack(_)
+        | Event::BmcFault { .. } => {}
+    }
+}
+
+fn taint_out_of_service(api: &mut ApiServer, now: Time, node: &str) {
+    let key = Key::cluster(Kind::Node, node);
+    let Some(object) = api.peek(&key) else { return };
+    let mut taints: Vec<Value> = list(object, "/spec/taints").to_vec();
+    taints.push(json!({
+        "key": "node.kubernetes.io/out-of-service",
+        "value": "nodeshutdown",
+        "effect": "NoExecute",
+        "timeAdded": seconds_stamp(now),
+    }));
+    let taints = json!({ "spec": { "taints": taints } });
+    drop(api.client(PEOPLE).merge_patch(&key, &taints, Part::Main));
+}

@@ -1,0 +1,283 @@
+//! A machine: power, boots, its network, its BMC, and what runs on it.
+//!
+//! ```text
+//!          power on            boot time            kubelet starts
+//!   off ─────────────▶ booting ─────────▶ running ◀───────────────▶ kubelet stopped
+//!    ▲                                      │  ▲
+//!    └────────── power off ─────────────────┤  └── resumes ── hung
+//!                                           └── hangs ─────────▶
+//! ```
+//! Processes live from their start to the loss of power; the death of the kubelet or of
+//! the network does not end them. That is the whole problem that fencing solves.
+
+mod kubelet;
+mod node_status;
+mod processes;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use node_remedy_devices::bmc::{self, Bmc};
+
+use self::kubelet::Kubelet;
+use self::processes::Processes;
+use crate::facts::{Power, PowerCause, What};
+use crate::rng::Rng;
+use crate::stage::{Stage, sooner};
+use crate::time::{Time, after};
+
+/// What a machine is made with.
+#[derive(Debug, Clone)]
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    pub(crate) zone: Option<String>,
+    pub(crate) provider_id: Option<String>,
+    pub(crate) system_uuid: String,
+    pub(crate) address: String,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) annotations: Vec<(String, String)>,
+    pub(crate) boot_time: Duration,
+}
+
+/// A machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) spec: Spec,
+    pub(crate) bmc: Option<(SocketAddr, Bmc)>,
+    power: Power,
+    kernel: Kernel,
+    network: Network,
+    boot: String,
+    boots: Rng,
+    kubelet: Option<Kubelet>,
+    processes: Processes,
+}
+
+/// What the operating system does; means nothing without power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kernel {
+    Booting { until: Time },
+    Runs,
+    Hangs,
+}
+
+/// Whether the machine reaches the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    Up,
+    Lost,
+}
+
+impl Machine {
+    /// A machine that has run for a while, its kubelet about to register.
+    pub(crate) fn running(
+        spec: Spec,
+        bmc: Option<(SocketAddr, Bmc)>,
+        seed: u64,
+        now: Time,
+    ) -> Self {
+        let mut boots = Rng::named(seed, &format!("boots of {}", spec.name));
+        let boot = boots.uuid();
+        let kubelet = Kubelet::restart(&spec.name, seed, now);
+        Self {
+            spec,
+            bmc,
+            power: Power::On,
+            kernel: Kernel::Runs,
+            network: Network::Up,
+            boot,
+            boots,
+            kubelet: Some(kubelet),
+            processes: Processes::default(),
+        }
+    }
+
+    /// Whether the machine has power.
+    pub(crate) fn power(&self) -> Power {
+        self.power
+    }
+
+    /// The id of the current boot, or of the last one.
+    pub(crate) fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// One turn; says when the next one is due.
+    pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
+        self.follow_bmc(stage);
+        let by_itself = self.bmc.as_ref().and_then(|(_, bmc)| bmc.next_change()).map(Time);
+        sooner(by_itself, self.run_software(stage))
+    }
+
+    /// A datagram for the BMC and its answers.
+    pub(crate) fn datagram(
+        &mut self,
+        stage: &mut Stage<'_>,
+        peer: u64,
+        data: &[u8],
+    ) -> Vec<(Duration, Vec<u8>)> {
+        let Some((_, bmc)) = &mut self.bmc else { return Vec::new() };
+        let replies = bmc.datagram(stage.now.0, peer, data);
+        self.follow_bmc(stage);
+        replies
+            .into_iter()
+            .map(|reply| (Duration::from_millis(reply.delay_ms), reply.bytes))
+            .collect()
+    }
+
+    /// Somebody in the room switches power.
+    pub(crate) fn switch(&mut self, stage: &mut Stage<'_>, power: Power) {
+        if let Some((_, bmc)) = &mut self.bmc {
+            bmc.set_power(stage.now.0, power == Power::On);
+            self.follow_bmc(stage);
+        } else if power != self.power {
+            self.set_power(stage, power, PowerCause::ByHand);
+        }
+    }
+
+    /// The kubelet process ends; everything else goes on.
+    pub(crate) fn stop_kubelet(&mut self, stage: &mut Stage<'_>) {
+        if self.kubelet.take().is_some() {
+            stage.say(What::KubeletStopped { node: self.spec.name.clone() });
+        }
+    }
+
+    /// The path to the API server goes or comes.
+    pub(crate) fn set_network(&mut self, stage: &mut Stage<'_>, network: Network) {
+        if network == self.network {
+            return;
+        }
+        self.network = network;
+        let node = self.spec.name.clone();
+        stage.say(match network {
+            Network::Up => What::NetworkBack { node },
+            Network::Lost => What::NetworkLost { node },
+        });
+        if let Some(kubelet) = self.kubelet.as_mut().filter(|_| network == Network::Up) {
+            kubelet.report_soon(stage.now);
+        }
+    }
+
+    /// The kernel stops. Nothing writes while it hangs; it may go on at any time.
+    pub(crate) fn hang(&mut self, stage: &mut Stage<'_>) {
+        if self.power == Power::On && self.kernel == Kernel::Runs {
+            self.kernel = Kernel::Hangs;
+            stage.say(What::MachineHung { node: self.spec.name.clone() });
+            self.processes.pause(stage, &self.spec.name, &self.boot);
+        }
+    }
+
+    /// Whatever ailed the machine while it had power is over: hang, network, kubelet.
+    pub(crate) fn come_back(&mut self, stage: &mut Stage<'_>) {
+        if self.power == Power::Off {
+            return self.switch(stage, Power::On);
+        }
+        if self.kernel == Kernel::Hangs {
+            self.kernel = Kernel::Runs;
+            stage.say(What::MachineResumed { node: self.spec.name.clone() });
+            self.processes.resume(stage, &self.spec.name, &self.boot);
+        }
+        self.set_network(stage, Network::Up);
+        if self.kubelet.is_none() && self.kernel == Kernel::Runs {
+            let seed = self.boots.next();
+            self.take(stage, Kubelet::restart(&self.spec.name, seed, stage.now));
+        }
+    }
+
+    fn run_software(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
+        match (self.power, self.kernel) {
+            (Power::Off, _) | (Power::On, Kernel::Hangs) => None,
+            (Power::On, Kernel::Booting { until }) if stage.now < until => Some(until),
+            (Power::On, Kernel::Booting { .. }) => {
+                self.kernel = Kernel::Runs;
+                let seed = self.boots.next();
+                self.take(stage, Kubelet::start(&self.spec.name, seed, stage.now));
+                self.processes.restart_old(stage, &self.spec.name);
+                self.run_software(stage)
+            }
+            (Power::On, Kernel::Runs) => {
+                let due = self.processes.run(stage, &self.spec.name, &self.boot);
+                let Some(kubelet) = &mut self.kubelet else { return due };
+                let looks =
+                    kubelet.run(stage, &self.spec, &self.boot, self.network, &mut self.processes);
+                sooner(sooner(due, looks), self.processes.due())
+            }
+        }
+    }
+
+    fn take(&mut self, stage: &mut Stage<'_>, kubelet: Kubelet) {
+        self.kubelet = Some(kubelet);
+        let (node, boot) = (self.spec.name.clone(), self.boot.clone());
+        stage.say(What::KubeletStarted { node, boot });
+    }
+
+    /// Takes over what the BMC did since the last look.
+    fn follow_bmc(&mut self, stage: &mut Stage<'_>) {
+        let Some((_, bmc)) = &mut self.bmc else { return };
+        bmc.tick(stage.now.0);
+        let (commands, events) = (bmc.drain_commands(), bmc.drain_power_events());
+        for command in commands {
+            if let Some(what) = said(&self.spec.name, &command) {
+                stage.say(what);
+            }
+        }
+        for event in events {
+            let cause = match event.cause {
+                bmc::Cause::Command { .. } => PowerCause::Command,
+                bmc::Cause::FlipBack => PowerCause::Device,
+                bmc::Cause::Outside => PowerCause::ByHand,
+            };
+            match event.change {
+                bmc::Change::Off => self.set_power(stage, Power::Off, cause),
+                bmc::Change::On => self.set_power(stage, Power::On, cause),
+                bmc::Change::Reset => {
+                    stage.say(What::MachineReset { node: self.spec.name.clone(), cause });
+                    self.lose_software(stage);
+                    self.boot_up(stage.now);
+                }
+            }
+        }
+    }
+
+    fn set_power(&mut self, stage: &mut Stage<'_>, power: Power, cause: PowerCause) {
+        self.power = power;
+        stage.say(What::PowerChanged { node: self.spec.name.clone(), power, cause });
+        match power {
+            Power::Off => self.lose_software(stage),
+            Power::On => self.boot_up(stage.now),
+        }
+    }
+
+    fn lose_software(&mut self, stage: &mut Stage<'_>) {
+        self.kubelet = None;
+        self.processes.lose_power(stage, &self.spec.name, &self.boot);
+    }
+
+    fn boot_up(&mut self, now: Time) {
+        self.boot = self.boots.uuid();
+        self.kernel = Kernel::Booting { until: after(now, self.spec.boot_time) };
+    }
+}
+
+/// Chassis control, the only IPMI command that can change power.
+const CHASSIS_CONTROL: (u8, u8) = (0x00, 0x02);
+
+fn said(node: &str, event: &bmc::CommandEvent) -> Option<What> {
+    if (event.netfn, event.command) != CHASSIS_CONTROL {
+        return None;
+    }
+    let command = match event.data.first() {
+        Some(0) => "off".to_owned(),
+        Some(1) => "on".to_owned(),
+        Some(2) => "cycle".to_owned(),
+        Some(3) => "reset".to_owned(),
+        Some(5) => "soft-off".to_owned(),
+        Some(other) => other.to_string(),
+        None => "nothing".to_owned(),
+    };
+    let node = node.to_owned();
+    Some(match event.completion {
+        0 => What::BmcSaidYes { node, command },
+        code => What::BmcRefused { node, command, code },
+    })
+}

@@ -1,0 +1,134 @@
+//! Turns committed writes into facts: what changed in the API, and who changed it.
+
+use serde_json::Value;
+
+use crate::api::object::{
+    condition_status, is_terminating, is_true, list, name, namespace, text, uid,
+};
+use crate::api::{Change, ChangeType, Kind};
+use crate::facts::{Facts, What};
+
+/// Notes what `change` means.
+pub(crate) fn note(facts: &mut Facts, change: &Change) {
+    let mut say = |what| facts.note(change.at, what);
+    match change.key.kind {
+        Kind::Node => node(change, &mut say),
+        Kind::Pod => pod(change, &mut say),
+        Kind::VolumeAttachment => attachment(change, &mut say),
+        Kind::NodeFence => fence(change, &mut say),
+        Kind::Namespace
+        | Kind::ConfigMap
+        | Kind::Secret
+        | Kind::CoreEvent
+        | Kind::Event
+        | Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::Lease
+        | Kind::StatefulSet
+        | Kind::DaemonSet
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::RemedyConfiguration
+        | Kind::FenceConfiguration
+        | Kind::RemedyBudget => {}
+    }
+}
+
+fn node(change: &Change, say: &mut impl FnMut(What)) {
+    let by = || change.by.to_string();
+    let node = || change.key.name.clone();
+    let before = change.before.as_deref().unwrap_or(&Value::Null);
+    let after = match change.change {
+        ChangeType::Deleted => return say(What::NodeDeleted { node: node(), by: by() }),
+        ChangeType::Added => {
+            say(What::NodeCreated { node: node() });
+            &*change.object
+        }
+        ChangeType::Modified => &*change.object,
+    };
+    let ready = condition_status(after, "Ready");
+    if ready != condition_status(before, "Ready") {
+        say(What::NodeReady { node: node(), status: ready.to_owned(), by: by() });
+    }
+    let taints = |object| {
+        list(object, "/spec/taints")
+            .iter()
+            .map(|taint| (text(taint, "/key").to_owned(), text(taint, "/effect").to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let (had, has) = (taints(before), taints(after));
+    for (key, effect) in has.iter().filter(|taint| !had.contains(taint)).cloned() {
+        say(What::TaintAdded { node: node(), key, effect, by: by() });
+    }
+    for (key, effect) in had.iter().filter(|taint| !has.contains(taint)).cloned() {
+        say(What::TaintRemoved { node: node(), key, effect, by: by() });
+    }
+    match (is_true(before, "/spec/unschedulable"), is_true(after, "/spec/unschedulable")) {
+        (false, true) => say(What::Cordoned { node: node(), by: by() }),
+        (true, false) => say(What::Uncordoned { node: node(), by: by() }),
+        (false, false) | (true, true) => {}
+    }
+}
+
+fn pod(change: &Change, say: &mut impl FnMut(What)) {
+    let before = change.before.as_deref().unwrap_or(&Value::Null);
+    let after = &*change.object;
+    let by = || change.by.to_string();
+    let pod = || format!("{}/{}", namespace(after), name(after));
+    let uid = || uid(after).to_owned();
+    let node = || text(after, "/spec/nodeName").to_owned();
+    match change.change {
+        ChangeType::Deleted => {
+            return say(What::PodGone { pod: pod(), uid: uid(), node: node(), by: by() });
+        }
+        ChangeType::Added => say(What::PodCreated { pod: pod(), uid: uid() }),
+        ChangeType::Modified => {}
+    }
+    if text(before, "/spec/nodeName").is_empty() && !node().is_empty() {
+        say(What::PodScheduled { pod: pod(), uid: uid(), node: node() });
+    }
+    let phase = text(after, "/status/phase");
+    if phase != text(before, "/status/phase") && phase != "Pending" {
+        say(What::PodPhase { pod: pod(), uid: uid(), node: node(), phase: phase.to_owned() });
+    }
+    if is_terminating(after) && !is_terminating(before) {
+        say(What::PodTerminating { pod: pod(), uid: uid(), node: node(), by: by() });
+    }
+}
+
+fn attachment(change: &Change, say: &mut impl FnMut(What)) {
+    let before = change.before.as_deref().unwrap_or(&Value::Null);
+    let after = &*change.object;
+    let volume = || text(after, "/spec/source/persistentVolumeName").to_owned();
+    let node = || text(after, "/spec/nodeName").to_owned();
+    let was = is_true(before, "/status/attached");
+    let is = change.change != ChangeType::Deleted && is_true(after, "/status/attached");
+    if change.change != ChangeType::Deleted && is_terminating(after) && !is_terminating(before) {
+        let by = change.by.to_string();
+        say(What::DetachRequested { volume: volume(), node: node(), by });
+    }
+    match (was, is) {
+        (false, true) => say(What::VolumeAttached { volume: volume(), node: node() }),
+        (true, false) => say(What::VolumeDetached { volume: volume(), node: node() }),
+        (false, false) | (true, true) => {}
+    }
+}
+
+fn fence(change: &Change, say: &mut impl FnMut(What)) {
+    let state = |object| {
+        (text(object, "/status/step").to_owned(), text(object, "/status/status").to_owned())
+    };
+    let before = change.before.as_deref().map(state);
+    let (step, status) = state(&change.object);
+    if change.change != ChangeType::Deleted
+        && !status.is_empty()
+        && before != Some((step.clone(), status.clone()))
+    {
+        say(What::FenceState {
+            fence: change.key.name.clone(),
+            node: text(&change.object, "/spec/node/name").to_owned(),
+            step,
+            state: status,
+        });
+    }
+}

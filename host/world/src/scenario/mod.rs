@@ -1,0 +1,185 @@
+//! A scenario: the cluster, what befalls it, and what must be true in the end.
+//!
+//! Plain validated data. [`read`](Scenario::read) makes it from a file; everything that a
+//! file can get wrong is said there, with its place.
+
+mod duration;
+mod expectation;
+mod happening;
+mod nodes;
+mod raw;
+mod read;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use node_remedy_devices::bmc::{Faults, Suite};
+use serde_json::Value;
+
+pub use self::expectation::{Expectation, Unmet};
+pub use self::read::{ScenarioError, ScenarioErrors};
+use crate::stage::Timings;
+use crate::time::Time;
+
+/// When a scenario begins: the first second of 2026. Any moment would do.
+pub const START: Time = Time(1_767_225_600_000);
+
+/// The story to be told.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// One line that says what it is about.
+    pub title: String,
+    /// What all randomness follows from.
+    pub seed: u64,
+    /// How long it lasts.
+    pub duration: Duration,
+    /// How fast the cluster is.
+    pub timings: Timings,
+    /// The machines.
+    pub nodes: Vec<NodeSpec>,
+    /// The workloads.
+    pub stateful_sets: Vec<StatefulSetSpec>,
+    /// Objects that exist from the start: configurations, Secrets, ConfigMaps.
+    pub configuration: Vec<Document>,
+    /// Objects of a snapshot, which keep their UIDs and status. No file can give them.
+    pub existing: Vec<Value>,
+    /// What befalls the cluster, in order of time.
+    pub happenings: Vec<Happening>,
+    /// What must be true at the end of a run under node-remedy.
+    pub expect: Vec<Expectation>,
+    /// What must be true at the end of the same run without it.
+    pub expect_without: Vec<Expectation>,
+}
+
+/// A machine and its node.
+#[derive(Debug, Clone)]
+pub struct NodeSpec {
+    /// The node's name.
+    pub name: String,
+    /// `topology.kubernetes.io/zone`: a zone, a rack.
+    pub zone: Option<String>,
+    /// Labels beside hostname and zone.
+    pub labels: Vec<(String, String)>,
+    /// `spec.providerID`.
+    pub provider_id: Option<String>,
+    /// `nodeInfo.systemUUID`, as the machine's firmware says it.
+    pub system_uuid: String,
+    /// From power on to a running kubelet.
+    pub boot_time: Duration,
+    /// Its management controller, if it has one.
+    pub bmc: Option<BmcSpec>,
+}
+
+/// A management controller.
+#[derive(Debug, Clone)]
+pub struct BmcSpec {
+    /// Administrator's name.
+    pub user: String,
+    /// Administrator's password.
+    pub password: String,
+    /// Where it listens; by default it gets an address of the example network.
+    pub address: Option<SocketAddr>,
+    /// The system GUID it reports.
+    pub guid: [u8; 16],
+    /// The cipher suites it offers.
+    pub suites: Vec<Suite>,
+    /// What is wrong with it from the start.
+    pub faults: Faults,
+}
+
+/// A StatefulSet.
+#[derive(Debug, Clone)]
+pub struct StatefulSetSpec {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How many pods.
+    pub replicas: u64,
+    /// Whether each pod has a volume of its own.
+    pub volumes: VolumesSpec,
+    /// How long pods stay on a node that is not ready; the cluster's default is 300 s.
+    pub toleration: Option<Duration>,
+    /// Whether pods are started all at once.
+    pub order: Order,
+}
+
+/// Whether pods of a set have volumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumesSpec {
+    /// One ReadWriteOnce volume each, called `data`.
+    OneEach,
+    /// None.
+    None,
+}
+
+/// In which order the pods of a set are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, each when the one before is ready.
+    OrderedReady,
+    /// All at once.
+    Parallel,
+}
+
+/// An object that exists from the start, and where it was written.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The file, for messages.
+    pub source: String,
+    /// The object.
+    pub object: Value,
+}
+
+/// Something that befalls the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happening {
+    /// How long after the start.
+    pub at: Duration,
+    /// What.
+    pub what: Event,
+}
+
+/// What can befall a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The kubelet process of a node ends; its pods run on.
+    KubeletStops(String),
+    /// A node's path to the API server breaks; its pods and its BMC go on.
+    NetworkLost(String),
+    /// A node's kernel hangs.
+    MachineHangs(String),
+    /// Somebody switches a machine off.
+    PowerOffByHand(String),
+    /// Somebody switches a machine on.
+    PowerOnByHand(String),
+    /// What ailed a node is over; a machine that is off is switched on.
+    NodeComesBack(String),
+    /// A fault of a BMC begins or, with the value 0, ends.
+    BmcFault {
+        /// Whose BMC.
+        node: String,
+        /// One of the device model's names.
+        fault: String,
+        /// How much of it.
+        value: u32,
+    },
+    /// Somebody deletes the Node object.
+    DeleteNode(String),
+    /// Somebody cordons a node.
+    Cordon(String),
+    /// Somebody sets the out-of-service taint.
+    TaintOutOfService(String),
+    /// Somebody deletes a pod by force.
+    ForceDeletePod {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+    },
+    /// Somebody deletes the VolumeAttachments of a node.
+    DeleteAttachments(String),
+}

@@ -1,0 +1,141 @@
+//! A scenario file as it is written. Unknown fields are refused; values that can be
+//! wrong in themselves keep their place.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+pub(super) type Text = Spanned<String>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawScenario {
+    pub(super) title: String,
+    #[serde(default = "one")]
+    pub(super) seed: u64,
+    pub(super) duration: Text,
+    #[serde(default)]
+    pub(super) cluster: RawCluster,
+    pub(super) nodes: Spanned<Vec<RawNode>>,
+    #[serde(default)]
+    pub(super) workloads: RawWorkloads,
+    #[serde(default)]
+    pub(super) configuration: Vec<Spanned<RawConfiguration>>,
+    #[serde(default)]
+    pub(super) happenings: Vec<Spanned<RawHappening>>,
+    #[serde(default)]
+    pub(super) expect: Vec<RawExpectation>,
+    #[serde(default)]
+    pub(super) expect_without: Vec<RawExpectation>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawCluster {
+    pub(super) node_monitor_grace: Option<Text>,
+    pub(super) node_monitor_period: Option<Text>,
+    pub(super) lease_renewal: Option<Text>,
+    pub(super) pod_start: Option<Text>,
+    pub(super) pod_stop: Option<Text>,
+    pub(super) attach: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawNode {
+    pub(super) name: Text,
+    pub(super) count: Option<Spanned<usize>>,
+    pub(super) zone: Option<String>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+    #[serde(rename = "providerID")]
+    pub(super) provider_id: Option<String>,
+    #[serde(rename = "systemUUID")]
+    pub(super) system_uuid: Option<Text>,
+    pub(super) boot_time: Option<Text>,
+    #[serde(default)]
+    pub(super) bmc: RawBmc,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawBmc {
+    pub(super) present: Option<bool>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) guid: Option<Text>,
+    pub(super) suites: Option<Vec<Spanned<u8>>>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, Spanned<u32>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawWorkloads {
+    #[serde(default)]
+    pub(super) stateful_sets: Vec<RawStatefulSet>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawStatefulSet {
+    pub(super) name: Text,
+    pub(super) namespace: Option<String>,
+    pub(super) replicas: Spanned<u64>,
+    pub(super) volumes: Option<bool>,
+    pub(super) toleration: Option<Text>,
+    pub(super) parallel: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawConfiguration {
+    pub(super) file: Option<Text>,
+    pub(super) object: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawHappening {
+    pub(super) at: Text,
+    pub(super) within: Option<Text>,
+    pub(super) kubelet_stops: Option<Text>,
+    pub(super) network_lost: Option<Text>,
+    pub(super) machine_hangs: Option<Text>,
+    pub(super) power_off_by_hand: Option<Text>,
+    pub(super) power_on_by_hand: Option<Text>,
+    pub(super) node_comes_back: Option<Text>,
+    pub(super) rack_silent: Option<Vec<Text>>,
+    pub(super) rack_comes_back: Option<Vec<Text>>,
+    pub(super) bmc_fault: Option<RawBmcFault>,
+    pub(super) delete_node: Option<Text>,
+    pub(super) cordon: Option<Text>,
+    pub(super) taint_out_of_service: Option<Text>,
+    pub(super) force_delete_pod: Option<Text>,
+    pub(super) delete_attachments: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawBmcFault {
+    pub(super) node: Text,
+    pub(super) fault: Text,
+    pub(super) value: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawExpectation {
+    pub(super) fact: Text,
+    #[serde(default, rename = "where")]
+    pub(super) fields: BTreeMap<String, Text>,
+    pub(super) times: Option<usize>,
+    pub(super) after: Option<Text>,
+    pub(super) by: Option<Text>,
+}

@@ -1,0 +1,205 @@
+//! A scenario out of a snapshot of one's own cluster: the same nodes, pods and volumes,
+//! and one node is lost.
+//!
+//! The objects are taken over as they are, but for their times, which begin anew. What a
+//! snapshot does not hold is assumed: a node's BMC answers at the address of its
+//! annotation, reports the node's system UUID and takes the credentials, which are made
+//! up; without that annotation a node has no BMC. Nodes that are not Ready have been
+//! silent from the start. Only StatefulSets make pods anew.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use node_remedy_devices::bmc::{Faults, Suite};
+use serde_json::{Value, json};
+use serde_saphyr::Location;
+
+use super::nodes::BOOT_TIME;
+use super::read::Reader;
+use super::{BmcSpec, Document, Event, Happening, NodeSpec, START, Scenario, ScenarioErrors};
+use crate::actors::attach_detach::attachment_key;
+use crate::actors::attacher::finalizer;
+use crate::api::Kind;
+use crate::api::object::{condition_status, list, name, part, remove, set, text};
+use crate::rng::Rng;
+use crate::setup::{BMC_ADDRESS_ANNOTATION, IPMI_PORT};
+use crate::stage::{CSI_DRIVER, Timings};
+use crate::time::seconds_stamp;
+
+/// The largest snapshot: 15,000 nodes with a hundred pods each, pruned, are about that.
+const SNAPSHOT_BYTES: usize = 4 << 30;
+/// When the node is lost: the cluster has settled by then.
+const LOST_AT: Duration = Duration::from_mins(1);
+/// How long the story lasts.
+const DURATION: Duration = Duration::from_mins(15);
+/// The controller's namespace, where the credentials are made up.
+const NAMESPACE: &str = "node-remedy";
+/// The made-up account.
+const ACCOUNT: (&str, &str) = ("admin", "simulated");
+
+impl Scenario {
+    /// What would happen if `lose` were lost in the cluster that `text`, a List of its
+    /// objects, shows: its kubelet stops, the machine runs on.
+    pub fn from_snapshot(file: &str, text: &str, lose: &str) -> Result<Self, ScenarioErrors> {
+        let mut reader = Reader { file: file.to_owned(), errors: Vec::new() };
+        let documents = reader.yaml::<Value>(text, SNAPSHOT_BYTES).unwrap_or_default();
+        let items: Vec<Value> = documents.into_iter().flat_map(items).collect();
+        let mut scenario = Self {
+            title: format!("{lose} is lost"),
+            seed: 1,
+            duration: DURATION,
+            timings: Timings::default(),
+            nodes: Vec::new(),
+            stateful_sets: Vec::new(),
+            configuration: Vec::new(),
+            existing: Vec::new(),
+            happenings: Vec::new(),
+            expect: Vec::new(),
+            expect_without: Vec::new(),
+        };
+        for item in items {
+            scenario.take(file, item);
+        }
+        if reader.errors.is_empty() && !scenario.nodes.iter().any(|node| node.name == lose) {
+            let known: Vec<&str> = scenario.nodes.iter().map(|node| node.name.as_str()).collect();
+            let what =
+                format!("--lose: found {lose:?}, expected one of the nodes {}", known.join(", "));
+            reader.wrong(Location::UNKNOWN, what);
+        }
+        let happening = Happening { at: LOST_AT, what: Event::KubeletStops(lose.to_owned()) };
+        scenario.happenings.push(happening);
+        if reader.errors.is_empty() { Ok(scenario) } else { Err(ScenarioErrors(reader.errors)) }
+    }
+
+    /// Takes one object over; kinds that no model uses are left out.
+    fn take(&mut self, file: &str, mut item: Value) {
+        let Some(kind) = Kind::of_object(text(&item, "/apiVersion"), text(&item, "/kind")) else {
+            return;
+        };
+        restart_times(&mut item);
+        match kind {
+            Kind::Node => {
+                if condition_status(&item, "Ready") != "True" {
+                    let what = Event::NetworkLost(name(&item).to_owned());
+                    self.happenings.push(Happening { at: Duration::ZERO, what });
+                }
+                self.nodes.push(node(&item));
+                self.existing.push(item);
+            }
+            Kind::VolumeAttachment => self.existing.push(attachment(&item)),
+            Kind::FenceConfiguration => {
+                self.configuration.extend(credentials(file, &item));
+                self.existing.push(item);
+            }
+            Kind::Pod
+            | Kind::Namespace
+            | Kind::ConfigMap
+            | Kind::Secret
+            | Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::StatefulSet
+            | Kind::DaemonSet
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::RemedyConfiguration => self.existing.push(item),
+            // Kubelets make their Leases; what happened before the snapshot is over.
+            Kind::Lease | Kind::CoreEvent | Kind::Event | Kind::NodeFence | Kind::RemedyBudget => {}
+        }
+    }
+}
+
+fn items(mut document: Value) -> Vec<Value> {
+    match document.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items,
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_),
+        )
+        | None => vec![document],
+    }
+}
+
+/// The story has its own calendar: what was, was at its beginning.
+fn restart_times(item: &mut Value) {
+    let start = json!(seconds_stamp(START));
+    let metadata = part(item, "metadata");
+    remove(metadata, "resourceVersion");
+    set(metadata, "creationTimestamp", start.clone());
+    let conditions = item.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        for stamp in ["lastHeartbeatTime", "lastTransitionTime"] {
+            if condition.get(stamp).is_some_and(|stamp| !stamp.is_null()) {
+                set(condition, stamp, start.clone());
+            }
+        }
+    }
+}
+
+fn node(item: &Value) -> NodeSpec {
+    let system_uuid = text(item, "/status/nodeInfo/systemUUID").to_lowercase();
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let annotations = item.pointer("/metadata/annotations");
+    let address = annotations.and_then(|all| all.get(BMC_ADDRESS_ANNOTATION));
+    NodeSpec {
+        name: name(item).to_owned(),
+        zone: some(text(item, "/metadata/labels/topology.kubernetes.io~1zone")),
+        labels: Vec::new(),
+        provider_id: some(text(item, "/spec/providerID")),
+        boot_time: BOOT_TIME,
+        bmc: address.and_then(Value::as_str).and_then(read_address).map(|address| BmcSpec {
+            user: ACCOUNT.0.to_owned(),
+            password: ACCOUNT.1.to_owned(),
+            address: Some(address),
+            guid: guid(name(item), &system_uuid),
+            suites: vec![Suite::Sha256, Suite::Sha1],
+            faults: Faults::default(),
+        }),
+        system_uuid,
+    }
+}
+
+fn read_address(text: &str) -> Option<SocketAddr> {
+    let bare = || text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, IPMI_PORT));
+    text.parse::<SocketAddr>().ok().or_else(bare)
+}
+
+fn guid(node: &str, system_uuid: &str) -> [u8; 16] {
+    let digits: String = system_uuid.chars().filter(|letter| *letter != '-').collect();
+    let mut rng = Rng::named(1, &format!("guid of {node}"));
+    let mut drawn = || (u128::from(rng.next()) << 64) | u128::from(rng.next());
+    u128::from_str_radix(&digits, 16).unwrap_or_else(|_| drawn()).to_be_bytes()
+}
+
+/// An attachment as the one modelled driver makes it.
+fn attachment(item: &Value) -> Value {
+    let volume = text(item, "/spec/source/persistentVolumeName");
+    let node = text(item, "/spec/nodeName");
+    let mut taken = item.clone();
+    let metadata = part(&mut taken, "metadata");
+    set(metadata, "name", json!(attachment_key(volume, node).name));
+    set(metadata, "finalizers", json!([finalizer()]));
+    set(part(&mut taken, "spec"), "attacher", json!(CSI_DRIVER));
+    taken
+}
+
+/// Secrets under the names that a configuration gives, with the made-up account.
+fn credentials(file: &str, configuration: &Value) -> Vec<Document> {
+    let methods = ["/spec/templates", "/spec/methods"].map(|at| list(configuration, at));
+    let credentials = methods.into_iter().flatten().flat_map(|one| list(one, "/credentials"));
+    let key = |credential: &Value, field: &str, default: &str| {
+        let said = text(credential, field);
+        if said.is_empty() { default.to_owned() } else { said.to_owned() }
+    };
+    let secret = |credential: &Value| {
+        let mut data = json!({});
+        set(&mut data, &key(credential, "/identityKey", "username"), json!(ACCOUNT.0));
+        set(&mut data, &key(credential, "/secretKey", "password"), json!(ACCOUNT.1));
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": { "name": text(credential, "/secret"), "namespace": NAMESPACE },
+            "stringData": data,
+        });
+        Document { source: file.to_owned(), object }
+    };
+    credentials.map(secret).collect()
+}

@@ -1,0 +1,320 @@
+//! What a scenario file can get wrong, and what is said about it.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::facts::{Fact, VOCABULARY, What};
+
+const GOOD: &str = "title: a story
+duration: 5m
+nodes:
+- { name: node-a, zone: rack-1, bmc: { password: secret, faults: { stuck: 1 } } }
+- { name: spare, count: 12, zone: rack-2, bootTime: 90s }
+workloads:
+  statefulSets:
+  - { name: db, replicas: 2, toleration: 10s }
+configuration:
+- file: two.yaml
+- object: { apiVersion: v1, kind: Secret, metadata: { name: s, namespace: d } }
+happenings:
+- { at: 90s, nodeComesBack: node-a }
+- { at: 60s, kubeletStops: node-a }
+- { at: 70s, within: 12s, rackSilent: [rack-2] }
+expect:
+- { fact: podGone, where: { pod: default/db-0 }, times: 1, by: 3m }
+";
+
+fn load(name: &str) -> Result<String, String> {
+    match name {
+        "two.yaml" => Ok("apiVersion: v1
+kind: ConfigMap
+metadata: { name: one, namespace: d }
+data: { power: off }
+---
+apiVersion: node-remedy.io/v1alpha1
+kind: FenceConfiguration
+metadata: { name: two }
+"
+        .to_owned()),
+        "bad.yaml" => Ok("a: [".to_owned()),
+        _ => Err(format!("failed to read {name}: no such file")),
+    }
+}
+
+fn parse(text: &str) -> Result<Scenario, ScenarioErrors> {
+    Scenario::parse("s.yaml", text, &load)
+}
+
+fn check(text: &str, expected: &Expect) {
+    let said = match parse(text) {
+        Ok(_) => "accepted".to_owned(),
+        Err(errors) => errors.to_string(),
+    };
+    expected.assert_eq(&said);
+}
+
+#[test]
+fn a_good_scenario_is_read_whole() {
+    let read = parse(GOOD).unwrap();
+    assert_eq!((read.title.as_str(), read.seed), ("a story", 1));
+    let names: Vec<&str> = read.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(
+        (names.len(), names[0], names[1], names[12]),
+        (13, "node-a", "spare-01", "spare-12")
+    );
+    assert_eq!(read.nodes[1].boot_time, Duration::from_secs(90));
+    let bmc = read.nodes[0].bmc.as_ref().unwrap();
+    assert_eq!((bmc.user.as_str(), bmc.password.as_str()), ("admin", "secret"));
+    assert!(bmc.faults.stuck);
+    assert_ne!(read.nodes[0].system_uuid, read.nodes[1].system_uuid);
+    let objects: Vec<&str> =
+        read.configuration.iter().map(|document| document.source.as_str()).collect();
+    assert_eq!(objects, ["two.yaml", "two.yaml", "s.yaml"]);
+    assert_eq!(read.configuration[0].object["data"]["power"], "off");
+    assert_eq!(read.happenings.len(), 14);
+    assert_eq!(read.happenings[0].what, Event::KubeletStops("node-a".to_owned()));
+    let silent: Vec<Duration> = read
+        .happenings
+        .iter()
+        .filter(|happening| matches!(happening.what, Event::NetworkLost(_)))
+        .map(|happening| happening.at)
+        .collect();
+    assert_eq!(silent.len(), 12);
+    let (first, last) = (silent.iter().min().unwrap(), silent.iter().max().unwrap());
+    assert!(*first >= Duration::from_secs(70) && *last <= Duration::from_secs(82));
+    assert_ne!(first, last);
+}
+
+#[test]
+fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
+    let with = |node: &str| {
+        let text =
+            format!("title: t\nduration: 1m\nnodes: [{node}]\nexpect: [{{ fact: podGone }}]");
+        let node = parse(&text).unwrap().nodes.remove(0);
+        (node.system_uuid, node.bmc.unwrap().guid[0])
+    };
+    let guid = "guid: a123456789abcdefa123456789abcdef";
+    assert_eq!(
+        with(&format!("{{ name: a, bmc: {{ {guid} }} }}")),
+        ("a1234567-89ab-cdef-a123-456789abcdef".to_owned(), 0xa1)
+    );
+    assert_eq!(
+        with(&format!("{{ name: a, systemUUID: OTHER, bmc: {{ {guid} }} }}")),
+        ("other".to_owned(), 0xa1)
+    );
+}
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let rows: [(&str, &str, Expect); 22] = [
+        (
+            "title: a story",
+            "titel: a story",
+            expect![
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, cluster, nodes, workloads, configuration, happenings, expect, expectWithout"
+            ],
+        ),
+        (
+            "duration: 5m",
+            "duration: 5",
+            expect![[
+                r#"s.yaml:2:11: duration: found "5", expected a duration such as 90s, 1m30s or 250ms, up to a week"#
+            ]],
+        ),
+        ("duration: 5m", "duration: [5m]", expect!["s.yaml:2:11: expected string scalar"]),
+        (
+            "name: node-a",
+            "name: Node_A",
+            expect![[r#"
+            s.yaml:4:11: nodes.name: found "Node_A", expected lower-case letters, digits and dashes, at most 63
+            s.yaml:13:29: happenings.nodeComesBack: found "node-a", expected a node of this scenario
+            s.yaml:14:28: happenings.kubeletStops: found "node-a", expected a node of this scenario"#]],
+        ),
+        (
+            "name: node-a",
+            "name: spare-01",
+            expect![[r#"
+            s.yaml:5:11: nodes.name: found "spare-01" twice, expected distinct names
+            s.yaml:13:29: happenings.nodeComesBack: found "node-a", expected a node of this scenario
+            s.yaml:14:28: happenings.kubeletStops: found "node-a", expected a node of this scenario"#]],
+        ),
+        (
+            "count: 12",
+            "count: 0",
+            expect![[r#"
+            s.yaml:5:25: nodes.count: found 0, expected 1 to 15000
+            s.yaml:15:40: happenings.rackSilent: found "rack-2", expected a node or a zone of this scenario"#]],
+        ),
+        ("count: 12", "count: many", expect![[r#"s.yaml:5:25: found "many", expected u64"#]]),
+        (
+            "stuck: 1",
+            "stuk: 1",
+            expect![[
+                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
+            ]],
+        ),
+        (
+            "password: secret",
+            "guid: xyz",
+            expect![[
+                r#"s.yaml:4:46: nodes.bmc.guid: found "xyz", expected 32 hexadecimal digits"#
+            ]],
+        ),
+        (
+            "password: secret",
+            "suites: [0]",
+            expect!["s.yaml:4:49: nodes.bmc.suites: found 0, expected 3 or 17"],
+        ),
+        ("replicas: 2", "replicas: -1", expect![[r#"s.yaml:8:27: found "-1", expected u64"#]]),
+        (
+            "file: two.yaml",
+            "file: three.yaml",
+            expect!["s.yaml:10:9: configuration.file: failed to read three.yaml: no such file"],
+        ),
+        ("file: two.yaml", "file: bad.yaml", expect!["bad.yaml:1:4: unclosed bracket '['"]),
+        (
+            "kind: Secret",
+            "kind: Secrets",
+            expect![[
+                r#"s.yaml:11:3: configuration: found apiVersion "v1", kind "Secrets", expected an object of a kind that a simulated cluster has"#
+            ]],
+        ),
+        (
+            ", namespace: d",
+            "",
+            expect![
+                "s.yaml:11:3: configuration: Secret: expected metadata.name and metadata.namespace"
+            ],
+        ),
+        (
+            "kubeletStops: node-a",
+            "kubeletStops: node-z",
+            expect![[
+                r#"s.yaml:14:28: happenings.kubeletStops: found "node-z", expected a node of this scenario"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "kubeletStopps: node-a",
+            expect![
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, deleteAttachments"
+            ],
+        ),
+        (
+            "{ at: 60s, kubeletStops: node-a }",
+            "{ at: 60s }",
+            expect!["s.yaml:14:3: happenings: found 0 things that happen, expected one an entry"],
+        ),
+        (
+            "rackSilent: [rack-2]",
+            "rackSilent: [rack-3]",
+            expect![[
+                r#"s.yaml:15:40: happenings.rackSilent: found "rack-3", expected a node or a zone of this scenario"#
+            ]],
+        ),
+        (
+            "fact: podGone",
+            "fact: podgone",
+            expect![[
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState"#
+            ]],
+        ),
+        (
+            "pod: default",
+            "node: a, pdo: default",
+            expect![[
+                r#"s.yaml:17:43: expect.where: found "pdo", expected one of pod, uid, node, by"#
+            ]],
+        ),
+        (
+            "expect:\n- { fact: podGone, where: { pod: default/db-0 }, times: 1, by: 3m }",
+            "",
+            expect![
+                "s.yaml:2:11: expect: found nothing, expected at least one fact: a scenario that asserts nothing shows nothing"
+            ],
+        ),
+    ];
+    for (good, bad, expected) in rows {
+        assert!(GOOD.contains(good), "{good}");
+        check(&GOOD.replacen(good, bad, 1), &expected);
+    }
+}
+
+#[test]
+fn every_mistake_is_reported_not_only_the_first() {
+    let bad = GOOD.replace("5m", "5").replace("stuck", "stuk").replace("podGone", "gone");
+    assert_eq!(parse(&bad).unwrap_err().0.len(), 3);
+}
+
+#[test]
+fn what_is_no_scenario_is_refused() {
+    check("", &expect!["s.yaml:0:0: found 0 YAML documents, expected one scenario"]);
+    check(
+        "a: 1\n---\nb: 2",
+        &expect![
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, cluster, nodes, workloads, configuration, happenings, expect, expectWithout"
+        ],
+    );
+    check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);
+    check(
+        &"#".repeat((1 << 20) + 1),
+        &expect!["s.yaml:0:0: found 1048577 bytes, expected at most 1048576"],
+    );
+}
+
+#[test]
+fn expectations_count_within_their_limits() {
+    let at = |seconds: u64, node: &str| Fact {
+        at: Time(START.0 + seconds * 1_000),
+        what: What::NetworkLost { node: node.to_owned() },
+    };
+    let facts = [at(10, "a"), at(20, "b"), at(30, "a")];
+    let rows = [
+        ("{ fact: networkLost }", Ok(())),
+        ("{ fact: networkLost, times: 3 }", Ok(())),
+        ("{ fact: networkLost, times: 2 }", Err(3)),
+        ("{ fact: networkLost, where: { node: a }, times: 2 }", Ok(())),
+        ("{ fact: networkLost, where: { node: c } }", Err(0)),
+        ("{ fact: networkLost, where: { node: c }, times: 0 }", Ok(())),
+        ("{ fact: networkLost, where: { node: a }, after: 11s, times: 1 }", Ok(())),
+        ("{ fact: networkLost, by: 9s }", Err(0)),
+        ("{ fact: networkLost, by: 10s, times: 1 }", Ok(())),
+        ("{ fact: networkBack }", Err(0)),
+    ];
+    for (expectation, expected) in rows {
+        let text =
+            format!("title: t\nduration: 1m\nnodes: [{{ name: a }}]\nexpect: [{expectation}]");
+        let judged = parse(&text).unwrap().expect[0].judge(&facts);
+        assert_eq!(judged.map_err(|unmet| unmet.found), expected, "{expectation}");
+    }
+}
+
+#[test]
+fn an_unmet_expectation_says_what_was_found_instead() {
+    let text = "title: t\nduration: 1m\nnodes: [{ name: a }]
+expect:\n- { fact: networkLost, where: { node: a }, by: 5s }";
+    let facts =
+        [Fact { at: Time(START.0 + 7_500), what: What::NetworkLost { node: "a".to_owned() } }];
+    let unmet = parse(text).unwrap().expect[0].judge(&facts).unwrap_err();
+    expect!["s.yaml:5:11: expected networkLost node=a, at least once, by 5s; found 0, happened at [7.5s]"].assert_eq(&unmet.to_string());
+}
+
+/// The names that expectations may use are those under which facts are told.
+#[test]
+fn the_vocabulary_is_that_of_the_facts() {
+    for (name, fields) in VOCABULARY {
+        let mut value = serde_json::Map::new();
+        for field in fields {
+            let sample = match *field {
+                "code" => serde_json::json!(1),
+                "power" => serde_json::json!("off"),
+                "cause" => serde_json::json!("byHand"),
+                _ => serde_json::json!("x"),
+            };
+            value.insert((*field).to_owned(), sample);
+        }
+        value.insert("fact".to_owned(), serde_json::json!(name));
+        let told: What = serde_json::from_value(Value::Object(value.clone())).unwrap();
+        assert_eq!(serde_json::to_value(&told).unwrap(), Value::Object(value));
+    }
+}

@@ -1,0 +1,195 @@
+//! The cluster as it stands when the story begins: machines, and the objects of an
+//! administrator. Everything else comes to be by itself.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use node_remedy_devices::bmc::{self, Bmc};
+use serde_json::{Value, json};
+
+use crate::api::object::{Key, part, set, text};
+use crate::api::{ApiServer, Kind, Part};
+use crate::machine::{Machine, Spec};
+use crate::rng::Rng;
+use crate::scenario::{BmcSpec, NodeSpec, Order, Scenario, StatefulSetSpec, VolumesSpec};
+use crate::stage::{CSI_DRIVER, LEASE_NAMESPACE};
+use crate::time::Time;
+
+/// Who makes the first objects.
+const NAME: &str = "admin";
+/// BMCs have the addresses after this one, in the order of the nodes: the network that is
+/// kept free for examples, and beyond it where there are more than 254.
+const FIRST_BMC: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 0);
+/// Nodes have the addresses after this one.
+const FIRST_NODE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 0);
+/// The port of IPMI.
+pub(crate) const IPMI_PORT: u16 = 623;
+/// Where a node says how to reach its BMC.
+pub const BMC_ADDRESS_ANNOTATION: &str = "node-remedy.io/bmc-address";
+
+/// The machine of the node of that number, counted from 0.
+pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: Time) -> Machine {
+    let address = nth(FIRST_BMC, number);
+    let address = SocketAddr::new(IpAddr::V4(address), IPMI_PORT);
+    let address = node.bmc.as_ref().and_then(|bmc| bmc.address).unwrap_or(address);
+    let annotation = (BMC_ADDRESS_ANNOTATION.to_owned(), address.ip().to_string());
+    let spec = Spec {
+        name: node.name.clone(),
+        zone: node.zone.clone(),
+        provider_id: node.provider_id.clone(),
+        system_uuid: node.system_uuid.clone(),
+        address: nth(FIRST_NODE, number).to_string(),
+        labels: node.labels.clone(),
+        annotations: node.bmc.iter().map(|_| annotation.clone()).collect(),
+        boot_time: node.boot_time,
+    };
+    let bmc = node.bmc.as_ref().map(|spec| {
+        let seed = Rng::named(scenario.seed, &format!("bmc of {}", node.name)).next();
+        (address, bmc(spec, seed))
+    });
+    Machine::running(spec, bmc, scenario.seed, now)
+}
+
+fn nth(first: Ipv4Addr, number: usize) -> Ipv4Addr {
+    let number = u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
+    Ipv4Addr::from_bits(first.to_bits().saturating_add(number))
+}
+
+fn bmc(spec: &BmcSpec, seed: u64) -> Bmc {
+    let administrator = bmc::User {
+        name: spec.user.clone(),
+        password: spec.password.clone().into_bytes(),
+        privilege: bmc::Privilege::Administrator,
+    };
+    let mut bmc = Bmc::new(bmc::Config {
+        guid: spec.guid,
+        users: vec![administrator],
+        suites: spec.suites.clone(),
+        powered: true,
+        seed,
+        ..bmc::Config::default()
+    });
+    bmc.faults = spec.faults.clone();
+    bmc
+}
+
+/// Makes the objects of a scenario.
+pub(crate) fn objects(api: &mut ApiServer, scenario: &Scenario) {
+    for namespace in ["default", "kube-system", LEASE_NAMESPACE, "node-remedy", "medik8s-leases"] {
+        make(api, Kind::Namespace, json!({ "metadata": { "name": namespace } }));
+    }
+    let driver = json!({
+        "metadata": { "name": CSI_DRIVER },
+        "spec": { "attachRequired": true, "podInfoOnMount": false },
+    });
+    make(api, Kind::CsiDriver, driver);
+    for object in &scenario.existing {
+        if let Some(kind) = kind_of(object) {
+            api.restore(NAME, kind, object.clone());
+        }
+    }
+    for document in &scenario.configuration {
+        if let Some(kind) = kind_of(&document.object) {
+            make(api, kind, document.object.clone());
+        }
+    }
+    for set in &scenario.stateful_sets {
+        if set.volumes == VolumesSpec::OneEach {
+            for ordinal in 0..set.replicas {
+                volume(api, set, ordinal);
+            }
+        }
+        make(api, Kind::StatefulSet, stateful_set(set));
+    }
+}
+
+fn kind_of(object: &Value) -> Option<Kind> {
+    Kind::of_object(text(object, "/apiVersion"), text(object, "/kind"))
+}
+
+/// Makes an object unless one of that name is there: the first one counts.
+fn make(api: &mut ApiServer, kind: Kind, object: Value) {
+    drop(api.client(NAME).create(kind, object));
+}
+
+/// A PersistentVolume and the claim bound to it, both called after the pod.
+fn volume(api: &mut ApiServer, set: &StatefulSetSpec, ordinal: u64) {
+    let claim = format!("data-{}-{ordinal}", set.name);
+    let name = format!("pv-{}-{}-{ordinal}", set.namespace, set.name);
+    let storage = json!({ "storage": "10Gi" });
+    let volume = json!({
+        "metadata": { "name": name },
+        "spec": {
+            "capacity": storage,
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": { "namespace": set.namespace, "name": claim },
+            "csi": { "driver": CSI_DRIVER, "volumeHandle": name },
+        },
+    });
+    make(api, Kind::PersistentVolume, volume);
+    let bound = json!({
+        "metadata": { "name": claim, "namespace": set.namespace },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": storage },
+            "volumeName": name,
+        },
+    });
+    make(api, Kind::PersistentVolumeClaim, bound);
+    let status = json!({ "status": { "phase": "Bound" } });
+    let claim = Key::within(Kind::PersistentVolumeClaim, &set.namespace, &claim);
+    let volume = Key::cluster(Kind::PersistentVolume, &name);
+    for key in [claim, volume] {
+        // Both were made just above.
+        drop(api.client(NAME).merge_patch(&key, &status, Part::Status));
+    }
+}
+
+fn stateful_set(spec: &StatefulSetSpec) -> Value {
+    let tolerations: Vec<Value> = spec
+        .toleration
+        .iter()
+        .flat_map(|toleration| {
+            ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map(|key| {
+                json!({
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": toleration.as_secs(),
+                })
+            })
+        })
+        .collect();
+    let labels = json!({ "app": spec.name });
+    let order = match spec.order {
+        Order::OrderedReady => "OrderedReady",
+        Order::Parallel => "Parallel",
+    };
+    let mut object = json!({
+        "metadata": { "name": spec.name, "namespace": spec.namespace },
+        "spec": {
+            "serviceName": spec.name,
+            "replicas": spec.replicas,
+            "podManagementPolicy": order,
+            "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": {
+                    "containers": [{ "name": "main", "image": "example.com/main" }],
+                    "tolerations": tolerations,
+                },
+            },
+        },
+    });
+    if spec.volumes == VolumesSpec::OneEach {
+        let claim = json!([{
+            "metadata": { "name": "data" },
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": { "requests": { "storage": "10Gi" } },
+            },
+        }]);
+        set(part(&mut object, "spec"), "volumeClaimTemplates", claim);
+    }
+    object
+}

@@ -1,0 +1,69 @@
+//! What every actor of the world is given when its turn comes, and how fast they are.
+
+use std::time::Duration;
+
+use crate::api::ApiServer;
+use crate::facts::{Facts, What};
+use crate::time::Time;
+use crate::writers::Writers;
+
+/// The world as one actor sees it during its turn.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(crate) api: &'a mut ApiServer,
+    pub(crate) facts: &'a mut Facts,
+    pub(crate) writers: &'a mut Writers,
+    pub(crate) timings: &'a Timings,
+    pub(crate) now: Time,
+}
+
+impl Stage<'_> {
+    pub(crate) fn say(&mut self, what: What) {
+        self.facts.note(self.now, what);
+    }
+}
+
+/// How long things take in this cluster. The defaults are a real cluster's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timings {
+    /// `--node-monitor-grace-period`: silence after which Ready becomes Unknown.
+    pub node_monitor_grace: Duration,
+    /// `--node-monitor-period`: how often the node lifecycle controller looks.
+    pub node_monitor_period: Duration,
+    /// The kubelet's Lease renewal; each one is up to 4 % early or late.
+    pub lease_renewal: Duration,
+    /// From a mounted volume to a running container.
+    pub pod_start: Duration,
+    /// How long a container takes to end when asked to.
+    pub pod_stop: Duration,
+    /// What the CSI driver takes to attach, and to detach.
+    pub attach: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self {
+            node_monitor_grace: Duration::from_secs(50),
+            node_monitor_period: Duration::from_secs(5),
+            lease_renewal: Duration::from_secs(10),
+            pod_start: Duration::from_secs(1),
+            pod_stop: Duration::from_secs(2),
+            attach: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Driver of the modelled volumes.
+pub(crate) const CSI_DRIVER: &str = "block.csi.node-remedy.io";
+
+/// Where kubelets keep their Leases.
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// The earlier of two moments, where a missing one is never.
+pub(crate) fn sooner(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
+    }
+}

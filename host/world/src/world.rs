@@ -1,0 +1,313 @@
+//! The world: actors, their queue, and virtual time.
+//!
+//! Synchronous and single-threaded. Whoever drives it says how far time goes and, in
+//! between, talks to the API server and the BMCs as any client would. The same scenario
+//! and the same calls at the same times give the same facts.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::actors::attach_detach::AttachDetach;
+use crate::actors::attacher::Attacher;
+use crate::actors::node_lifecycle::NodeLifecycle;
+use crate::actors::pod_gc::PodGc;
+use crate::actors::taint_eviction::TaintEviction;
+use crate::actors::{Role, reaction, scheduler, stateful_set};
+use crate::agenda::{Actor, Agenda};
+use crate::api::object::text;
+use crate::api::{ApiServer, Change, Kind};
+use crate::facts::{Fact, Facts, Power};
+use crate::machine::Machine;
+use crate::scenario::{Happening, START, Scenario};
+use crate::stage::{Stage, Timings};
+use crate::time::{Time, after};
+use crate::writers::{Writer, Writers};
+use crate::{happen, observer, setup};
+
+/// How long after a change in the API a kubelet acts on it.
+const KUBELET_REACTION: Duration = Duration::from_millis(20);
+
+/// A cluster in virtual time.
+#[derive(Debug)]
+pub struct World {
+    api: ApiServer,
+    facts: Facts,
+    writers: Writers,
+    timings: Timings,
+    now: Time,
+    agenda: Agenda,
+    turns: u64,
+    happenings: Vec<Happening>,
+    machines: Vec<Machine>,
+    by_name: BTreeMap<String, usize>,
+    by_address: BTreeMap<SocketAddr, usize>,
+    control_plane: ControlPlane,
+}
+
+/// The actors that remember something between their turns.
+#[derive(Debug)]
+struct ControlPlane {
+    node_lifecycle: NodeLifecycle,
+    taint_eviction: TaintEviction,
+    pod_gc: PodGc,
+    attach_detach: AttachDetach,
+    attacher: Attacher,
+}
+
+impl World {
+    /// The cluster of a scenario at its first moment: machines run, kubelets are about
+    /// to register, pods are about to be made.
+    pub fn new(scenario: &Scenario) -> Self {
+        let (seed, now) = (scenario.seed, START);
+        let mut api = ApiServer::new(seed, now);
+        api.keep_changes();
+        setup::objects(&mut api, scenario);
+        let mut attach_detach = AttachDetach::new(seed, now);
+        attach_detach.adopt(&api);
+        let nodes = scenario.nodes.iter().enumerate();
+        let machines: Vec<Machine> =
+            nodes.map(|(number, node)| setup::machine(scenario, number, node, now)).collect();
+        let numbered = || machines.iter().enumerate();
+        let by_name =
+            numbered().map(|(number, machine)| (machine.spec.name.clone(), number)).collect();
+        let by_address = numbered()
+            .filter_map(|(number, machine)| Some((machine.bmc.as_ref()?.0, number)))
+            .collect();
+        let mut agenda = Agenda::default();
+        for (number, happening) in scenario.happenings.iter().enumerate() {
+            agenda.wake(Actor::Happening(number), after(now, happening.at));
+        }
+        for number in 0..machines.len() {
+            agenda.wake(Actor::Machine(number), now);
+        }
+        for role in Role::ALL {
+            agenda.wake(Actor::Role(role), now);
+        }
+        Self {
+            api,
+            facts: Facts::default(),
+            writers: Writers::default(),
+            timings: scenario.timings.clone(),
+            now,
+            agenda,
+            turns: 0,
+            happenings: scenario.happenings.clone(),
+            machines,
+            by_name,
+            by_address,
+            control_plane: ControlPlane {
+                node_lifecycle: NodeLifecycle::new(now),
+                taint_eviction: TaintEviction::default(),
+                pod_gc: PodGc::new(seed, now),
+                attach_detach,
+                attacher: Attacher::default(),
+            },
+        }
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When something will next happen by itself.
+    pub fn next_at(&self) -> Option<Time> {
+        if self.api.has_changes() { Some(self.now) } else { self.agenda.next_at() }
+    }
+
+    /// Lets time pass up to and including `to`. A time that is past changes nothing but
+    /// lets the actors take note of what clients did.
+    pub fn advance(&mut self, to: Time) {
+        self.tell();
+        while let Some((at, actor)) = self.agenda.take(to) {
+            self.now = self.now.max(at);
+            self.api.set_now(self.now);
+            self.turns += 1;
+            if let Some(next) = self.turn(actor) {
+                // A moment later at the earliest: time must pass for the world to end.
+                self.agenda.wake(actor, next.max(Time(self.now.0.saturating_add(1))));
+            }
+            self.tell();
+        }
+        self.now = self.now.max(to);
+        self.api.set_now(self.now);
+    }
+
+    /// The API server, for clients. Their writes are stamped with [`Self::now`].
+    pub fn api(&mut self) -> &mut ApiServer {
+        &mut self.api
+    }
+
+    /// A datagram that arrives at `to` at `now`, and the answers with the time that each
+    /// takes. `from` tells callers apart. Nobody answers at an address without a BMC.
+    pub fn datagram(
+        &mut self,
+        to: SocketAddr,
+        from: u64,
+        data: &[u8],
+        now: Time,
+    ) -> Vec<(Duration, Vec<u8>)> {
+        self.advance(now);
+        let Some(number) = self.by_address.get(&to).copied() else { return Vec::new() };
+        let replies =
+            self.with_machine(number, |machine, stage| machine.datagram(stage, from, data));
+        // Power may have changed, or may be going to.
+        self.agenda.wake(Actor::Machine(number), self.now);
+        replies.unwrap_or_default()
+    }
+
+    /// What truly happened so far, in order.
+    pub fn facts(&self) -> &[Fact] {
+        self.facts.all()
+    }
+
+    /// Who writes to a PersistentVolume now.
+    pub fn writers(&self, volume: &str) -> &[Writer] {
+        self.writers.of(volume)
+    }
+
+    /// Whether the node's machine has power; none if there is no such machine.
+    pub fn power(&self, node: &str) -> Option<Power> {
+        Some(self.machine(node)?.power())
+    }
+
+    /// The id of the machine's current or last boot.
+    pub fn boot(&self, node: &str) -> Option<&str> {
+        Some(self.machine(node)?.boot())
+    }
+
+    /// Where the node's BMC listens.
+    pub fn bmc_address(&self, node: &str) -> Option<SocketAddr> {
+        Some(self.machine(node)?.bmc.as_ref()?.0)
+    }
+
+    /// Sessions open on the node's BMC now; a client that is done leaves none.
+    pub fn bmc_sessions(&self, node: &str) -> Option<usize> {
+        Some(self.machine(node)?.bmc.as_ref()?.1.open_sessions())
+    }
+
+    /// How many turns the actors have had: the measure of a simulation's speed.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// How many writes the API server has committed.
+    pub fn writes(&self) -> u64 {
+        self.api.version()
+    }
+
+    fn machine(&self, node: &str) -> Option<&Machine> {
+        self.machines.get(*self.by_name.get(node)?)
+    }
+
+    fn turn(&mut self, actor: Actor) -> Option<Time> {
+        match actor {
+            Actor::Happening(number) => {
+                self.happen(number);
+                None
+            }
+            Actor::Machine(number) => self.with_machine(number, Machine::run).flatten(),
+            Actor::Role(role) => {
+                let mut stage = Stage {
+                    api: &mut self.api,
+                    facts: &mut self.facts,
+                    writers: &mut self.writers,
+                    timings: &self.timings,
+                    now: self.now,
+                };
+                self.control_plane.run(role, &mut stage)
+            }
+        }
+    }
+
+    fn happen(&mut self, number: usize) {
+        let Some(happening) = self.happenings.get(number).cloned() else { return };
+        let machine = happen::to_machine(&happening.what);
+        match machine.and_then(|node| self.by_name.get(node).copied()) {
+            Some(number) => {
+                self.with_machine(number, |machine, stage| {
+                    happen::befall(machine, stage, &happening.what);
+                });
+                self.agenda.wake(Actor::Machine(number), self.now);
+            }
+            None => happen::by_people(&mut self.api, self.now, &happening.what),
+        }
+    }
+
+    fn with_machine<T>(
+        &mut self,
+        number: usize,
+        act: impl FnOnce(&mut Machine, &mut Stage<'_>) -> T,
+    ) -> Option<T> {
+        let machine = self.machines.get_mut(number)?;
+        let mut stage = Stage {
+            api: &mut self.api,
+            facts: &mut self.facts,
+            writers: &mut self.writers,
+            timings: &self.timings,
+            now: self.now,
+        };
+        Some(act(machine, &mut stage))
+    }
+
+    /// Tells everybody who watches what was written since the last time.
+    fn tell(&mut self) {
+        for change in self.api.take_changes() {
+            observer::note(&mut self.facts, &change);
+            for role in Role::ALL {
+                if let Some(latency) = reaction(role, change.key.kind) {
+                    self.agenda.wake(Actor::Role(role), after(change.at, latency));
+                }
+            }
+            if let Some(number) = concerned(&change).and_then(|node| self.by_name.get(node)) {
+                self.agenda.wake(Actor::Machine(*number), after(change.at, KUBELET_REACTION));
+            }
+        }
+    }
+}
+
+impl ControlPlane {
+    fn run(&mut self, role: Role, stage: &mut Stage<'_>) -> Option<Time> {
+        match role {
+            Role::NodeLifecycle => self.node_lifecycle.run(stage),
+            Role::TaintEviction => self.taint_eviction.run(stage),
+            Role::PodGc => Some(self.pod_gc.run(stage)),
+            Role::AttachDetach => self.attach_detach.run(stage),
+            Role::Attacher => self.attacher.run(stage),
+            Role::Scheduler => {
+                scheduler::run(stage);
+                None
+            }
+            Role::StatefulSets => {
+                stateful_set::run(stage);
+                None
+            }
+        }
+    }
+}
+
+/// The node whose kubelet watches the changed object.
+fn concerned(change: &Change) -> Option<&str> {
+    match change.key.kind {
+        Kind::Node => Some(&change.key.name),
+        Kind::Pod => Some(text(&change.object, "/spec/nodeName")),
+        Kind::Namespace
+        | Kind::ConfigMap
+        | Kind::Secret
+        | Kind::CoreEvent
+        | Kind::Event
+        | Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::Lease
+        | Kind::StatefulSet
+        | Kind::DaemonSet
+        | Kind::VolumeAttachment
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::RemedyConfiguration
+        | Kind::FenceConfiguration
+        | Kind::NodeFence
+        | Kind::RemedyBudget => None,
+    }
+}

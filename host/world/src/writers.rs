@@ -1,0 +1,84 @@
+//! Which processes write to which volume: the ground truth about data.
+//!
+//! A process writes from the moment it runs until it ends, its machine loses power or
+//! its kernel stops. Detaching a volume in the API does not stop it: with network
+//! storage it would go on, and the world assumes the worse.
+
+use std::collections::BTreeMap;
+
+use crate::facts::{Facts, What};
+use crate::time::Time;
+
+/// One process that writes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Writer {
+    /// On which node.
+    pub node: String,
+    /// During which boot.
+    pub boot: String,
+    /// Whose process, as `namespace/name`.
+    pub pod: String,
+    /// The pod's UID.
+    pub uid: String,
+}
+
+/// Who writes where, now.
+#[derive(Debug, Default)]
+pub(crate) struct Writers {
+    /// By volume, in the order in which they began.
+    by_volume: BTreeMap<String, Vec<Writer>>,
+}
+
+impl Writers {
+    /// Who writes to `volume` now.
+    pub(crate) fn of(&self, volume: &str) -> &[Writer] {
+        self.by_volume.get(volume).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(crate) fn start(&mut self, facts: &mut Facts, now: Time, volume: &str, writer: &Writer) {
+        let writers = self.by_volume.entry(volume.to_owned()).or_default();
+        if writers.contains(writer) {
+            return;
+        }
+        facts.note(
+            now,
+            What::WriterStarted {
+                volume: volume.to_owned(),
+                pod: writer.pod.clone(),
+                uid: writer.uid.clone(),
+                node: writer.node.clone(),
+                boot: writer.boot.clone(),
+            },
+        );
+        for other in &*writers {
+            facts.note(
+                now,
+                What::TwoWriters {
+                    volume: volume.to_owned(),
+                    pod: writer.pod.clone(),
+                    node: writer.node.clone(),
+                    other: other.node.clone(),
+                },
+            );
+        }
+        writers.push(writer.clone());
+    }
+
+    pub(crate) fn stop(&mut self, facts: &mut Facts, now: Time, volume: &str, writer: &Writer) {
+        let Some(writers) = self.by_volume.get_mut(volume) else { return };
+        let before = writers.len();
+        writers.retain(|one| one != writer);
+        if writers.len() < before {
+            facts.note(
+                now,
+                What::WriterStopped {
+                    volume: volume.to_owned(),
+                    pod: writer.pod.clone(),
+                    uid: writer.uid.clone(),
+                    node: writer.node.clone(),
+                    boot: writer.boot.clone(),
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The world without node-remedy: what Kubernetes does by itself, and by hand, with a
+//! lost node. Times are seconds from the scenario's start.
+
+mod actors;
+mod bmc;
+mod control_runs;
+mod determinism;
+#[cfg(test)]
+mod examples;
+mod snapshot;
+#[cfg(test)]
+mod stage;

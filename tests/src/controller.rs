@@ -1,0 +1,122 @@
+//! The program under test, as a process of its own: started, killed and read from outside.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::Cluster;
+use crate::control_plane::User;
+use crate::process::{Process, Program, free_tcp_ports, repository};
+use crate::time::until;
+
+/// SIGTERM to gone.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// The namespace of its Lease, Secrets and ConfigMaps.
+pub const NAMESPACE: &str = "node-remedy";
+/// Started to ready: its plugins are compiled ahead, its caches small.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A running controller; dropped, it is killed.
+#[derive(Debug)]
+pub struct Controller {
+    process: Process,
+    admin_port: u16,
+}
+
+impl Controller {
+    /// The binary that is tested.
+    #[must_use]
+    pub fn binary() -> PathBuf {
+        repository().join("target/debug/node-remedy")
+    }
+
+    /// Starts `node-remedy run` on a cluster, as one replica of perhaps several. Its log is
+    /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
+    pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
+        let path = Self::binary();
+        if !path.exists() {
+            bail!("node-remedy is not built: run `cargo build -p node-remedy`");
+        }
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        let [admin_port] = free_tcp_ports()?;
+        let arguments = [
+            "run".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--namespace={NAMESPACE}"),
+            format!("--identity={identity}"),
+            format!("--admin-address=127.0.0.1:{admin_port}"),
+            "--log-format=json".to_owned(),
+        ];
+        let name = format!("node-remedy-{identity}");
+        let logs = cluster.control_plane().folder();
+        let program = Program { name: &name, path: &path, arguments: &arguments, logs };
+        Ok(Self { process: Process::start(&program)?, admin_port })
+    }
+
+    /// Waits until it says that it is ready.
+    pub async fn until_ready(&mut self) -> Result<()> {
+        let port = self.admin_port;
+        until("node-remedy is ready", READY_WITHIN, || {
+            let alive = self.process.check_alive();
+            async move {
+                if let Err(failure) = alive {
+                    return Ok(Some(Err(failure)));
+                }
+                let answer = http_get(port, "/readyz").await?;
+                Ok(answer.starts_with("HTTP/1.1 200").then_some(Ok(())))
+            }
+        })
+        .await?
+    }
+
+    /// What `/metrics` answers, head and all.
+    pub async fn metrics(&self) -> Result<String> {
+        http_get(self.admin_port, "/metrics").await
+    }
+
+    /// The file with its log.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        self.process.log()
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        self.process.has_ended()
+    }
+
+    /// SIGKILL: no goodbye of any kind.
+    pub fn kill9(mut self) -> Result<()> {
+        self.process.kill9()
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub async fn terminate(mut self) -> Result<()> {
+        self.process.terminate()?;
+        until("the controller ends", ENDS_WITHIN, || {
+            let ended = self.process.has_ended();
+            async move { Ok(ended?.then_some(())) }
+        })
+        .await
+    }
+}
+
+/// One plain request, answered whole: the server closes the connection.
+async fn http_get(port: u16, path: &str) -> Result<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

@@ -1,0 +1,196 @@
+//! What an admin installs: resources, the Secret with the BMCs' password, and the configuration.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::Cluster;
+use crate::controller::NAMESPACE;
+use crate::ipmi::{PASSWORD, USERNAME};
+use crate::process::repository;
+use crate::time::until;
+
+/// The annotation that names a node's BMC.
+const BMC_ANNOTATION: &str = "bmc";
+/// The API server needs a moment to serve a new kind.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
+
+/// How nodes are remedied.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    /// The BMC's address by node name; not named here, a node's own.
+    pub addresses: BTreeMap<String, String>,
+    /// The plugin's parameter `cipher-suite`.
+    pub cipher_suite: &'static str,
+    /// What is watched for, without its remedy.
+    pub threshold: Value,
+    /// The policy's numbers that differ from their defaults.
+    pub policies: Value,
+}
+
+impl Default for Installation {
+    fn default() -> Self {
+        Self {
+            addresses: BTreeMap::new(),
+            cipher_suite: "3",
+            threshold: json!({
+                "nodeConditionType": "Ready",
+                "nodeConditionStatus": false,
+                "nodeConditionPeriod": "1s",
+            }),
+            // One of three is 33 %, above the default share.
+            policies: json!({"maxUnhealthyPercent": 50}),
+        }
+    }
+}
+
+/// Installs everything and waits until the API server serves it.
+pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<()> {
+    let client = cluster.client();
+    install_resources(&client).await?;
+    for name in [NAMESPACE, "medik8s-leases"] {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        apply(&Api::<Namespace>::all(client.clone()), namespace).await?;
+    }
+    let password = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "bmc"}, "stringData": {"username": USERNAME, "password": PASSWORD},
+    });
+    apply(&Api::<Secret>::namespaced(client.clone(), NAMESPACE), password).await?;
+    for (name, bmc) in &cluster.bmcs {
+        let own = bmc.address();
+        let address = installation.addresses.get(name).unwrap_or(&own);
+        let patch = json!({"metadata": {"annotations": {BMC_ANNOTATION: address}}});
+        let nodes = Api::<Node>::all(client.clone());
+        nodes.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+    }
+    let ports: Vec<_> = cluster.bmcs.values().map(crate::Bmc::port).collect();
+    let fence = fence_configuration(installation.cipher_suite, &ports);
+    apply(&custom(&client, "FenceConfiguration"), fence).await?;
+    let remedy = remedy_configuration(installation);
+    apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
+    Ok(())
+}
+
+/// The one NodeFence of a node, once there is one.
+pub async fn incident(client: &Client, node: &str) -> Result<Option<DynamicObject>> {
+    let list = custom(client, "NodeFence").list(&kube::api::ListParams::default()).await?;
+    let of_node = |object: &DynamicObject| {
+        object.data.pointer("/spec/node/name").and_then(Value::as_str) == Some(node)
+    };
+    let mut found: Vec<_> = list.into_iter().filter(of_node).collect();
+    if found.len() > 1 {
+        bail!("{node} has {} incidents: {found:#?}", found.len());
+    }
+    Ok(found.pop())
+}
+
+/// All of our kinds as the API server has them, untyped: the tests read what users read.
+pub fn custom(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("node-remedy.io", "v1alpha1", kind);
+    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+/// What stands in deploy/crds, as `kubectl apply -f deploy/crds` would.
+async fn install_resources(client: &Client) -> Result<()> {
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(repository().join("deploy/crds"))? {
+        let path = entry?.path();
+        let text = std::fs::read_to_string(&path)?;
+        let resource: Value = serde_saphyr::from_str(&text)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+        names.push(apply(&api, resource).await?);
+    }
+    for name in &names {
+        until(&format!("{name} is served"), SERVED_WITHIN, || async {
+            let status = api.get(name).await?.status.and_then(|status| status.conditions);
+            let mut conditions = status.into_iter().flatten();
+            let is_served = |kind: &str, status: &str| kind == "Established" && status == "True";
+            let found = conditions.any(|condition| is_served(&condition.type_, &condition.status));
+            Ok(found.then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Server-side apply; answers the object's name.
+async fn apply<K>(api: &Api<K>, object: Value) -> Result<String>
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let name = name.context("an object without a name")?.to_owned();
+    let parameters = PatchParams::apply("admin").force();
+    let applied = api.patch(&name, &parameters, &Patch::Apply(object)).await;
+    applied.with_context(|| format!("failed to apply {name}"))?;
+    Ok(name)
+}
+
+fn fence_configuration(cipher_suite: &str, ports: &[u16]) -> Value {
+    json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "FenceConfiguration",
+        "metadata": {"name": "machines"},
+        "spec": {
+            "nodeSelector": "kubernetes.io/os=linux",
+            "templates": [{
+                "name": "bmc",
+                "plugin": "ipmi",
+                "parameters": {
+                    "address": format!("${{node.annotations['{BMC_ANNOTATION}']}}"),
+                    "cipher-suite": cipher_suite,
+                },
+                "credentials": [{"secret": "bmc"}],
+            }],
+            "methods": [{"name": "power-cycle", "template": "bmc", "action": "reboot"}],
+            "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
+            "grants": [{"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports}],
+        },
+    })
+}
+
+fn remedy_configuration(installation: &Installation) -> Value {
+    let mut threshold = installation.threshold.clone();
+    if let Some(fields) = threshold.as_object_mut() {
+        fields.insert("remedy1".to_owned(), json!([{"name": "fence"}]));
+    }
+    json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "RemedyConfiguration",
+        "metadata": {"name": "lost-nodes"},
+        "spec": {
+            "nodeSelector": "kubernetes.io/os=linux",
+            "thresholdConfigs": [threshold],
+            "policies": installation.policies,
+        },
+    })
+}
+
+/// A field of a NodeFence's status, by JSON pointer; null where it has none.
+#[must_use]
+pub fn status<'a>(incident: &'a DynamicObject, pointer: &str) -> &'a Value {
+    incident.data.pointer(&format!("/status{pointer}")).unwrap_or(&Value::Null)
+}
+
+/// Whether a NodeFence is in this phase.
+#[must_use]
+pub fn is_in_phase(incident: &DynamicObject, phase: &str) -> bool {
+    status(incident, "/phase") == phase
+}
+
+/// An incident in one line, for messages.
+#[must_use]
+pub fn describe(incident: &DynamicObject) -> String {
+    let fields = ["/step", "/status", "/phase", "/finalReason", "/parked"];
+    let fields = fields.map(|field| status(incident, field).to_string());
+    format!("{}: {}", incident.name_any(), fields.join(" "))
+}

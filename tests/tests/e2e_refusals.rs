@@ -1,0 +1,60 @@
+//! What node-remedy must not do, on a real control plane.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use node_remedy_tests::control_plane::User;
+use node_remedy_tests::ipmi::Power;
+use node_remedy_tests::remedy::{Installation, is_in_phase, status};
+use node_remedy_tests::{Controller, remedy};
+
+use crate::e2e_story::Story;
+
+/// The BMC that the configuration names is another machine's: its GUID is not the node's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_wrong_machine_is_not_powered_off() -> Result<()> {
+    let story = Story::begin("e2e-wrong-bmc", &Installation::default()).await?;
+    let other = story.cluster.bmcs.keys().find(|name| **name != story.node);
+    let wrong = story.cluster.bmc(other.context("a cluster of one node")?)?.address();
+    let addresses = BTreeMap::from([(story.node.clone(), wrong)]);
+    remedy::install(&story.cluster, &Installation { addresses, ..Installation::default() }).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked"));
+    let reason = status(&parked.await?, "/parked").to_string();
+    assert!(reason.contains("WrongMachine"), "{reason}");
+    nothing_was_done(&story)
+}
+
+/// The BMC says yes to off and does nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bmc_that_says_yes_and_does_nothing_releases_nothing() -> Result<()> {
+    let policies = serde_json::json!({
+        "maxUnhealthyPercent": 50, "offTimeout": "3s", "retries": 1, "backoff": "1s",
+    });
+    let installation = Installation { policies, ..Installation::default() };
+    let story = Story::begin("e2e-lying-bmc", &installation).await?;
+    story.cluster.bmc(&story.node)?.set_faults("stuck 1")?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    assert!(story.cluster.bmc(&story.node)?.offs()? > 0, "it was asked");
+    assert_eq!(story.cluster.bmc(&story.node)?.power(), Power::On);
+    nothing_was_released(&story)
+}
+
+fn nothing_was_done(story: &Story) -> Result<()> {
+    for (name, bmc) in &story.cluster.bmcs {
+        assert_eq!((bmc.offs()?, bmc.ons()?), (0, 0), "{name} was left alone");
+    }
+    nothing_was_released(story)
+}
+
+fn nothing_was_released(story: &Story) -> Result<()> {
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.releases, []);
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The one test binary. Modules are named after their level: `apiserver_` needs a real control
+//! plane, `e2e_` the controller as well.
+//!
+//! All of it runs against real parts; `cargo xtask test` sets them up.
+
+mod apiserver_bmc;
+mod apiserver_control_run;
+mod apiserver_machine;
+mod apiserver_resources;
+mod e2e_killed;
+mod e2e_lost_node;
+mod e2e_refusals;
+mod e2e_story;

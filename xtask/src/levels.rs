@@ -1,0 +1,242 @@
+//! `cargo xtask test`: the levels of tests, each with the parts that it needs.
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::progress::{Stopwatch, log_path, run_logged};
+use crate::root::{cargo, is_ci};
+use crate::setup::Part;
+
+pub(crate) const HELP: &str = "\
+Sets up what the levels need, runs them, and prints each one's result. Without a level: all.
+
+  unit       every crate's own tests
+  sim        whole clusters in virtual time
+  plugins    the built components against simulated devices
+  apiserver  against a real control plane
+  e2e        node-remedy on a real control plane, machines with simulated BMCs
+  examples   every file of examples/
+
+A level whose part is missing is skipped with the reason; with CI=true that is a failure.
+Output of what runs is kept in target/logs.
+
+Examples:
+  cargo xtask test
+  cargo xtask test unit sim
+";
+
+/// Each runs a control plane of 650 MiB, whatever the number of cores.
+const CLUSTERS_AT_ONCE: &str = "--test-threads=2";
+
+/// One level: what it needs, and the cargo commands that run it.
+struct Level {
+    name: &'static str,
+    needs: &'static [Part],
+    /// Tests of this level that use these say so and pass without.
+    likes: &'static [Part],
+    runs: &'static [&'static [&'static str]],
+}
+
+const TESTS: &str = "node-remedy-tests";
+
+/// The levels of `node-remedy-tests` are the prefixes of its modules' names.
+const LEVELS: [Level; 6] = [
+    Level {
+        name: "unit",
+        // The node-remedy crate embeds the plugins.
+        needs: &[Part::WasmTarget, Part::Plugins],
+        likes: &[Part::DebianPackages, Part::PythonVenv],
+        runs: &[
+            &["test", "--workspace", "--exclude", TESTS],
+            &["test", "--package", TESTS, "--lib"],
+        ],
+    },
+    Level {
+        name: "sim",
+        needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
+        likes: &[],
+        runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "sim_"]],
+    },
+    Level {
+        name: "plugins",
+        needs: &[
+            Part::WasmTarget,
+            Part::DebianPackages,
+            Part::PythonVenv,
+            Part::Plugins,
+            Part::Binary,
+        ],
+        likes: &[],
+        runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "plugins_"]],
+    },
+    Level {
+        name: "apiserver",
+        needs: &[Part::DebianPackages, Part::PythonVenv, Part::ControlPlane],
+        likes: &[],
+        runs: &[&[
+            "test",
+            "--package",
+            TESTS,
+            "--test",
+            "levels",
+            "--",
+            "apiserver_",
+            CLUSTERS_AT_ONCE,
+        ]],
+    },
+    Level {
+        name: "e2e",
+        needs: &[
+            Part::WasmTarget,
+            Part::DebianPackages,
+            Part::PythonVenv,
+            Part::ControlPlane,
+            Part::Plugins,
+            Part::Binary,
+        ],
+        likes: &[],
+        runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "e2e_", CLUSTERS_AT_ONCE]],
+    },
+    Level {
+        name: "examples",
+        needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
+        likes: &[],
+        runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "examples_"]],
+    },
+];
+
+enum Outcome {
+    Passed { tests: u64 },
+    Failed { reason: String },
+    Skipped { reason: String },
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    let levels = choose(arguments)?;
+    let mut results = Vec::new();
+    for level in levels {
+        println!("── {}", level.name);
+        let watch = Stopwatch::start();
+        let outcome = run_level(level);
+        println!("{:<10} {outcome} ({watch})", level.name);
+        results.push((level.name, outcome));
+    }
+    if results.len() > 1 {
+        println!("\nresults:");
+        for (name, outcome) in &results {
+            println!("  {name:<10} {}", outcome.to_string().lines().next().unwrap_or_default());
+        }
+    }
+    verdict(&results, is_ci())
+}
+
+/// The levels that were asked for, in their own order.
+fn choose(names: &[&str]) -> Result<Vec<&'static Level>> {
+    for name in names {
+        if !LEVELS.iter().any(|level| level.name == *name) {
+            let known: Vec<_> = LEVELS.iter().map(|level| level.name).collect();
+            bail!("there is no level {name:?}; the levels are {}", known.join(", "));
+        }
+    }
+    Ok(LEVELS.iter().filter(|level| names.is_empty() || names.contains(&level.name)).collect())
+}
+
+fn run_level(level: &Level) -> Outcome {
+    for part in level.needs {
+        if let Err(failure) = part.provide() {
+            let reason = format!("no {}: {failure:#}", part.name());
+            // What is built from our own sources must build; what others provide may be missing.
+            return match part {
+                Part::Plugins | Part::Binary => Outcome::Failed { reason },
+                Part::WasmTarget | Part::DebianPackages | Part::PythonVenv | Part::ControlPlane => {
+                    Outcome::Skipped { reason }
+                }
+            };
+        }
+    }
+    for part in level.likes {
+        if let Err(failure) = part.provide() {
+            println!("  without {}: {failure:#}", part.name());
+        }
+    }
+    let mut tests = 0;
+    for (number, arguments) in level.runs.iter().enumerate() {
+        let log = format!("test-{}-{number}", level.name);
+        let what = format!("cargo {}", arguments.join(" "));
+        match run_logged(&what, &log, cargo().args(*arguments)) {
+            Ok(output) => tests += passed(&output),
+            Err(failure) => return Outcome::Failed { reason: failure.to_string() },
+        }
+        println!("  {} in {}", what, log_path(&log).display());
+    }
+    if tests == 0 {
+        return Outcome::Skipped { reason: "it has no tests yet".to_owned() };
+    }
+    Outcome::Passed { tests }
+}
+
+/// The sum over all test binaries of a cargo run.
+fn passed(output: &str) -> u64 {
+    output
+        .lines()
+        .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse().ok())
+        .fold(0, |sum: u64, tests: u64| sum.saturating_add(tests))
+}
+
+fn verdict(results: &[(&str, Outcome)], is_ci: bool) -> Result<()> {
+    let bad: Vec<_> = results
+        .iter()
+        .filter(|(_, outcome)| match outcome {
+            Outcome::Passed { .. } => false,
+            Outcome::Failed { .. } => true,
+            Outcome::Skipped { .. } => is_ci,
+        })
+        .map(|(name, _)| *name)
+        .collect();
+    if !bad.is_empty() {
+        bail!("not passed: {}", bad.join(", "));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed { tests } => write!(out, "passed: {tests} tests"),
+            Self::Failed { reason } => write!(out, "FAILED: {reason}"),
+            Self::Skipped { reason } => write!(out, "SKIPPED: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_run_in_their_own_order_and_unknown_ones_are_refused() {
+        let names = |arguments: &[&str]| -> Vec<_> {
+            choose(arguments).unwrap().iter().map(|level| level.name).collect()
+        };
+        assert_eq!(names(&["e2e", "unit"]), ["unit", "e2e"]);
+        assert_eq!(names(&[]).len(), LEVELS.len());
+        assert!(choose(&["units"]).err().unwrap().to_string().contains("units"));
+    }
+
+    #[test]
+    fn the_tests_of_all_binaries_count_and_failures_do_not() {
+        let output = "test result: ok. 12 passed; 0 failed\nnoise\ntest result: ok. 3 passed; 0\n";
+        assert_eq!(passed(output), 15);
+        assert_eq!(passed("test result: FAILED. 12 passed; 1 failed\n"), 0);
+    }
+
+    #[test]
+    fn a_skip_is_a_failure_for_a_build_system_only() {
+        let skipped = [("e2e", Outcome::Skipped { reason: "no Go".into() })];
+        assert!(verdict(&skipped, false).is_ok());
+        assert!(verdict(&skipped, true).unwrap_err().to_string().contains("e2e"));
+        assert!(verdict(&[("unit", Outcome::Failed { reason: "x".into() })], false).is_err());
+        assert!(verdict(&[("unit", Outcome::Passed { tests: 1 })], true).is_ok());
+    }
+}

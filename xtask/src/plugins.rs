@@ -1,0 +1,140 @@
+//! `cargo xtask plugins`: every folder of `plugins/` but the SDK becomes a component, and is
+//! compiled ahead by the sandbox's own engine.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::progress::run_logged;
+use crate::root::{at, cargo};
+use crate::{setup, stamp};
+
+pub(crate) const HELP: &str = "\
+Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
+target/plugins/NAME.wasm and compiles it ahead to target/plugins/NAME.cwasm, which the node-remedy
+binary embeds. What is up to date by content is skipped.
+
+Examples:
+  cargo xtask plugins
+";
+
+/// A plugin as it was built.
+struct Plugin {
+    name: String,
+    package: String,
+    component: PathBuf,
+    ahead: PathBuf,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    crate::refuse_arguments(arguments)?;
+    for line in build_all()? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Builds what is not up to date; one line for each plugin.
+pub(crate) fn build_all() -> Result<Vec<String>> {
+    fs::create_dir_all(at("target/plugins"))?;
+    let plugins = all()?;
+    let mut lines = Vec::new();
+    for plugin in &plugins {
+        let was_built = build(plugin)?;
+        let was_compiled = compile_ahead(plugin)?;
+        let kilobytes = |path: &PathBuf| -> Result<u64> { Ok(fs::metadata(path)?.len() / 1_000) };
+        let done = match (was_built, was_compiled) {
+            (true, _) => "built",
+            (false, true) => "compiled ahead",
+            (false, false) => "up to date",
+        };
+        lines.push(format!(
+            "{:<12} {:>5} kB component, {:>5} kB compiled ahead  {done}",
+            plugin.name,
+            kilobytes(&plugin.component)?,
+            kilobytes(&plugin.ahead)?,
+        ));
+    }
+    Ok(lines)
+}
+
+fn all() -> Result<Vec<Plugin>> {
+    let mut plugins = Vec::new();
+    for entry in fs::read_dir(at("plugins"))? {
+        let folder = entry?.path();
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let manifest = folder.join("Cargo.toml");
+        if name == "sdk" || !manifest.exists() {
+            continue;
+        }
+        let text = fs::read_to_string(&manifest)?;
+        let package = package_name(&text)
+            .with_context(|| format!("{} names no package", manifest.display()))?;
+        plugins.push(Plugin {
+            name: name.to_owned(),
+            package: package.to_owned(),
+            component: at(&format!("target/plugins/{name}.wasm")),
+            ahead: at(&format!("target/plugins/{name}.cwasm")),
+        });
+    }
+    plugins.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(plugins)
+}
+
+/// The first `name = "…"`: the package table comes first in each of our manifests.
+fn package_name(manifest: &str) -> Option<&str> {
+    let line = manifest.lines().find(|line| line.starts_with("name"))?;
+    line.split('"').nth(1)
+}
+
+fn build(plugin: &Plugin) -> Result<bool> {
+    let mut sources = vec![at("plugins").join(&plugin.name), at("plugins/sdk"), at("wit")];
+    sources.extend(["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"].map(at));
+    let hash = stamp::hash_of(&sources)?;
+    if stamp::is_fresh(&plugin.component, &hash) {
+        return Ok(false);
+    }
+    setup::Part::WasmTarget.provide()?;
+    let mut compile = cargo();
+    compile.args(["build", "--package", &plugin.package, "--lib", "--target", "wasm32-wasip2"]);
+    compile.args(["--profile", "plugin"]);
+    let what = format!("building plugin {}", plugin.name);
+    run_logged(&what, &format!("plugin-{}", plugin.name), &mut compile)?;
+    let library = plugin.package.replace('-', "_");
+    let built = at(&format!("target/wasm32-wasip2/plugin/{library}.wasm"));
+    fs::copy(&built, &plugin.component)
+        .with_context(|| format!("failed to copy {}", built.display()))?;
+    stamp::put(&plugin.component, &hash)?;
+    Ok(true)
+}
+
+fn compile_ahead(plugin: &Plugin) -> Result<bool> {
+    // The engine's settings and version are part of the result.
+    let mut sources =
+        ["host/sandbox/src", "host/sandbox/Cargo.toml", "Cargo.lock"].map(at).to_vec();
+    sources.push(plugin.component.clone());
+    let hash = stamp::hash_of(&sources)?;
+    if stamp::is_fresh(&plugin.ahead, &hash) {
+        return Ok(false);
+    }
+    let mut compile = cargo();
+    compile.args(["run", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile", "--"]);
+    compile.arg(&plugin.component).arg(&plugin.ahead);
+    let what = format!("compiling plugin {} ahead", plugin.name);
+    run_logged(&what, &format!("plugin-{}-ahead", plugin.name), &mut compile)?;
+    stamp::put(&plugin.ahead, &hash)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_package_name_is_read_from_a_manifest() {
+        let manifest = "[package]\nname = \"node-remedy-plugin-ipmi\"\n[lib]\nname = \"other\"\n";
+        assert_eq!(package_name(manifest), Some("node-remedy-plugin-ipmi"));
+        assert_eq!(package_name("[package]\n"), None);
+    }
+}

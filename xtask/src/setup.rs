@@ -1,0 +1,213 @@
+//! `cargo xtask setup`: the parts that tests run against.
+//!
+//! Each part is looked at first, so a second run does nothing. What cannot be had is named with the
+//! reason, and only the levels that need it suffer.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress::{Stopwatch, run_logged};
+use crate::root::{at, cargo, find_program};
+use crate::{plugins, stamp};
+
+pub(crate) const HELP: &str = "\
+  wasm target      rustup target wasm32-wasip2, for the plugins
+  Debian packages  openipmi (ipmi_sim) and ipmitool, by apt-get as root or with sudo
+  Python venv      target/venv with tests/sims/requirements.txt
+  control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
+                   a Go build of 4 to 6 minutes on two cores, again only when its sources change
+  plugins          as `cargo xtask plugins`
+
+What is there already is left alone. Output of what runs is kept in target/logs.
+
+Examples:
+  cargo xtask setup
+";
+
+const PACKAGES: [(&str, &str); 2] = [("openipmi", "ipmi_sim"), ("ipmitool", "ipmitool")];
+const KUBERNETES: &str = "v1.36.3";
+
+/// Something that a level of tests needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    WasmTarget,
+    DebianPackages,
+    PythonVenv,
+    ControlPlane,
+    Plugins,
+    Binary,
+}
+
+impl Part {
+    /// What `setup` brings; the binary is built by those who run it.
+    const ALL: [Self; 5] = [
+        Self::WasmTarget,
+        Self::DebianPackages,
+        Self::PythonVenv,
+        Self::ControlPlane,
+        Self::Plugins,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WasmTarget => "wasm target",
+            Self::DebianPackages => "Debian packages",
+            Self::PythonVenv => "Python venv",
+            Self::ControlPlane => "control plane",
+            Self::Plugins => "plugins",
+            Self::Binary => "node-remedy",
+        }
+    }
+
+    /// Makes sure that it is there.
+    pub(crate) fn provide(self) -> Result<()> {
+        match self {
+            Self::WasmTarget => wasm_target(),
+            Self::DebianPackages => debian_packages(),
+            Self::PythonVenv => python_venv(),
+            Self::ControlPlane => control_plane(),
+            Self::Plugins => plugins::build_all().map(|_| ()),
+            Self::Binary => binary(),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    crate::refuse_arguments(arguments)?;
+    let mut missing = Vec::new();
+    for part in Part::ALL {
+        let watch = Stopwatch::start();
+        match part.provide() {
+            Ok(()) => println!("{:<16} there ({watch})", part.name()),
+            Err(failure) => {
+                println!("{:<16} MISSING: {failure:#}", part.name());
+                missing.push(part.name());
+            }
+        }
+    }
+    if !missing.is_empty() {
+        bail!("could not get: {}", missing.join(", "));
+    }
+    Ok(())
+}
+
+fn wasm_target() -> Result<()> {
+    let mut asks = Command::new("rustc");
+    asks.current_dir(at("")).args(["--print", "target-libdir", "--target", "wasm32-wasip2"]);
+    let folder = asks.output().context("failed to start rustc")?.stdout;
+    let folder = String::from_utf8_lossy(&folder);
+    if at(folder.trim()).is_dir() {
+        return Ok(());
+    }
+    if find_program("rustup").is_none() {
+        bail!("rustup is not installed, and rustc has no wasm32-wasip2");
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.current_dir(at("")).args(["target", "add", "wasm32-wasip2"]);
+    run_logged("adding the wasm target", "setup-wasm-target", &mut rustup)?;
+    Ok(())
+}
+
+fn debian_packages() -> Result<()> {
+    let missing: Vec<_> = PACKAGES
+        .iter()
+        .filter(|(_, program)| find_program(program).is_none())
+        .map(|(package, _)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let by_hand = format!("install {} by hand", missing.join(" "));
+    if find_program("apt-get").is_none() {
+        bail!("this is not Debian: {by_hand}");
+    }
+    let wait_for_lock = "DPkg::Lock::Timeout=120";
+    let update = as_root(&["apt-get", "-o", wait_for_lock, "update", "-q"])
+        .with_context(|| by_hand.clone())?;
+    run_logged("updating the package lists", "setup-apt-update", &mut { update })?;
+    let mut words =
+        vec!["apt-get", "-o", wait_for_lock, "install", "-y", "-q", "--no-install-recommends"];
+    words.extend(missing);
+    run_logged("installing Debian packages", "setup-apt-install", &mut as_root(&words)?)
+        .context(by_hand)?;
+    Ok(())
+}
+
+/// The command itself for root, with sudo for others, if sudo asks nothing.
+fn as_root(words: &[&str]) -> Result<Command> {
+    let identity = Command::new("id").arg("-u").output().context("failed to start id")?;
+    let is_root = identity.stdout.trim_ascii() == b"0";
+    let (program, rest) = if is_root {
+        words.split_first().context("no command")?
+    } else {
+        let asks_nothing = Command::new("sudo").args(["-n", "true"]).output();
+        if !asks_nothing.is_ok_and(|output| output.status.success()) {
+            bail!("neither root nor sudo without a password");
+        }
+        (&"sudo", words)
+    };
+    let mut command = Command::new(program);
+    command.args(rest).env("DEBIAN_FRONTEND", "noninteractive");
+    Ok(command)
+}
+
+fn python_venv() -> Result<()> {
+    let (venv, requirements) = (at("target/venv"), at("tests/sims/requirements.txt"));
+    let python = venv.join("bin/python");
+    let hash = stamp::hash_of(std::slice::from_ref(&requirements))?;
+    if stamp::is_fresh(&python, &hash) {
+        return Ok(());
+    }
+    if find_program("python3").is_none() {
+        bail!("python3 is not installed");
+    }
+    let mut create = Command::new("python3");
+    create.args(["-m", "venv"]).arg(&venv);
+    run_logged("making a Python venv", "setup-venv", &mut create)
+        .context("python3 has no venv module: install python3-venv")?;
+    let mut install = Command::new(&python);
+    install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements);
+    run_logged("installing Python packages", "setup-pip", &mut install)?;
+    stamp::put(&python, &hash)
+}
+
+fn control_plane() -> Result<()> {
+    // What starts the components, and ends them with the tests.
+    if find_program("setpriv").is_none() {
+        bail!("setpriv is not installed (Debian package util-linux)");
+    }
+    let binary = at("target/control-plane/control-plane");
+    let sources = ["go.mod", "go.sum", "main.go"].map(|file| at("tests/control-plane").join(file));
+    let hash = stamp::hash_of(&sources)?;
+    if stamp::is_fresh(&binary, &hash) {
+        return Ok(());
+    }
+    let go = find_program("go").context("Go is not installed")?;
+    fs::create_dir_all(at("target/control-plane"))?;
+    let version = KUBERNETES.trim_start_matches('v');
+    let (major, rest) = version.split_once('.').context("a version without minor")?;
+    let (minor, _) = rest.split_once('.').context("a version without patch")?;
+    let names = "k8s.io/component-base/version";
+    let linker_flags = format!(
+        "-s -w -X {names}.gitVersion={KUBERNETES} -X {names}.gitMajor={major} \
+         -X {names}.gitMinor={minor}"
+    );
+    let mut build = Command::new(go);
+    build
+        .current_dir(at("tests/control-plane"))
+        .env("CGO_ENABLED", "0")
+        .args(["build", "-trimpath", "-ldflags", &linker_flags, "-o"])
+        .arg(&binary)
+        .arg(".");
+    run_logged("building the control plane (4 to 6 min)", "setup-control-plane", &mut build)?;
+    stamp::put(&binary, &hash)
+}
+
+fn binary() -> Result<()> {
+    let mut build = cargo();
+    build.args(["build", "--package", "node-remedy", "--bin", "node-remedy"]);
+    run_logged("building node-remedy", "build-node-remedy", &mut build)?;
+    Ok(())
+}
