@@ -148,11 +148,6 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (
-            Isolating | ReadingIdentity | PoweringOff | VerifyingOff | Releasing | Restoring
-            | PoweringOn | Recovering | AwaitingDevice | Parked,
-            EventKind::Ended,
-        ) => Take,
         (Waiting | AwaitingPower | Untainting | AwaitingWell | Backoff, EventKind::Ended) => {
             Never("no call is made here, and a phase is not left while one is under way")
         }
@@ -161,18 +156,23 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
             | AwaitingDevice | Backoff | Parked,
             EventKind::Slot | EventKind::Abort | EventKind::Adopted,
+        )
+        | (
+            Isolating | ReadingIdentity | PoweringOff | VerifyingOff | Releasing | Restoring
+            | PoweringOn | Recovering | AwaitingDevice | Parked,
+            EventKind::Ended,
+        )
+        | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
+        | (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | AwaitingDevice | Backoff | Parked,
+            EventKind::ConfirmOff,
         ) => Take,
-        (Parked | Backoff | AwaitingDevice, EventKind::Retry) => Take,
         (
             Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
             | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
             EventKind::Retry,
         ) => Ignore("the run is not parked; it goes on by itself"),
-        (
-            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | AwaitingDevice | Backoff | Parked,
-            EventKind::ConfirmOff,
-        ) => Take,
         (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,

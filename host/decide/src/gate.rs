@@ -284,7 +284,7 @@ impl fmt::Display for Refusal {
             }
             Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
             Self::InFlight { holders, max } => {
-                write!(f, "{} runs in flight ≥ {max}: {}", holders.len(), holders.join(", "))
+                write!(f, "in flight {} ≥ {max}: {}", holders.len(), holders.join(", "))
             }
             Self::Paused { reason } => write!(f, "paused: {reason}"),
             Self::OwnView { silent, max } => {

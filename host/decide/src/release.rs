@@ -88,8 +88,9 @@ fn covers_attachment(
     cut: &BTreeSet<&str>,
 ) -> bool {
     let uses = |pod: &&PodView| pod.volumes.iter().any(|one| one.name == attachment.volume);
-    let mut users = view.pods.iter().filter(uses).peekable();
-    users.peek().is_some() && users.all(|pod| pod.exempt.is_none() && covers_pod(grade, pod, cut))
+    let mut pods_on_it = view.pods.iter().filter(uses).peekable();
+    pods_on_it.peek().is_some()
+        && pods_on_it.all(|pod| pod.exempt.is_none() && covers_pod(grade, pod, cut))
 }
 
 fn cut_volumes<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {

@@ -63,6 +63,7 @@ pub struct People {
 
 /// A Node object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "marks that stand or not, each by itself")]
 pub struct NodeView {
     /// `metadata.uid`.
     pub uid: String,

@@ -105,7 +105,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 20] = [
+const CONTROLLER: [Right; 18] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -204,17 +204,9 @@ const CONTROLLER: [Right; 20] = [
         Within(node_lease::NAMESPACE),
         LEASES,
         Any,
-        &["create"],
-        "a node's lock, shared with other remediators",
+        &["get", "create", "update", "delete"],
+        "a node's lock, honoured by other remediators and by us",
     ),
-    right(
-        Within(node_lease::NAMESPACE),
-        LEASES,
-        Any,
-        &["get", "update"],
-        "to honour it and to renew ours",
-    ),
-    right(Within(node_lease::NAMESPACE), LEASES, Any, &["delete"], "to give ours up"),
     right(Within(EVENTS), ("events.k8s.io", "events"), Any, &["create"], "Events about nodes"),
 ];
 

@@ -108,7 +108,9 @@ pub(crate) fn opened(plan: &Plan, policy: &RunPolicy, view: &View, now: Time) ->
     let opening = Opening { plan, policy, view, epoch: 1, process: "p1" };
     match open(&opening, now) {
         OpenDecision::Open(record) => *record,
-        other => panic!("not opened: {other:?}"),
+        other @ (OpenDecision::Wait { .. } | OpenDecision::Refuse(_)) => {
+            panic!("not opened: {other:?}")
+        }
     }
 }
 

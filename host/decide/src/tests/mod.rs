@@ -2,6 +2,7 @@
 //! rule, an exhaustive walk through a small world, and arbitrary orders of events.
 
 mod fixtures;
+mod gates;
 mod orders;
 mod rules;
 mod story;

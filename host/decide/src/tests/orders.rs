@@ -110,11 +110,9 @@ fn any_event<'a>(dice: &mut Dice, record: &Record, view: &'a View) -> Event<'a> 
             2 => Command::ConfirmOff { by: "admin".to_string(), boot_id: BOOT.to_string() },
             _ => Command::Retry,
         }),
-        (2, _) => Event::Slot(if dice.throw(2) == 0 {
-            SlotAnswer::Granted
-        } else {
-            SlotAnswer::Refused
-        }),
+        (2, _) => {
+            Event::Slot(if dice.throw(2) == 0 { SlotAnswer::Granted } else { SlotAnswer::Refused })
+        }
         (3, _) => Event::Ended { op: OpId(1), end: succeeded(PlugState::Off) },
         (_, Some(call)) => {
             let wanted = match call.action {

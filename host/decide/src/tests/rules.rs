@@ -202,12 +202,8 @@ fn a8_done_waits_for_well() {
 
 #[test]
 fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
-    let refuse = |operation: &Operation, plugs: &mut Vec<PlugState>| {
-        if operation.method == 1 {
-            failed(FailureKind::Device)
-        } else {
-            honest(operation, plugs)
-        }
+    let refuse = |operation: &Operation, plugs: &mut [PlugState]| {
+        if operation.method == 1 { failed(FailureKind::Device) } else { honest(operation, plugs) }
     };
     let plan = cutting_plan(Kind::Fabric(Path::Other));
     let mut story = Story::new(plan.clone(), RunPolicy::default());
@@ -230,7 +226,11 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
     plan.methods[0].kind = Kind::ResetOnly;
     let mut story = Story::new(plan, RunPolicy::default());
     story.device = Box::new(|operation, plugs| {
-        if operation.action == Action::Reset { End::Indeterminate } else { honest(operation, plugs) }
+        if operation.action == Action::Reset {
+            End::Indeterminate
+        } else {
+            honest(operation, plugs)
+        }
     });
     story.until(Phase::AwaitingWell);
     assert_eq!(story.count(Action::Reset), 1);
@@ -242,12 +242,8 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
 #[test]
 fn a11_the_ladder_advances_a_period_after_run_and_job_have_ended() {
     let held = Crossing::Crossed { since: Time(0) };
-    let view = |last| LadderView {
-        rungs: 2,
-        period: Span::seconds(60),
-        trigger: held.clone(),
-        last,
-    };
+    let view =
+        |last| LadderView { rungs: 2, period: Span::seconds(60), trigger: held.clone(), last };
     let run = |rung, ended_at, job| Some(LastRun { rung, ended_at, job });
     let now = Time(100_000);
     assert_eq!(next_rung(&view(None), now), Rung::Climb(0));
@@ -281,10 +277,9 @@ fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
 
 #[test]
 fn a13_a_failed_on_closes_the_device() {
-    for (kind, scope) in [
-        (FailureKind::Device, Closure::Device),
-        (FailureKind::Denied, Closure::Kind),
-    ] {
+    for (kind, scope) in
+        [(FailureKind::Device, Closure::Device), (FailureKind::Denied, Closure::Kind)]
+    {
         let mut story = story();
         story.device = Box::new(move |operation, plugs| {
             if operation.action == Action::On { failed(kind) } else { honest(operation, plugs) }
@@ -435,10 +430,8 @@ fn a18_the_age_of_a_condition() {
     assert_eq!(since_across(&well, &later, statuses), Time(30_000));
 
     // Unknown clears nothing where it does not count.
-    let only_false = Sign::Condition {
-        kind: READY.to_string(),
-        statuses: [ConditionStatus::False].into(),
-    };
+    let only_false =
+        Sign::Condition { kind: READY.to_string(), statuses: [ConditionStatus::False].into() };
     node.conditions = vec![later];
     let threshold = Threshold { sign: only_false, period: Span::seconds(60) };
     assert_eq!(crossed(&node, &threshold, Time(90_000)), Crossing::Unclear);
@@ -590,10 +583,8 @@ fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
 
 #[test]
 fn p7_only_our_own_marks_are_lifted() {
-    let mut story = Story::new(
-        cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)),
-        RunPolicy::default(),
-    );
+    let mut story =
+        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
     story.view.node.iter_mut().for_each(|node| node.cordoned = true);
     story.until(Phase::AwaitingWell);
     story.boots().until(Phase::Final(FinalReason::Remedied));
@@ -601,10 +592,8 @@ fn p7_only_our_own_marks_are_lifted() {
     assert_eq!(story.did(|one| *one == Effect::Uncordon), None);
     assert!(story.hit(Rule::P7));
 
-    let mut ours = Story::new(
-        cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)),
-        RunPolicy::default(),
-    );
+    let mut ours =
+        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
     ours.until(Phase::AwaitingWell);
     ours.boots().until(Phase::Final(FinalReason::Remedied));
     assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::fixtures::{BOOT, lost_view, not_attempted, opened, signs, succeeded};
 use crate::*;
 
-type Device = Box<dyn FnMut(&Operation, &mut Vec<PlugState>) -> End>;
+type Device = Box<dyn FnMut(&Operation, &mut [PlugState]) -> End>;
 
 /// One run and the world around it.
 pub(crate) struct Story {
@@ -198,7 +198,7 @@ impl Story {
 }
 
 /// A device that does what it is asked.
-pub(crate) fn honest(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
+pub(crate) fn honest(operation: &Operation, plugs: &mut [PlugState]) -> End {
     let plug = &mut plugs[operation.method];
     match operation.action {
         Action::Off => *plug = PlugState::Off,
@@ -209,7 +209,7 @@ pub(crate) fn honest(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
 }
 
 /// A device that says yes and does nothing.
-pub(crate) fn lying(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
+pub(crate) fn lying(operation: &Operation, plugs: &mut [PlugState]) -> End {
     match operation.action {
         Action::Off => succeeded(PlugState::Off),
         Action::On | Action::Reset | Action::Status | Action::Monitor => {
@@ -219,6 +219,6 @@ pub(crate) fn lying(operation: &Operation, plugs: &mut Vec<PlugState>) -> End {
 }
 
 /// A device that does not answer.
-pub(crate) fn silent(_: &Operation, _: &mut Vec<PlugState>) -> End {
+pub(crate) fn silent(_: &Operation, _: &mut [PlugState]) -> End {
     not_attempted(FailureKind::Unreachable)
 }

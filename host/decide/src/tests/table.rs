@@ -96,12 +96,10 @@ fn row(record: Record, name: &str, event: Event<'_>, now: Time) -> String {
     let effects: Vec<String> = transition
         .effects
         .iter()
-        .map(|effect| match effect {
-            Effect::Call(op) => {
-                let call = transition.record.operations.iter().find(|one| one.id == *op);
-                format!("{:?}", call.expect("journaled").action).to_lowercase()
-            }
-            other => format!("{other:?}"),
+        .map(|effect| {
+            let Effect::Call(op) = effect else { return format!("{effect:?}") };
+            let call = transition.record.operations.iter().find(|one| one.id == *op);
+            format!("{:?}", call.expect("journaled").action).to_lowercase()
         })
         .collect();
     let rules: Vec<&str> = transition.rules.iter().map(|rule| rule.name()).collect();
@@ -118,7 +116,7 @@ fn row(record: Record, name: &str, event: Event<'_>, now: Time) -> String {
 fn every_phase_with_every_event() {
     let mut rows = String::from("phase | event | phase then | effects | next look | rules\n");
     for before in [Before::Nothing, Before::Released] {
-        rows.push_str(&format!("# {before:?}\n"));
+        rows.extend(["# ".to_string(), format!("{before:?}\n")]);
         for phase in PHASES {
             let record = record(before, phase);
             let now = record.entered_at.max(Time(1_000_000)).after(Span::seconds(1));

@@ -24,6 +24,7 @@ use crate::*;
 
 /// A machine, its device, its Node object and the controller, with what an observer knows.
 #[derive(Clone, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of a small world, each by itself")]
 struct World {
     now: u64,
     record: Record,
@@ -55,6 +56,7 @@ struct World {
 
 /// What the observer outside knows.
 #[derive(Clone, Hash, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of a small world, each by itself")]
 struct Ghost {
     /// A read that began after the last off found the machine really off.
     confirmed: bool,
@@ -349,7 +351,12 @@ impl World {
         Ok(())
     }
 
-    fn command(&mut self, stage: &Setting, command: Command, seen: &mut Seen) -> Result<(), String> {
+    fn command(
+        &mut self,
+        stage: &Setting,
+        command: Command,
+        seen: &mut Seen,
+    ) -> Result<(), String> {
         self.person -= 1;
         self.apply(stage, Event::Command(command), seen, None)
     }
@@ -558,7 +565,7 @@ impl World {
         let transition =
             step(&stage.plan, &stage.policy, self.record.clone(), event, Time(self.now));
         let Transition { record, effects, next_look, rules, .. } = transition;
-        self.check_transition(&before, &record, &effects, view)?;
+        Self::check_transition(&before, &record, &effects, view)?;
         let proven = |record: &Record| record.proof.as_ref().map(|proof| proof.signs.clone());
         if proven(&before) != proven(&record) {
             self.ghost.life_seen = false;
@@ -585,7 +592,6 @@ impl World {
     }
 
     fn check_transition(
-        &self,
         before: &Record,
         after: &Record,
         effects: &[Effect],
@@ -814,12 +820,12 @@ fn check_liveness(parents: &[(u32, Option<Move>)], edges: &mut [(u32, u32)], mut
 /// A record without what fills the screen.
 fn brief(record: &Record) -> String {
     let mut text = format!("{:?} retries {} goal {:?}", record.phase, record.retries, record.goal);
-    for one in &record.operations {
-        text.push_str(&format!(
+    text.extend(record.operations.iter().map(|one| {
+        format!(
             "\n  {:?} plug {} {:?} try {} at {}: {:?} at {:?}",
             one.id, one.method, one.action, one.attempt, one.intended_at.0, one.end, one.ended_at
-        ));
-    }
+        )
+    }));
     text
 }
 
@@ -849,17 +855,15 @@ fn every_order_of_events_around_one_bmc() {
     explore("held pods", &once, stuck, &mut seen);
     // A transition or a rule that is no longer reached is a change of behaviour: read it.
     let mut reached = String::from("# transitions\n");
-    for (from, to) in seen.transitions.keys() {
-        reached.push_str(&format!("{from} -> {to}\n"));
-    }
+    reached.extend(seen.transitions.keys().map(|(from, to)| format!("{from} -> {to}\n")));
     let rules: Vec<&str> = seen.rules.iter().map(|rule| rule.name()).collect();
-    reached.push_str(&format!("# rules\n{}\n", rules.join(" ")));
+    reached.extend(["# rules\n".to_string(), rules.join(" "), "\n".to_string()]);
     expect_file!["walk.txt"].assert_eq(&reached);
     assert_eq!(seen.phases.len(), PHASES_REACHED, "{:?}", seen.phases);
 }
 
-/// Every phase is reached, and every end that this world can come to.
-const PHASES_REACHED: usize = 0;
+/// Every phase that a run can rest in here, and every end that this world can come to.
+const PHASES_REACHED: usize = 17;
 
 #[test]
 fn every_order_of_events_around_two_feeds() {
@@ -872,9 +876,8 @@ fn every_order_of_events_around_two_feeds() {
 }
 
 fn explore(name: &str, stage: &Setting, beginning: World, seen: &mut Seen) {
-    let started = std::time::Instant::now();
     let walk = walk(stage, vec![beginning], STATES_MAX, seen);
-    println!("{name}: {} states, {} steps, {:?}", walk.states, walk.steps, started.elapsed());
+    println!("{name}: {} states, {} steps", walk.states, walk.steps);
 }
 
 /// A walk that needs more has a world too large to be walked through in a test.

@@ -1,0 +1,132 @@
+//! The gate: rows of clusters, and what it says about each.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use expect_test::{Expect, expect};
+
+use crate::*;
+
+const A: u64 = 1_000_000;
+
+/// A cluster in which `silent` nodes fell silent with the target, seen `after` seconds later;
+/// the others renew every ten seconds, spread evenly.
+fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
+    let now = Time(A).after(Span::seconds(after_s));
+    let nodes = (0..total)
+        .map(|index| {
+            let phase = Span(index.saturating_mul(10_000) / total);
+            let age = Span(now.since(Time(A)).0.saturating_sub(phase.0) % 10_000);
+            let renewed_at = if index < silent { Time(A) } else { Time(now.0 - age.0) };
+            NodeHealth {
+                name: format!("node-{index}"),
+                ready: true,
+                down: false,
+                renewed_at: Some(renewed_at),
+                lease_duration: Span::seconds(40),
+            }
+        })
+        .collect();
+    let view = GateView {
+        target: "node-0".to_string(),
+        nodes,
+        in_flight: Vec::new(),
+        paused: None,
+        heard_at: now,
+        held_by: None,
+        closed_device: None,
+        last_incident_ended_at: None,
+    };
+    (view, now)
+}
+
+fn check((view, now): (GateView, Time), says: Expect) {
+    let verdict = gate(&GatePolicy::default(), &view, now);
+    let lines: Vec<String> = verdict.refusals.iter().map(ToString::to_string).collect();
+    let next = verdict.next_look.map(|at| format!("look again in {}", at.since(now)));
+    let said = lines.into_iter().chain(next).collect::<Vec<_>>().join("\n");
+    says.assert_eq(if said.is_empty() { "open" } else { &said });
+}
+
+#[test]
+fn one_lost_node_opens_once_the_others_were_heard() {
+    check(
+        cluster(30, 1, 5),
+        expect![[r#"
+            too early to tell whether 29 other nodes fell silent too
+            look again in 17.0 s"#]],
+    );
+    check(
+        cluster(30, 1, 13),
+        expect![[r#"
+            too early to tell whether 26 other nodes fell silent too
+            look again in 9.0 s"#]],
+    );
+    check(cluster(30, 1, 22), expect!["open"]);
+    check(cluster(3, 1, 23), expect!["open"]);
+    check(cluster(1, 1, 23), expect!["silent 1 of 1 = 100 % ≥ 30 %"]);
+}
+
+#[test]
+fn a_dark_rack_is_never_cut() {
+    for after_s in 0..12 {
+        let (view, now) = cluster(30, 10, after_s);
+        assert!(!gate(&GatePolicy::default(), &view, now).is_open(), "{after_s} s");
+    }
+    check(cluster(30, 10, 23), expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(30, 8, 23), expect!["open"]);
+    check(cluster(30, 10, 3_600), expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(3, 2, 23), expect!["silent 2 of 3 = 66 % ≥ 30 %"]);
+}
+
+/// Whatever order ten of thirty fall silent in, within twelve seconds: the first one's gate
+/// never opens, at any look.
+#[test]
+fn a_rack_that_falls_silent_one_after_the_other_is_never_cut() {
+    for step_ms in [0, 100, 700, 1_200] {
+        let (view, _) = cluster(30, 10, 0);
+        for look_s in 0..60 {
+            let now = Time(A).after(Span::seconds(look_s));
+            let nodes = view.nodes.iter().enumerate().map(|(index, node)| {
+                let index = u64::try_from(index).expect("few");
+                let last = A + (index % 10) * step_ms;
+                let renewed_at = if index < 10 { Time(last) } else { now };
+                NodeHealth { renewed_at: Some(renewed_at), ..node.clone() }
+            });
+            let view = GateView { nodes: nodes.collect(), heard_at: now, ..view.clone() };
+            let verdict = gate(&GatePolicy::default(), &view, now);
+            assert!(!verdict.is_open(), "{step_ms} ms apart, looked at after {look_s} s");
+        }
+    }
+}
+
+#[test]
+fn every_reason_is_told_with_its_numbers() {
+    let (mut view, now) = cluster(30, 1, 23);
+    view.in_flight = ["node-b-1".to_string()].into();
+    view.paused = Some("maintenance of the switches".to_string());
+    view.heard_at = Time(now.0 - 16_000);
+    view.held_by = Some("self-node-remediation".to_string());
+    view.closed_device = Some("bmc-7".to_string());
+    view.last_incident_ended_at = Some(Time(now.0 - 60_000));
+    check(
+        (view, now),
+        expect![[r#"
+        paused: maintenance of the switches
+        self-node-remediation holds this node's Lease in medik8s-leases
+        bmc-7 failed to switch a machine on; acknowledge it with node-remedy ack bmc-7
+        nothing heard from the API server for 16 s > 15 s: we may be cut off
+        the node's last incident ended a short while ago
+        in flight 1 ≥ 1: node-b-1
+        look again in 9 min"#]],
+    );
+    let (mut view, now) = cluster(30, 1, 23);
+    view.nodes.iter_mut().take(1).for_each(|node| node.renewed_at = None);
+    check((view, now), expect!["the node has no Lease to tell its silence from others'"]);
+    let (mut view, now) = cluster(30, 1, 23);
+    view.nodes.iter_mut().skip(1).take(8).for_each(|node| node.down = true);
+    let policy = GatePolicy { unhealthy_max: Some(5), ..GatePolicy::default() };
+    let refusal = Refusal::UnhealthyCount { unhealthy: 9, max: 5 };
+    assert_eq!(gate(&policy, &view, now).refusals, [refusal]);
+}
