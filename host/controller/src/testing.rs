@@ -13,7 +13,8 @@ const QUIET: &str = "
 title: nothing happens
 seed: 1
 duration: 10m
-nodes: 3
+nodes:
+- { name: node, count: 3 }
 happenings: []
 expect:
 - { fact: nodeCreated, times: 3 }

@@ -6,15 +6,15 @@ use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan};
 
 use super::events::Note;
 
-/// A notice in words.
-pub fn note(notice: &Notice, plan: &Plan) -> Note {
+/// A notice in words; `nodefence` is the incident's name, for commands to type.
+pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
     let name = |method: &MethodIndex| method_name(plan, *method);
     let normal = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: false };
     let warning = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: true };
     match notice {
         Notice::Isolating => normal("Isolating", "isolation begins".to_owned()),
         Notice::MethodFailed { method } => {
-            warning("MethodFailed", format!("{} failed; the flow goes on", name(method)))
+            warning("MethodFailed", format!("{} failed and is given up on", name(method)))
         }
         Notice::Identified { method } => {
             normal("Identified", format!("{} names this very machine", name(method)))
@@ -59,7 +59,9 @@ pub fn note(notice: &Notice, plan: &Plan) -> Note {
         }
         Notice::Held { reason } => normal("Held", hold(reason)),
         Notice::AbortTaken { boundary } => warning("Aborted", boundary.to_string()),
-        Notice::Parked(reason) => warning("Parked", reason.to_string()),
+        Notice::Parked(reason) => {
+            warning("Parked", format!("parked: {reason}").replace("NODEFENCE", nodefence))
+        }
         Notice::Ended(reason) => normal("Final", format!("the incident is over: {reason:?}")),
         Notice::Ignored { why } => normal("Ignored", (*why).to_owned()),
     }

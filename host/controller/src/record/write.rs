@@ -94,7 +94,7 @@ impl<C: Cluster> Incident<C> {
 
     async fn tell(&self, decided: &Transition) {
         for notice in &decided.notices {
-            let note = notices::note(notice, &self.plan);
+            let note = notices::note(notice, &self.plan, &self.name());
             if note.warning {
                 tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);
             } else {

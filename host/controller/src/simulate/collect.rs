@@ -35,8 +35,12 @@ pub struct CallSeen {
     pub at: Time,
     /// Of which NodeFence.
     pub nodefence: String,
+    /// The node.
+    pub node: String,
     /// The operation's number.
     pub number: u32,
+    /// Such as `power status`.
+    pub what: String,
     /// A sentence of what happened.
     pub detail: String,
     /// What went over the wire.
@@ -65,6 +69,8 @@ pub struct Collected {
     pub held: Vec<Held>,
     /// Every incident's last record and plan.
     pub incidents: BTreeMap<String, (NodeFence, Plan, Record)>,
+    /// Every incident's whole journal; a record forgets what is long over.
+    pub journals: BTreeMap<String, BTreeMap<u32, Operation>>,
     /// The plugins that could run.
     pub plugins: Vec<PluginUsed>,
 }
@@ -108,22 +114,28 @@ impl Audit for Collector {
     ) {
         let mut collected = self.collected.borrow_mut();
         let notices = decided.notices.iter();
-        let notices = notices.map(|one| (one.clone(), notices::note(one, plan).text)).collect();
+        let name = nodefence.name_any();
+        let notices =
+            notices.map(|one| (one.clone(), notices::note(one, plan, &name).text)).collect();
         collected.decided.push(Decided {
             at: now,
-            nodefence: nodefence.name_any(),
+            nodefence: name.clone(),
             node: nodefence.spec.node.name.clone(),
             notices,
             rules: decided.rules.clone(),
         });
+        let journal = collected.journals.entry(name.clone()).or_default();
+        for operation in &decided.record.operations {
+            journal.insert(operation.id.0, operation.clone());
+        }
         let latest = (nodefence.clone(), plan.clone(), decided.record.clone());
-        collected.incidents.insert(nodefence.name_any(), latest);
+        collected.incidents.insert(name, latest);
     }
 
     fn called(
         &self,
         nodefence: &NodeFence,
-        _plan: &Plan,
+        plan: &Plan,
         operation: &Operation,
         called: &Called,
         now: Time,
@@ -132,7 +144,9 @@ impl Audit for Collector {
         self.collected.borrow_mut().calls.push(CallSeen {
             at: now,
             nodefence: nodefence.name_any(),
+            node: nodefence.spec.node.name.clone(),
             number: operation.id.0,
+            what: what(plan, operation),
             detail: called.detail.clone(),
             exchanges: exchanges.unwrap_or_default(),
         });
@@ -142,4 +156,10 @@ impl Audit for Collector {
         let held = Held { at: now, node: node.to_owned(), hold: hold.clone() };
         self.collected.borrow_mut().held.push(held);
     }
+}
+
+/// Such as `power status`.
+pub fn what(plan: &Plan, operation: &Operation) -> String {
+    let action = crate::act::calls::word(operation.action);
+    format!("{} {action}", notices::method_name(plan, operation.method))
 }

@@ -8,6 +8,7 @@
 
 pub mod cluster;
 pub mod collect;
+pub mod decode;
 pub mod shared;
 pub mod story;
 

@@ -15,7 +15,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::{Expectation, START};
 
-use super::collect::{CallSeen, Collected};
+use super::collect::{CallSeen, Collected, what};
 use super::{CLIENT, Played};
 use crate::record::notices::method_name;
 use crate::refusals::refusal_word;
@@ -68,7 +68,7 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::NetworkBack { node }
         | What::MachineResumed { node } => (Node, node.clone(), Normal),
         What::NodeReady { node, status, .. } => {
-            (Node, node.clone(), if status == "True" { Key } else { Bad })
+            (Node, node.clone(), if status == "True" { Normal } else { Bad })
         }
         What::NodeDeleted { node, .. } => (Node, node.clone(), Bad),
         What::TaintAdded { node, by, .. } | What::TaintRemoved { node, by, .. } => {
@@ -121,30 +121,23 @@ fn entries_of_decisions(collected: &Collected) -> Vec<Entry> {
             });
         }
     }
-    entries.extend(collected.calls.iter().map(entry_of_call(collected)));
-    entries
-}
-
-fn entry_of_call(collected: &Collected) -> impl Fn(&CallSeen) -> Entry {
-    move |call| {
-        let what = collected.incidents.get(&call.nodefence).and_then(|(nodefence, plan, record)| {
-            let operation = record.operations.iter().find(|one| one.id.0 == call.number)?;
-            let name = method_name(plan, operation.method);
-            let action = crate::act::calls::word(operation.action);
-            Some((nodefence.spec.node.name.clone(), format!("{name} {action}")))
-        });
-        let (node, what) = what.unwrap_or_default();
-        Entry {
+    let mut before: BTreeMap<&str, String> = BTreeMap::new();
+    for call in &collected.calls {
+        let text = format!("{}: {}", call.what, call.detail);
+        // A device that is read again and again says the same; once is enough to read.
+        let again = before.insert(&call.nodefence, text.clone()).as_ref() == Some(&text);
+        entries.push(Entry {
             at_ms: ms(call.at),
             lane: Lane::Controller,
-            subject: node,
-            text: format!("{what}: {}", call.detail),
-            weight: Weight::Normal,
+            subject: call.node.clone(),
+            text,
+            weight: if again { Weight::Detail } else { Weight::Normal },
             rule: None,
             grade: None,
             journal: Some((call.nodefence.clone(), call.number)),
-        }
+        });
     }
+    entries
 }
 
 fn weight_of_notice(notice: &Notice) -> Weight {
@@ -308,7 +301,6 @@ fn incidents(played: &Played) -> Vec<Incident> {
     let told = collected.incidents.iter().map(|(name, (nodefence, plan, record))| {
         let parked = record.parked.as_ref().map(|parked| parked.reason.to_string());
         let row = |operation: &node_remedy_decide::Operation| {
-            let action = crate::act::calls::word(operation.action);
             let calls = collected.calls.iter();
             let call = calls
                 .filter(|call| call.nodefence == *name && call.number == operation.id.0)
@@ -317,7 +309,7 @@ fn incidents(played: &Played) -> Vec<Incident> {
                 number: operation.id.0,
                 intended_ms: ms(operation.intended_at),
                 ended_ms: operation.ended_at.map(ms),
-                what: format!("{} {action}", method_name(plan, operation.method)),
+                what: what(plan, operation),
                 end: end_words(operation.end.as_ref(), call),
                 exchanges: call.map(|call| exchanges(operation.intended_at, call)).unwrap_or_default(),
             }
@@ -327,11 +319,19 @@ fn incidents(played: &Played) -> Vec<Incident> {
             node: nodefence.spec.node.name.clone(),
             state: format!("{:?}", record.phase.state()),
             parked: parked.map(|text| text.replace("NODEFENCE", name)),
-            journal: record.operations.iter().map(row).collect(),
+            journal: journal(collected, name).map(row).collect(),
             proof: proof(collected, name, record),
         }
     });
     told.collect()
+}
+
+/// Everything an incident ever did, in order.
+fn journal<'a>(
+    collected: &'a Collected,
+    name: &str,
+) -> impl Iterator<Item = &'a node_remedy_decide::Operation> {
+    collected.journals.get(name).into_iter().flat_map(BTreeMap::values)
 }
 
 fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
@@ -364,7 +364,7 @@ fn exchanges(began: Time, call: &CallSeen) -> Vec<report::Exchange> {
             sandbox::Direction::Received => Direction::Received,
         },
         hex: exchange.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        decoded: None,
+        decoded: super::decode::words(&exchange.bytes),
     });
     told.collect()
 }
@@ -374,7 +374,7 @@ fn proof(collected: &Collected, name: &str, record: &Record) -> Option<Proof> {
     let (_, plan, _) = collected.incidents.get(name)?;
     let reads: Vec<_> = match &proof.by {
         Evidence::Reads(ids) => {
-            record.operations.iter().filter(|one| ids.contains(&one.id)).collect()
+            journal(collected, name).filter(|one| ids.contains(&one.id)).collect()
         }
         Evidence::Person(_) | Evidence::Report(_) => Vec::new(),
     };
@@ -407,7 +407,7 @@ fn proof(collected: &Collected, name: &str, record: &Record) -> Option<Proof> {
         because: "a read in a fresh sandbox, after the off, says every feed is off, and the node \
                   gave no sign of life since"
             .to_owned(),
-        released: format!("{} pods, {} attachments", count.0, count.1),
+        released: format!("{}, {}", count_of(count.0, "pod"), count_of(count.1, "attachment")),
         journal: last.map_or(0, |read| read.id.0),
     })
 }
@@ -435,26 +435,30 @@ fn outcome(played: &Played, expected: &[Expectation]) -> Outcome {
     let two_writers = count(&|what| matches!(what, What::TwoWriters { .. }));
     let pods = count(&|what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
     let attachments = count(&|what| matches!(what, What::DetachRequested { by, .. } if by == CLIENT));
-    let mut facts = Vec::new();
-    facts.extend(back_again(played));
+    let mut facts = back_again(played);
+    let whole = match two_writers {
+        0 => "no volume ever had two writers".to_owned(),
+        times => format!("TWO WRITERS {times} times"),
+    };
+    let moved = !facts.is_empty();
+    if moved || two_writers > 0 {
+        facts.push(whole.clone());
+    }
     let refused = refusals(&played.collected);
+    let storm = refused.iter().filter(|one| one.guard == "UnhealthyShare");
     if off == 0
-        && let Some(refusal) = refused.iter().find(|one| one.guard == "UnhealthyShare")
+        && let Some(refusal) = storm.max_by_key(|one| one.last_ms)
     {
         facts.push(refusal.numbers.clone());
         facts.push("cut 0".to_owned());
     }
-    facts.push(match two_writers {
-        0 => "no volume ever had two writers".to_owned(),
-        times => format!("TWO WRITERS {times} times"),
-    });
     if said_yes > off {
         facts.push(format!("BMC said yes {said_yes} times, status still on"));
     } else if off + on > 0 {
         facts.push(format!("BMC off {off}, on {on}"));
     }
     if !played.collected.incidents.is_empty() {
-        facts.push(format!("released {pods} pods, {attachments} attachments"));
+        facts.push(format!("released {}, {}", count_of(pods, "pod"), count_of(attachments, "attachment")));
     }
     for (name, (_, _, record)) in &played.collected.incidents {
         if let Some(parked) = &record.parked {
@@ -462,8 +466,17 @@ fn outcome(played: &Played, expected: &[Expectation]) -> Outcome {
         }
     }
     facts.extend(stuck(played));
+    if !moved && two_writers == 0 {
+        facts.push(whole);
+    }
     let verdict = facts.remove(0);
     Outcome { verdict, as_expected: missed.is_empty(), facts, missed }
+}
+
+/// `1 pod`, `3 pods`.
+fn count_of(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 /// `db-0 back on node-b 0.4 s after proof`, for every pod that moved.

@@ -1,4 +1,5 @@
 //! The gate: rows of clusters, and what it says about each.
+#![expect(clippy::needless_raw_string_hashes, reason = "as expect-test writes them")]
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -41,7 +42,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
     (view, now)
 }
 
-fn check((view, now): (GateView, Time), says: Expect) {
+fn check((view, now): (GateView, Time), says: &Expect) {
     let verdict = gate(&GatePolicy::default(), &view, now);
     let lines: Vec<String> = verdict.refusals.iter().map(ToString::to_string).collect();
     let next = verdict.next_look.map(|at| format!("look again in {}", at.since(now)));
@@ -53,19 +54,19 @@ fn check((view, now): (GateView, Time), says: Expect) {
 fn one_lost_node_opens_once_the_others_were_heard() {
     check(
         cluster(30, 1, 5),
-        expect![[r#"
+        &expect![[r#"
             too early to tell whether 29 other nodes fell silent too
             look again in 17.0 s"#]],
     );
     check(
         cluster(30, 1, 13),
-        expect![[r#"
+        &expect![[r#"
             too early to tell whether 26 other nodes fell silent too
             look again in 9.0 s"#]],
     );
-    check(cluster(30, 1, 22), expect!["open"]);
-    check(cluster(3, 1, 23), expect!["open"]);
-    check(cluster(1, 1, 23), expect!["silent 1 of 1 = 100 % ≥ 30 %"]);
+    check(cluster(30, 1, 22), &expect!["open"]);
+    check(cluster(3, 1, 23), &expect!["open"]);
+    check(cluster(1, 1, 23), &expect!["silent 1 of 1 = 100 % ≥ 30 %"]);
 }
 
 #[test]
@@ -74,10 +75,10 @@ fn a_dark_rack_is_never_cut() {
         let (view, now) = cluster(30, 10, after_s);
         assert!(!gate(&GatePolicy::default(), &view, now).is_open(), "{after_s} s");
     }
-    check(cluster(30, 10, 23), expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
-    check(cluster(30, 8, 23), expect!["open"]);
-    check(cluster(30, 10, 3_600), expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
-    check(cluster(3, 2, 23), expect!["silent 2 of 3 = 66 % ≥ 30 %"]);
+    check(cluster(30, 10, 23), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(30, 8, 23), &expect!["open"]);
+    check(cluster(30, 10, 3_600), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(3, 2, 23), &expect!["silent 2 of 3 = 66 % ≥ 30 %"]);
 }
 
 /// Whatever order ten of thirty fall silent in, within twelve seconds: the first one's gate
@@ -112,7 +113,7 @@ fn every_reason_is_told_with_its_numbers() {
     view.last_incident_ended_at = Some(Time(now.0 - 60_000));
     check(
         (view, now),
-        expect![[r#"
+        &expect![[r#"
         paused: maintenance of the switches
         self-node-remediation holds this node's Lease in medik8s-leases
         bmc-7 failed to switch a machine on; acknowledge it with node-remedy ack bmc-7
@@ -123,7 +124,7 @@ fn every_reason_is_told_with_its_numbers() {
     );
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().take(1).for_each(|node| node.renewed_at = None);
-    check((view, now), expect!["the node has no Lease to tell its silence from others'"]);
+    check((view, now), &expect!["the node has no Lease to tell its silence from others'"]);
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().skip(1).take(8).for_each(|node| node.down = true);
     let policy = GatePolicy { unhealthy_max: Some(5), ..GatePolicy::default() };

@@ -60,7 +60,8 @@ fn a1_what_allowed_an_off_is_read_again_right_before() {
     let old = stale.view.clone();
     stale.now = stale.now.after(Span::seconds(6));
     stale.event(Event::Looked(&old));
-    assert_eq!(stale.count(Action::Off), 0);
+    stale.todo.retain(|effect| matches!(effect, Effect::Call(_)));
+    assert!(stale.record.in_flight().is_none_or(|one| one.action == Action::Status));
 
     let mut after_off = story();
     after_off.until_call(Action::Off).wakes();
@@ -512,6 +513,18 @@ fn p2_a_proof_covers_one_boot() {
         assert!(!later.iter().any(|one| matches!(one, Effect::DeletePods(_))), "{later:?}");
         assert!(story.hit(Rule::P2));
     }
+
+    // The device says off and the node goes on renewing: the plug is not its own.
+    let mut alive = story();
+    alive.until(Phase::VerifyingOff);
+    for life in 10..200 {
+        alive.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, life));
+        if alive.record.phase != Phase::Parked {
+            alive.go();
+        }
+    }
+    assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
+    assert_eq!((alive.count(Action::On), alive.released()), (1, false));
 }
 
 #[test]
