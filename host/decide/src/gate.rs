@@ -218,7 +218,10 @@ fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut V
     for node in &view.nodes {
         let heard = node.renewed_at.is_some_and(|renewed_at| renewed_at > heard_after);
         let due = heard_after.after(renewal_interval(node));
-        if node.name == view.target || !node.ready || node.down || (!heard && now > due) {
+        // Heard since the target, and overdue again: it fell silent a little later.
+        let overdue = node.renewed_at.is_none_or(|at| now > at.after(overdue_after(node)));
+        let silent = (!heard && now > due) || (heard && overdue);
+        if node.name == view.target || !node.ready || node.down || silent {
             count.unhealthy.push(&node.name);
         } else if !heard {
             count.unheard = count.unheard.saturating_add(1);
@@ -253,6 +256,11 @@ fn too_many(policy: &GatePolicy, unhealthy: u32, total: u32, names: &[&str]) -> 
     let percent = u32::try_from(shares / u64::from(total.max(1))).unwrap_or(u32::MAX);
     let examples = names.iter().take(EXAMPLES_MAX).map(|name| String::from(*name)).collect();
     Some(Refusal::UnhealthyShare { unhealthy, total, percent, percent_max, examples })
+}
+
+/// A renewal is overdue after 1.2 times the renewal interval.
+fn overdue_after(node: &NodeHealth) -> Span {
+    Span(renewal_interval(node).0.saturating_mul(12) / 10)
 }
 
 /// A kubelet renews four times in its Lease's duration.

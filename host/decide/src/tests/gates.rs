@@ -70,6 +70,15 @@ fn one_lost_node_opens_once_the_others_were_heard() {
 }
 
 #[test]
+fn a_node_that_fell_silent_after_the_target_counts_once_it_is_overdue() {
+    let (mut view, now) = cluster(30, 1, 40);
+    for node in view.nodes.iter_mut().skip(1).take(9) {
+        node.renewed_at = Some(Time(A).after(Span::seconds(15)));
+    }
+    check((view, now), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+}
+
+#[test]
 fn a_dark_rack_is_never_cut() {
     for after_s in 0..12 {
         let (view, now) = cluster(30, 10, after_s);
