@@ -22,10 +22,11 @@ fn main() {
     };
     let mut source = String::from("&[\n");
     for name in names {
-        let path = |extension: &str| folder.join(format!("{name}.{extension}"));
+        let path =
+            |extension: &str| folder.join(format!("{name}.{extension}")).display().to_string();
         let (wasm, cwasm) = (path("wasm"), path("cwasm"));
-        println!("cargo::rerun-if-changed={}", wasm.display());
-        println!("cargo::rerun-if-changed={}", cwasm.display());
+        println!("cargo::rerun-if-changed={wasm}");
+        println!("cargo::rerun-if-changed={cwasm}");
         let _ = writeln!(
             source,
             "    Builtin {{ name: {name:?}, wasm: include_bytes!({wasm:?}), \

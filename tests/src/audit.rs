@@ -1,13 +1,15 @@
 //! The API server's audit log: what it is told to record, and how it is read back.
 //!
-//! Only writes that can take a pod, an attachment or a node's taints away are recorded, and the
-//! records of node-remedy; not leases, reads or events.
+//! Of everybody only writes that can take a pod, an attachment or a node's taints away are
+//! recorded; of node-remedy all that it asks, so that a refusal is found.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::control_plane::User;
 
 /// The log's name in a control plane's folder.
 pub const LOG_FILE: &str = "audit.jsonl";
@@ -33,11 +35,7 @@ pub fn policy() -> Value {
                 "verbs": ["patch", "update", "create"],
                 "resources": [{"group": "", "resources": ["nodes", "pods/eviction"]}],
             },
-            {
-                "level": "Metadata",
-                "verbs": ["create", "patch", "update", "delete"],
-                "resources": [{"group": "node-remedy.io"}],
-            },
+            {"level": "Metadata", "users": [User::NodeRemedy.name()]},
             {"level": "None"},
         ],
     })
@@ -91,6 +89,8 @@ pub struct ObjectRef {
 pub struct ResponseStatus {
     /// The HTTP status.
     pub code: u16,
+    /// Why, where it was refused.
+    pub message: String,
 }
 
 impl AuditEvent {
@@ -98,6 +98,15 @@ impl AuditEvent {
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         (200..300).contains(&self.response_status.code)
+    }
+
+    /// Whether the API server would not do what was asked, whenever it is asked: it was denied,
+    /// malformed or against the schema. A race that was lost is no refusal.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        // A failed `test` of a JSON patch is answered with 422: somebody else wrote first.
+        let is_race = self.verb == "patch" && self.response_status.message.contains("testing ");
+        matches!(self.response_status.code, 400 | 401 | 403 | 405 | 413 | 415 | 422) && !is_race
     }
 
     /// `pods default/db-0`, for people.

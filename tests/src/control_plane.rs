@@ -53,6 +53,31 @@ impl User {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::NodeRemedy => "system:serviceaccount:node-remedy:node-remedy",
+            Self::Admin
+            | Self::Kubelets
+            | Self::Attacher
+            | Self::ControllerManager
+            | Self::Scheduler => self.word(),
+        }
+    }
+
+    /// node-remedy may do what its service account is granted (see [`crate::remedy::grant`]), and
+    /// nothing else. The rights of all others are not what is tested here.
+    fn group(self) -> &'static str {
+        match self {
+            Self::NodeRemedy => "system:serviceaccounts",
+            Self::Admin
+            | Self::Kubelets
+            | Self::Attacher
+            | Self::ControllerManager
+            | Self::Scheduler => "system:masters",
+        }
+    }
+
+    /// The name in files' names.
+    fn word(self) -> &'static str {
+        match self {
             Self::Admin => "admin",
             Self::Kubelets => "kubelets",
             Self::Attacher => "attacher",
@@ -65,7 +90,7 @@ impl User {
     /// The bearer token. Not a secret: the API server listens on loopback for one test.
     #[must_use]
     pub fn token(self) -> String {
-        format!("token-of-{}", self.name())
+        format!("token-of-{}", self.word())
     }
 }
 
@@ -231,12 +256,11 @@ fn start(folder: &Path, component: &str, flags: &[String]) -> Result<Process> {
 
 fn api_server_flags(folder: &Path, pki: &Pki, etcd_url: &str, port: u16) -> Result<Vec<String>> {
     let tokens = folder.join("tokens.csv");
-    // Every user is in system:masters: who may do what is tested with the generated RBAC rules,
-    // by other tests; these only need to know who did it.
-    let lines: Vec<_> = User::ALL
-        .iter()
-        .map(|user| format!("{},{name},{name},system:masters", user.token(), name = user.name()))
-        .collect();
+    let line = |user: &User| {
+        let (token, name, group) = (user.token(), user.name(), user.group());
+        format!("{token},{name},{name},{group}")
+    };
+    let lines: Vec<_> = User::ALL.iter().map(line).collect();
     std::fs::write(&tokens, lines.join("\n"))?;
     let policy = folder.join("audit-policy.json");
     std::fs::write(&policy, audit::policy().to_string())?;
@@ -282,14 +306,14 @@ fn write_kubeconfigs(folder: &Path, server: &str, ca_pem: &str) -> Result<BTreeM
     User::ALL
         .into_iter()
         .map(|user| {
-            let path = folder.join(format!("kubeconfig-{}", user.name()));
+            let path = folder.join(format!("kubeconfig-{}", user.word()));
             let cluster = serde_json::json!({"server": server, "certificate-authority": authority});
             let file = serde_json::json!({
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "test", "cluster": cluster}],
-                "users": [{"name": user.name(), "user": {"token": user.token()}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user.name()}}],
+                "users": [{"name": user.word(), "user": {"token": user.token()}}],
+                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user.word()}}],
                 "current-context": "test",
             });
             std::fs::write(&path, serde_json::to_string_pretty(&file)?)?;

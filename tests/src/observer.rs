@@ -70,6 +70,8 @@ pub struct Verdict {
     pub releases: Vec<Release>,
     /// What must not have happened.
     pub violations: Vec<Violation>,
+    /// What the user asked for and the API server refused: it asked wrongly, or lacks a right.
+    pub refused: Vec<String>,
 }
 
 impl Observer {
@@ -85,7 +87,8 @@ impl Observer {
         for volume in self.storage.volumes()? {
             violations.extend(two_writers(&volume, &self.storage.writes(&volume)?));
         }
-        let releases = releases(&audit::read(&self.audit_log)?, &self.user);
+        let events = audit::read(&self.audit_log)?;
+        let releases = releases(&events, &self.user);
         for release in &releases {
             let log = release.node.as_ref().and_then(|node| self.power_logs.get(node));
             let violation = match log {
@@ -94,7 +97,7 @@ impl Observer {
             };
             violations.extend(violation);
         }
-        Ok(Verdict { releases, violations })
+        Ok(Verdict { releases, violations, refused: refused(&events, &self.user) })
     }
 }
 
@@ -188,6 +191,17 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
         }
     }
     found
+}
+
+fn refused(events: &[AuditEvent], user: &str) -> Vec<String> {
+    let of_user = events.iter().filter(|event| event.user.username == user);
+    of_user
+        .filter(|event| event.is_refused())
+        .map(|event| {
+            let (verb, status) = (&event.verb, &event.response_status);
+            format!("{verb} {}: {} {}", event.object(), status.code, status.message)
+        })
+        .collect()
 }
 
 /// A pod that was never bound ran nowhere. Anything else counts, unless it is a pod that got time.
@@ -329,6 +343,19 @@ mod tests {
             assert_eq!(nodes, expected, "{verb} {resource} {response}");
             assert_eq!(releases(&[event("admin", verb, resource, response)], "node-remedy"), []);
         }
+    }
+
+    #[test]
+    fn refusals_are_told_and_lost_races_are_not() {
+        let mut denied = event("node-remedy", "delete", "pods", &json!({"kind": "Status"}));
+        denied.response_status.code = 403;
+        denied.response_status.message = "may not".to_owned();
+        let mut lost = event("node-remedy", "patch", "nodes", &json!({"kind": "Status"}));
+        lost.response_status.code = 422;
+        lost.response_status.message = "testing value /spec/taints failed".to_owned();
+        let events = [denied, lost, event("node-remedy", "get", "pods", &Value::Null)];
+        assert_eq!(refused(&events, "node-remedy"), ["delete pods node-0: 403 may not"]);
+        assert_eq!(refused(&events, "admin"), [""; 0]);
     }
 
     #[test]

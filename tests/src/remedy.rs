@@ -16,6 +16,8 @@ use crate::ipmi::{PASSWORD, USERNAME};
 use crate::process::repository;
 use crate::time::until;
 
+/// The Secret that `deploy/rbac.yaml` lets node-remedy read.
+const SECRET: &str = "bmc-credentials";
 /// The annotation that names a node's BMC.
 const BMC_ANNOTATION: &str = "bmc";
 /// The API server needs a moment to serve a new kind.
@@ -44,8 +46,7 @@ impl Default for Installation {
                 "nodeConditionStatus": false,
                 "nodeConditionPeriod": "1s",
             }),
-            // One of three is 33 %, above the default share.
-            policies: json!({"maxUnhealthyPercent": 50}),
+            policies: json!({}),
         }
     }
 }
@@ -54,14 +55,10 @@ impl Default for Installation {
 pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let client = cluster.client();
     install_resources(&client).await?;
-    for name in [NAMESPACE, "medik8s-leases"] {
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        apply(&Api::<Namespace>::all(client.clone()), namespace).await?;
-    }
+    grant(&client).await?;
     let password = json!({
-        "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "bmc"}, "stringData": {"username": USERNAME, "password": PASSWORD},
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET},
+        "stringData": {"username": USERNAME, "password": PASSWORD},
     });
     apply(&Api::<Secret>::namespaced(client.clone(), NAMESPACE), password).await?;
     for (name, bmc) in &cluster.bmcs {
@@ -76,6 +73,28 @@ pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<(
     apply(&custom(&client, "FenceConfiguration"), fence).await?;
     let remedy = remedy_configuration(installation);
     apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
+    Ok(())
+}
+
+/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less.
+pub async fn grant(client: &Client) -> Result<()> {
+    for name in [NAMESPACE, "medik8s-leases"] {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        apply(&Api::<Namespace>::all(client.clone()), namespace).await?;
+    }
+    let text = std::fs::read_to_string(repository().join("deploy/rbac.yaml"))?;
+    let objects: Vec<DynamicObject> =
+        serde_saphyr::from_multiple(&text).context("failed to read deploy/rbac.yaml")?;
+    for object in objects {
+        let types = object.types.clone().context("an object without a kind")?;
+        let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);
+        let api = match object.namespace() {
+            Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+            None => Api::<DynamicObject>::all_with(client.clone(), &resource),
+        };
+        apply(&api, serde_json::to_value(object)?).await?;
+    }
     Ok(())
 }
 
@@ -149,7 +168,7 @@ fn fence_configuration(cipher_suite: &str, ports: &[u16]) -> Value {
                     "address": format!("${{node.annotations['{BMC_ANNOTATION}']}}"),
                     "cipher-suite": cipher_suite,
                 },
-                "credentials": [{"secret": "bmc"}],
+                "credentials": [{"secret": SECRET}],
             }],
             "methods": [{"name": "power-cycle", "template": "bmc", "action": "reboot"}],
             "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],

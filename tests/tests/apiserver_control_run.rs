@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use node_remedy_tests::Cluster;
 use node_remedy_tests::by_hand;
+use node_remedy_tests::remedy;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
@@ -67,6 +68,7 @@ async fn without_node_remedy_the_pod_stays_terminating_while_its_machine_writes(
 async fn a_release_without_proof_is_caught_as_two_writers() -> Result<()> {
     let cluster = Cluster::start("proofless-release", Settings::QUICK).await?;
     let lost = lose_the_database(&cluster).await?;
+    remedy::grant(&cluster.client()).await?;
     by_hand::release(&cluster, User::NodeRemedy, &lost.node).await?;
     cluster.database_runs(Some(&lost.node)).await?;
 
@@ -107,6 +109,7 @@ async fn a_release_behind_proof_moves_the_database_with_one_writer() -> Result<(
         Ok(ipmitool(bmc, "status").await?.contains("is off").then_some(()))
     })
     .await?;
+    remedy::grant(&cluster.client()).await?;
     by_hand::release(&cluster, User::NodeRemedy, &lost.node).await?;
     cluster.database_runs(Some(&lost.node)).await?;
 

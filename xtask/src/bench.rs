@@ -12,21 +12,46 @@ pub(crate) const HELP: &str = "\
   floor       what a real control plane itself needs to move a pod with a volume once its node's
               machine is proven off: five runs, released by hand, without node-remedy
   end-to-end  from a node's last heartbeat to the end of its incident: five runs
+  plugins     one read of a machine's power: ipmi.wasm in its sandbox, the same code native, and
+              node-remedy and ipmitool as whole processes, side by side. Makes a release build
+              first, which takes minutes
 
 Examples:
   cargo xtask bench floor
+  cargo xtask bench plugins
 ";
 
 struct Bench {
     name: &'static str,
     needs: &'static [Part],
+    build: Build,
 }
 
-const BENCHES: [Bench; 2] = [
-    Bench { name: "floor", needs: &[Part::DebianPackages, Part::ControlPlane] },
+/// How the bench is built, and with it the node-remedy that it measures.
+#[derive(Clone, Copy)]
+enum Build {
+    /// As the tests: what is measured waits for others most of the time. Node-remedy itself is one
+    /// of the parts.
+    Debug,
+    /// Both: what is measured computes.
+    Release,
+}
+
+const BENCHES: [Bench; 3] = [
+    Bench {
+        name: "floor",
+        needs: &[Part::DebianPackages, Part::ControlPlane],
+        build: Build::Debug,
+    },
     Bench {
         name: "end-to-end",
         needs: &[Part::DebianPackages, Part::ControlPlane, Part::Plugins, Part::Binary],
+        build: Build::Debug,
+    },
+    Bench {
+        name: "plugins",
+        needs: &[Part::WasmTarget, Part::DebianPackages, Part::PythonVenv, Part::Plugins],
+        build: Build::Release,
     },
 ];
 
@@ -38,13 +63,32 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     for part in bench.needs {
         part.provide().with_context(|| format!("no {}", part.name()))?;
     }
-    let mut build = cargo();
-    build.args(["build", "--package", "node-remedy-tests", "--bin", "node-remedy-bench"]);
-    run_logged("building the benches", "bench-build", &mut build)?;
-    let mut measure = Command::new(at("target/debug/node-remedy-bench"));
+    run_logged("building the benches", "bench-build", &mut bench.build.command())?;
+    let mut measure = Command::new(at(bench.build.folder()).join("node-remedy-bench"));
     let status = measure.current_dir(root()).arg(bench.name).status()?;
     if !status.success() {
         bail!("bench {name} ended with {status}");
     }
     Ok(())
+}
+
+impl Build {
+    fn command(self) -> Command {
+        let mut build = cargo();
+        build.args(["build", "--package", "node-remedy-tests", "--bin", "node-remedy-bench"]);
+        match self {
+            Self::Debug => {}
+            Self::Release => {
+                build.args(["--release", "--package", "node-remedy", "--bin", "node-remedy"]);
+            }
+        }
+        build
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Debug => "target/debug",
+            Self::Release => "target/release",
+        }
+    }
 }

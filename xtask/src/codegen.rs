@@ -3,26 +3,43 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
+use crate::plugins;
 use crate::progress::run_logged;
-use crate::root::{at, cargo};
+use crate::root::{at, cargo, root};
 
 pub(crate) const HELP: &str = "\
-Writes deploy/crds from the types of host/api. With --check nothing is written: a file that differs
-from what would be written, is missing or is one too many is a failure.
+Writes what is generated and kept: deploy/crds from the types of host/api, deploy/rbac.yaml from
+the permission table, and the README's picture and output from a simulated night. With --check
+nothing is written: a file that differs from what would be written, is missing or is one too many
+is a failure.
 
 Examples:
   cargo xtask codegen
   cargo xtask codegen --check
 ";
 
+/// Where the README's output stands.
+const OUTPUT: (&str, &str) = ("<!-- output:begin -->\n", "<!-- output:end -->");
+/// The scenario that the README shows.
+const SHOWN: &str = "examples/scenarios/lost-node.yaml";
+/// Lines of the timeline that the README shows, from the first off on.
+const SHOWN_LINES: usize = 12;
+
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         [] => {
-            let fresh = generate()?;
-            write(&fresh, &at("deploy/crds"))
+            write(&resources()?, &at("deploy/crds"))?;
+            for (path, fresh) in files()? {
+                if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
+                    println!("{path} is stale");
+                    fs::write(at(path), fresh)?;
+                }
+            }
+            Ok(())
         }
         ["--check"] => check(),
         [unknown, ..] => bail!("unknown argument {unknown:?}; see --help"),
@@ -31,15 +48,70 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 /// Fails when the kept files are not those that would be written.
 pub(crate) fn check() -> Result<()> {
-    let differences = differences(&files_of(&at("deploy/crds"))?, &files_of(&generate()?)?);
-    if differences.is_empty() {
+    let mut found = differences(&files_of(&at("deploy/crds"))?, &files_of(&resources()?)?);
+    for (path, fresh) in files()? {
+        if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
+            found.push(format!("{path} is stale"));
+        }
+    }
+    if found.is_empty() {
         return Ok(());
     }
-    bail!("run `cargo xtask codegen`: {}", differences.join(", "))
+    bail!("run `cargo xtask codegen`: {}", found.join(", "))
+}
+
+/// Single files, each with what it should be.
+fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
+    plugins::build_all()?;
+    let picture = at("target/codegen/lost-node.svg");
+    let mut rbac = program();
+    rbac.arg("rbac");
+    let rbac = run_logged("generating permissions", "codegen-rbac", &mut rbac)?;
+    let mut night = program();
+    night.args(["simulate", SHOWN, "--picture"]).arg(&picture).current_dir(root());
+    let night = run_logged("playing the README's night", "codegen-night", &mut night)?;
+    let readme = fs::read_to_string(at("README.md")).context("failed to read README.md")?;
+    Ok(vec![
+        ("deploy/rbac.yaml", rbac.into_bytes()),
+        ("docs/lost-node.svg", fs::read(&picture).context("the simulator drew no picture")?),
+        ("README.md", with_output(&readme, &excerpt(&night)?)?.into_bytes()),
+    ])
+}
+
+fn program() -> Command {
+    let mut program = cargo();
+    program.args(["run", "--quiet", "--package", "node-remedy", "--"]);
+    program
+}
+
+/// The heart of a night: from the first off on, and how it ended.
+fn excerpt(night: &str) -> Result<String> {
+    let lines: Vec<&str> = night.lines().collect();
+    let first = lines.iter().position(|line| line.contains("switching off"));
+    let last = lines.iter().position(|line| line.starts_with('✓'));
+    let (Some(first), Some(last)) = (first, last) else {
+        bail!("{SHOWN} did not end as the README promises")
+    };
+    let ending = lines.iter().skip(last).take_while(|line| !line.is_empty());
+    let shown = lines.iter().skip(first).take(SHOWN_LINES).chain([&"…"]).chain(ending);
+    Ok(shown.map(|line| format!("{line}\n")).collect())
+}
+
+/// The README with `output` in its place.
+fn with_output(readme: &str, output: &str) -> Result<String> {
+    let split = readme.split_once(OUTPUT.0).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(OUTPUT.1)?;
+        Some((before, after))
+    });
+    let Some((before, after)) = split else {
+        bail!("README.md has no place for output: {} {}", OUTPUT.0.trim(), OUTPUT.1)
+    };
+    let (begin, end) = OUTPUT;
+    Ok(format!("{before}{begin}```\n{output}```\n{end}{after}"))
 }
 
 /// Generates into a folder of its own and answers it.
-fn generate() -> Result<PathBuf> {
+fn resources() -> Result<PathBuf> {
     let folder = at("target/codegen/crds");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -97,6 +169,15 @@ fn differences(kept: &Files, fresh: &Files) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_output_stands_between_its_marks() {
+        let readme = "a\n<!-- output:begin -->\nold\n<!-- output:end -->\nb\n";
+        let wanted = "a\n<!-- output:begin -->\n```\nnew\n```\n<!-- output:end -->\nb\n";
+        assert_eq!(with_output(readme, "new\n").unwrap(), wanted);
+        assert_eq!(with_output(wanted, "new\n").unwrap(), wanted);
+        assert!(with_output("no marks", "new\n").is_err());
+    }
 
     #[test]
     fn missing_stale_and_left_over_files_are_told() {

@@ -52,9 +52,9 @@ pub async fn serve(
     metrics: Rc<Metrics>,
     readiness: Rc<Readiness>,
 ) -> anyhow::Result<Infallible> {
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("failed to listen on {address}; choose another --admin-address"))?;
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!("failed to listen on {address}; choose another --admin-address")
+    })?;
     tracing::info!(%address, "serving /metrics, /healthz and /readyz");
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {

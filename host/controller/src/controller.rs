@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
-use node_remedy_decide::{End, MethodIndex, Operation, Plan};
+use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Executor, Names};
 use tokio::sync::{Notify, mpsc};
@@ -25,14 +25,14 @@ use crate::admin::Readiness;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Scope};
 use crate::desk::Desk;
-use crate::lease::{LeaseGate, Leadership};
+use crate::lease::{Leadership, LeaseGate};
 use crate::observe::Mirror;
 use crate::observe::config::Config;
 use crate::observe::store::Changed;
 use crate::plugins::Plugins;
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
-use crate::record::metrics::{CallLabels, Metrics};
+use crate::record::metrics::{CallLabels, Metrics, StateLabel};
 
 /// How often the API server is asked for its time: the freshness of our own view.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
@@ -115,6 +115,18 @@ impl<C: Cluster> Parts<C> {
     /// The plan's method at `index`, with parameters and credentials.
     pub fn method_of(&self, nodefence: &NodeFence, index: MethodIndex) -> Option<Method> {
         nodefence.spec.plan.methods.get(index).cloned()
+    }
+
+    /// Counts an entry into the state of this phase.
+    pub fn count_transition(&self, phase: Phase) {
+        let state = match phase.state() {
+            State::New => "New",
+            State::Running => "Running",
+            State::Done => "Done",
+            State::Final => "Final",
+            State::Error => "Error",
+        };
+        self.metrics.transitions.get_or_create(&StateLabel { state }).inc();
     }
 
     /// Counts a device call by its end.

@@ -24,6 +24,8 @@ use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, slot_of};
+use crate::record::events::Note;
+use crate::record::{retention, status};
 use crate::refusals::Refusals;
 
 /// After a failed start of the term.
@@ -31,7 +33,7 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 /// A refusal without a time of its own is looked at again after this.
 const LOOK_AGAIN_MS: u64 = 2_000;
 /// No timer is set further ahead.
-const SLEEP_MAX: Duration = Duration::from_secs(60);
+const SLEEP_MAX: Duration = Duration::from_mins(1);
 
 /// One term of leadership.
 pub struct Desk<C: Cluster> {
@@ -74,7 +76,7 @@ impl<C: Cluster> Desk<C> {
             tokio::select! {
                 biased;
                 Some(over) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    self.close(over.ok());
+                    self.close(over.ok()).await;
                 }
                 Some(change) = changes.recv() => {
                     self.note(&change);
@@ -92,15 +94,16 @@ impl<C: Cluster> Desk<C> {
         if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
-        self.reconfigure().await;
+        self.reconfigure();
         let nodefences = self.parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
         for nodefence in nodefences.into_iter().filter(view::is_open) {
             if nodefence.status.is_none() {
                 self.drop_unbegun(&nodefence).await?;
             } else {
-                self.take_up(nodefence);
+                self.take_up(nodefence).await?;
             }
         }
+        self.tidy().await;
         self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
         Ok(())
     }
@@ -114,29 +117,54 @@ impl<C: Cluster> Desk<C> {
         Ok(())
     }
 
-    fn take_up(&mut self, nodefence: NodeFence) {
+    /// Starts an incident's task. One whose record cannot be read is parked: its node stays
+    /// closed, as nothing is opened while a NodeFence of it is open.
+    async fn take_up(&mut self, nodefence: NodeFence) -> Result<(), ClusterError> {
         let node = nodefence.spec.node.name.clone();
-        let name = nodefence.name_any();
+        if self.incidents.contains_key(&node) {
+            return Ok(());
+        }
         let (sender, mail) = mpsc::unbounded_channel();
         match Incident::take_up(self.parts.clone(), self.epoch, nodefence.clone(), mail) {
             Ok(incident) => {
                 self.incidents.insert(node.clone(), sender);
                 self.tasks.spawn_local(async move { (node, incident.run().await) });
+                Ok(())
             }
-            Err(why) => {
-                // Its node stays closed: nothing is opened while a NodeFence of it is open.
-                tracing::error!(nodefence = name, why, "cannot read the record; a person must");
-                self.incidents.insert(node, sender);
-            }
+            Err(why) => self.park(nodefence, &why).await,
         }
     }
 
-    fn close(&mut self, over: Option<(String, Over)>) {
+    async fn park(&self, mut nodefence: NodeFence, why: &str) -> Result<(), ClusterError> {
+        let Some(broken) = nodefence.status.take() else { return Ok(()) };
+        let parked = status::park(&broken, &why, self.parts.clock.now());
+        if parked == broken {
+            return Ok(());
+        }
+        tracing::error!(nodefence = nodefence.name_any(), why, "failed to read the record; parked");
+        let sentence = parked.parked.as_ref().map(|parked| parked.sentence.clone());
+        nodefence.status = Some(parked);
+        self.parts.cluster.replace_status(&nodefence).await?;
+        let note =
+            Note { reason: "Parked".to_owned(), text: sentence.unwrap_or_default(), warning: true };
+        self.parts.tell(&nodefence.spec.node, &note).await;
+        Ok(())
+    }
+
+    async fn close(&mut self, over: Option<(String, Over)>) {
         if let Some((node, over)) = over {
             tracing::info!(node, ?over, "incident over");
             self.incidents.remove(&node);
             self.dirty.insert(node);
+            if over == Over::Final {
+                self.tidy().await;
+            }
         }
+    }
+
+    async fn tidy(&self) {
+        let parts = &self.parts;
+        retention::tidy(&parts.cluster, &parts.mirror, parts.clock.now()).await;
     }
 
     fn note(&mut self, change: &Changed) {
@@ -175,7 +203,7 @@ impl<C: Cluster> Desk<C> {
             self.looks.iter().filter(|(_, at)| **at <= now).map(|(node, _)| node.clone()).collect();
         self.dirty.extend(due);
         if self.dirty.remove(CONFIGURATION) {
-            self.reconfigure().await;
+            self.reconfigure();
         }
         for node in std::mem::take(&mut self.dirty) {
             self.looks.remove(&node);
@@ -206,7 +234,8 @@ impl<C: Cluster> Desk<C> {
                 }
                 Crossing::Crossed { .. } => {
                     let gate = view::gate_view(&self.parts.mirror, name, None);
-                    let verdict = node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
+                    let verdict =
+                        node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
                     if !verdict.refusals.is_empty() {
                         let at = verdict.next_look.unwrap_or(again);
@@ -216,8 +245,10 @@ impl<C: Cluster> Desk<C> {
                     return match open(&self.parts, self.epoch, &policy, number, seen).await {
                         Ok(Opened::Yes(nodefence)) => {
                             self.refusals.forget(&self.parts, name).await;
-                            self.take_up(*nodefence);
-                            None
+                            match self.take_up(*nodefence).await {
+                                Ok(()) => None,
+                                Err(_) => Some(again),
+                            }
                         }
                         Ok(Opened::Held(hold, at)) => {
                             self.hold(name, &hold).await;
@@ -253,7 +284,11 @@ impl<C: Cluster> Desk<C> {
                     tracing::warn!(node, %error, "failed to drop a NodeFence without record");
                 }
             }
-            Ok(Some(nodefence)) if view::is_open(&nodefence) => self.take_up(nodefence),
+            Ok(Some(nodefence)) if view::is_open(&nodefence) => {
+                if let Err(error) = self.take_up(nodefence).await {
+                    tracing::warn!(node, %error, "failed to park a broken record");
+                }
+            }
             // The cache is behind: it ended, or is gone.
             Ok(_) => {}
             Err(error) => tracing::warn!(node, %error, "failed to read a NodeFence"),
@@ -272,7 +307,7 @@ impl<C: Cluster> Desk<C> {
         self.refusals.note(&self.parts, node, guard, sentence).await;
     }
 
-    async fn reconfigure(&self) {
+    fn reconfigure(&self) {
         let (config, problems) = Config::read(&self.parts.mirror, &self.parts.config.borrow());
         self.parts.config.replace(config);
         for problem in problems {
@@ -283,8 +318,7 @@ impl<C: Cluster> Desk<C> {
     fn until_next_look(&self) -> Duration {
         let now = self.parts.clock.now().0;
         let next = self.looks.values().min();
-        next.map_or(SLEEP_MAX, |at| Duration::from_millis(at.0.saturating_sub(now)))
-            .min(SLEEP_MAX)
+        next.map_or(SLEEP_MAX, |at| Duration::from_millis(at.0.saturating_sub(now))).min(SLEEP_MAX)
     }
 
     fn count(&self) {
@@ -293,9 +327,9 @@ impl<C: Cluster> Desk<C> {
         let nodes = self.parts.mirror.nodes.all().len();
         metrics.nodes.set(i64::try_from(nodes).unwrap_or(i64::MAX));
         let nodefences = self.parts.mirror.nodefences.all();
-        let parked = nodefences.values().filter(|kept| {
-            kept.0.status.as_ref().is_some_and(|status| status.parked.is_some())
-        });
+        let parked = nodefences
+            .values()
+            .filter(|kept| kept.0.status.as_ref().is_some_and(|status| status.parked.is_some()));
         metrics.parked.set(i64::try_from(parked.count()).unwrap_or(i64::MAX));
     }
 }

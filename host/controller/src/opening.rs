@@ -12,7 +12,7 @@ use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Trigger};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_api::time::{Moment, Span};
 use node_remedy_decide::{
-    Crossing, Hold, OpenDecision, Opening, Sign, Time, crossed, gate,
+    Crossing, Hold, OpenDecision, Opening, Refusal, Sign, Time, crossed, gate,
 };
 
 use crate::act::budget::{self, Taken};
@@ -76,7 +76,7 @@ pub async fn open<C: Cluster>(
         remedy: threshold.remedy.clone(),
         plan: NodePlan::default(),
         policy: policy.run.clone(),
-        gate: policy.gate.clone(),
+        gate: policy.gate,
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
     let spec = match snapshot(&node_plan, &spec.node, find) {
@@ -91,21 +91,13 @@ pub async fn open<C: Cluster>(
         return Ok(Opened::NotReady(why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
-    if let Lock::Theirs { holder } =
-        node_lease::take(&parts.cluster, &parts.clock, &node.name).await?
-    {
-        gate_view.held_by = Some(holder);
-    }
+    gate_view.held_by =
+        node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);
-    let opening = Opening {
-        plan: &plan,
-        policy: &run_policy,
-        view: &looked,
-        epoch,
-        process: &parts.process,
-    };
+    let opening =
+        Opening { plan: &plan, policy: &run_policy, view: &looked, epoch, process: &parts.process };
     let record = match node_remedy_decide::open(&opening, now) {
         OpenDecision::Open(record) => record,
         OpenDecision::Wait { hold, next_look } => return Ok(Opened::Held(hold, next_look)),
@@ -115,10 +107,21 @@ pub async fn open<C: Cluster>(
         let would = format!("shadow mode: would run remedy {} now", spec.remedy);
         return Ok(Opened::NotReady(would));
     }
-    create(parts, epoch, spec, |nodefence| {
+    if let Lock::Theirs { holder } =
+        node_lease::take(&parts.cluster, &parts.clock, &node.name).await?
+    {
+        return Ok(Opened::Held(Hold::Gate(vec![Refusal::HeldByOther { holder }]), None));
+    }
+    let opened = create(parts, epoch, spec, |nodefence| {
         status::write(&record, nodefence, &plan, Some(&facts), now)
     })
-    .await
+    .await;
+    if let Ok(Opened::Yes(_)) = &opened {
+        parts.count_transition(record.phase);
+    } else if let Err(error) = node_lease::release(&parts.cluster, &node.name).await {
+        tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
+    }
+    opened
 }
 
 async fn create<C: Cluster>(
@@ -207,8 +210,6 @@ fn stem(node: &str) -> String {
     if node.len() <= NODE_NAME_MAX {
         return node.to_owned();
     }
-    use sha2::Digest as _;
-    let hash = sha2::Sha256::digest(node.as_bytes());
-    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("node-{hex}")
+    let digest = crate::hex::sha256(node.as_bytes());
+    format!("node-{}", digest.get(..32).unwrap_or(&digest))
 }

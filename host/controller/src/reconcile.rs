@@ -35,7 +35,7 @@ pub enum Mail {
 #[derive(Debug)]
 pub enum Seen {
     /// The world.
-    Looked(View),
+    Looked(Box<View>),
     /// A call's end.
     Ended(OpId, End),
     /// The budget's answer.
@@ -71,6 +71,10 @@ pub struct Incident<C: Cluster> {
     /// A person's annotation was heard and may still stand in the cache.
     pub(crate) heard_word: bool,
     pub(crate) next_look: Option<Time>,
+    /// When the node's lock in `medik8s-leases` was last taken or renewed by this task.
+    pub(crate) locked_at: Option<Time>,
+    /// Who has that lock instead, if it was lost.
+    pub(crate) locked_by: Option<String>,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
 }
@@ -104,6 +108,8 @@ impl<C: Cluster> Incident<C> {
             look_wanted: true,
             heard_word: false,
             next_look: None,
+            locked_at: None,
+            locked_by: None,
             mail,
             calls: JoinSet::new(),
         })

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use node_remedy_api::nodefence::FencedNode;
-use node_remedy_api::remedybudget::{NAME, RemedyBudget, Refused};
+use node_remedy_api::remedybudget::{NAME, Refused, RemedyBudget};
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{Hold, Refusal};
 use serde_json::json;

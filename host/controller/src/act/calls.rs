@@ -11,15 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
-use node_remedy_api::plan::{
-    Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace,
-};
+use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace};
 use node_remedy_api::time::Span;
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
     AdminGrant, Call, CallReport, Cancel, Cidr, Executor, Grants, Manifest, Names, NotLeader,
-    Secret, Seams, SendGate, Verdict,
+    Seams, Secret, SendGate, Verdict,
 };
 
 use crate::cluster::{At, Cluster};
@@ -92,7 +90,9 @@ impl SendGate for RecordedGate {
         }
         let left = self.lease.remaining_ms();
         if left < EFFECT_MS {
-            return Err(format!("the leader lease has {left} ms left, an effect needs {EFFECT_MS}"));
+            return Err(format!(
+                "the leader lease has {left} ms left, an effect needs {EFFECT_MS}"
+            ));
         }
         Ok(())
     }
@@ -211,8 +211,8 @@ impl<C: Cluster> Calls<C> {
                 _ => name.clone(),
             };
             let secret = match (&place.secret, &place.config_map) {
-                (Some(place), _) => self.from_secret(place).await?,
-                (None, Some(place)) => self.from_config_map(place).await?,
+                (Some(place), _) => self.read_secret(place).await?,
+                (None, Some(place)) => self.read_config_map(place).await?,
                 (None, None) => return Err(format!("credential {name:?} names no place")),
             };
             secrets.insert(name, secret);
@@ -227,7 +227,7 @@ impl<C: Cluster> Calls<C> {
         }
     }
 
-    async fn from_secret(&self, place: &SecretPlace) -> Result<Secret, String> {
+    async fn read_secret(&self, place: &SecretPlace) -> Result<Secret, String> {
         let namespace = self.namespace_of(&place.namespace);
         let what = format!("Secret {namespace}/{}", place.name);
         let object = self
@@ -235,7 +235,9 @@ impl<C: Cluster> Calls<C> {
             .get::<SecretObject>(At::within(namespace, &place.name))
             .await
             .map_err(|error| format!("failed to read {what}: {error}"))?
-            .ok_or_else(|| format!("{what} does not exist; create it with key {:?}", place.secret_key))?;
+            .ok_or_else(|| {
+                format!("{what} does not exist; create it with key {:?}", place.secret_key)
+            })?;
         let mut data = object.data.unwrap_or_default();
         let Some(bytes) = data.remove(&place.secret_key) else {
             return Err(format!("{what} has no key {:?}", place.secret_key));
@@ -252,7 +254,7 @@ impl<C: Cluster> Calls<C> {
         Ok(Secret { identity, bytes: zeroize::Zeroizing::new(without_newline(bytes.0)) })
     }
 
-    async fn from_config_map(&self, place: &LiteralPlace) -> Result<Secret, String> {
+    async fn read_config_map(&self, place: &LiteralPlace) -> Result<Secret, String> {
         let namespace = self.namespace_of(&place.namespace);
         let what = format!("ConfigMap {namespace}/{}", place.name);
         let object = self
@@ -332,10 +334,9 @@ fn not_made(why: &str) -> Called {
 /// What is known after a call.
 fn end_of(report: &CallReport) -> End {
     match report.verdict() {
-        Verdict::Outcome(outcome) => End::Succeeded {
-            state: state_of(outcome.state),
-            identity: outcome.identity.clone(),
-        },
+        Verdict::Outcome(outcome) => {
+            End::Succeeded { state: state_of(outcome.state), identity: outcome.identity.clone() }
+        }
         Verdict::FailedBeforeEffect(failure) => End::NotAttempted(Failure {
             kind: kind_of(failure.kind),
             detail: failure.detail.clone(),

@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
-use node_remedy_decide::{Effect, OpId, SlotAnswer};
+use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer};
 
 use super::budget::{self, Taken};
 use super::calls::Asked;
 use super::node::{NodeChange, change_node};
+use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
 use crate::cli::people::{CONFIRM_OFF, RETRY};
 use crate::cluster::{At, Cluster, ClusterError};
@@ -33,6 +34,27 @@ impl<C: Cluster> Incident<C> {
         if let Err(error) = self.take_words_away().await {
             tracing::debug!(node = self.node(), %error, "failed to take an annotation away");
         }
+        if let Err(error) = self.keep_lock().await {
+            tracing::warn!(node = self.node(), %error, "failed to keep the node's lock");
+        }
+    }
+
+    /// Renews the lock that other remediators honour, and gives it up when the incident is over.
+    async fn keep_lock(&mut self) -> Result<(), ClusterError> {
+        if matches!(self.record.phase, Phase::Final(_)) {
+            return node_lease::release(&self.parts.cluster, self.node()).await;
+        }
+        let now = self.parts.clock.now();
+        if self.locked_at.is_some_and(|at| now.since(at) < node_lease::RENEW_EVERY) {
+            return Ok(());
+        }
+        let (cluster, clock) = (&self.parts.cluster, &self.parts.clock);
+        self.locked_by = match node_lease::take(cluster, clock, self.node()).await? {
+            Lock::Ours => None,
+            Lock::Theirs { holder } => Some(holder),
+        };
+        self.locked_at = Some(now);
+        Ok(())
     }
 
     async fn carry_out(&mut self, effect: &Effect) -> Result<(), ClusterError> {
@@ -111,10 +133,11 @@ impl<C: Cluster> Incident<C> {
         deleted.into_iter().collect()
     }
 
+    /// One whose deletion is under way waits for its attacher; asking again changes nothing.
     async fn delete_attachments(&self, uids: &[String]) -> Result<(), ClusterError> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
-        let all = all.map(|one| (one.name.clone(), one.uid.clone()));
+        let all = all.filter(|one| !one.deleting).map(|one| (one.name.clone(), one.uid.clone()));
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(all)
             .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })
@@ -127,7 +150,10 @@ impl<C: Cluster> Incident<C> {
 
     fn count_released(&self, deleted: &[Result<(), ClusterError>]) {
         let done = deleted.iter().filter(|result| result.is_ok()).count();
-        self.parts.metrics.released.inc_by(u64::try_from(done).unwrap_or_default());
+        let metrics = &self.parts.metrics;
+        metrics.released.inc_by(u64::try_from(done).unwrap_or_default());
+        let took = self.parts.clock.now().since(self.record.opened_at);
+        metrics.release_ms.set(i64::try_from(took.0).unwrap_or(i64::MAX));
     }
 
     /// A word that was decided on is taken away, so that it is heard once.
@@ -152,8 +178,7 @@ impl<C: Cluster> Incident<C> {
         let patch: json_patch::Patch = serde_json::from_value(edits.into())
             .map_err(|error| ClusterError::Invalid(error.to_string()))?;
         let name = self.name();
-        let written =
-            self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
+        let written = self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
         self.nodefence.metadata = written.metadata;
         Ok(())
     }

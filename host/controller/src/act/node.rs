@@ -181,6 +181,7 @@ fn remove(path: &str) -> Value {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows read better")]
     fn node(spec: Value, annotations: Value) -> Node {
         let object = json!({
             "metadata": {
@@ -242,10 +243,8 @@ mod tests {
 
     #[test]
     fn what_is_true_already_is_not_written() {
-        let tainted = node(
-            json!({"taints": [{"key": QUARANTINE, "effect": "NoSchedule"}]}),
-            Value::Null,
-        );
+        let tainted =
+            node(json!({"taints": [{"key": QUARANTINE, "effect": "NoSchedule"}]}), Value::Null);
         assert_eq!(after(&tainted, &NodeChange::Quarantine), None);
         assert_eq!(after(&tainted, &NodeChange::LiftOutOfService), None);
     }

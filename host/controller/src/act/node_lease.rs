@@ -5,6 +5,7 @@
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use node_remedy_decide::{Span, Time};
 
 use crate::clock::{Clock, time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
@@ -13,8 +14,10 @@ use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 pub const NAMESPACE: &str = "medik8s-leases";
 /// Who we are in them.
 pub const HOLDER: &str = "node-remedy";
-/// As long as the longest incident may go without a decision.
+/// As long as a fence method may take, and a change of leaders after it.
 const DURATION_S: i32 = 600;
+/// Renewed this often while an incident is open.
+pub const RENEW_EVERY: Span = Span::seconds(150);
 
 /// Who holds a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,19 +31,27 @@ pub enum Lock {
     },
 }
 
+/// Who else holds the lock of `node` now, if anybody does. Takes nothing.
+pub async fn held_by_other<C: Cluster>(
+    cluster: &C,
+    clock: &Clock,
+    node: &str,
+) -> Result<Option<String>, ClusterError> {
+    let found = cluster.get::<Lease>(At::within(NAMESPACE, &name_of(node))).await?;
+    Ok(found.and_then(|lease| other_holder(&lease, clock.now())))
+}
+
 /// Takes or renews the lock of `node`.
-pub async fn take<C: Cluster>(cluster: &C, clock: &Clock, node: &str) -> Result<Lock, ClusterError> {
-    let name = format!("node-{node}");
+pub async fn take<C: Cluster>(
+    cluster: &C,
+    clock: &Clock,
+    node: &str,
+) -> Result<Lock, ClusterError> {
+    let name = name_of(node);
     let found = cluster.get::<Lease>(At::within(NAMESPACE, &name)).await?;
     let now = clock.now();
-    if let Some(spec) = found.as_ref().and_then(|lease| lease.spec.as_ref()) {
-        let holder = spec.holder_identity.clone().unwrap_or_default();
-        let renewed = spec.renew_time.as_ref().map_or(0, |stamp| time_of(&stamp.0).0);
-        let duration = u64::try_from(spec.lease_duration_seconds.unwrap_or_default());
-        let valid_until = renewed.saturating_add(duration.unwrap_or_default() * 1_000);
-        if !holder.is_empty() && holder != HOLDER && valid_until >= now.0 {
-            return Ok(Lock::Theirs { holder });
-        }
+    if let Some(holder) = found.as_ref().and_then(|lease| other_holder(lease, now)) {
+        return Ok(Lock::Theirs { holder });
     }
     let mut lease = found.unwrap_or_else(|| Lease {
         metadata: ObjectMeta {
@@ -51,10 +62,11 @@ pub async fn take<C: Cluster>(cluster: &C, clock: &Clock, node: &str) -> Result<
         spec: None,
     });
     let stamp = MicroTime(timestamp(now));
+    let before = lease.spec.take().filter(|spec| spec.holder_identity.as_deref() == Some(HOLDER));
     lease.spec = Some(LeaseSpec {
         holder_identity: Some(HOLDER.to_owned()),
         lease_duration_seconds: Some(DURATION_S),
-        acquire_time: Some(stamp.clone()),
+        acquire_time: before.and_then(|spec| spec.acquire_time).or_else(|| Some(stamp.clone())),
         renew_time: Some(stamp),
         ..LeaseSpec::default()
     });
@@ -70,7 +82,7 @@ pub async fn take<C: Cluster>(cluster: &C, clock: &Clock, node: &str) -> Result<
 
 /// Gives the lock of `node` up.
 pub async fn release<C: Cluster>(cluster: &C, node: &str) -> Result<(), ClusterError> {
-    let name = format!("node-{node}");
+    let name = name_of(node);
     let at = At::within(NAMESPACE, &name);
     let Some(lease) = cluster.get::<Lease>(at).await? else { return Ok(()) };
     if lease.spec.and_then(|spec| spec.holder_identity).as_deref() != Some(HOLDER) {
@@ -80,5 +92,70 @@ pub async fn release<C: Cluster>(cluster: &C, node: &str) -> Result<(), ClusterE
     match cluster.delete::<Lease>(at, &how).await {
         Ok(_) | Err(ClusterError::Conflict(_)) => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+fn name_of(node: &str) -> String {
+    format!("node-{node}")
+}
+
+/// The holder of a lock that is valid and not ours.
+fn other_holder(lease: &Lease, now: Time) -> Option<String> {
+    let spec = lease.spec.as_ref()?;
+    let holder = spec.holder_identity.as_deref().filter(|name| !name.is_empty())?;
+    let renewed = spec.renew_time.as_ref().map_or(0, |stamp| time_of(&stamp.0).0);
+    let duration_s = u64::try_from(spec.lease_duration_seconds.unwrap_or_default());
+    let valid_until = renewed.saturating_add(duration_s.unwrap_or_default() * 1_000);
+    (holder != HOLDER && valid_until >= now.0).then(|| holder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, in_quiet_world};
+
+    async fn put(bench: &Bench, holder: &str) {
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some("node-a".to_owned()),
+                namespace: Some(NAMESPACE.to_owned()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(holder.to_owned()),
+                lease_duration_seconds: Some(60),
+                renew_time: Some(MicroTime(timestamp(bench.clock.now()))),
+                ..LeaseSpec::default()
+            }),
+        };
+        bench.client("other").create(&lease).await.unwrap();
+    }
+
+    #[test]
+    fn a_lock_of_another_is_honoured_until_it_expires() {
+        in_quiet_world(|bench| async move {
+            put(&bench, "node-healthcheck").await;
+            let (cluster, clock) = (bench.client("us"), bench.clock.clone());
+            let theirs = Lock::Theirs { holder: "node-healthcheck".to_owned() };
+            assert_eq!(take(&cluster, &clock, "a").await, Ok(theirs));
+            release(&cluster, "a").await.unwrap();
+            let holder = held_by_other(&cluster, &clock, "a").await.unwrap();
+            assert_eq!(holder.as_deref(), Some("node-healthcheck"), "only ours is given up");
+            tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+            assert_eq!(held_by_other(&cluster, &clock, "a").await, Ok(None));
+            assert_eq!(take(&cluster, &clock, "a").await, Ok(Lock::Ours));
+        });
+    }
+
+    #[test]
+    fn a_lock_that_was_given_up_is_gone() {
+        in_quiet_world(|bench| async move {
+            let (cluster, clock) = (bench.client("us"), bench.clock.clone());
+            assert_eq!(take(&cluster, &clock, "a").await, Ok(Lock::Ours));
+            assert_eq!(held_by_other(&cluster, &clock, "a").await, Ok(None), "ours");
+            release(&cluster, "a").await.unwrap();
+            let lease = cluster.get::<Lease>(At::within(NAMESPACE, "node-a")).await.unwrap();
+            assert!(lease.is_none(), "{lease:?}");
+        });
     }
 }

@@ -285,8 +285,10 @@ fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<Str
         .with_context(|| format!("failed to read --password-file {}", file.display()))?
         .len();
     if size > PASSWORD_BYTES_MAX {
-        bail!("--password-file {} has {size} bytes, at most {PASSWORD_BYTES_MAX} are read",
-            file.display());
+        bail!(
+            "--password-file {} has {size} bytes, at most {PASSWORD_BYTES_MAX} are read",
+            file.display()
+        );
     }
     let mut bytes = std::fs::read(file)
         .with_context(|| format!("failed to read --password-file {}", file.display()))?;

@@ -169,6 +169,9 @@ pub struct SimulateArgs {
     /// Where the HTML report is written
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Where the swim-lanes alone are written, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// Do not play the same seed without node-remedy beside it
     #[arg(long)]
     pub only_with: bool,

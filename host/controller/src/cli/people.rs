@@ -142,7 +142,13 @@ fn story(incident: &NodeFence) -> String {
         let (pods, attachments) = (released.pods.len(), released.attachments.len());
         let _ = writeln!(out, "  released: {pods} pods, {attachments} attachments");
     }
-    let _ = writeln!(out, "  now: {} ({}), {}", word(&status.status), word(&status.phase), status.entered_at);
+    let _ = writeln!(
+        out,
+        "  now: {} ({}), {}",
+        word(&status.status),
+        word(&status.phase),
+        status.entered_at
+    );
     if let Some(parked) = &status.parked {
         let _ = writeln!(out, "  parked: {}: {}", reason(&parked.why), parked.sentence);
         let _ = writeln!(out, "  next: {}", parked.next);
@@ -173,8 +179,10 @@ pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let incident = parked(&cluster, &args.nodefence).await?;
     let uid = incident.uid().unwrap_or_default();
     say(&cluster, &args.nodefence, RETRY, &uid).await?;
-    println!("{} will be tried again; watch it with: node-remedy explain {}",
-        args.nodefence, incident.spec.node.name);
+    println!(
+        "{} will be tried again; watch it with: node-remedy explain {}",
+        args.nodefence, incident.spec.node.name
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -218,8 +226,10 @@ async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> 
     let state = incident.status.as_ref().map(|status| status.status);
     if incident.status.as_ref().is_none_or(|status| status.parked.is_none()) {
         let state = state.as_ref().map_or("New".to_owned(), word::<State>);
-        bail!("{name} is not parked but {state}; see: node-remedy explain {}",
-            incident.spec.node.name);
+        bail!(
+            "{name} is not parked but {state}; see: node-remedy explain {}",
+            incident.spec.node.name
+        );
     }
     Ok(incident)
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use node_remedy_sandbox::net::Sockets;
-use node_remedy_sandbox::{Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames, TokioClock};
+use node_remedy_sandbox::{
+    Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames, TokioClock,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -48,8 +50,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         host_node: args.node_name.clone(),
     };
     let plugins = Plugins::new(sandbox);
-    let controller =
-        Controller::new(seams, settings, plugins, metrics.clone(), readiness.clone());
+    let controller = Controller::new(seams, settings, plugins, metrics.clone(), readiness.clone());
     tokio::select! {
         biased;
         failed = admin::serve(args.admin_address, metrics, readiness) => {
@@ -65,7 +66,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 /// No two processes share it, however fast a pod of the same name comes back.
 fn random_word() -> anyhow::Result<String> {
     let seed = SystemEntropy.seed().context("failed to draw a process name")?;
-    Ok(seed.iter().take(4).map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::hex::hex(seed.get(..4).unwrap_or(&seed)))
 }
 
 fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVo
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
-use node_remedy_report::Story;
+use node_remedy_report::{Story, Theme, lanes_svg};
 use node_remedy_report::html;
 use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
 use node_remedy_world::Scenario;
@@ -47,6 +47,10 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         std::fs::write(file, page)
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
+    if let Some(file) = &args.picture {
+        std::fs::write(file, lanes_svg(&story, Theme::Light))
+            .with_context(|| format!("failed to write {}", file.display()))?;
+    }
     match args.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&story)?),
         Output::Text => print_text(args, path, &story),
@@ -64,9 +68,10 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) {
     let terminal = Terminal { columns: COLUMNS, colour };
     print!("{}", text::timeline(story, Depth::Story, &terminal));
     println!();
-    let report = args.report.as_ref().map_or("not written; add --report FILE".to_owned(), |file| {
-        file.display().to_string()
-    });
+    let report = args
+        .report
+        .as_ref()
+        .map_or("not written; add --report FILE".to_owned(), |file| file.display().to_string());
     let path = path.display().to_string();
     let again = [
         format!("node-remedy simulate {path} --seed {}", story.inputs.seed + 1),
@@ -99,7 +104,9 @@ fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
     let scenario = Scenario::parse(&shown, &text, &load)?;
     let mut whole = text;
     for (file, text) in loaded.into_inner() {
-        whole.push_str(&format!("\n{FILE_MARK}{file}\n{text}"));
+        for part in ["\n", FILE_MARK, &file, "\n", &text] {
+            whole.push_str(part);
+        }
     }
     Ok((scenario, Source { name, text: whole }))
 }
@@ -118,8 +125,11 @@ fn verify(report: &Path) -> anyhow::Result<ExitCode> {
         let text = files.get(file).map(|text| (*text).to_owned());
         text.ok_or_else(|| format!("the report does not carry {file}"))
     };
-    ensure!(!text.starts_with("# lose "), "a report of a snapshot is verified from the snapshot: \
-        node-remedy simulate SNAPSHOT --lose NODE");
+    ensure!(
+        !text.starts_with("# lose "),
+        "a report of a snapshot is verified from the snapshot: \
+        node-remedy simulate SNAPSHOT --lose NODE"
+    );
     let mut scenario = Scenario::parse(&told.inputs.name, text, &load)?;
     scenario.seed = told.inputs.seed;
     let source = Source { name: told.inputs.name.clone(), text: told.inputs.scenario.clone() };

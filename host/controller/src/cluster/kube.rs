@@ -58,15 +58,14 @@ impl KubeCluster {
     }
 }
 
-async fn bounded<T>(
-    call: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, ClusterError> {
+async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
     match tokio::time::timeout(REQUEST_TIMEOUT, call).await {
         Ok(answer) => answer.map_err(classify),
         Err(_) => Err(ClusterError::Unavailable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "all else is: no usable answer came")]
 fn classify(error: kube::Error) -> ClusterError {
     match error {
         kube::Error::Api(status) => classify_status(&status),
@@ -210,11 +209,7 @@ impl Cluster for KubeCluster {
         bounded(self.client.request(built(request)?)).await
     }
 
-    async fn delete<K: Object>(
-        &self,
-        at: At<'_>,
-        how: &DeleteHow,
-    ) -> Result<bool, ClusterError> {
+    async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
         let params = DeleteParams {
             grace_period_seconds: how.grace_s,
             preconditions: how

@@ -185,8 +185,10 @@ pub trait Cluster: Clone + 'static {
     fn replace<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, ClusterError>>;
 
     /// Replaces the object's status, guarded by its resourceVersion.
-    fn replace_status<K: Object>(&self, object: &K)
-    -> impl Future<Output = Result<K, ClusterError>>;
+    fn replace_status<K: Object>(
+        &self,
+        object: &K,
+    ) -> impl Future<Output = Result<K, ClusterError>>;
 
     /// Applies a JSON patch; a failed `test` is [`ClusterError::Invalid`] or `Conflict`.
     fn patch<K: Object>(

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use kube::ResourceExt as _;
 use node_remedy_api::document::{Document, Problems, Reading};
 use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan};
-use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 pub use node_remedy_api::policy::Mode;
+use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_decide::Threshold;
 use serde_json::Value;
 
@@ -135,15 +135,15 @@ impl Config {
         Some(NodePolicy {
             mode: policy.mode,
             thresholds: thresholds.collect(),
-            gate: policy.gate.clone(),
+            gate: policy.gate,
             run: policy.run.clone(),
         })
     }
 
     fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
         let sources = self.fences.values().map(|source| &**source);
-        let source = plan::for_node(&node.name, &node.labels, sources)
-            .map_err(|twice| twice.to_string())?;
+        let source =
+            plan::for_node(&node.name, &node.labels, sources).map_err(|twice| twice.to_string())?;
         let mut facts = NodeFacts {
             name: node.name.clone(),
             labels: node.labels.clone(),
@@ -181,8 +181,10 @@ impl Config {
         let text = data
             .get(&inventory.key)
             .ok_or_else(|| format!("inventory ConfigMap {name} has no key {:?}", inventory.key))?;
-        let table = plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        let table =
+            plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text).map_err(|errors| {
+                errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            })?;
         Ok(table.row(node))
     }
 }

@@ -14,7 +14,7 @@ use crate::reconcile::{Incident, Mail, Seen};
 /// After a failed live look.
 const LOOK_AGAIN_MS: u64 = 1_000;
 /// No timer is set further ahead; a look costs little.
-const SLEEP_MAX: Duration = Duration::from_secs(60);
+const SLEEP_MAX: Duration = Duration::from_mins(1);
 
 impl<C: Cluster> Incident<C> {
     /// Waits for the next thing to decide about.
@@ -26,7 +26,7 @@ impl<C: Cluster> Incident<C> {
             if self.look_wanted {
                 self.look_wanted = false;
                 match self.look().await {
-                    Ok(view) => return Seen::Looked(view),
+                    Ok(view) => return Seen::Looked(Box::new(view)),
                     Err(error) => {
                         tracing::warn!(node = self.node(), %error, "failed to look; again soon");
                         let again = self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS);
@@ -52,7 +52,7 @@ impl<C: Cluster> Incident<C> {
                     let word = self.word_of_a_person();
                     self.pending.extend(word);
                     let facts = cached(&self.parts.mirror, &self.parts.clock, self.node());
-                    self.pending.push_back(Seen::Looked(view::of_incident(self, &facts)));
+                    self.pending.push_back(Seen::Looked(Box::new(view::of_incident(self, &facts))));
                 }
                 () = tokio::time::sleep(wait) => self.look_wanted = true,
             }

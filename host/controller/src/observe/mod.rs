@@ -68,6 +68,7 @@ impl<K: Object> PartialEq for Kept<K> {
 }
 
 impl<K: Object> Kept<K> {
+    #[expect(clippy::unnecessary_wraps, reason = "as a reflector's `see`, which may drop")]
     fn of(mut object: K, _before: Option<&Self>) -> Option<Self> {
         object.meta_mut().managed_fields = None;
         Some(Self(object))
@@ -116,11 +117,9 @@ impl Mirror {
         let mut keep = Keeper { cluster, heard, tasks };
         keep.up(all(), &self.nodes, |node: Node, _: Option<&NodeSeen>| NodeSeen::of(node));
         keep.up(all(), &self.pods, |pod: Pod, _: Option<&PodSeen>| PodSeen::of(pod));
-        keep.up(
-            all(),
-            &self.attachments,
-            |one: VolumeAttachment, _: Option<&AttachmentSeen>| AttachmentSeen::of(one),
-        );
+        keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&AttachmentSeen>| {
+            AttachmentSeen::of(one)
+        });
         keep.up(Scope::within(NODE_LEASES), &self.leases, see_lease);
         keep.up(all(), &self.remedies, Kept::<RemedyConfiguration>::of);
         keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);

@@ -143,13 +143,15 @@ pub fn run_policy_of(policy: &RunPolicy) -> decide::RunPolicy {
         },
         grades: policy.grades.iter().map(|grade| grade.twin()).collect(),
         identity: policy.identity.twin(),
-        found_off: match policy.power_on_if_found_off {
-            true => FoundOff::PowerOn,
-            false => FoundOff::LeaveOff,
+        found_off: if policy.power_on_if_found_off {
+            FoundOff::PowerOn
+        } else {
+            FoundOff::LeaveOff
         },
-        isolated_for_good: match policy.park_isolated {
-            true => IsolatedForGood::Park,
-            false => IsolatedForGood::Refuse,
+        isolated_for_good: if policy.park_isolated {
+            IsolatedForGood::Park
+        } else {
+            IsolatedForGood::Refuse
         },
         approval: if policy.approval { Approval::Needed } else { Approval::NotNeeded },
         pdb_patience: policy.pdb_patience.twin(),

@@ -33,8 +33,11 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let spec = &incident.nodefence.spec;
     let threshold = threshold_of(&spec.trigger);
     let node = facts.node.as_ref().map(|node| node_view(node, facts));
-    let trigger = node.as_ref().map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
-    let gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
+    let trigger = node
+        .as_ref()
+        .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
+    let mut gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
+    gate.held_by.clone_from(&incident.locked_by);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
@@ -80,13 +83,13 @@ pub fn threshold_from(sign: &policy::Sign, period: node_remedy_api::time::Span) 
         policy::Sign::LeaseAge => Sign::LeaseAge,
         policy::Sign::Condition { kind, statuses } => Sign::Condition {
             kind: kind.clone(),
-            statuses: statuses.iter().map(status_of).collect(),
+            statuses: statuses.iter().copied().map(status_of).collect(),
         },
     };
     Threshold { sign, period: Span(period.ms) }
 }
 
-fn status_of(status: &node_remedy_api::conditions::ConditionStatus) -> ConditionStatus {
+fn status_of(status: node_remedy_api::conditions::ConditionStatus) -> ConditionStatus {
     use node_remedy_api::conditions::ConditionStatus as Written;
     match status {
         Written::True => ConditionStatus::True,

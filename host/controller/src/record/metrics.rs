@@ -57,7 +57,7 @@ pub struct Metrics {
     pub refusals: Family<ReasonLabel, Counter>,
     /// Pods and volume attachments released.
     pub released: Counter,
-    /// Milliseconds from the last opening gate to the last release write.
+    /// Milliseconds from the opening of the latest incident to its last release write so far.
     pub release_ms: Gauge<i64>,
     /// Decisions taken.
     pub decisions: Counter<u64, AtomicU64>,
@@ -90,7 +90,7 @@ impl Metrics {
         );
         registry.register(
             "release_milliseconds",
-            "From the gate's opening to the last release write of the latest incident",
+            "From the opening of the latest incident to its last release write so far",
             metrics.release_ms.clone(),
         );
         registry.register("decisions", "Decisions taken", metrics.decisions.clone());

@@ -2,10 +2,12 @@
 //!
 //! [`write`] puts the record into NodeFence.status before anything is done; [`status`]
 //! is the translation both ways; Events, metrics and the audit line follow from it.
+//! [`retention`] removes records that nobody needs any more.
 
 pub mod audit;
 pub mod events;
 pub mod metrics;
 pub mod notices;
+pub mod retention;
 pub mod status;
 pub mod write;

@@ -9,8 +9,10 @@ use super::events::Note;
 /// A notice in words; `nodefence` is the incident's name, for commands to type.
 pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
     let name = |method: &MethodIndex| method_name(plan, *method);
-    let normal = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: false };
-    let warning = |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: true };
+    let normal =
+        |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: false };
+    let warning =
+        |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: true };
     match notice {
         Notice::Isolating => normal("Isolating", "isolation begins".to_owned()),
         Notice::MethodFailed { method } => {
@@ -23,16 +25,20 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
             normal("PoweringOff", format!("switching off by {}", name(method)))
         }
         Notice::Proven { grade } => normal("Proven", format!("proof: {grade}")),
-        Notice::ProofVoided => {
-            warning("ProofVoided", "a sign of life voided the proof; nothing more is released".to_owned())
-        }
+        Notice::ProofVoided => warning(
+            "ProofVoided",
+            "a sign of life voided the proof; nothing more is released".to_owned(),
+        ),
         Notice::Releasing { pods, attachments } => {
-            normal("Releasing", format!("releasing {pods} pods and {attachments} attachments"))
+            normal("Releasing", format!("releasing {pods} pods, {attachments} attachments"))
         }
-        Notice::Released => normal("Released", "everything that was to be released is gone".to_owned()),
-        Notice::ReleaseStalled { holders } => {
-            warning("ReleaseStalled", format!("release ended with something left: {}", holders.join(", ")))
+        Notice::Released => {
+            normal("Released", "everything that was to be released is gone".to_owned())
         }
+        Notice::ReleaseStalled { holders } => warning(
+            "ReleaseStalled",
+            format!("release ended with something left: {}", holders.join(", ")),
+        ),
         Notice::PoweringOn { method } => {
             normal("PoweringOn", format!("switching on by {}", name(method)))
         }

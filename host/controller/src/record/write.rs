@@ -45,6 +45,9 @@ impl<C: Cluster> Incident<C> {
             self.nodefence = self.put(meant).await?;
         }
         let before = std::mem::replace(&mut self.record, decided.record.clone());
+        if before.phase.state() != self.record.phase.state() {
+            self.parts.count_transition(self.record.phase);
+        }
         self.next_look = decided.next_look;
         self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
         self.parts.metrics.decisions.inc();

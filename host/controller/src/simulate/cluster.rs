@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use node_remedy_decide::Time;
 use node_remedy_world::api::{
-    ApiError, ChangeType, Deleted, DeleteOptions, Key, Kind, Part, Selector, WatchEvent,
+    ApiError, ChangeType, DeleteOptions, Deleted, Key, Kind, Part, Selector, WatchEvent,
 };
 use serde_json::Value;
 
@@ -42,11 +42,11 @@ impl ModelCluster {
         tokio::time::sleep(ROUND_TRIP / 2).await;
         let answer = self.shared.with(|world| act(&mut world.api().client(&self.name)));
         tokio::time::sleep(ROUND_TRIP / 2).await;
-        answer.map_err(classify)
+        answer.map_err(|error| classify(&error))
     }
 }
 
-fn classify(error: ApiError) -> ClusterError {
+fn classify(error: &ApiError) -> ClusterError {
     let text = error.to_string();
     match error {
         ApiError::NotFound(_) => ClusterError::NotFound(text),
@@ -72,7 +72,8 @@ fn key_of<K: Object>(at: At<'_>) -> Result<Key, ClusterError> {
 }
 
 fn selector(scope: &Scope) -> Result<Selector, ClusterError> {
-    Selector::read(scope.namespace.as_deref(), scope.fields.as_deref()).map_err(classify)
+    Selector::read(scope.namespace.as_deref(), scope.fields.as_deref())
+        .map_err(|error| classify(&error))
 }
 
 fn typed<K: Object>(object: &Value) -> Result<K, ClusterError> {
@@ -137,7 +138,7 @@ impl Cluster for ModelCluster {
                                 let next = seen.bookmark;
                                 (Ok((seen.events, next)), (stirs, next, None))
                             }
-                            Err(error) => (Err(classify(error)), (stirs, from, None)),
+                            Err(error) => (Err(classify(&error)), (stirs, from, None)),
                         });
                     }
                 }
@@ -194,21 +195,13 @@ impl Cluster for ModelCluster {
         typed(&patched)
     }
 
-    async fn merge_status<K: Object>(
-        &self,
-        at: At<'_>,
-        patch: &Value,
-    ) -> Result<K, ClusterError> {
+    async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
         let key = key_of::<K>(at)?;
         let patched = self.ask(|client| client.merge_patch(&key, patch, Part::Status)).await?;
         typed(&patched)
     }
 
-    async fn delete<K: Object>(
-        &self,
-        at: At<'_>,
-        how: &DeleteHow,
-    ) -> Result<bool, ClusterError> {
+    async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
         let key = key_of::<K>(at)?;
         let how = DeleteOptions {
             grace_s: how.grace_s.map(u64::from),

@@ -22,7 +22,6 @@ use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock}
 use node_remedy_world::facts::Fact;
 use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
-use sha2::{Digest as _, Sha256};
 use tokio::task::JoinSet;
 
 use self::cluster::ModelCluster;
@@ -62,7 +61,7 @@ pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Res
             seed: scenario.seed,
             start_unix_ms: START.0,
             scenario: source.text.clone(),
-            scenario_digest: digest(source.text.as_bytes()),
+            scenario_digest: crate::hex::sha256(source.text.as_bytes()),
             plugins,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
@@ -159,9 +158,4 @@ fn controller(
     };
     let metrics = Rc::new(Metrics::new());
     Ok(Controller::new(seams, settings, plugins, metrics, Readiness::new()))
-}
-
-/// sha256 in hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

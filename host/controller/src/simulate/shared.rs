@@ -27,11 +27,7 @@ pub struct Shared {
 impl Shared {
     /// Shares `world`, whose time is `clock`'s.
     pub fn new(world: World, clock: VirtualClock) -> Self {
-        Self {
-            world: Arc::new(Mutex::new(world)),
-            clock,
-            stirred: Arc::new(watch::Sender::new(0)),
-        }
+        Self { world: Arc::new(Mutex::new(world)), clock, stirred: Arc::new(watch::Sender::new(0)) }
     }
 
     /// Does something to the world as of now, and lets everyone who waits look again.

@@ -59,11 +59,14 @@ fn entry_of_fact(fact: &Fact) -> Entry {
 
 /// On whose line a fact is told, about whom, how loudly.
 fn place(what: &What) -> (Lane, String, Weight) {
-    use {Lane::{Device, Node, Workload}, Weight::{Bad, Detail, Key, Normal}};
+    use {
+        Lane::{Device, Node, Workload},
+        Weight::{Bad, Detail, Key, Normal},
+    };
     match what {
-        What::KubeletStopped { node }
-        | What::NetworkLost { node }
-        | What::MachineHung { node } => (Node, node.clone(), Bad),
+        What::KubeletStopped { node } | What::NetworkLost { node } | What::MachineHung { node } => {
+            (Node, node.clone(), Bad)
+        }
         What::KubeletStarted { node, .. }
         | What::NetworkBack { node }
         | What::MachineResumed { node } => (Node, node.clone(), Normal),
@@ -105,9 +108,10 @@ fn entries_of_decisions(collected: &Collected) -> Vec<Entry> {
         let rules = decided.rules.iter().map(|rule| format!("{rule:?}"));
         let rule = rules.collect::<Vec<_>>().join(" ");
         for (notice, text) in &decided.notices {
-            let grade = match notice {
-                Notice::Proven { grade } => Some(grade.word().to_owned()),
-                _ => None,
+            let grade = if let Notice::Proven { grade } = notice {
+                Some(grade.word().to_owned())
+            } else {
+                None
             };
             entries.push(Entry {
                 at_ms: ms(decided.at),
@@ -185,16 +189,17 @@ fn refusals(collected: &Collected) -> Vec<report::Refusal> {
         for refusal in refused {
             let guard = refusal_word(refusal);
             let at_ms = ms(held.at);
-            let line = folded.entry((held.node.clone(), guard)).or_insert_with(|| report::Refusal {
-                first_ms: at_ms,
-                last_ms: at_ms,
-                times: 0,
-                node: held.node.clone(),
-                guard: guard.to_owned(),
-                numbers: String::new(),
-                rule: "gate".to_owned(),
-                next: next_of(refusal),
-            });
+            let line =
+                folded.entry((held.node.clone(), guard)).or_insert_with(|| report::Refusal {
+                    first_ms: at_ms,
+                    last_ms: at_ms,
+                    times: 0,
+                    node: held.node.clone(),
+                    guard: guard.to_owned(),
+                    numbers: String::new(),
+                    rule: "gate".to_owned(),
+                    next: next_of(refusal),
+                });
             line.last_ms = at_ms;
             line.times += 1;
             line.numbers = refusal.to_string();
@@ -206,12 +211,8 @@ fn refusals(collected: &Collected) -> Vec<report::Refusal> {
 }
 
 fn next_of(refusal: &Refusal) -> Option<String> {
-    match refusal {
-        Refusal::UnhealthyShare { .. } | Refusal::UnhealthyCount { .. } => {
-            Some("look at what the silent nodes share: power, switch, rack".to_owned())
-        }
-        _ => None,
-    }
+    let storm = matches!(refusal, Refusal::UnhealthyShare { .. } | Refusal::UnhealthyCount { .. });
+    storm.then(|| "look at what the silent nodes share: power, switch, rack".to_owned())
 }
 
 /// A state of something that may end later.
@@ -237,9 +238,7 @@ fn stretches(facts: &[Fact], end_ms: u64) -> Vec<Stretch> {
     }
     done.extend(open.into_iter().map(|(key, before)| close(&key, before, end_ms)));
     done.retain(|stretch| stretch.to_ms > stretch.from_ms);
-    done.sort_by(|a, b| {
-        (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms))
-    });
+    done.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     done
 }
 
@@ -256,6 +255,7 @@ fn close((lane, subject): &(Lane, String), before: Open, to_ms: u64) -> Stretch 
 
 /// Whose state a fact changes, and to what; `None` inside: it has none any more.
 #[expect(clippy::type_complexity, reason = "a private triple, read in one place")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "most facts change no state")]
 fn state_of(what: &What) -> Option<(Lane, String, Option<(String, Weight)>)> {
     use Weight::{Bad, Key, Normal};
     let some = |state: &str, weight| Some((state.to_owned(), weight));
@@ -301,17 +301,17 @@ fn incidents(played: &Played) -> Vec<Incident> {
     let told = collected.incidents.iter().map(|(name, (nodefence, plan, record))| {
         let parked = record.parked.as_ref().map(|parked| parked.reason.to_string());
         let row = |operation: &node_remedy_decide::Operation| {
-            let calls = collected.calls.iter();
-            let call = calls
-                .filter(|call| call.nodefence == *name && call.number == operation.id.0)
-                .next_back();
+            let mut calls = collected.calls.iter();
+            let call = calls.rfind(|call| call.nodefence == *name && call.number == operation.id.0);
             JournalRow {
                 number: operation.id.0,
                 intended_ms: ms(operation.intended_at),
                 ended_ms: operation.ended_at.map(ms),
                 what: what(plan, operation),
                 end: end_words(operation.end.as_ref(), call),
-                exchanges: call.map(|call| exchanges(operation.intended_at, call)).unwrap_or_default(),
+                exchanges: call
+                    .map(|call| exchanges(operation.intended_at, call))
+                    .unwrap_or_default(),
             }
         };
         Incident {
@@ -363,7 +363,7 @@ fn exchanges(began: Time, call: &CallSeen) -> Vec<report::Exchange> {
             sandbox::Direction::Sent | sandbox::Direction::Farewell => Direction::Sent,
             sandbox::Direction::Received => Direction::Received,
         },
-        hex: exchange.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        hex: crate::hex::hex(&exchange.bytes),
         decoded: super::decode::words(&exchange.bytes),
     });
     told.collect()
@@ -421,9 +421,8 @@ fn outcome(played: &Played, expected: &[Expectation]) -> Outcome {
             format!("{at}: expected {}, found {} times", unmet.expectation, unmet.found)
         })
         .collect();
-    let count = |test: &dyn Fn(&What) -> bool| {
-        played.facts.iter().filter(|fact| test(&fact.what)).count()
-    };
+    let count =
+        |test: &dyn Fn(&What) -> bool| played.facts.iter().filter(|fact| test(&fact.what)).count();
     let power = |wanted: Power| {
         count(&|what| {
             matches!(what, What::PowerChanged { power, cause: PowerCause::Command, .. }
@@ -431,10 +430,12 @@ fn outcome(played: &Played, expected: &[Expectation]) -> Outcome {
         })
     };
     let (off, on) = (power(Power::Off), power(Power::On));
-    let said_yes = count(&|what| matches!(what, What::BmcSaidYes { command, .. } if command == "off"));
+    let said_yes =
+        count(&|what| matches!(what, What::BmcSaidYes { command, .. } if command == "off"));
     let two_writers = count(&|what| matches!(what, What::TwoWriters { .. }));
     let pods = count(&|what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
-    let attachments = count(&|what| matches!(what, What::DetachRequested { by, .. } if by == CLIENT));
+    let attachments =
+        count(&|what| matches!(what, What::DetachRequested { by, .. } if by == CLIENT));
     let mut facts = back_again(played);
     let whole = match two_writers {
         0 => "no volume ever had two writers".to_owned(),
@@ -458,7 +459,11 @@ fn outcome(played: &Played, expected: &[Expectation]) -> Outcome {
         facts.push(format!("BMC off {off}, on {on}"));
     }
     if !played.collected.incidents.is_empty() {
-        facts.push(format!("released {}, {}", count_of(pods, "pod"), count_of(attachments, "attachment")));
+        facts.push(format!(
+            "released {}, {}",
+            count_of(pods, "pod"),
+            count_of(attachments, "attachment")
+        ));
     }
     for (name, (_, _, record)) in &played.collected.incidents {
         if let Some(parked) = &record.parked {
@@ -505,6 +510,7 @@ fn back_again(played: &Played) -> Vec<String> {
 }
 
 /// Pods that were marked for deletion and never went.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only two facts are about this")]
 fn stuck(played: &Played) -> Vec<String> {
     let mut marked: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for fact in &played.facts {

@@ -4,6 +4,8 @@
 
 mod end_to_end;
 mod floor;
+mod plugins;
+mod sandboxed;
 
 use std::time::Duration;
 
@@ -24,7 +26,8 @@ async fn main() -> Result<()> {
     match name.as_deref() {
         Some("floor") => floor::measure().await,
         Some("end-to-end") => end_to_end::measure().await,
-        other => bail!("there is no bench {other:?}; there are: floor, end-to-end"),
+        Some("plugins") => plugins::measure().await,
+        other => bail!("there is no bench {other:?}; there are: floor, end-to-end, plugins"),
     }
 }
 

@@ -73,9 +73,13 @@ impl Uuid {
     }
 
     fn mixed(self) -> Self {
-        let [a, b, c, d, e, f, g, h, rest @ ..] = self.0;
-        let [i, j, k, l, m, n, o, p] = rest;
-        Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
+        let mut bytes = self.0;
+        for group in [0..4, 4..6, 6..8] {
+            if let Some(group) = bytes.get_mut(group) {
+                group.reverse();
+            }
+        }
+        Self(bytes)
     }
 
     fn reversed(mut self) -> Self {
@@ -84,7 +88,7 @@ impl Uuid {
     }
 
     fn plain(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::hex::hex(&self.0)
     }
 
     fn grouped(self) -> String {

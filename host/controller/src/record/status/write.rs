@@ -8,7 +8,6 @@ use node_remedy_decide as decide;
 use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 
 use super::conditions;
-use super::read::BrokenRecord;
 use super::words::Twin as _;
 use crate::observe::live::Facts;
 
@@ -89,7 +88,7 @@ pub fn write(
 
 /// The status of a run whose own status cannot be read: everything in it as it stands, but
 /// parked. It is as unreadable as before, so nothing goes on until a person has looked.
-pub fn park(broken: &NodeFenceStatus, why: &BrokenRecord, now: Time) -> NodeFenceStatus {
+pub fn park(broken: &NodeFenceStatus, why: &impl Display, now: Time) -> NodeFenceStatus {
     let is_parked = broken.phase == api::Phase::Parked
         && broken.parked.as_ref().is_some_and(|one| one.why.reason == api::ParkWord::BrokenRecord);
     if is_parked {

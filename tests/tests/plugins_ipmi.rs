@@ -1,0 +1,93 @@
+//! `ipmi.wasm` as it ships against real BMC simulators: in its sandbox over real sockets, and by
+//! hand through `node-remedy fence`.
+//!
+//! What is true is read from the BMC's own files and by [`sessions`], never from the plugin.
+
+mod by_hand;
+mod faults;
+mod power;
+#[path = "../src/bin/node_remedy_bench/sandboxed.rs"]
+mod sandboxed;
+mod sessions;
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Result, bail};
+use node_remedy_sandbox::{Action, CallReport, Direction, Fields, Outcome, PlugState, Verdict};
+use node_remedy_tests::Bmc;
+use node_remedy_tests::ipmi::{Guid, Kind, PASSWORD};
+
+use sandboxed::Sandboxed;
+
+/// Compiled once for all tests of this process.
+static IPMI: LazyLock<Sandboxed> = LazyLock::new(|| Sandboxed::load().unwrap());
+
+/// Two tests that start BMCs at the same time can choose the same port, rarely.
+const START_TRIES: usize = 5;
+
+/// Starts a BMC with a GUID of its own, and makes sure that it is this one that answers.
+async fn start(kind: Kind, folder: &Path) -> Result<Bmc> {
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..START_TRIES {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let guid = Guid::numbered(std::process::id().wrapping_mul(1_000).wrapping_add(number));
+        let bmc = Bmc::start(kind, folder, guid).await?;
+        let report = act(&bmc, Action::Monitor, "auto").await?;
+        if report.result.is_ok_and(|outcome| outcome.identity == identity(&bmc)) {
+            return Ok(bmc);
+        }
+    }
+    bail!("no BMC answers with its own GUID: see {}", folder.display())
+}
+
+/// What a plugin must report of the machine behind this BMC.
+fn identity(bmc: &Bmc) -> Fields {
+    vec![("system-uuid".to_owned(), bmc.guid().as_uuid().replace('-', ""))]
+}
+
+/// One action in a fresh instance. Whatever comes of it, the password is not in what is left.
+async fn act(bmc: &Bmc, action: Action, suite: &str) -> Result<CallReport> {
+    checked(IPMI.act(bmc, action, suite, None).await?)
+}
+
+/// A status that polls in place until the power reads so.
+async fn wait_for(bmc: &Bmc, wanted: PlugState, suite: &str) -> Result<CallReport> {
+    checked(IPMI.act(bmc, Action::Status, suite, Some(wanted)).await?)
+}
+
+fn checked(report: CallReport) -> Result<CallReport> {
+    let password = PASSWORD.as_bytes();
+    for exchange in &report.exchanges {
+        let is_told = exchange.bytes.windows(password.len()).any(|bytes| bytes == password);
+        assert!(!is_told, "the password went over the wire: {exchange:?}");
+    }
+    let words = format!("{:?} {:?}", report.result, report.log);
+    assert!(!words.contains(PASSWORD), "the password is in {words}");
+    Ok(report)
+}
+
+/// The outcome of a call that must have one.
+fn outcome(report: &CallReport) -> &Outcome {
+    match report.verdict() {
+        Verdict::Outcome(outcome) => outcome,
+        Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
+            panic!("{} failed: {failure:?}", report.action.as_str())
+        }
+    }
+}
+
+/// The cipher suite of the last session that was asked for, read from the datagrams.
+fn suite_on_the_wire(report: &CallReport) -> Option<u8> {
+    const OPEN_SESSION: u8 = 0x10;
+    let opened = report.exchanges.iter().rev().find(|exchange| {
+        exchange.direction == Direction::Sent && exchange.bytes.get(5) == Some(&OPEN_SESSION)
+    })?;
+    let algorithm = |at: usize| opened.bytes.get(16 + at).copied();
+    match (algorithm(12)?, algorithm(20)?, algorithm(28)?) {
+        (3, 4, 1) => Some(17),
+        (1, 1, 1) => Some(3),
+        _ => None,
+    }
+}

@@ -1,0 +1,106 @@
+//! A report proves what it tells: it carries all that reproduces it, and `simulate --verify` finds
+//! whoever changed it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use node_remedy_report::html;
+use node_remedy_tests::Controller;
+
+use crate::sim_night::examples;
+
+/// Runs `node-remedy simulate`.
+fn simulate(arguments: &[&str]) -> Output {
+    let mut command = Command::new(Controller::binary());
+    command.arg("simulate").args(arguments);
+    command.output().expect("node-remedy was built")
+}
+
+fn report(story: &str, to: &str) -> (PathBuf, String) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sim-report");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let page = folder.join(to);
+    let scenario = examples().join(format!("scenarios/{story}.yaml"));
+    let scenario = scenario.to_str().expect("a path");
+    let made = simulate(&[scenario, "--report", page.to_str().expect("a path")]);
+    assert!(made.stderr.is_empty(), "{}", String::from_utf8_lossy(&made.stderr));
+    let text = std::fs::read_to_string(&page).expect("a report");
+    (page, text)
+}
+
+fn verify(page: &Path) -> Output {
+    simulate(&["--verify", page.to_str().expect("a path")])
+}
+
+fn check_reproduced(story: &str) {
+    let (page, text) = report(story, &format!("{story}.html"));
+    assert!(text.len() < html::PAGE_BYTES_MAX, "{} bytes", text.len());
+    let verified = verify(&page);
+    let said = String::from_utf8_lossy(&verified.stdout);
+    assert!(verified.status.success() && said.starts_with("reproduced"), "{said}");
+}
+
+#[test]
+fn the_report_of_a_lost_node_is_reproduced() {
+    check_reproduced("lost-node");
+}
+
+#[test]
+fn the_report_of_a_bmc_that_says_yes_is_reproduced() {
+    check_reproduced("bmc-says-yes");
+}
+
+#[test]
+fn the_report_of_a_dark_rack_is_reproduced() {
+    check_reproduced("dark-rack");
+}
+
+/// What is changed in a report, and to what.
+const TAMPERINGS: [(&str, &str, &str); 6] = [
+    ("seed", "\"seed\":3", "\"seed\":4"),
+    ("verdict", "\"verdict\":\"", "\"verdict\":\"surely "),
+    ("entry", "the kubelet stopped", "the kubelet was stopped by hand"),
+    ("scenario", "bootTime: 45s", "bootTime: 46s"),
+    ("digest", "\"scenario_digest\":\"", "\"scenario_digest\":\"0"),
+    ("plugin", "\"digest\":\"", "\"digest\":\"0"),
+];
+
+#[test]
+fn a_report_that_was_changed_is_refused() {
+    let (page, text) = report("lost-node", "tampered.html");
+    for (what, from, to) in TAMPERINGS {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{what}: nothing to change");
+        std::fs::write(&page, changed).expect("a report");
+        let refused = verify(&page);
+        let said = String::from_utf8_lossy(&refused.stdout);
+        assert!(!refused.status.success(), "{what} was changed, and yet: {said}");
+        assert!(!said.starts_with("reproduced"), "{what}: {said}");
+    }
+}
+
+/// What people read is the page, not the data in it.
+#[test]
+fn a_page_whose_words_were_changed_around_its_data_is_refused() {
+    let (page, text) = report("lost-node", "repainted.html");
+    let (before, data) = text.split_once("<script").expect("a page with data");
+    let painted = before.replace("the kubelet stopped", "somebody pulled the plug");
+    assert_ne!(painted, before);
+    std::fs::write(&page, format!("{painted}<script{data}")).expect("a report");
+    let refused = verify(&page);
+    let said = String::from_utf8_lossy(&refused.stdout);
+    assert!(!refused.status.success(), "the words were changed, and yet: {said}");
+}
+
+#[test]
+fn what_is_no_report_is_refused_in_words() {
+    let (page, text) = report("lost-node", "cut.html");
+    let half = text.get(..text.len() / 2).expect("half of it");
+    for (what, content) in [("half a report", half), ("another page", "<html></html>")] {
+        std::fs::write(&page, content).expect("a file");
+        let refused = verify(&page);
+        assert_eq!(refused.status.code(), Some(1), "{what}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("is not a report of ours"), "{what}: {said}");
+    }
+}

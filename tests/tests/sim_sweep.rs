@@ -1,0 +1,103 @@
+//! Hundreds of nights, each another seed, way of being lost and fault of the BMC.
+//!
+//! `NODE_REMEDY_SIM_SEEDS=FROM..TO` plays other or more of them. A night that breaks a promise is
+//! printed with its seed, its scenario and everything that happened.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use node_remedy::simulate::{Part, play};
+use node_remedy_world::facts::Power;
+
+use crate::sim_judge::{Judgement, judge, timeline};
+use crate::sim_night::{Back, Kind, LOST, Night};
+
+/// What fits into a minute on two cores in a debug build.
+const SEEDS: Range<u64> = 0..232;
+/// Of several nights that went wrong, how many are printed.
+const TOLD: usize = 3;
+
+#[test]
+fn no_night_breaks_a_promise() {
+    let seeds = seeds();
+    let next = AtomicU64::new(seeds.start);
+    let wrong = Mutex::new(BTreeMap::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        break;
+                    }
+                    if let Some(told) = went_wrong(&Night::of(seed)) {
+                        wrong.lock().expect("a list").insert(seed, told);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("a list");
+    let told: String = wrong.values().take(TOLD).map(String::as_str).collect();
+    let all: Vec<u64> = wrong.keys().copied().collect();
+    assert!(wrong.is_empty(), "{told}\n{} seeds went wrong: {all:?}", all.len());
+}
+
+/// Plays a night; what is wrong with it, its scenario and its facts.
+fn went_wrong(night: &Night) -> Option<String> {
+    let played = play(&night.scenario(), Part::With).expect("a night that can be played");
+    let mut judgement = judge(&played.facts);
+    let broken = std::mem::take(&mut judgement.broken);
+    let broken: Vec<String> = broken.into_iter().chain(of_this_night(night, &judgement)).collect();
+    if broken.is_empty() {
+        return None;
+    }
+    let (yaml, facts) = (night.yaml(), timeline(&played.facts));
+    Some(format!("\n{night:?}\n{yaml}\n{facts}\n{judgement:#?}\nbroken: {broken:#?}\n"))
+}
+
+/// What this very night promises besides, by what its BMC is good for.
+fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut promise = |holds: bool, what: &str| {
+        if !holds {
+            broken.push(what.to_owned());
+        }
+    };
+    let others = judgement.commanded.iter().any(|(_, node, _)| node != LOST);
+    promise(!others, "only the lost machine is switched");
+    let accepted = judgement.offs_accepted.values().copied().max().unwrap_or_default();
+    match night.fault.kind {
+        Kind::Honest => {
+            // Where the answer is lost, the same command is sent again within its session.
+            let told_once = accepted <= 1 || night.fault.name == "reply_lost";
+            promise(told_once, "an honest BMC is told off once");
+            promise(judgement.times(Power::Off) <= 1, "there is one power cycle");
+            let over = judgement.incidents.values().all(|state| state == "Final");
+            promise(over, "the incident is over");
+            let ready = judgement.ready.get(LOST).is_some_and(|status| status == "True");
+            promise(ready, "the node is well again");
+            if !matches!(night.back, Back::ByItself(_)) {
+                promise(judgement.incidents.len() == 1, "there is one incident");
+                promise(judgement.times(Power::On) == 1, "the machine is on again");
+                let pod = judgement.runs_on.get("default/db-0");
+                promise(pod.is_some_and(|node| node != LOST), "the pod is back elsewhere");
+            }
+        }
+        Kind::Lying => promise(accepted <= 3, "two retries are two more tries"),
+        Kind::Unusable => promise(judgement.times(Power::Off) <= 1, "there is one power cycle"),
+    }
+    broken
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's only argument is its environment")]
+fn seeds() -> Range<u64> {
+    let Ok(asked) = std::env::var("NODE_REMEDY_SIM_SEEDS") else { return SEEDS };
+    let range = asked.split_once("..").and_then(|(from, to)| {
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    range.unwrap_or_else(|| panic!("NODE_REMEDY_SIM_SEEDS: found {asked:?}, expected FROM..TO"))
+}
