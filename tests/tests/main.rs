@@ -11,6 +11,8 @@ mod e2e_killed;
 mod e2e_lost_node;
 mod e2e_refusals;
 mod e2e_story;
+mod examples_bad_input;
+mod examples_files;
 mod plugins_ipmi;
 mod sim_judge;
 mod sim_night;

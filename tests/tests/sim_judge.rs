@@ -195,9 +195,8 @@ impl Judgement {
 
 /// The facts as lines, for whoever looks at a night that went wrong.
 pub(crate) fn timeline(facts: &[Fact]) -> String {
-    let line = |fact: &Fact| {
-        format!("{:9.3} {}\n", between(START, fact.at).as_secs_f64(), fact.what)
-    };
+    let line =
+        |fact: &Fact| format!("{:9.3} {}\n", between(START, fact.at).as_secs_f64(), fact.what);
     facts.iter().map(line).collect()
 }
 

@@ -15,7 +15,7 @@ use crate::sim_judge::{Judgement, judge, timeline};
 use crate::sim_night::{Back, Kind, LOST, Night};
 
 /// What fits into a minute on two cores in a debug build.
-const SEEDS: Range<u64> = 0..232;
+const SEEDS: Range<u64> = 0..203;
 /// Of several nights that went wrong, how many are printed.
 const TOLD: usize = 3;
 
@@ -96,8 +96,7 @@ fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
 #[expect(clippy::disallowed_methods, reason = "a test's only argument is its environment")]
 fn seeds() -> Range<u64> {
     let Ok(asked) = std::env::var("NODE_REMEDY_SIM_SEEDS") else { return SEEDS };
-    let range = asked.split_once("..").and_then(|(from, to)| {
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
+    let range =
+        asked.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     range.unwrap_or_else(|| panic!("NODE_REMEDY_SIM_SEEDS: found {asked:?}, expected FROM..TO"))
 }

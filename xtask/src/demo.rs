@@ -7,18 +7,29 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::plugins;
-use crate::progress::{Stopwatch, run_logged};
+use crate::progress::{Stopwatch, log_path, run_logged};
 use crate::root::{at, cargo, root};
 
 pub(crate) const HELP: &str = "\
 Builds the plugins and node-remedy, then simulates three nights from examples/: a node is lost; a
 BMC says yes and does nothing; a rack of ten goes dark. The clusters and devices are models in
 virtual time; the policy, the controller and the plugin are those that run in production. Reports
-go to target/demo. About five minutes from a fresh clone on two cores, ten seconds after that.
+go to target/demo, the build's output to target/logs. About five minutes from a fresh clone on two
+cores, ten seconds after that.
 
 Examples:
   cargo xtask demo
 ";
+
+/// What `--cluster` gets until it exists: a plain word, and an exit code of its own.
+const NO_CLUSTER_YET: &str = "\
+demo --cluster is not there yet: the same story on a real control plane cannot be shown by this
+version. `cargo xtask demo` shows it simulated; `cargo xtask test e2e` tests it on a real one.";
+const EXIT_NOT_THERE: i32 = 2;
+
+/// Below the root.
+const REPORTS: &str = "target/demo";
+const BUILD_LOG: &str = "demo-build";
 
 struct Step {
     title: &'static str,
@@ -41,25 +52,49 @@ const STEPS: [Step; 5] = [
 ];
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    if arguments == ["--cluster"] {
+        eprintln!("{NO_CLUSTER_YET}");
+        std::process::exit(EXIT_NOT_THERE);
+    }
     crate::refuse_arguments(arguments)?;
     let whole = Stopwatch::start();
-    println!(
-        "node-remedy demo: three nights of a cluster, in {} steps; {}.",
-        STEPS.len(),
-        if at("target/debug/node-remedy").exists() {
-            "about ten seconds if nothing changed"
-        } else {
-            "about five minutes this first time, mostly building"
-        }
-    );
+    println!("{}", opening(at("target/debug/node-remedy").exists()));
     for (number, step) in STEPS.iter().enumerate() {
         println!("\nstep {} of {}: {}", number + 1, STEPS.len(), step.title);
         let watch = Stopwatch::start();
         step.work.run().with_context(|| format!("step {} failed", number + 1))?;
-        println!("  done in {watch}");
+        println!("  step {} of {} took {watch}", number + 1, STEPS.len());
     }
     println!("\nall of it took {whole}");
+    println!("  program  target/debug/node-remedy, called node-remedy in the lines to try");
+    println!("  reports  {REPORTS}/*.html");
+    println!("  build    {}", log_path(BUILD_LOG).display());
     Ok(())
+}
+
+/// The first line: what will be shown, in how many steps, how long it takes.
+fn opening(was_built: bool) -> String {
+    let stories: Vec<&str> = STEPS.iter().filter_map(Step::story).collect();
+    let long = if was_built {
+        "ten seconds if nothing changed"
+    } else {
+        "five minutes this first time, mostly building"
+    };
+    format!(
+        "node-remedy demo: three simulated nights ({}), in {} steps; about {long}.",
+        stories.join("; "),
+        STEPS.len(),
+    )
+}
+
+impl Step {
+    /// What is told, where it tells something.
+    fn story(&self) -> Option<&'static str> {
+        match self.work {
+            Work::Simulate(_) => Some(self.title),
+            Work::BuildPlugins | Work::BuildBinary => None,
+        }
+    }
 }
 
 impl Work {
@@ -74,7 +109,7 @@ impl Work {
             Self::BuildBinary => {
                 let mut build = cargo();
                 build.args(["build", "--package", "node-remedy", "--bin", "node-remedy"]);
-                run_logged("building", "demo-build", &mut build).map(|_| ())
+                run_logged("building", BUILD_LOG, &mut build).map(|_| ())
             }
             Self::Simulate(name) => simulate(name),
         }
@@ -83,17 +118,45 @@ impl Work {
 
 /// Its output is what the demo is for, so it goes to the terminal and not to a log.
 fn simulate(name: &str) -> Result<()> {
-    let reports = at("target/demo");
-    fs::create_dir_all(&reports)?;
+    fs::create_dir_all(at(REPORTS))?;
     let scenario = format!("examples/scenarios/{name}.yaml");
-    let report = reports.join(format!("{name}.html"));
+    let report = format!("{REPORTS}/{name}.html");
     let mut command = Command::new(at("target/debug/node-remedy"));
-    command.current_dir(root()).args(["simulate", &scenario, "--report"]).arg(&report);
+    command.current_dir(root()).args(["simulate", &scenario, "--report", &report]);
     let status = command.status().context("failed to start node-remedy")?;
     if !status.success() {
         bail!("node-remedy simulate {scenario} ended with {status}");
     }
-    println!("  report:   {}", report.display());
-    println!("  scenario: {scenario}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_names_every_story_and_the_number_of_steps() {
+        for was_built in [true, false] {
+            let line = opening(was_built);
+            assert!(line.contains("5 steps") && line.lines().count() == 1, "{line}");
+            assert_eq!(STEPS.iter().filter_map(Step::story).count(), 3);
+            assert!(STEPS.iter().filter_map(Step::story).all(|story| line.contains(story)));
+        }
+        assert!(opening(false).contains("minutes"));
+    }
+
+    #[test]
+    fn every_story_has_its_scenario() {
+        for step in &STEPS {
+            if let Work::Simulate(name) = step.work {
+                assert!(at(&format!("examples/scenarios/{name}.yaml")).is_file(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_argument_is_refused_by_name() {
+        assert!(run(&["--clusters"]).unwrap_err().to_string().contains("--clusters"));
+        assert!(NO_CLUSTER_YET.contains("not there yet"));
+    }
 }

@@ -6,6 +6,7 @@
 pub mod check;
 pub mod fence;
 pub mod people;
+pub mod rbac;
 pub mod run;
 pub mod simulate;
 
@@ -77,6 +78,10 @@ The word is bound to this incident and to the boot it is about.")]
 `status` exits 0 for on, 2 for off, 1 for failure or unknown.
 `off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.")]
     Fence(FenceArgs),
+    /// Print the permissions that the controller needs, for your own Secrets
+    #[command(after_help = "Example:
+  node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
+    Rbac(rbac::RbacArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   node-remedy completion bash > /etc/bash_completion.d/node-remedy")]
@@ -288,6 +293,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Retry(args) => here(people::retry(&args)),
         Command::ConfirmOff(args) => here(people::confirm_off(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
+        Command::Rbac(args) => rbac::rbac(&args),
         Command::Completion { shell } => {
             let mut command = Cli::command();
             clap_complete::generate(shell, &mut command, "node-remedy", &mut std::io::stdout());

@@ -153,7 +153,7 @@ const CONTROLLER: [Right; 18] = [
         (OURS, "nodefences"),
         Any,
         &["get", "list", "watch", "create", "patch", "delete"],
-        "incidents; one that was never begun is deleted",
+        "incidents; those never begun, or long over, are deleted",
     ),
     right(
         Everywhere,

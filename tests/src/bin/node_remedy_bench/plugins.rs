@@ -179,7 +179,8 @@ impl fmt::Display for Table<'_> {
         for device in &DEVICES {
             write!(out, "{:>20}", device.name)?;
         }
-        self.row(out, "\nipmi.wasm in its sandbox", |of| millis(of.sandboxed.median()))?;
+        writeln!(out)?;
+        self.row(out, "ipmi.wasm in its sandbox", |of| millis(of.sandboxed.median()))?;
         self.row(out, "the same code, native", |of| millis(of.native.median()))?;
         self.row(out, "node-remedy fence, a whole process", |of| millis(of.fence.median()))?;
         self.row(out, "ipmitool, a whole process", |of| millis(of.ipmitool.median()))?;

@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use node_remedy_sandbox::manifest::{Operation, Protocol};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Executor, Grants, NoNames, OpenGate, PlugState,
-    Plugin, Request, Sandbox, Seams, Secret, SystemEntropy, TokioClock,
+    Action, AdminGrant, Call, CallReport, Cancel, Executor, Grants, NoNames, OpenGate, Plugin,
+    Request, Sandbox, Seams, Secret, SystemEntropy, TokioClock,
 };
 use node_remedy_tests::Bmc;
 use node_remedy_tests::ipmi::{PASSWORD, USERNAME};
@@ -93,19 +93,5 @@ impl Sandboxed {
     /// Makes a call that was prepared.
     pub(crate) async fn call(&self, call: Call) -> CallReport {
         self.executor.run(Arc::clone(&self.plugin), call, self.seams.clone()).await
-    }
-
-    /// One action in a fresh instance; a status with `until` polls in place until the power reads
-    /// so.
-    pub(crate) async fn act(
-        &self,
-        bmc: &Bmc,
-        action: Action,
-        suite: &str,
-        until: Option<PlugState>,
-    ) -> Result<CallReport> {
-        let mut call = self.prepare(bmc, action, suite).await?;
-        call.request.until = until;
-        Ok(self.call(call).await)
     }
 }

@@ -313,7 +313,7 @@ const RARE: [&str; 6] = [
     "get nodefences",
     // For a person's word.
     "patch nodefences",
-    // For an incident that was never begun.
+    // For an incident that was never begun, or is long over.
     "delete nodefences",
     // For a literal password.
     "get configmaps",

@@ -1,0 +1,87 @@
+//! Every file in `examples/` does what it is there for, with the program that people run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use node_remedy_tests::Controller;
+
+use crate::sim_night::examples;
+
+/// Every file below a folder, in order.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn in_folder(name: &str) -> Vec<PathBuf> {
+    files_below(&examples()).into_iter().filter(|path| is_in(path, name)).collect()
+}
+
+fn is_in(path: &Path, folder: &str) -> bool {
+    path.parent().is_some_and(|parent| parent.ends_with(folder))
+}
+
+#[test]
+fn every_file_is_of_a_kind_that_is_exercised() {
+    let is_known = |path: &PathBuf| {
+        let yaml = path.extension().is_some_and(|extension| extension == "yaml");
+        yaml && (is_in(path, "config") || is_in(path, "scenarios"))
+    };
+    let unknown: Vec<PathBuf> =
+        files_below(&examples()).into_iter().filter(|path| !is_known(path)).collect();
+    assert_eq!(unknown, [PathBuf::new(); 0], "no test uses these");
+}
+
+#[test]
+fn the_configurations_are_valid_alone_and_together() {
+    let files = in_folder("config");
+    assert!(!files.is_empty());
+    let check = |files: &[PathBuf]| {
+        let checked = Command::new(Controller::binary()).arg("check").args(files).output();
+        let checked = checked.expect("node-remedy was built");
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(checked.status.success() && said.is_empty(), "{files:?}: {said}");
+        String::from_utf8_lossy(&checked.stdout).into_owned()
+    };
+    for file in &files {
+        assert_eq!(check(std::slice::from_ref(file)), "1 documents, 0 errors, 0 warnings\n");
+    }
+    assert_eq!(check(&files), format!("{} documents, 0 errors, 0 warnings\n", files.len()));
+}
+
+#[test]
+fn the_scenarios_end_as_they_say() {
+    let files = in_folder("scenarios");
+    assert!(!files.is_empty());
+    for file in files {
+        let played = Command::new(Controller::binary()).arg("simulate").arg(&file).output();
+        let played = played.expect("node-remedy was built");
+        let said = String::from_utf8_lossy(&played.stdout).into_owned();
+        assert_eq!(played.status.code(), Some(0), "{}:\n{said}", file.display());
+    }
+}
+
+/// A comment in an example that tells what to type is right.
+#[test]
+fn the_commands_in_the_comments_name_files_that_exist() {
+    let root = examples().join("..");
+    let mut found = 0;
+    for file in files_below(&examples()) {
+        let text = std::fs::read_to_string(&file).expect("text");
+        for line in text.lines().filter_map(|line| line.strip_prefix("#   node-remedy ")) {
+            let named = line.split(' ').find(|word| word.starts_with("examples/"));
+            let named = named.expect("a file of the examples");
+            assert!(root.join(named).is_file(), "{}: no {named}", file.display());
+            found += 1;
+        }
+    }
+    assert!(found > 0, "no comment names a command");
+}
