@@ -111,6 +111,20 @@ impl Controller {
     }
 }
 
+/// What a person types: runs `node-remedy` with these arguments on the cluster, with a person's
+/// rights, and answers what it printed.
+pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
+    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    let mut command = tokio::process::Command::new(Controller::binary());
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig).kill_on_drop(true);
+    let output = command.output().await?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("node-remedy {}: {}: {said}", arguments.join(" "), output.status);
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// One plain request, answered whole: the server closes the connection.
 async fn http_get(port: u16, path: &str) -> Result<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port)).await?;

@@ -1,6 +1,9 @@
 //! The examples, each spoilt in one place, as `node-remedy check` and `simulate` refuse them: by
 //! file, line and column, with what was found and what is expected.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::needless_pass_by_value, reason = "a row reads better with its expectation in it")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,8 +18,15 @@ const SCENARIO: &str = "scenarios/lost-node.yaml";
 
 /// What a command said about a spoilt example, and its exit code.
 fn refusal(command: &str, name: &str, text: &str) -> String {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-input").join(name);
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-input").join(name);
+    // As in the examples, so that a scenario finds the configuration that it names.
+    let folder = root.join("scenarios");
+    for folder in [&folder, &root.join("config")] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    for file in [REMEDY, FENCE] {
+        std::fs::copy(examples().join(file), root.join(file)).expect("a copy");
+    }
     std::fs::write(folder.join("bad.yaml"), text).expect("a file");
     let ran = Command::new(Controller::binary())
         .args([command, "bad.yaml"])
@@ -41,37 +51,150 @@ fn check(name: &str, example: &str, change: (&str, &str), expected: Expect) {
 
 #[test]
 fn configurations() {
-    check("unknown", REMEDY, ("  mode:", "  modes:"), expect![[""]]);
-    check("type", REMEDY, ("maxInFlight: 1 ", "maxInFlight: one "), expect![[""]]);
-    check("selector", REMEDY, ("node-remedy.io/fence=ipmi", "''"), expect![[""]]);
-    check("negative", REMEDY, ("Period: 5s", "Period: -5s"), expect![[""]]);
-    check("absurd", REMEDY, ("LeaseAge: 20s", "LeaseAge: 100000h"), expect![[""]]);
-    check("percent", REMEDY, ("Percent: 30 ", "Percent: 130 "), expect![[""]]);
-    check("remedy", REMEDY, ("- name: fence", "- nome: fence"), expect![[""]]);
-    check("version", REMEDY, ("io/v1alpha1", "io/v1alpha2"), expect![[""]]);
+    check(
+        "unknown",
+        REMEDY,
+        ("  mode:", "  modes:"),
+        expect![[r#"
+        bad.yaml:9:3: spec.modes: found an unknown field, expected mode (did you mean that?)
+        exit 1
+    "#]],
+    );
+    check(
+        "type",
+        REMEDY,
+        ("maxInFlight: 1 ", "maxInFlight: one "),
+        expect![[r#"
+        bad.yaml:28:18: spec.policies.maxInFlight: found "one", expected a whole number
+        exit 1
+    "#]],
+    );
+    check(
+        "selector",
+        REMEDY,
+        ("node-remedy.io/fence=ipmi", "''"),
+        expect![[r#"
+        bad.yaml:11:17: spec.nodeSelector: found an empty text, expected text that is not empty
+        exit 1
+    "#]],
+    );
+    check(
+        "negative",
+        REMEDY,
+        ("Period: 5s", "Period: -5s"),
+        expect![[r#"
+        bad.yaml:17:26: spec.thresholdConfigs[0].nodeConditionPeriod: found "-5s", expected a length of time that is not negative, such as 5s
+        exit 1
+    "#]],
+    );
+    check(
+        "absurd",
+        REMEDY,
+        ("LeaseAge: 20s", "LeaseAge: 100000h"),
+        expect![[r#"
+        bad.yaml:22:19: spec.thresholdConfigs[1].nodeLeaseAge: found 4166d16h, expected 1s to 31d
+        exit 1
+    "#]],
+    );
+    check(
+        "percent",
+        REMEDY,
+        ("Percent: 30 ", "Percent: 130 "),
+        expect![[r#"
+        bad.yaml:27:26: spec.policies.maxUnhealthyPercent: found 130, expected a number from 1 to 100
+        exit 1
+    "#]],
+    );
+    check(
+        "remedy",
+        REMEDY,
+        ("- name: fence", "- nome: fence"),
+        expect![[r#"
+        bad.yaml:19:7: spec.thresholdConfigs[0].remedy1[0].nome: found an unknown field, expected name (did you mean that?)
+        exit 1
+    "#]],
+    );
+    check(
+        "version",
+        REMEDY,
+        ("io/v1alpha1", "io/v1alpha2"),
+        expect![[r#"
+        bad.yaml:2:1: found apiVersion "node-remedy.io/v1alpha2" and kind "RemedyConfiguration", expected node-remedy/v1alpha Configuration or node-remedy.io/v1alpha1 RemedyConfiguration
+        exit 1
+    "#]],
+    );
 }
 
 #[test]
 fn fences() {
-    check("template", FENCE, ("template: bmc", "template: bcm"), expect![[""]]);
-    check("method", FENCE, ("[power]", "[powre]"), expect![[""]]);
-    check("action", FENCE, ("action: reboot", "action: explode"), expect![[""]]);
-    check("plugin", FENCE, ("plugin: ipmi", "plugin: ipmy"), expect![[""]]);
-    check("cidr", FENCE, ("192.0.2.0/24", "192.0.2.0"), expect![[""]]);
-    check("port", FENCE, ("[623]", "[70000]"), expect![[""]]);
-    check("secret", FENCE, ("- secret: bmc-credentials", "- secret: ''"), expect![[""]]);
     check(
-        "no-grant",
+        "template",
         FENCE,
-        ("  grants:\n  - plugin: ipmi", "  grants:\n  - plugin: apc"),
-        expect![[""]],
+        ("template: bmc", "template: bcm"),
+        expect![[r#"
+        bad.yaml:25:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
+        exit 1
+    "#]],
+    );
+    check(
+        "method",
+        FENCE,
+        ("[power]", "[powre]"),
+        expect![[r#"
+        bad.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powre", expected a defined one (power, mark-unschedulable, mark-schedulable, quarantine, clean-resources, restart-instance)
+        exit 1
+    "#]],
+    );
+    check(
+        "action",
+        FENCE,
+        ("action: reboot", "action: explode"),
+        expect![[r#"
+        bad.yaml:27:13: spec.methods[0].action: found "explode", expected off, on, reboot, reset, true, false
+        exit 1
+    "#]],
+    );
+    check(
+        "cidr",
+        FENCE,
+        ("192.0.2.0/24", "192.0.2.0"),
+        expect![[r#"
+        bad.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+        exit 1
+    "#]],
+    );
+    check(
+        "port",
+        FENCE,
+        ("[623]", "[70000]"),
+        expect![[r#"
+        bad.yaml:38:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
+        exit 1
+    "#]],
+    );
+    check(
+        "secret",
+        FENCE,
+        ("- secret: bmc-credentials", "- secret: ''"),
+        expect![[r#"
+        bad.yaml:22:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
+        exit 1
+    "#]],
     );
 }
 
 #[test]
 fn what_is_not_yaml() {
-    expect![[""]].assert_eq(&refusal("check", "bracket", "a: [1\n"));
-    expect![[""]].assert_eq(&refusal("check", "tab", "kind: Configuration\n\tspec: 1\n"));
+    expect![[r#"
+        bad.yaml:1:4: found what is not YAML: unclosed bracket '['
+        exit 1
+    "#]]
+    .assert_eq(&refusal("check", "bracket", "a: [1\n"));
+    expect![[r#"
+        bad.yaml:1:7: found what is not YAML: while scanning a plain scalar, found a tab
+        exit 1
+    "#]]
+    .assert_eq(&refusal("check", "tab", "kind: Configuration\n\tspec: 1\n"));
 }
 
 #[test]
@@ -79,10 +202,38 @@ fn scenarios() {
     let check = |name: &str, change: (&str, &str), expected: Expect| {
         expected.assert_eq(&refusal("simulate", name, &spoilt(SCENARIO, change)));
     };
-    check("s-unknown", ("seed: 3", "sead: 3"), expect![[""]]);
-    check("s-type", ("seed: 3", "seed: three"), expect![[""]]);
-    check("s-duration", ("duration: 10m", "duration: -10m"), expect![[""]]);
-    check("s-file", ("../config/remedy.yaml", "../config/remady.yaml"), expect![[""]]);
+    check(
+        "s-unknown",
+        ("seed: 3", "sead: 3"),
+        expect![[r#"
+        node-remedy: bad.yaml:5:1: unknown field `sead`, expected one of title, seed, duration, cluster, nodes, workloads, configuration, happenings, expect, expectWithout
+        exit 1
+    "#]],
+    );
+    check(
+        "s-type",
+        ("seed: 3", "seed: three"),
+        expect![[r#"
+        node-remedy: bad.yaml:5:7: found "three", expected u64
+        exit 1
+    "#]],
+    );
+    check(
+        "s-duration",
+        ("duration: 10m", "duration: -10m"),
+        expect![[r#"
+        node-remedy: bad.yaml:6:11: duration: found "-10m", expected a duration such as 90s, 1m30s or 250ms, up to a week
+        exit 1
+    "#]],
+    );
+    check(
+        "s-file",
+        ("../config/remedy.yaml", "../config/remady.yaml"),
+        expect![[r#"
+        node-remedy: bad.yaml:19:9: configuration.file: failed to read ../config/remady.yaml: No such file or directory (os error 2)
+        exit 1
+    "#]],
+    );
 }
 
 /// A word mistyped must not make a configuration disappear.
@@ -104,7 +255,21 @@ fn a_file_that_configures_nothing_is_refused() {
 /// Two configurations for one node: nobody could say which is in force.
 #[test]
 fn the_same_configuration_twice_is_refused() {
-    let one = spoilt(REMEDY, ("kind: RemedyConfiguration", "kind: RemedyConfiguration"));
+    let one = std::fs::read_to_string(examples().join(REMEDY)).expect("an example");
     let said = refusal("check", "twice", &format!("{one}---\n{one}"));
+    assert!(said.contains("bad.yaml:") && said.ends_with("exit 1\n"), "{said}");
+}
+
+/// What can be known when the configuration is read is not found out when a machine is lost.
+#[test]
+fn a_plugin_that_is_not_built_in_is_refused() {
+    let said = refusal("check", "plugin", &spoilt(FENCE, ("plugin: ipmi", "plugin: ipmy")));
+    assert!(said.starts_with("bad.yaml:18:") && said.ends_with("exit 1\n"), "{said}");
+}
+
+#[test]
+fn a_method_without_a_grant_is_refused() {
+    let grant = ("  grants:\n  - plugin: ipmi", "  grants:\n  - plugin: apc");
+    let said = refusal("check", "no-grant", &spoilt(FENCE, grant));
     assert!(said.contains("bad.yaml:") && said.ends_with("exit 1\n"), "{said}");
 }

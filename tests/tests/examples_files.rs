@@ -1,5 +1,7 @@
 //! Every file in `examples/` does what it is there for, with the program that people run.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

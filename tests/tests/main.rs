@@ -10,6 +10,7 @@ mod apiserver_resources;
 mod e2e_killed;
 mod e2e_lost_node;
 mod e2e_refusals;
+mod e2e_storm;
 mod e2e_story;
 mod examples_bad_input;
 mod examples_files;

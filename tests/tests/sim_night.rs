@@ -3,6 +3,8 @@
 //! A night is a function of its seed, so a seed is all that is needed to see it again, and it is
 //! written as the YAML that `node-remedy simulate` reads. How a night must end is not said here.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

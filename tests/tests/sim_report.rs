@@ -1,6 +1,8 @@
 //! A report proves what it tells: it carries all that reproduces it, and `simulate --verify` finds
 //! whoever changed it.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

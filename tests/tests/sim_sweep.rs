@@ -3,6 +3,8 @@
 //! `NODE_REMEDY_SIM_SEEDS=FROM..TO` plays other or more of them. A night that breaks a promise is
 //! printed with its seed, its scenario and everything that happened.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;

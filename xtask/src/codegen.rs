@@ -65,7 +65,7 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     plugins::build_all()?;
     let picture = at("target/codegen/lost-node.svg");
     let mut rbac = program();
-    rbac.arg("rbac");
+    rbac.args(["rbac", "--secret", "bmc-credentials"]);
     let rbac = run_logged("generating permissions", "codegen-rbac", &mut rbac)?;
     let mut night = program();
     night.args(["simulate", SHOWN, "--picture"]).arg(&picture).current_dir(root());
@@ -94,7 +94,9 @@ fn excerpt(night: &str) -> Result<String> {
     };
     let ending = lines.iter().skip(last).take_while(|line| !line.is_empty());
     let shown = lines.iter().skip(first).take(SHOWN_LINES).chain([&"…"]).chain(ending);
-    Ok(shown.map(|line| format!("{line}\n")).collect())
+    let mut text: String = shown.copied().collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    Ok(text)
 }
 
 /// The README with `output` in its place.

@@ -5,8 +5,20 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use node_remedy::cli::{self, Cli};
 
+/// A command that was mistyped (EX_USAGE of sysexits.h). Not 2, as is clap's habit: that is
+/// what `fence … status` says of a machine that is off.
+const USAGE: u8 = 64;
+
 fn main() -> ExitCode {
-    match cli::carry_out(Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Where nobody reads, there is nobody to tell that nobody reads.
+            let _ = told.print();
+            return if told.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
+    match cli::carry_out(cli) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("node-remedy: {error:#}");

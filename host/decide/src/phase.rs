@@ -187,8 +187,8 @@ impl fmt::Display for ParkReason {
                  {found}; correct the device's address or plug, then node-remedy retry NODEFENCE"
             ),
             Self::NoIdentity => f.write_str(
-                "the device does not say which machine it powers; run node-remedy verify-wiring, \
-                 or set identity: prefer, then node-remedy retry NODEFENCE",
+                "the device does not say which machine it powers; if you know that it is this \
+                 one, set identity: match, then kubectl delete nodefence NODEFENCE",
             ),
             Self::OffNotVerified { tries } => write!(
                 f,

@@ -14,7 +14,7 @@ use super::calls::Asked;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
-use crate::cli::people::{CONFIRM_OFF, RETRY};
+use crate::cli::people::COMMANDS;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::reconcile::{Incident, Seen, slot_of};
 
@@ -161,7 +161,7 @@ impl<C: Cluster> Incident<C> {
         use kube::ResourceExt as _;
         use node_remedy_api::nodefence::NodeFence;
         let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
-        let said: Vec<&str> = [RETRY, CONFIRM_OFF]
+        let said: Vec<&str> = COMMANDS
             .into_iter()
             .filter(|key| kept.0.annotations().contains_key(*key))
             .collect();

@@ -65,6 +65,15 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
     #[command(after_help = "Example:
   node-remedy retry worker-3-1")]
     Retry(PersonArgs),
+    /// Stop an incident; a machine that was powered off is powered on first
+    #[command(after_help = "Examples:
+  node-remedy abort worker-3-1
+  node-remedy abort worker-3-1 --leave-off")]
+    Abort(AbortArgs),
+    /// Allow the first off of an incident that waits for a person
+    #[command(after_help = "Example:
+  node-remedy approve worker-3-1")]
+    Approve(PersonArgs),
     /// Give your word that an incident's machine is off, so that its pods may be released
     #[command(after_help = "Example:
   node-remedy confirm-off worker-3-1 --yes
@@ -221,6 +230,17 @@ pub struct PersonArgs {
     pub nodefence: String,
 }
 
+/// `abort`.
+#[derive(Debug, Args)]
+pub struct AbortArgs {
+    /// Which incident.
+    #[command(flatten)]
+    pub person: PersonArgs,
+    /// Leave the machine as it is
+    #[arg(long)]
+    pub leave_off: bool,
+}
+
 /// `confirm-off`.
 #[derive(Debug, Args)]
 pub struct ConfirmArgs {
@@ -291,6 +311,8 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Status(args) => here(people::status(&args)),
         Command::Explain(args) => here(people::explain(&args)),
         Command::Retry(args) => here(people::retry(&args)),
+        Command::Abort(args) => here(people::abort(&args)),
+        Command::Approve(args) => here(people::approve(&args)),
         Command::ConfirmOff(args) => here(people::confirm_off(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Rbac(args) => rbac::rbac(&args),

@@ -11,18 +11,25 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use json_patch::Patch;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, State};
+use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, Phase, State};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use serde_json::json;
 
-use super::{ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs};
+use super::{AbortArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, Scope};
 
 /// Asks a parked run to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
+/// Stops a run: `NODEFENCE-UID`, or `NODEFENCE-UID/leave-off`.
+pub const ABORT: &str = "node-remedy.io/abort";
+/// Allows the first off where policy asks for a person: `NODEFENCE-UID`.
+pub const APPROVE: &str = "node-remedy.io/approve";
 /// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID`.
 pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";
+
+/// Words that are heard once and then taken away; an approval stays.
+pub const COMMANDS: [&str; 3] = [RETRY, CONFIRM_OFF, ABORT];
 
 async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
     KubeCluster::connect(args.kubeconfig.as_deref()).await
@@ -186,6 +193,33 @@ pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// `abort`: stops a run; after an off the machine is powered on first.
+pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
+    let name = &args.person.nodefence;
+    let cluster = connect(&args.person.cluster).await?;
+    let incident = open(&cluster, name).await?;
+    let uid = incident.uid().unwrap_or_default();
+    let word = if args.leave_off { format!("{uid}/leave-off") } else { uid };
+    say(&cluster, name, ABORT, &word).await?;
+    println!(
+        "{name} will stop at its next boundary; what it took: node-remedy explain {}",
+        incident.spec.node.name
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `approve`: allows the first off of a run that waits for a person.
+pub async fn approve(args: &PersonArgs) -> anyhow::Result<ExitCode> {
+    let cluster = connect(&args.cluster).await?;
+    let incident = open(&cluster, &args.nodefence).await?;
+    say(&cluster, &args.nodefence, APPROVE, &incident.uid().unwrap_or_default()).await?;
+    println!(
+        "{} may power off {}; watch it with: node-remedy explain {}",
+        args.nodefence, incident.spec.node.name, incident.spec.node.name
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
 /// `confirm-off`: a person's word that the machine is off.
 pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     let name = &args.person.nodefence;
@@ -218,13 +252,26 @@ fn asked(node: &str, machine: &str) -> anyhow::Result<bool> {
     Ok(typed.trim() == node)
 }
 
-async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
+/// An incident that goes on.
+async fn open(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
     let found = cluster.get::<NodeFence>(At::cluster(name)).await?;
     let Some(incident) = found else {
         bail!("no NodeFence is named {name}; see: node-remedy status");
     };
+    if incident.status.as_ref().is_some_and(|status| status.status == State::Final) {
+        bail!("{name} is over; see: node-remedy explain {}", incident.spec.node.name);
+    }
+    Ok(incident)
+}
+
+/// An incident that waits for a person, or for a device that may never answer.
+async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
+    let incident = open(cluster, name).await?;
     let state = incident.status.as_ref().map(|status| status.status);
-    if incident.status.as_ref().is_none_or(|status| status.parked.is_none()) {
+    let waits = incident.status.as_ref().is_some_and(|status| {
+        status.parked.is_some() || status.phase == Phase::AwaitingDevice
+    });
+    if !waits {
         let state = state.as_ref().map_or("New".to_owned(), word::<State>);
         bail!(
             "{name} is not parked but {state}; see: node-remedy explain {}",

@@ -1,5 +1,6 @@
 //! `run`: the controller on a real cluster.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -84,7 +85,10 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 fn log_to_stderr(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("--log {filter}: expected a level or target=level,…"))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

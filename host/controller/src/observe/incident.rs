@@ -7,7 +7,7 @@ use node_remedy_decide::{Command, Time, View};
 
 use super::live::{cached, live};
 use super::view;
-use crate::cli::people::{CONFIRM_OFF, RETRY};
+use crate::cli::people::{ABORT, COMMANDS, CONFIRM_OFF, RETRY};
 use crate::cluster::{Cluster, ClusterError};
 use crate::reconcile::{Incident, Mail, Seen};
 
@@ -72,7 +72,7 @@ impl<C: Cluster> Incident<C> {
         let kept = self.parts.mirror.nodefences.find(&self.name())?;
         let uid = self.nodefence.uid().unwrap_or_default();
         let annotations = kept.0.annotations();
-        let said = annotations.contains_key(RETRY) || annotations.contains_key(CONFIRM_OFF);
+        let said = COMMANDS.iter().any(|key| annotations.contains_key(*key));
         // Taking the annotation away takes a moment to come back through the watch.
         if !said || std::mem::replace(&mut self.heard_word, said) {
             self.heard_word = said;
@@ -80,6 +80,13 @@ impl<C: Cluster> Incident<C> {
         }
         if annotations.get(RETRY).is_some_and(|word| *word == uid) {
             return Some(Seen::Command(Command::Retry));
+        }
+        match annotations.get(ABORT).map(|word| word.split_once('/').unwrap_or((word, ""))) {
+            Some((about, "")) if about == uid => return Some(Seen::Command(Command::Abort)),
+            Some((about, "leave-off")) if about == uid => {
+                return Some(Seen::Command(Command::AbortLeaveOff));
+            }
+            Some(_) | None => {}
         }
         let (about, boot_id) = annotations.get(CONFIRM_OFF)?.split_once('/')?;
         (about == uid).then(|| {

@@ -16,6 +16,7 @@ use super::live::Facts;
 use super::seen::{AttachmentSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, NODE_LEASES};
 use crate::act::node::CORDONED_BY;
+use crate::cli::people::APPROVE;
 use crate::clock::time_of;
 use crate::cluster::Cluster;
 use crate::observe::plan::gate_policy_of;
@@ -41,7 +42,15 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
-    View { hosts_us, ..looked }
+    View { hosts_us, people: people_of(incident), ..looked }
+}
+
+/// What people said of an incident and still stands.
+fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
+    let kept = incident.parts.mirror.nodefences.find(&incident.name());
+    let uid = incident.nodefence.uid();
+    let approved = kept.is_some_and(|kept| kept.0.annotations().get(APPROVE) == uid.as_ref());
+    People { approved: approved && uid.is_some(), ..People::default() }
 }
 
 /// A view from its parts.
