@@ -1,6 +1,7 @@
 //! The program under test, as a process of its own: started, killed and read from outside.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -115,9 +116,9 @@ impl Controller {
 /// rights, and answers what it printed.
 pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
     let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
-    let mut command = tokio::process::Command::new(Controller::binary());
-    command.args(arguments).arg("--kubeconfig").arg(kubeconfig).kill_on_drop(true);
-    let output = command.output().await?;
+    let mut command = Command::new(Controller::binary());
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("node-remedy {}: {}: {said}", arguments.join(" "), output.status);

@@ -1,6 +1,8 @@
 //! A lost node is fenced, released and recovered, end to end, on a real control plane.
 
 use anyhow::Result;
+use kube::api::DynamicObject;
+use serde_json::Value;
 use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 
@@ -14,6 +16,32 @@ async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
     story.lose_node()?;
     story.ends_well().await?;
     controller.terminate().await
+}
+
+/// Two replicas: the one that leads is stopped as a rollout stops it, in the middle of an off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leadership_moves_in_the_middle_when_the_leader_is_stopped() -> Result<()> {
+    let story = Story::begin("e2e-rollout", &Installation::default()).await?;
+    let mut leader = Controller::start(&story.cluster, "one")?;
+    leader.until_ready().await?;
+    let mut standby = Controller::start(&story.cluster, "two")?;
+    standby.until_ready().await?;
+    story.cluster.bmc(&story.node)?.set_faults("delay 1")?;
+    story.lose_node()?;
+    let incident = story.incident("being switched off", is_being_switched_off).await?;
+    leader.terminate().await?;
+    story.cluster.bmc(&story.node)?.set_faults("")?;
+    story.ends_well().await?;
+    let ended = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    let epoch = |incident| status(incident, "/epoch").as_u64();
+    assert!(epoch(&ended) > epoch(&incident), "the second replica ended it");
+    standby.terminate().await
+}
+
+/// The journal says that an off was begun, and nothing of its end.
+fn is_being_switched_off(incident: &DynamicObject) -> bool {
+    let is_begun = |one: &Value| one["action"] == "off" && one["end"].is_null();
+    status(incident, "/operations").as_array().is_some_and(|all| all.iter().any(is_begun))
 }
 
 /// Two replicas: the one that leads is killed in the middle, the other ends the story.

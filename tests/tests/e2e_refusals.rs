@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use kube::ResourceExt as _;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
-use node_remedy_tests::{Controller, remedy};
+use node_remedy_tests::{Controller, controller, remedy};
 
 use crate::e2e_story::Story;
 
@@ -25,6 +27,40 @@ async fn the_wrong_machine_is_not_powered_off() -> Result<()> {
     let reason = status(&parked.await?, "/parked").to_string();
     assert!(reason.contains("WrongMachine"), "{reason}");
     nothing_was_done(&story)
+}
+
+/// A record that contradicts itself is not guessed at: nothing goes on until a person looked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_record_is_parked_and_its_machine_left_alone() -> Result<()> {
+    let story = Story::begin("e2e-broken-record", &Installation::default()).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let off = |incident: &DynamicObject| status(incident, "/proof").is_object();
+    let incident = story.incident("proven off", off).await?;
+    controller.kill9()?;
+    let asked = story.cluster.bmc(&story.node)?.offs()?;
+
+    // The journal says that an operation has no number of its own.
+    let broken = serde_json::json!({"status": {"nextOperation": 1}});
+    let api = remedy::custom(&story.cluster.client(), "NodeFence");
+    let (name, patch) = (incident.name_any(), Patch::Merge(broken));
+    api.patch_status(&name, &PatchParams::default(), &patch).await?;
+    let mut again = Controller::start(&story.cluster, "one")?;
+    again.until_ready().await?;
+    let is_parked = |incident: &DynamicObject| is_in_phase(incident, "Parked");
+    let parked = story.incident("parked", is_parked).await?;
+    assert_eq!(status(&parked, "/parked/reason"), "BrokenRecord");
+    assert!(!status(&parked, "/parked/plugs").as_array().is_none_or(Vec::is_empty), "which plugs");
+    let bmc = story.cluster.bmc(&story.node)?;
+    assert_eq!((bmc.offs()?, bmc.ons()?), (asked, 0), "nobody guesses");
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.refused, [""; 0]);
+
+    let explained = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+    assert!(explained.contains("BrokenRecord"), "{explained}");
+    again.terminate().await
 }
 
 /// The BMC says yes to off and does nothing.

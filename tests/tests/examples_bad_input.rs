@@ -2,6 +2,7 @@
 //! file, line and column, with what was found and what is expected.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 #![expect(clippy::needless_pass_by_value, reason = "a row reads better with its expectation in it")]
 
 use std::path::{Path, PathBuf};

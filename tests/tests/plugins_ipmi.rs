@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use node_remedy_sandbox::{
     Action, Call, CallReport, Direction, Fields, Outcome, PlugState, Verdict,
 };
@@ -24,7 +24,11 @@ use node_remedy_tests::ipmi::{Guid, Kind, PASSWORD};
 use sandboxed::Sandboxed;
 
 /// Compiled once for all tests of this process.
-static IPMI: LazyLock<Sandboxed> = LazyLock::new(|| Sandboxed::load().unwrap());
+static IPMI: LazyLock<Result<Sandboxed>> = LazyLock::new(Sandboxed::load);
+
+fn ipmi() -> Result<&'static Sandboxed> {
+    IPMI.as_ref().map_err(|failure| anyhow!("{failure:#}"))
+}
 
 /// Two tests that start BMCs at the same time can choose the same port, rarely.
 const START_TRIES: usize = 5;
@@ -51,19 +55,19 @@ fn identity(bmc: &Bmc) -> Fields {
 
 /// One action in a fresh instance.
 async fn act(bmc: &Bmc, action: Action, suite: &str) -> Result<CallReport> {
-    call(IPMI.prepare(bmc, action, suite).await?).await
+    call(ipmi()?.prepare(bmc, action, suite).await?).await
 }
 
 /// A status that polls in place until the power reads so.
 async fn wait_for(bmc: &Bmc, wanted: PlugState, suite: &str) -> Result<CallReport> {
-    let mut until = IPMI.prepare(bmc, Action::Status, suite).await?;
+    let mut until = ipmi()?.prepare(bmc, Action::Status, suite).await?;
     until.request.until = Some(wanted);
     call(until).await
 }
 
 /// Whatever comes of it, the password is not in what is left.
 async fn call(call: Call) -> Result<CallReport> {
-    let report = IPMI.call(call).await;
+    let report = ipmi()?.call(call).await;
     let password = PASSWORD.as_bytes();
     for exchange in &report.exchanges {
         let is_told = exchange.bytes.windows(password.len()).any(|bytes| bytes == password);
@@ -75,11 +79,11 @@ async fn call(call: Call) -> Result<CallReport> {
 }
 
 /// The outcome of a call that must have one.
-fn outcome(report: &CallReport) -> &Outcome {
+fn outcome(report: &CallReport) -> Result<&Outcome> {
     match report.verdict() {
-        Verdict::Outcome(outcome) => outcome,
+        Verdict::Outcome(outcome) => Ok(outcome),
         Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
-            panic!("{} failed: {failure:?}", report.action.as_str())
+            bail!("{} failed: {failure:?}", report.action.as_str())
         }
     }
 }

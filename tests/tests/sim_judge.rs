@@ -3,6 +3,8 @@
 //! The promises are those that a cluster's owner cares about. A broken one is a sentence with its
 //! time; what a night did is counted besides, for promises that depend on the BMC.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "most facts concern no promise")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -25,6 +27,8 @@ pub(crate) struct Judgement {
     pub(crate) offs_accepted: BTreeMap<String, usize>,
     /// Every power change by a command: when, where, to what.
     pub(crate) commanded: Vec<(Time, String, Power)>,
+    /// Somebody else switched a machine on that we had switched off.
+    pub(crate) interfered: bool,
     /// Pods and attachments that node-remedy took away.
     pub(crate) released: usize,
     /// Each incident's last state.
@@ -166,6 +170,9 @@ impl Judgement {
         match what {
             What::PowerChanged { node, power, cause: PowerCause::Command } => {
                 self.commanded.push((at, node.clone(), *power));
+            }
+            What::PowerChanged { node, power: Power::On, cause: PowerCause::ByHand } => {
+                self.interfered |= truth.off.get(node) == Some(&PowerCause::Command);
             }
             What::BmcSaidYes { node, command } if command == "off" => {
                 let incident = truth.incident.get(node).cloned().unwrap_or_default();

@@ -3,7 +3,7 @@
 //! A night is a function of its seed, so a seed is all that is needed to see it again, and it is
 //! written as the YAML that `node-remedy simulate` reads. How a night must end is not said here.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) const LOST: &str = "node-a";
 const LOST_AT_S: u64 = 60;
 /// Long enough for three tries to switch off, a slow boot and every give-up, in seconds.
 const NIGHT_S: u64 = 420;
-/// When a network that nobody else repairs is repaired: no power cycle can.
+/// When a lost network is repaired by hand: no power cycle can.
 const REPAIRED_AT_MS: u64 = 240_000;
 
 /// How a node can be lost.
@@ -94,17 +94,6 @@ pub(crate) enum Onset {
     At(u64),
 }
 
-/// What ends the mishap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Back {
-    /// Nothing but a new boot.
-    Never,
-    /// It ends by itself while it may be under remedy, after so many milliseconds.
-    ByItself(u64),
-    /// A person repairs it, long after, at so many milliseconds.
-    Repaired(u64),
-}
-
 /// One night.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Night {
@@ -114,8 +103,9 @@ pub(crate) struct Night {
     pub(crate) boot_s: u64,
     pub(crate) fault: Fault,
     pub(crate) onset: Onset,
-    /// What ends the mishap.
-    pub(crate) back: Back,
+    /// When the mishap ends by itself while it may be under remedy, in milliseconds; a machine
+    /// that is off is then switched on by hand.
+    pub(crate) back_ms: Option<u64>,
 }
 
 impl Night {
@@ -127,11 +117,6 @@ impl Night {
         // with the other cycles.
         let onset = Onset::At(72_000 + seed * 389 % 6_000);
         let mishap = pick(&MISHAPS, round);
-        let back = match (round % 4, mishap) {
-            (3, _) => Back::ByItself(61_000 + seed * 577 % 59_000),
-            (_, "networkLost") => Back::Repaired(REPAIRED_AT_MS),
-            _ => Back::Never,
-        };
         Self {
             seed,
             mishap,
@@ -139,7 +124,7 @@ impl Night {
             boot_s: pick(&BOOTS_S, round),
             fault: pick(&FAULTS, seed),
             onset: if round % 5 < 3 { Onset::Start } else { onset },
-            back,
+            back_ms: (round % 4 == 3).then_some(61_000 + seed * 577 % 59_000),
         }
     }
 
@@ -181,7 +166,8 @@ happenings:
             let fault = format!("{{ node: {LOST}, fault: {name}, value: {value} }}");
             writeln!(yaml, "- {{ at: {ms}ms, bmcFault: {fault} }}").expect("text takes text");
         }
-        if let Back::ByItself(ms) | Back::Repaired(ms) = self.back {
+        let repaired = (self.mishap == "networkLost").then_some(REPAIRED_AT_MS);
+        for ms in self.back_ms.into_iter().chain(repaired) {
             writeln!(yaml, "- {{ at: {ms}ms, nodeComesBack: {LOST} }}").expect("text takes text");
         }
         yaml
@@ -194,7 +180,8 @@ happenings:
 }
 
 fn pick<T: Copy>(all: &[T], number: u64) -> T {
-    all[usize::try_from(number % all.len() as u64).expect("a place in a list")]
+    let place = usize::try_from(number % all.len() as u64).expect("a place");
+    *all.get(place).expect("a place in the list")
 }
 
 /// The folder with the scenarios that people read.

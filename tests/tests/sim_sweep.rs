@@ -3,7 +3,7 @@
 //! `NODE_REMEDY_SIM_SEEDS=FROM..TO` plays other or more of them. A night that breaks a promise is
 //! printed with its seed, its scenario and everything that happened.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use node_remedy::simulate::{Part, play};
 use node_remedy_world::facts::Power;
 
 use crate::sim_judge::{Judgement, judge, timeline};
-use crate::sim_night::{Back, Kind, LOST, Night};
+use crate::sim_night::{Kind, LOST, Night};
 
 /// What fits into a minute on two cores in a debug build.
 const SEEDS: Range<u64> = 0..203;
@@ -76,13 +76,15 @@ fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
         Kind::Honest => {
             // Where the answer is lost, the same command is sent again within its session.
             let told_once = accepted <= 1 || night.fault.name == "reply_lost";
-            promise(told_once, "an honest BMC is told off once");
-            promise(judgement.times(Power::Off) <= 1, "there is one power cycle");
+            // Somebody who switches it on before it was proven off has undone it.
+            let undone = judgement.interfered;
+            promise(told_once || undone, "an honest BMC is told off once");
+            promise(judgement.times(Power::Off) <= 1 || undone, "there is one power cycle");
             let over = judgement.incidents.values().all(|state| state == "Final");
             promise(over, "the incident is over");
             let ready = judgement.ready.get(LOST).is_some_and(|status| status == "True");
             promise(ready, "the node is well again");
-            if !matches!(night.back, Back::ByItself(_)) {
+            if night.back_ms.is_none() {
                 promise(judgement.incidents.len() == 1, "there is one incident");
                 promise(judgement.times(Power::On) == 1, "the machine is on again");
                 let pod = judgement.runs_on.get("default/db-0");

@@ -23,6 +23,7 @@ use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::opening::{Opened, open};
+use crate::record::accepted;
 use crate::reconcile::{Incident, Mail, Over, slot_of};
 use crate::record::events::Note;
 use crate::record::{retention, status};
@@ -94,7 +95,7 @@ impl<C: Cluster> Desk<C> {
         if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
-        self.reconfigure();
+        self.reconfigure().await;
         let nodefences = self.parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
         for nodefence in nodefences.into_iter().filter(view::is_open) {
             if nodefence.status.is_none() {
@@ -203,7 +204,7 @@ impl<C: Cluster> Desk<C> {
             self.looks.iter().filter(|(_, at)| **at <= now).map(|(node, _)| node.clone()).collect();
         self.dirty.extend(due);
         if self.dirty.remove(CONFIGURATION) {
-            self.reconfigure();
+            self.reconfigure().await;
         }
         for node in std::mem::take(&mut self.dirty) {
             self.looks.remove(&node);
@@ -307,12 +308,13 @@ impl<C: Cluster> Desk<C> {
         self.refusals.note(&self.parts, node, guard, sentence).await;
     }
 
-    fn reconfigure(&self) {
-        let (config, problems) = Config::read(&self.parts.mirror, &self.parts.config.borrow());
+    async fn reconfigure(&self) {
+        let (config, readouts) = {
+            let before = self.parts.config.borrow();
+            Config::read(&self.parts.mirror, &before)
+        };
         self.parts.config.replace(config);
-        for problem in problems {
-            tracing::warn!(object = problem.object, "{}", problem.sentence);
-        }
+        accepted::tell(&self.parts, &readouts).await;
     }
 
     fn until_next_look(&self) -> Duration {

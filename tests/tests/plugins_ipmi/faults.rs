@@ -120,7 +120,7 @@ async fn check(action: Action, expected: Expect) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_each_fault_says_when_the_power_is_read() -> Result<()> {
-    check(Action::Status, expect![[r#"
+    check(Action::Status, expect![[r"
         drop 2 | on | power on | chassis power is on
         delay 150 | on | power on | chassis power is on
         dup 1 | on | power on | chassis power is on
@@ -142,12 +142,12 @@ async fn what_each_fault_says_when_the_power_is_read() -> Result<()> {
         off_after 600000 | on | power on | chassis power is on
         truncate 20 | protocol | power on | 4 sessions left | open session with cipher suite 17: dropped 4 answers, the last because its length field does not fit
         kill_session 1 | timeout | power on | get chassis status: no answer in … ms (4 sent), though the BMC had answered before
-    "#]]).await
+    "]]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_each_fault_says_when_the_power_is_cut() -> Result<()> {
-    check(Action::Off, expect![[r#"
+    check(Action::Off, expect![[r"
         drop 2 | off | power off | power off accepted; chassis power reads off
         delay 150 | off | power off | power off accepted; chassis power reads off
         dup 1 | off | power off | power off accepted; chassis power reads off
@@ -169,7 +169,7 @@ async fn what_each_fault_says_when_the_power_is_cut() -> Result<()> {
         off_after 600000 | transitioning | power on | power off accepted; chassis power still reads on
         truncate 20 | protocol | power on | 4 sessions left | open session with cipher suite 17: dropped 4 answers, the last because its length field does not fit
         kill_session 1 | timeout | power on | set session privilege level: no answer in … ms (4 sent), though the BMC had answered before
-    "#]]).await
+    "]]).await
 }
 
 /// The simulator's own list of its faults, of which none is forgotten.

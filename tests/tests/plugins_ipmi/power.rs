@@ -14,8 +14,8 @@ async fn check(kind: Kind, (parameter, expected): (&str, u8)) -> Result<()> {
 
     for action in [Action::Status, Action::Monitor] {
         let report = act(&bmc, action, parameter).await?;
-        assert_eq!(outcome(&report).state, PlugState::On);
-        assert_eq!(outcome(&report).identity, identity(&bmc));
+        assert_eq!(outcome(&report)?.state, PlugState::On);
+        assert_eq!(outcome(&report)?.identity, identity(&bmc));
         assert_eq!((report.effect, report.ended), (Effect::NotBegun, Ended::Returned));
         assert_eq!(suite_on_the_wire(&report), Some(expected));
     }
@@ -26,21 +26,21 @@ async fn check(kind: Kind, (parameter, expected): (&str, u8)) -> Result<()> {
     );
 
     let off = act(&bmc, Action::Off, parameter).await?;
-    assert_ne!(outcome(&off).state, PlugState::On);
+    assert_ne!(outcome(&off)?.state, PlugState::On);
     assert_eq!((off.effect, off.lied), (Effect::Begun, false));
     assert_eq!(suite_on_the_wire(&off), Some(expected));
     let proof = wait_for(&bmc, PlugState::Off, parameter).await?;
-    assert_eq!(outcome(&proof).state, PlugState::Off);
-    assert_eq!(outcome(&proof).identity, identity(&bmc));
+    assert_eq!(outcome(&proof)?.state, PlugState::Off);
+    assert_eq!(outcome(&proof)?.identity, identity(&bmc));
     assert_eq!((bmc.power(), bmc.offs()?), (Power::Off, 1));
 
     let on = act(&bmc, Action::On, parameter).await?;
     assert_eq!(on.effect, Effect::Begun);
-    assert_eq!(outcome(&wait_for(&bmc, PlugState::On, parameter).await?).state, PlugState::On);
+    assert_eq!(outcome(&wait_for(&bmc, PlugState::On, parameter).await?)?.state, PlugState::On);
     assert_eq!(bmc.power(), Power::On);
 
     let reset = act(&bmc, Action::Reset, parameter).await?;
-    assert_eq!((outcome(&reset).state, reset.effect), (PlugState::On, Effect::Begun));
+    assert_eq!((outcome(&reset)?.state, reset.effect), (PlugState::On, Effect::Begun));
     assert_eq!((bmc.power(), bmc.offs()?), (Power::On, 1), "a reset is no off");
     if kind == Kind::Bmc17 {
         assert_eq!(sessions::taken(&bmc).await?, 0, "every session was closed");
@@ -90,9 +90,9 @@ async fn a_late_off_is_believed_when_it_is_read() -> Result<()> {
         let bmc = start(kind, &fresh_folder(&format!("plugins-late-{kind:?}"))?).await?;
         bmc.set_faults(fault)?;
         let off = act(&bmc, Action::Off, "auto").await?;
-        assert_eq!(outcome(&off).state, PlugState::Transitioning);
+        assert_eq!(outcome(&off)?.state, PlugState::Transitioning);
         let proof = wait_for(&bmc, PlugState::Off, "auto").await?;
-        assert_eq!((outcome(&proof).state, bmc.power()), (PlugState::Off, Power::Off));
+        assert_eq!((outcome(&proof)?.state, bmc.power()), (PlugState::Off, Power::Off));
         assert_eq!(bmc.offs()?, 1, "waiting is not asking again");
     }
     Ok(())

@@ -105,7 +105,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 18] = [
+const CONTROLLER: [Right; 20] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -147,6 +147,20 @@ const CONTROLLER: [Right; 18] = [
         Any,
         &["list", "watch"],
         "how nodes are fenced",
+    ),
+    right(
+        Everywhere,
+        (OURS, "remedyconfigurations/status"),
+        Any,
+        &["patch"],
+        "whether it is in force, and if not, why",
+    ),
+    right(
+        Everywhere,
+        (OURS, "fenceconfigurations/status"),
+        Any,
+        &["patch"],
+        "whether it is in force, and if not, why",
     ),
     right(
         Everywhere,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use kube::ResourceExt as _;
-use node_remedy_api::document::{Document, Problems, Reading};
+use node_remedy_api::document::{Document, Reading};
 use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan};
 pub use node_remedy_api::policy::Mode;
 use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
@@ -16,6 +16,7 @@ use node_remedy_decide::Threshold;
 use serde_json::Value;
 
 use super::Mirror;
+use crate::cluster::Object;
 use super::seen::NodeSeen;
 use super::view::threshold_from;
 
@@ -28,13 +29,30 @@ pub struct Config {
     inventories: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// What is wrong with an object.
-#[derive(Debug, Clone)]
-pub struct Problem {
-    /// `Kind/name`.
-    pub object: String,
-    /// All of it.
-    pub sentence: String,
+/// What became of an object that configures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readout {
+    /// `RemedyConfiguration`, `FenceConfiguration` or `ConfigMap`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// `metadata.generation` of what was read.
+    pub generation: i64,
+    /// What is in force now.
+    pub in_force: InForce,
+    /// Every problem, errors and warnings, one a line.
+    pub problems: String,
+}
+
+/// What of an object is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InForce {
+    /// What was read.
+    This,
+    /// The last version that was valid.
+    LastValid,
+    /// Nothing.
+    Nothing,
 }
 
 /// What is in force for one node.
@@ -61,36 +79,45 @@ pub struct NodeThreshold {
 
 impl Config {
     /// Reads all objects; an invalid one leaves `before`'s version of it in force.
-    pub fn read(mirror: &Mirror, before: &Self) -> (Self, Vec<Problem>) {
+    pub fn read(mirror: &Mirror, before: &Self) -> (Self, Vec<Readout>) {
         let mut config = Self::default();
-        let mut problems = Vec::new();
+        let mut readouts = Vec::new();
         for kept in mirror.remedies.all().values() {
             let object = json("RemedyConfiguration", &kept.0);
             let document = Document::from_object(&object);
             let last = before.policies.get(&kept.0.name_any()).cloned();
-            let read = settle(&document, policy::read(&document), last, &mut problems);
+            let (read, readout) = settle(&kept.0, policy::read(&document), last);
+            readouts.push(readout);
             config.policies.extend(read.map(|policy| (kept.0.name_any(), policy)));
         }
         for kept in mirror.fences.all().values() {
             let object = json("FenceConfiguration", &kept.0);
             let document = Document::from_object(&object);
             let last = before.fences.get(&kept.0.name_any()).cloned();
-            let read = settle(&document, plan::read(&document), last, &mut problems);
+            let (read, readout) = settle(&kept.0, plan::read(&document), last);
+            readouts.push(readout);
             config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
         }
-        config.read_config_maps(mirror, &mut problems);
-        (config, problems)
+        config.read_config_maps(mirror, &mut readouts);
+        (config, readouts)
     }
 
     /// ConfigMaps of our namespace: the proposals' fence configurations, and inventories.
-    fn read_config_maps(&mut self, mirror: &Mirror, problems: &mut Vec<Problem>) {
+    fn read_config_maps(&mut self, mirror: &Mirror, readouts: &mut Vec<Readout>) {
         let config_maps = mirror.config_maps.all();
         let documents: Vec<Document> = config_maps
             .values()
             .map(|kept| Document::from_object(&json("ConfigMap", &kept.0)))
             .collect();
         for Reading { value, problems: found } in plan::read_config_maps(&documents) {
-            note("ConfigMaps", &found, problems);
+            let name = value.as_ref().map_or_else(|| "?".to_owned(), |one| one.origin.clone());
+            readouts.push(Readout {
+                kind: "ConfigMap",
+                name,
+                generation: 0,
+                in_force: if value.is_some() { InForce::This } else { InForce::Nothing },
+                problems: found.to_string(),
+            });
             if let Some(source) = value {
                 self.fences.insert(source.origin.clone(), Rc::new(source));
             }
@@ -189,20 +216,29 @@ impl Config {
     }
 }
 
-fn settle<T>(
-    document: &Document,
+/// What is in force of an object after reading it, and what to say about it.
+fn settle<K: Object, T>(
+    object: &K,
     reading: Reading<T>,
     last: Option<Rc<T>>,
-    problems: &mut Vec<Problem>,
-) -> Option<Rc<T>> {
-    note(&document.origin, &reading.problems, problems);
-    reading.value.map(Rc::new).or(last)
-}
-
-fn note(object: &str, found: &Problems, problems: &mut Vec<Problem>) {
-    if found.iter().next().is_some() {
-        problems.push(Problem { object: object.to_owned(), sentence: found.to_string() });
-    }
+) -> (Option<Rc<T>>, Readout) {
+    let (value, in_force) = match (reading.value, last) {
+        (Some(value), _) => (Some(Rc::new(value)), InForce::This),
+        (None, Some(last)) => (Some(last), InForce::LastValid),
+        (None, None) => (None, InForce::Nothing),
+    };
+    let readout = Readout {
+        kind: if K::kind(&()) == "RemedyConfiguration" {
+            "RemedyConfiguration"
+        } else {
+            "FenceConfiguration"
+        },
+        name: object.name_any(),
+        generation: object.meta().generation.unwrap_or_default(),
+        in_force,
+        problems: reading.problems.to_string(),
+    };
+    (value, readout)
 }
 
 /// The object as JSON with the header that typed objects do not carry.
@@ -217,4 +253,50 @@ fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
         fields.entry("kind").or_insert(Value::String(kind.to_owned()));
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::observe::Kept;
+
+    fn remedy(period: &str) -> Kept<node_remedy_api::remedyconfiguration::RemedyConfiguration> {
+        let object = json!({
+            "apiVersion": "node-remedy.io/v1alpha1",
+            "kind": "RemedyConfiguration",
+            "metadata": {"name": "all", "resourceVersion": period, "generation": 1},
+            "spec": {"thresholdConfigs": [{"nodeLeaseAge": period, "remedy1": [{"name": "fence"}]}]},
+        });
+        Kept(serde_json::from_value(object).unwrap())
+    }
+
+    fn in_force(readouts: &[Readout]) -> Vec<InForce> {
+        readouts.iter().map(|readout| readout.in_force).collect()
+    }
+
+    #[test]
+    fn the_last_valid_version_stays_in_force() {
+        let (changes, _changed) = mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        mirror.remedies.apply("all".to_owned(), remedy("20s"));
+        let (first, said) = Config::read(&mirror, &Config::default());
+        assert_eq!(in_force(&said), [InForce::This]);
+        let mut broken = remedy("30s");
+        broken.0.spec.node_selector = Some("a=b=c".to_owned());
+        mirror.remedies.apply("all".to_owned(), broken);
+        let (second, said) = Config::read(&mirror, &first);
+        assert_eq!(in_force(&said), [InForce::LastValid]);
+        assert!(said[0].problems.contains("nodeSelector"), "{}", said[0].problems);
+        assert_eq!(first.policies, second.policies);
+        let (third, said) = Config::read(&mirror, &Config::default());
+        assert_eq!(in_force(&said), [InForce::Nothing]);
+        assert!(third.policies.is_empty());
+        mirror.remedies.apply("all".to_owned(), remedy("40s"));
+        let (fourth, said) = Config::read(&mirror, &second);
+        assert_eq!(in_force(&said), [InForce::This]);
+        assert_ne!(fourth.policies, second.policies);
+    }
 }

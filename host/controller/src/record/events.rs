@@ -37,33 +37,54 @@ pub struct About<'a> {
     pub number: u64,
 }
 
-/// Writes one Event; a failure is logged and forgotten.
+/// Writes one Event about a node; a failure is logged and forgotten.
 pub async fn tell<C: Cluster>(cluster: &C, clock: &Clock, about: &About<'_>, note: &Note) {
-    let now = clock.now();
-    let name = format!("{}.{:x}.{:x}", about.node, now.0, about.number);
-    let event = Event {
+    let name = format!("{}.{:x}.{:x}", about.node, clock.now().0, about.number);
+    let node = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: Some(about.node.to_owned()),
+        uid: Some(about.uid.to_owned()),
+        ..ObjectReference::default()
+    };
+    write(cluster, clock, event(name, about.identity, node, note)).await;
+}
+
+/// Writes one Event about an object of ours.
+pub async fn tell_of<C: Cluster>(
+    cluster: &C,
+    clock: &Clock,
+    identity: &str,
+    about: ObjectReference,
+    note: &Note,
+) {
+    let name = about.name.clone().unwrap_or_default();
+    let kind = about.kind.clone().unwrap_or_default().to_lowercase();
+    let name = format!("{name}.{kind}.{:x}", clock.now().0);
+    write(cluster, clock, event(name, identity, about, note)).await;
+}
+
+fn event(name: String, identity: &str, regarding: ObjectReference, note: &Note) -> Event {
+    Event {
         metadata: ObjectMeta {
             name: Some(name),
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        event_time: Some(MicroTime(timestamp(now))),
         action: Some(note.reason.clone()),
         reason: Some(note.reason.clone()),
         note: Some(note.text.chars().take(NOTE_MAX).collect()),
         type_: Some(if note.warning { "Warning" } else { "Normal" }.to_owned()),
         reporting_controller: Some("node-remedy.io/controller".to_owned()),
-        reporting_instance: Some(about.identity.to_owned()),
-        regarding: Some(ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Node".to_owned()),
-            name: Some(about.node.to_owned()),
-            uid: Some(about.uid.to_owned()),
-            ..ObjectReference::default()
-        }),
+        reporting_instance: Some(identity.to_owned()),
+        regarding: Some(regarding),
         ..Event::default()
-    };
+    }
+}
+
+async fn write<C: Cluster>(cluster: &C, clock: &Clock, event: Event) {
+    let event = Event { event_time: Some(MicroTime(timestamp(clock.now()))), ..event };
     if let Err(error) = cluster.create(&event).await {
-        tracing::debug!(%error, reason = note.reason, "failed to write an Event");
+        tracing::debug!(%error, reason = event.reason, "failed to write an Event");
     }
 }

@@ -4,6 +4,7 @@
 //! is the translation both ways; Events, metrics and the audit line follow from it.
 //! [`retention`] removes records that nobody needs any more.
 
+pub mod accepted;
 pub mod audit;
 pub mod events;
 pub mod metrics;

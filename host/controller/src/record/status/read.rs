@@ -146,13 +146,13 @@ fn operations(
     status: &NodeFenceStatus,
     methods: &Methods,
 ) -> Result<Vec<decide::Operation>, BrokenRecord> {
-    let mut last = None;
+    let mut last = 0;
     let mut operations = Vec::with_capacity(status.operations.len());
     for (at, one) in status.operations.iter().enumerate() {
         let field = |name: &str| format!("operations[{at}].{name}");
-        if last.is_some_and(|last| one.id <= last) || one.id >= status.next_operation {
+        if one.id <= last || one.id >= status.next_operation {
             let expected = format!(
-                "a number above the one before it ({last:?}) and below nextOperation ({})",
+                "a number above the one before it ({last}) and below nextOperation ({})",
                 status.next_operation
             );
             return Err(broken(field("id"), &one.id, expected));

@@ -1,0 +1,210 @@
+//! Fence configurations that are wrong in one place. The document they start from is the shipped
+//! example, so lines are counted in that file.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+
+pub(super) const FENCE: &str = include_str!("../../../../examples/config/fence-ipmi.yaml");
+
+#[test]
+fn fence_configurations() {
+    let check = |from: &str, to: &str, expected: Expect| check(FENCE, from, to, expected);
+    check(
+        "nodeSelector: node-remedy.io/fence=ipmi",
+        "nodeSelector: ''",
+        expect![[r#"
+        f.yaml:13:17: spec.nodeSelector: found an empty text, expected text that is not empty
+    "#]],
+    );
+    check(
+        "  nodeSelector: node-remedy.io/fence=ipmi\n",
+        "",
+        expect![[r#"
+            f.yaml:13:3: spec.nodeSelector: found nothing, expected text
+        "#]],
+    );
+    check(
+        "    plugin: ipmi\n",
+        "",
+        expect![[r#"
+            f.yaml:15:5: spec.templates[0].plugin: found nothing, expected text
+        "#]],
+    );
+    check(
+        "template: bmc",
+        "template: bcm",
+        expect![[r#"
+        f.yaml:25:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
+    "#]],
+    );
+    check(
+        "template: bmc",
+        "template: bmc\n    plugin: ipmi",
+        expect![[r#"
+        f.yaml:24:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
+    "#]],
+    );
+    check(
+        "template: bmc",
+        "builtin: quarantine",
+        expect![[r#"
+        f.yaml:27:13: spec.methods[0].action: found an action of a built-in method, expected none
+    "#]],
+    );
+    check(
+        "    template: bmc\n",
+        "",
+        expect![[r#"
+        f.yaml:24:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
+    "#]],
+    );
+    check(
+        "action: reboot",
+        "action: rebot",
+        expect![[r#"
+        f.yaml:27:13: spec.methods[0].action: found "rebot", expected off, on, reboot, reset, true, false (did you mean reboot?)
+    "#]],
+    );
+    check(
+        "    action: reboot\n",
+        "",
+        expect![[r#"
+        f.yaml:24:5: spec.methods[0].action: found nothing, expected off, on, reboot or reset
+    "#]],
+    );
+    check(
+        "action: reboot",
+        "action: on",
+        expect![[r#"
+        f.yaml:24:5: spec.methods[0].plug: found power on without its off, expected both or reboot
+    "#]],
+    );
+    check(
+        "secret: bmc-credentials",
+        "secret: ''",
+        expect![[r#"
+        f.yaml:22:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
+    "#]],
+    );
+    check(
+        "- secret: bmc-credentials",
+        "- name: account",
+        expect![[r#"
+            f.yaml:22:7: spec.templates[0].credentials[0].secret: found nothing, expected text
+        "#]],
+    );
+    check(
+        "- secret: bmc-credentials",
+        "- password: hunter2",
+        expect![[r#"
+            f.yaml:22:7: spec.templates[0].credentials[0].secret: found nothing, expected text
+            f.yaml:22:7: spec.templates[0].credentials[0].password: found an unknown field, expected one of identityKey, name, secret, secretKey
+        "#]],
+    );
+    check(
+        "methods: [power]",
+        "methods: [powr]",
+        expect![[r#"
+        f.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powr", expected a defined one (did you mean power?)
+    "#]],
+    );
+    check(
+        "methods: [power]",
+        "methods: []",
+        expect![[r#"
+        f.yaml:33:14: spec.powerManagement[0].methods: found 0 items, expected at least 1
+    "#]],
+    );
+    check(
+        "methods: [quarantine]",
+        "methods: [power]",
+        expect![[r#"
+        f.yaml:30:15: spec.isolation[0].methods[0]: found power, which does not only cut, expected action off
+    "#]],
+    );
+    check(
+        "methods: [quarantine]",
+        "methods: [restart-instance]",
+        expect![[r#"
+        f.yaml:30:15: spec.isolation[0].methods[0]: found restart-instance, expected it under power management
+    "#]],
+    );
+    check(
+        "    methods: [power]",
+        "    run: only-one\n    mustSuccess: true\n    methods: [power]",
+        expect![[r#"
+            f.yaml:34:18: spec.powerManagement[0].mustSuccess: found true in a stage that runs only-one, expected it in one that runs all: only one method has to succeed
+        "#]],
+    );
+    check(
+        "    methods: [power]",
+        "    run: one\n    methods: [power]",
+        expect![[r#"
+        f.yaml:33:10: spec.powerManagement[0].run: found "one", expected all, only-one
+    "#]],
+    );
+    check(
+        "${node.annotations['node-remedy.io/bmc-address']}",
+        "${node.annotation['x']}",
+        expect![[r#"
+            f.yaml:18:16: spec.templates[0].parameters.address: found ${node.annotation['x']}, expected ${node.name}, ${node.providerID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
+        "#]],
+    );
+    check(
+        "${node.annotations['node-remedy.io/bmc-address']}",
+        "${node.name",
+        expect![[r#"
+        f.yaml:18:16: spec.templates[0].parameters.address: found ${ without }, expected ${node.name}, ${node.providerID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
+    "#]],
+    );
+    check(
+        "${node.annotations['node-remedy.io/bmc-address']}",
+        "623",
+        expect![[r#"
+            f.yaml:18:16: spec.templates[0].parameters.address: found the number 623, expected text: put it in quotes
+        "#]],
+    );
+    check(
+        "192.0.2.0/24",
+        "192.0.2.0",
+        expect![[r#"
+        f.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+    "#]],
+    );
+    check(
+        "192.0.2.0/24",
+        "192.0.2.0/33",
+        expect![[r#"
+        f.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0/33", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+    "#]],
+    );
+    check(
+        "[623]",
+        "[70000]",
+        expect![[r#"
+        f.yaml:38:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
+    "#]],
+    );
+    check(
+        "    cidrs: [192.0.2.0/24]\n",
+        "",
+        expect![[r#"
+        f.yaml:36:5: spec.grants[0]: found neither cidrs nor hosts, expected one
+    "#]],
+    );
+    check(
+        "  - name: power\n    template",
+        "  - name: power\n    plugin: ipmi\n    action: off\n  - name: power\n    template",
+        expect![[r#"
+            f.yaml:27:11: spec.methods[1].name: found "power" a second time, expected another name
+        "#]],
+    );
+    check(
+        "kind: FenceConfiguration",
+        "kind: FenceConfiguration\nspec: 1",
+        expect![[r#"
+        f.yaml:13:1: found the key "spec" twice, first on line 10
+    "#]],
+    );
+}

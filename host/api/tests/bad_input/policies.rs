@@ -1,0 +1,379 @@
+//! Policies that are wrong in one place, and one that is wrong in four.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+use crate::{lines, read};
+
+pub(super) const POLICY: &str = "\
+apiVersion: node-remedy/v1alpha
+kind: Configuration
+nodeSelector: type=compute
+thresholdConfigs:
+- nodeConditionType: Ready
+  nodeConditionStatus: false
+  nodeConditionPeriod: 5s
+  remedy1:
+  - name: fence
+";
+
+#[test]
+fn policies() {
+    let check = |from: &str, to: &str, expected: Expect| check(POLICY, from, to, expected);
+    check(
+        "apiVersion: node-remedy/v1alpha\n",
+        "",
+        expect![[r#"
+        f.yaml:1:1: found apiVersion "" and kind "Configuration", expected node-remedy/v1alpha Configuration or node-remedy.io/v1alpha1 RemedyConfiguration
+    "#]],
+    );
+    check(
+        "v1alpha",
+        "v2",
+        expect![[r#"
+        f.yaml:1:1: found apiVersion "node-remedy/v2" and kind "Configuration", expected node-remedy/v1alpha Configuration or node-remedy.io/v1alpha1 RemedyConfiguration
+    "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configurations",
+        expect![[r#"
+        f.yaml:2:7: kind: found kind "Configurations", expected Configuration (did you mean that?)
+    "#]],
+    );
+    check(
+        "nodeSelector",
+        "nodeselector",
+        expect![[r#"
+        f.yaml:3:1: nodeselector: found an unknown field, expected nodeSelector (did you mean that?)
+    "#]],
+    );
+    check(
+        "type=compute",
+        "''",
+        expect![[r#"
+        f.yaml:3:15: nodeSelector: found an empty text, expected text that is not empty
+    "#]],
+    );
+    check(
+        "type=compute",
+        "a b",
+        expect![[r#"
+        f.yaml:3:15: nodeSelector: found "a b", expected a label's key such as type or node-remedy.io/fence in place of "a b"
+    "#]],
+    );
+    check(
+        "type=compute",
+        "[a]",
+        expect![[r#"
+            f.yaml:3:15: nodeSelector: found a list, expected text
+        "#]],
+    );
+    check(
+        "type=compute",
+        "{type: compute}",
+        expect![[r#"
+            f.yaml:3:15: nodeSelector: found a map, expected text
+        "#]],
+    );
+    check(
+        "nodeConditionType: Ready",
+        "nodeConditionType: ''",
+        expect![[r#"
+        f.yaml:5:22: thresholdConfigs[0].nodeConditionType: found an empty text, expected text that is not empty
+    "#]],
+    );
+    check(
+        "- nodeConditionType: Ready\n ",
+        "-",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0]: found neither nodeConditionType nor nodeLeaseAge, expected one
+    "#]],
+    );
+    check(
+        "  nodeConditionStatus: false\n",
+        "",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0].nodeConditionStatus: found nothing, expected true, false or Unknown
+    "#]],
+    );
+    check(
+        "false",
+        "true",
+        expect![[r#"
+        f.yaml:6:24: thresholdConfigs[0].nodeConditionStatus: found true, expected false or Unknown: a node that is Ready is well
+    "#]],
+    );
+    check(
+        "false",
+        "yes",
+        expect![[r#"
+        f.yaml:6:24: thresholdConfigs[0].nodeConditionStatus: found "yes", expected true, false, True, False, Unknown
+    "#]],
+    );
+    check(
+        "  nodeConditionPeriod: 5s\n",
+        "",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0].nodeConditionPeriod: found nothing, expected a length of time such as 5s, 3m or 1h30m
+    "#]],
+    );
+    check(
+        "5s",
+        "5",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found the number 5, expected a length of time such as 5s, 3m or 1h30m
+    "#]],
+    );
+    check(
+        "5s",
+        "-5s",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "-5s", expected a length of time that is not negative, such as 5s
+    "#]],
+    );
+    check(
+        "5s",
+        "0s",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found 0s, expected 1s to 31d
+    "#]],
+    );
+    check(
+        "5s",
+        "400d",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found 400d, expected 1s to 31d
+    "#]],
+    );
+    check(
+        "5s",
+        "5 minutes",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "5 minutes", expected a length of time such as 5s, 3m or 1h30m
+    "#]],
+    );
+    check(
+        "5s",
+        "'5s '",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "5s ", expected a length of time such as 5s, 3m or 1h30m
+    "#]],
+    );
+    check(
+        "5s",
+        "99999999999999999999s",
+        expect![[r#"
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "99999999999999999999s", expected a length of time below 100 years
+    "#]],
+    );
+    check(
+        "5s",
+        "5s\n  nodeLeaseAge: 20s",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0]: found nodeConditionType and nodeLeaseAge, expected one of them
+    "#]],
+    );
+    check(
+        "remedy1",
+        "remedy",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0].remedy1: found nothing, expected a list
+        f.yaml:8:3: thresholdConfigs[0].remedy: found an unknown field, expected remedy1 (did you mean that?)
+    "#]],
+    );
+    check(
+        "remedy1",
+        "remedy2",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0].remedy1: found nothing, expected a list
+    "#]],
+    );
+    check(
+        "remedy1",
+        "remedy6",
+        expect![[r#"
+        f.yaml:5:3: thresholdConfigs[0].remedy1: found nothing, expected a list
+        f.yaml:8:3: thresholdConfigs[0].remedy6: found an unknown field, expected remedy1 (did you mean that?)
+    "#]],
+    );
+    check(
+        "  - name: fence\n",
+        "    name: fence\n",
+        expect![[r#"
+        f.yaml:9:5: thresholdConfigs[0].remedy1: found a map, expected a list
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fense",
+        expect![[r#"
+        f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "fense", expected a defined remedy (did you mean fence?)
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: xyz",
+        expect![[r#"
+        f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "xyz", expected a remedy under remedyConfigs, or one of fence, storage-fence, recovery
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- period: 3m",
+        expect![[r#"
+        f.yaml:9:5: thresholdConfigs[0].remedy1: found no name, expected - name: REMEDY
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fence\n    period: 3m",
+        expect![[r#"
+        f.yaml:9:5: thresholdConfigs[0].remedy1[0]: found 2 keys, expected at most 1
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fence\n  - name: recovery",
+        expect![[r#"
+        f.yaml:10:11: thresholdConfigs[0].remedy1[1].name: found it a second time, expected it once
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- clean-resource: maybe",
+        expect![[r#"
+        f.yaml:9:21: thresholdConfigs[0].remedy1[0].clean-resource: found "maybe", expected true or false
+    "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fence\n  remedy3:\n  - name: fence",
+        expect![[r#"
+        f.yaml:11:5: thresholdConfigs[0].remedy3: found it without the remedy before it, expected no gap
+    "#]],
+    );
+    check(
+        "thresholdConfigs:",
+        "thresholdConfigs: []\nx:",
+        expect![[r#"
+        f.yaml:4:19: thresholdConfigs: found 0 items, expected at least 1
+        f.yaml:5:1: x: found an unknown field, expected one of apiVersion, kind, mode, nodeSelector, policies, remedyConfigs, thresholdConfigs
+    "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\nkind: Configuration",
+        expect![[r#"
+        f.yaml:3:1: found the key "kind" twice, first on line 2
+    "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\n- nodeConditionType: Ready\n  nodeConditionStatus: Unknown\n  nodeConditionPeriod: 1h\n  remedy1:\n  - name: fence\n",
+        expect![[r#"
+            f.yaml:10:3: thresholdConfigs[1]: found the same condition and status as in an earlier threshold, expected one threshold for it
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n",
+        expect![[r#"
+        f.yaml:11:3: remedyConfigs[0]: found none of the ways to remedy, expected exactly one of fence, method, cluster, podTemplate, plugin
+    "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  fence: {}\n  cluster: quarantine\n",
+        expect![[r#"
+            f.yaml:11:3: remedyConfigs[0]: found several of the ways to remedy, expected exactly one of fence, method, cluster, podTemplate, plugin
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  cluster: quarantaine\n",
+        expect![[r#"
+            f.yaml:12:12: remedyConfigs[0].cluster: found "quarantaine", expected mark-unschedulable, mark-schedulable, quarantine, clean-resources (did you mean quarantine?)
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  fence: {}\n- name: a\n  fence: {}\n",
+        expect![[r#"
+            f.yaml:13:9: remedyConfigs[1].name: found "a" a second time, expected another name
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  podTemplate: {spec: {restartPolicy: Always, containers: [{name: x}]}}\n",
+        expect![[r#"
+            f.yaml:12:16: remedyConfigs[0].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
+            f.yaml:12:39: remedyConfigs[0].podTemplate.spec.restartPolicy: found "Always", expected Never: a remedy runs once
+            f.yaml:12:60: remedyConfigs[0].podTemplate.spec.containers[0].image: found nothing, expected text
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\nmode: shadwo",
+        expect![[r#"
+        f.yaml:3:7: mode: found "shadwo", expected enforce, shadow (did you mean shadow?)
+    "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {maxUnhealthyPercent: 0}",
+        expect![[r#"
+            f.yaml:3:33: policies.maxUnhealthyPercent: found 0, expected a number from 1 to 100
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {maxUnhealthyPercent: 30.5}",
+        expect![[r#"
+            f.yaml:3:33: policies.maxUnhealthyPercent: found 30.5, expected a whole number
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {maxUnhealthyPercent: 30%}",
+        expect![[r#"
+            f.yaml:3:33: policies.maxUnhealthyPercent: found "30%", expected a whole number
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {maxInflight: 2}",
+        expect![[r#"
+            f.yaml:3:12: policies.maxInflight: found an unknown field, expected maxInFlight (did you mean that?)
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {grades: [power-off]}",
+        expect![[r#"
+            f.yaml:3:21: policies.grades[0]: found "power-off", expected power-off-verified, storage-fenced, watchdog-deadline, operator-confirmed, job-succeeded, kdump-seen, partition, new-boot-id
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {releaseTimeout: soon}",
+        expect![[r#"
+            f.yaml:3:28: policies.releaseTimeout: found "soon", expected a length of time such as 5s, 3m or 1h30m
+        "#]],
+    );
+}
+
+#[test]
+fn all_errors_of_a_document_are_reported() {
+    let text = POLICY
+        .replace("nodeSelector: type=compute", "nodeSelectr: type=compute")
+        .replace("false", "maybe")
+        .replace("5s", "5")
+        .replace("name: fence", "nam: fence");
+    expect![[r#"
+        f.yaml:3:1: nodeSelectr: found an unknown field, expected nodeSelector (did you mean that?)
+        f.yaml:6:24: thresholdConfigs[0].nodeConditionStatus: found "maybe", expected true, false, True, False, Unknown
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found the number 5, expected a length of time such as 5s, 3m or 1h30m
+        f.yaml:9:5: thresholdConfigs[0].remedy1[0].nam: found an unknown field, expected name (did you mean that?)
+    "#]].assert_eq(&lines(&read(&[("f.yaml", &text)]).problems));
+}

@@ -1,0 +1,430 @@
+//! The rules of the automaton, A1 to A19: when it switches off and on, when it waits, gives up
+//! or hands over. What a proof is and what may be released behind it is in [`super::proof`].
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec;
+
+use super::{CLEAR, cutting_plan, story};
+use crate::tests::fixtures::{bmc_plan, failed, lost_view, power, stage, succeeded};
+use crate::tests::story::{Story, honest, lying, silent};
+use crate::*;
+
+#[test]
+fn a1_what_allowed_an_off_is_read_again_right_before() {
+    let mut cleared = story();
+    cleared.until(Phase::ReadingIdentity);
+    cleared.view.trigger = CLEAR;
+    cleared.until(Phase::Final(FinalReason::Recovered));
+    assert_eq!(cleared.count(Action::Off), 0);
+    assert!(cleared.hit(Rule::A1) && !cleared.released());
+
+    let mut stale = story();
+    stale.until(Phase::ReadingIdentity);
+    let old = stale.view.clone();
+    stale.now = stale.now.after(Span::seconds(6));
+    stale.event(Event::Looked(&old));
+    stale.todo.retain(|effect| matches!(effect, Effect::Call(_)));
+    assert!(stale.record.in_flight().is_none_or(|one| one.action == Action::Status));
+
+    let mut after_off = story();
+    after_off.until_call(Action::Off).wakes();
+    after_off.until(Phase::PoweringOn);
+}
+
+#[test]
+fn a2_switching_on_is_never_gated() {
+    let mut story = story();
+    story.until(Phase::Untainting);
+    story.view.gate.refusals.push(Refusal::NoLease);
+    story.view.people.paused = true;
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.count(Action::On), 1);
+    assert!(story.hit(Rule::A2));
+}
+
+#[test]
+fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
+    let mut plan = bmc_plan();
+    plan.methods[0].late_effect = Span::seconds(90);
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.until_call(Action::Off);
+    let sent_at = story.now;
+    story.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    story.todo.retain(|effect| *effect == Effect::Look);
+    story.plugs[0] = PlugState::Off;
+    story.until_call(Action::On);
+    assert!(story.now.since(sent_at) >= Span::seconds(90), "{}", story.now.since(sent_at));
+    assert_eq!(story.count(Action::Off), 0, "the second process verifies, it does not repeat");
+    assert!(story.hit(Rule::A3));
+}
+
+#[test]
+fn a4_a_power_off_that_was_not_ours() {
+    let mut brought_back = story();
+    brought_back.plugs[0] = PlugState::Off;
+    brought_back.until(Phase::AwaitingWell);
+    assert_eq!((brought_back.count(Action::Off), brought_back.count(Action::On)), (0, 1));
+    assert_eq!(brought_back.record.found_off, [0]);
+    assert!(brought_back.released() && brought_back.hit(Rule::A4));
+
+    let policy = RunPolicy { found_off: FoundOff::LeaveOff, ..RunPolicy::default() };
+    let mut left = Story::new(bmc_plan(), policy);
+    left.plugs[0] = PlugState::Off;
+    left.until(Phase::Parked);
+    assert_eq!(left.parked(), Some(&ParkReason::OffBeforeUs));
+    assert!(left.released(), "off is off, whoever did it");
+
+    let mut maintained = story();
+    maintained.plugs[0] = PlugState::Off;
+    maintained.view.people.maintenance = true;
+    maintained.until(Phase::Parked);
+    assert_eq!(maintained.parked(), Some(&ParkReason::OffBeforeUs));
+}
+
+#[test]
+fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
+    let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.until(Phase::AwaitingWell);
+    let restore = story.calls.iter().rposition(|one| *one == (1, Action::On));
+    let read = story.calls.iter().rposition(|one| *one == (0, Action::Status));
+    let on = story.calls.iter().position(|one| *one == (0, Action::On));
+    assert!(restore < on, "restored before on: {:?}", story.calls);
+    assert!(read > on, "and read as on afterwards");
+    let before = restore.and_then(|at| story.calls.get(..at)).expect("restored");
+    let last_power = before.iter().rfind(|one| one.0 == 0).expect("the feed was read");
+    assert_eq!(*last_power, (0, Action::Status), "off was read right before");
+    assert!(story.hit(Rule::A5));
+
+    let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
+    plan.power.clear();
+    let policy = RunPolicy::default();
+    assert_eq!(refuse_plan(&plan, &policy), Some(PlanRefusal::CutsItselfOff));
+    let parks = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..policy };
+    assert_eq!(refuse_plan(&plan, &parks), None);
+    let mut isolated = Story::new(plan, parks);
+    isolated.until(Phase::Parked);
+    assert_eq!(isolated.parked(), Some(&ParkReason::Isolated));
+}
+
+#[test]
+fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.holders = true;
+    story.until(Phase::Releasing);
+    while !story.released() {
+        story.go();
+    }
+    story.plugs[0] = PlugState::On;
+    story.wakes().until_call(Action::Off);
+    assert_eq!(story.record.restarts, 1);
+    assert!(story.hit(Rule::A6));
+}
+
+#[test]
+fn a7_a_retry_asks_only_what_is_not_verified() {
+    let mut plan = bmc_plan();
+    plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+    plan.power = vec![stage(Execution::All, &[0, 1])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    let mut asked = 0;
+    story.device = Box::new(move |operation, plugs| {
+        if operation.method == 1 && operation.action == Action::Off {
+            asked += 1;
+            if asked == 1 {
+                return succeeded(PlugState::Off);
+            }
+        }
+        honest(operation, plugs)
+    });
+    story.until(Phase::Releasing);
+    let offs = |plug| story.calls.iter().filter(|one| **one == (plug, Action::Off)).count();
+    assert_eq!((offs(0), offs(1)), (1, 2));
+    assert!(story.hit(Rule::A7));
+
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut cycles = Story::new(bmc_plan(), policy);
+    cycles.until(Phase::Parked);
+    assert_eq!(cycles.parked(), Some(&ParkReason::NotWell));
+    assert_eq!(cycles.count(Action::Off), 2, "restarts + 1");
+}
+
+#[test]
+fn a8_done_waits_for_well() {
+    let mut story = story();
+    story.until(Phase::AwaitingWell);
+    let since = story.now;
+    for _ in 0..20 {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::AwaitingWell);
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) >= RECOVER_TIMEOUT);
+    assert!(story.hit(Rule::A8));
+}
+
+#[test]
+fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
+    let refuse = |operation: &Operation, plugs: &mut [PlugState]| {
+        if operation.method == 1 { failed(FailureKind::Device) } else { honest(operation, plugs) }
+    };
+    let plan = cutting_plan(Kind::Fabric(Path::Other));
+    let mut story = Story::new(plan.clone(), RunPolicy::default());
+    story.device = Box::new(refuse);
+    story.until(Phase::ReadingIdentity);
+    assert!(story.notices.contains(&Notice::MethodFailed { method: 1 }) && story.hit(Rule::A9));
+
+    let mut strict = plan;
+    strict.methods[1].must_success = true;
+    let mut story = Story::new(strict, RunPolicy::default());
+    story.device = Box::new(refuse);
+    story.until(Phase::Parked);
+    assert!(matches!(story.parked(), Some(ParkReason::MethodFailed { .. })));
+    assert_eq!(story.calls.iter().filter(|one| one.0 == 0).count(), 0, "power is not touched");
+}
+
+#[test]
+fn a10_an_indeterminate_reset_is_not_issued_again() {
+    let mut plan = bmc_plan();
+    plan.methods[0].kind = Kind::ResetOnly;
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| {
+        if operation.action == Action::Reset {
+            End::Indeterminate
+        } else {
+            honest(operation, plugs)
+        }
+    });
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.count(Action::Reset), 1);
+    assert!(!story.released() && story.hit(Rule::A10));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.count(Action::Reset), 1);
+}
+
+#[test]
+fn a11_the_ladder_advances_a_period_after_run_and_job_have_ended() {
+    let held = Crossing::Crossed { since: Time(0) };
+    let view =
+        |last| LadderView { rungs: 2, period: Span::seconds(60), trigger: held.clone(), last };
+    let run = |rung, ended_at, job| Some(LastRun { rung, ended_at, job });
+    let now = Time(100_000);
+    assert_eq!(next_rung(&view(None), now), Rung::Climb(0));
+    assert_eq!(next_rung(&view(run(0, None, None)), now), Rung::Wait(None));
+    let job = Some(JobEnd::Running);
+    assert_eq!(next_rung(&view(run(0, Some(Time(0)), job)), now), Rung::Wait(None));
+    let job = Some(JobEnd::Ended(Time(50_000)));
+    let wait = Rung::Wait(Some(Time(110_000)));
+    assert_eq!(next_rung(&view(run(0, Some(Time(0)), job)), now), wait);
+    assert_eq!(next_rung(&view(run(0, Some(Time(40_000)), None)), now), Rung::Climb(1));
+    assert_eq!(next_rung(&view(run(1, Some(Time(40_000)), None)), now), Rung::Exhausted);
+    let clear = LadderView { trigger: CLEAR, ..view(None) };
+    assert_eq!(next_rung(&clear, now), Rung::Rest);
+}
+
+#[test]
+fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.device = Box::new(silent);
+    story.until(Phase::AwaitingDevice);
+    assert_eq!((story.record.retries, story.record.slot), (0, Slot::Free));
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    assert!(story.hit(Rule::A12) && story.count(Action::Off) == 0);
+    assert!(story.record.operations.len() < 10, "a day of probes does not fill the record");
+    story.device = Box::new(honest);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.count(Action::Off), 1);
+}
+
+#[test]
+fn a13_a_failed_on_closes_the_device() {
+    for (kind, scope) in
+        [(FailureKind::Device, Closure::Device), (FailureKind::Denied, Closure::Kind)]
+    {
+        let mut story = story();
+        story.device = Box::new(move |operation, plugs| {
+            if operation.action == Action::On { failed(kind) } else { honest(operation, plugs) }
+        });
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
+        let parked = story.record.parked.as_ref().expect("parked");
+        assert_eq!(parked.powered_off_by_us, [0]);
+        let closed = Notice::CloseDevice { device: "bmc".to_string(), kind, scope };
+        assert!(story.notices.contains(&closed) && story.hit(Rule::A13));
+    }
+}
+
+#[test]
+fn a14_a_gate_that_closes_behind_an_isolated_node() {
+    let policy = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.until(Phase::AwaitingPower);
+    story.view.gate.refusals.push(Refusal::NoLease);
+    let since = story.now;
+    story.until(Phase::Waiting);
+    assert!(story.now.since(since) >= GATE_TIMEOUT && story.hit(Rule::A14));
+    assert_eq!(story.count(Action::Off), 0);
+    assert!(!story.view.node.as_ref().expect("a node").quarantined, "isolation is undone");
+
+    let mut by_hand = self::story();
+    by_hand.device = Box::new(lying);
+    by_hand.until(Phase::Parked);
+    by_hand.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+}
+
+#[test]
+fn a15_the_node_is_gone_or_its_machine_is_terminated() {
+    let mut gone = story();
+    gone.holders = true;
+    gone.until(Phase::Releasing);
+    gone.view.node = None;
+    gone.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(gone.count(Action::On), 1, "what we switched off is switched on");
+
+    let mut replaced = story();
+    replaced.device = Box::new(|_, _| succeeded(PlugState::Terminated));
+    replaced.until(Phase::Final(FinalReason::Replaced));
+    assert_eq!((replaced.count(Action::Off), replaced.count(Action::On)), (0, 0));
+    assert!(replaced.released() && replaced.hit(Rule::A15));
+
+    let mut another = story();
+    another.until(Phase::ReadingIdentity);
+    another.view.node.iter_mut().for_each(|node| node.uid = "uid-b".to_string());
+    another.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(another.count(Action::Off), 0);
+}
+
+#[test]
+fn a16_power_is_read_again_before_a_batch() {
+    let mut story = story();
+    story.holders = true;
+    story.until(Phase::Releasing);
+    while !story.released() {
+        story.go();
+    }
+    let reads = story.count(Action::Status);
+    story.now = story.now.after(Span::seconds(16));
+    story.plugs[0] = PlugState::On;
+    let deletes = |story: &Story| {
+        story.done.iter().filter(|one| matches!(one, Effect::DeletePods(_))).count()
+    };
+    story.todo.clear();
+    let before = deletes(&story);
+    story.look();
+    story.until(Phase::AwaitingWell);
+    assert!(story.count(Action::Status) > reads && story.hit(Rule::A16));
+    assert_eq!(deletes(&story), before, "somebody switched it on: nothing more is deleted");
+}
+
+#[test]
+fn a17_people_pause_approve_retry_and_abort() {
+    let mut paused = story();
+    paused.until(Phase::ReadingIdentity);
+    paused.view.people.paused = true;
+    for _ in 0..10 {
+        paused.go();
+    }
+    assert_eq!(paused.count(Action::Off), 0);
+
+    let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
+    let mut waits = Story::new(bmc_plan(), policy);
+    waits.until(Phase::AwaitingPower);
+    for _ in 0..10 {
+        waits.go();
+    }
+    assert_eq!((waits.record.phase, waits.record.slot), (Phase::AwaitingPower, Slot::Free));
+    waits.view.people.approved = true;
+    waits.until(Phase::AwaitingWell);
+
+    let mut before = story();
+    before.until(Phase::ReadingIdentity);
+    before.event(Event::Command(Command::Abort));
+    before.until(Phase::Final(FinalReason::Aborted));
+    assert_eq!(before.count(Action::Off), 0);
+
+    for (command, ons) in [(Command::Abort, 1), (Command::AbortLeaveOff, 0)] {
+        let mut after = story();
+        after.until(Phase::VerifyingOff);
+        after.event(Event::Command(command));
+        after.until(Phase::Parked);
+        assert_eq!(after.parked(), Some(&ParkReason::Aborted));
+        assert_eq!(after.count(Action::On), ons);
+        let told = after.record.parked.as_ref().map(|one| one.powered_off_by_us.len());
+        assert_eq!(told, Some(1 - ons));
+    }
+
+    let mut retried = story();
+    retried.device = Box::new(lying);
+    retried.until(Phase::Parked);
+    retried.device = Box::new(honest);
+    retried.event(Event::Command(Command::Retry));
+    retried.until(Phase::AwaitingWell);
+    assert!(retried.hit(Rule::A17));
+}
+
+#[test]
+fn a18_the_age_of_a_condition() {
+    let ready = |status, since| ConditionView {
+        kind: READY.to_string(),
+        status,
+        since: Time(since),
+        reported: Time(since),
+    };
+    let statuses = [ConditionStatus::False, ConditionStatus::Unknown].into();
+    let sign = Sign::Condition { kind: READY.to_string(), statuses };
+    let threshold = Threshold { sign, period: Span::seconds(60) };
+    let mut node = lost_view(Time(0)).node.expect("a node");
+    node.conditions = vec![ready(ConditionStatus::Unknown, 10_000)];
+    let since = Time(10_000);
+    let crosses_at = Time(70_000);
+    let ripening = Crossing::Ripening { since, crosses_at };
+    assert_eq!(crossed(&node, &threshold, Time(69_999)), ripening);
+    assert_eq!(crossed(&node, &threshold, Time(70_000)), Crossing::Crossed { since });
+    node.conditions = vec![ready(ConditionStatus::True, 80_000)];
+    assert_eq!(crossed(&node, &threshold, Time(90_000)), CLEAR);
+
+    let Sign::Condition { statuses, .. } = &threshold.sign else { panic!("a condition") };
+    let earlier = ready(ConditionStatus::False, 5_000);
+    let later = ready(ConditionStatus::Unknown, 30_000);
+    assert_eq!(since_across(&earlier, &later, statuses), Time(5_000));
+    let well = ready(ConditionStatus::True, 5_000);
+    assert_eq!(since_across(&well, &later, statuses), Time(30_000));
+
+    // Unknown clears nothing where it does not count.
+    let only_false =
+        Sign::Condition { kind: READY.to_string(), statuses: [ConditionStatus::False].into() };
+    node.conditions = vec![later];
+    let threshold = Threshold { sign: only_false, period: Span::seconds(60) };
+    assert_eq!(crossed(&node, &threshold, Time(90_000)), Crossing::Unclear);
+
+    let threshold = Threshold { sign: Sign::LeaseAge, period: Span::seconds(20) };
+    node.lease_seen_at = Some(Time(100_000));
+    let next_look = Some(Time(120_000));
+    let clear = Crossing::Clear { ready: false, next_look };
+    assert_eq!(crossed(&node, &threshold, Time(111_999)), clear);
+    let since = Time(100_000);
+    assert_eq!(crossed(&node, &threshold, Time(120_000)), Crossing::Crossed { since });
+    assert_eq!(crossed(&node, &threshold, Time(112_000)).next_look(), next_look);
+}
+
+#[test]
+fn a19_a_slot_is_held_until_the_node_is_on_again() {
+    let mut story = story();
+    story.until(Phase::PoweringOn);
+    assert_eq!(story.record.slot, Slot::Held);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.record.slot, Slot::Free);
+    assert!(story.todo.contains(&Effect::ReturnSlot) && story.hit(Rule::A19));
+
+    let mut waiting = self::story();
+    waiting.device = Box::new(silent);
+    waiting.until(Phase::AwaitingDevice);
+    assert_eq!(waiting.record.slot, Slot::Free);
+    waiting.device = Box::new(honest);
+    waiting.until_call(Action::Off);
+    assert_eq!(waiting.record.slot, Slot::Held, "taken again before the next off");
+}

@@ -1,0 +1,192 @@
+//! The rules of proof and release, P1 to P8: what counts as off, for whom, and what is given
+//! back in which order. When power is switched at all is in [`super::automaton`].
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{cutting_plan, position, story};
+use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, succeeded};
+use crate::tests::story::{Story, honest, lying};
+use crate::*;
+
+#[test]
+fn p1_no_grade_no_release() {
+    let mut story = story();
+    story.device = Box::new(lying);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OffNotVerified { tries: 3 }));
+    assert_eq!(story.count(Action::Off), 3);
+    assert!(!story.released() && story.hit(Rule::P1));
+
+    let mut unknown = self::story();
+    unknown.device = Box::new(|operation, plugs| {
+        honest(operation, plugs);
+        let state = if plugs[0] == PlugState::Off { PlugState::Unknown } else { plugs[0] };
+        succeeded(state)
+    });
+    unknown.until(Phase::Parked);
+    assert!(!unknown.released(), "unknown is not off");
+
+    let mut plan = bmc_plan();
+    let mut witness = power("pdu", Feed::Whole);
+    witness.kind = Kind::Watch;
+    plan.methods[0].witness = Some(1);
+    plan.methods.push(witness);
+    let mut independent = Story::new(plan, RunPolicy::default());
+    independent.until(Phase::Parked);
+    assert!(!independent.released(), "the witness still reads on");
+}
+
+#[test]
+fn p2_a_proof_covers_one_boot() {
+    for boot in [BOOT, "boot-2"] {
+        let mut story = story();
+        story.holders = true;
+        story.until(Phase::Releasing);
+        while !story.released() {
+            story.go();
+        }
+        story.view.node.iter_mut().for_each(|node| node.signs = signs(boot, 7));
+        story.todo.clear();
+        let before = story.done.len();
+        story.look();
+        assert!(story.record.proof.as_ref().expect("proof").voided_at.is_some());
+        story.until(Phase::PoweringOn);
+        let later = story.done.get(before..).expect("later");
+        assert!(later.contains(&Effect::LiftOutOfService), "{later:?}");
+        assert!(!later.iter().any(|one| matches!(one, Effect::DeletePods(_))), "{later:?}");
+        assert!(story.hit(Rule::P2));
+    }
+
+    // The device says off and the node goes on renewing: the plug is not its own.
+    let mut alive = story();
+    alive.until(Phase::VerifyingOff);
+    for life in 10..200 {
+        alive.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, life));
+        if alive.record.phase != Phase::Parked {
+            alive.go();
+        }
+    }
+    assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
+    assert_eq!((alive.count(Action::On), alive.released()), (1, false));
+}
+
+#[test]
+fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
+    let plan = cutting_plan(Kind::Builtin(Builtin::CleanResources));
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.until(Phase::VerifyingOff);
+    assert!(!story.released());
+    story.until(Phase::AwaitingWell);
+    assert!(story.released() && story.hit(Rule::P3));
+}
+
+#[test]
+fn p4_quarantine_first_then_by_mode() {
+    let mut prompt = story();
+    prompt.until(Phase::Releasing);
+    prompt.view.node.iter_mut().for_each(|node| node.quarantined = false);
+    prompt.todo.clear();
+    prompt.look();
+    assert_eq!(prompt.todo, [Effect::Quarantine]);
+    prompt.until(Phase::AwaitingWell);
+
+    let policy =
+        RunPolicy { release: ReleaseMode::Paced { pods_per_minute: 6 }, ..RunPolicy::default() };
+    let mut paced = Story::new(bmc_plan(), policy);
+    paced.view.pods = vec![pod("a", None), pod("b", None), pod("d", Some(Exempt::DaemonSet))];
+    paced.until(Phase::AwaitingWell);
+    let deletes: Vec<&Effect> =
+        paced.done.iter().filter(|one| matches!(one, Effect::DeletePods(_))).collect();
+    let one = |name: &str| Effect::DeletePods(vec![name.to_string()]);
+    assert_eq!(deletes, [&one("a"), &one("b")]);
+    let last = position(&paced, |effect| *effect == one("b"));
+    assert!(position(&paced, |effect| *effect == Effect::OutOfService) > last);
+    assert!(position(&paced, |effect| matches!(effect, Effect::DeleteAttachments(_))) > last);
+    assert!(paced.hit(Rule::P4));
+}
+
+#[test]
+fn p5_on_waits_for_what_is_released_but_not_for_ever() {
+    let mut story = story();
+    story.holders = true;
+    story.until(Phase::Releasing);
+    let since = story.now;
+    story.until(Phase::PoweringOn);
+    assert!(story.now.since(since) >= RELEASE_TIMEOUT && story.hit(Rule::P5));
+    let told = story.notices.iter().any(|notice| {
+        matches!(notice, Notice::ReleaseStalled { holders }
+            if holders.iter().any(|one| one.contains("external-attacher/csi")) || holders.len() == 2)
+    });
+    assert!(told, "{:?}", story.notices);
+}
+
+#[test]
+fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
+    let mut plan = cutting_plan(Kind::Storage { volumes: vec!["pv-db-0".to_string()] });
+    plan.power.clear();
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.view.pods.iter_mut().for_each(|pod| {
+        pod.ready = true;
+        pod.budget_forbids = true;
+    });
+    story.policy.release_timeout = Span::minutes(60);
+    story.until(Phase::Releasing);
+    let since = story.now;
+    story.until(Phase::AwaitingWell);
+    assert!(story.now.since(since) >= PDB_PATIENCE && story.hit(Rule::P6));
+    assert_eq!(story.did(|one| *one == Effect::OutOfService), None, "it would take all pods");
+}
+
+#[test]
+fn p7_only_our_own_marks_are_lifted() {
+    let mut story =
+        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+    story.view.node.iter_mut().for_each(|node| node.cordoned = true);
+    story.until(Phase::AwaitingWell);
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.did(|one| *one == Effect::Cordon), None, "somebody else's cordon");
+    assert_eq!(story.did(|one| *one == Effect::Uncordon), None);
+    assert!(story.hit(Rule::P7));
+
+    let mut ours =
+        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+    ours.until(Phase::AwaitingWell);
+    ours.boots().until(Phase::Final(FinalReason::Remedied));
+    assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);
+}
+
+#[test]
+fn p8_the_machine_behind_the_device_is_the_node() {
+    let mut wrong = story();
+    wrong.device = Box::new(|_, _| End::Succeeded {
+        state: PlugState::On,
+        identity: vec![("system-uuid".to_string(), "another".to_string())],
+    });
+    wrong.until(Phase::Parked);
+    assert!(matches!(wrong.parked(), Some(ParkReason::WrongMachine { .. })));
+    assert_eq!((wrong.count(Action::Off), wrong.released()), (0, false));
+
+    let mut mute = story();
+    mute.device = Box::new(|_, _| End::Succeeded { state: PlugState::On, identity: vec![] });
+    mute.until(Phase::Parked);
+    assert_eq!(mute.parked(), Some(&ParkReason::NoIdentity));
+
+    let mut plan = bmc_plan();
+    plan.methods[0].binding = Binding::Labelled;
+    let mut labelled = Story::new(plan.clone(), RunPolicy::default());
+    labelled.until_call(Action::Off);
+    let cut_at = labelled.now;
+    labelled.until(Phase::Releasing);
+    assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
+
+    let mut crossed_wires = Story::new(plan, RunPolicy::default());
+    crossed_wires.until(Phase::VerifyingOff);
+    crossed_wires.view.neighbour_silent = Some("node-b".to_string());
+    crossed_wires.until(Phase::Parked);
+    assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
+    assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");
+    assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
+}
