@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use node_remedy_tests::Cluster;
 use node_remedy_tests::by_hand;
-use node_remedy_tests::remedy;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::observer::Violation;
+use node_remedy_tests::remedy;
 use node_remedy_tests::time::until;
 
 const TOLERATION_S: u32 = 2;

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use kube::api::DynamicObject;
-use serde_json::Value;
 use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
+use serde_json::Value;
 
 use crate::e2e_story::Story;
 

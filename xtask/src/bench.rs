@@ -30,10 +30,9 @@ struct Bench {
 /// How the bench is built, and with it the node-remedy that it measures.
 #[derive(Clone, Copy)]
 enum Build {
-    /// As the tests: what is measured waits for others most of the time. Node-remedy itself is one
-    /// of the parts.
+    /// What is measured waits for others most of the time. node-remedy is built as a part.
     Debug,
-    /// Both: what is measured computes.
+    /// What is measured computes. node-remedy is built along with it.
     Release,
 }
 
@@ -90,5 +89,20 @@ impl Build {
             Self::Debug => "target/debug",
             Self::Release => "target/release",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bench_stands_in_the_help_and_an_unknown_one_is_refused_by_name() {
+        for bench in &BENCHES {
+            let mut names = HELP.lines().filter_map(|line| line.split_whitespace().next());
+            assert!(names.any(|name| name == bench.name), "{}", bench.name);
+        }
+        assert!(run(&["plugin"]).unwrap_err().to_string().contains("\"plugin\""));
+        assert!(run(&[]).unwrap_err().to_string().contains("--help"));
     }
 }

@@ -91,8 +91,7 @@ pub async fn open<C: Cluster>(
         return Ok(Opened::NotReady(why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
-    gate_view.held_by =
-        node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
+    gate_view.held_by = node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

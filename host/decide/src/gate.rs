@@ -15,6 +15,8 @@ pub struct GatePolicy {
     pub unhealthy_max: Option<u32>,
     /// Runs that hold a slot at once.
     pub in_flight_max: u32,
+    /// Between two incidents of one node.
+    pub cool_down: Span,
 }
 
 /// What the gate is told.
@@ -22,7 +24,7 @@ pub struct GatePolicy {
 pub struct GateView {
     /// The node that is to be switched off.
     pub target: String,
-    /// Every node that the policy selects, the target among them.
+    /// Every node of the cluster, the target among them.
     pub nodes: Vec<NodeHealth>,
     /// NodeFences that hold a slot, ours left out.
     pub in_flight: Vec<String>,
@@ -143,6 +145,7 @@ impl Default for GatePolicy {
             unhealthy_percent_max: UNHEALTHY_PERCENT_MAX,
             unhealthy_max: None,
             in_flight_max: IN_FLIGHT_MAX,
+            cool_down: COOL_DOWN,
         }
     }
 }
@@ -160,7 +163,7 @@ impl Verdict {
 pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     let mut verdict = Verdict::default();
     refuse_by_people_and_peers(view, &mut verdict);
-    refuse_by_time(view, now, &mut verdict);
+    refuse_by_time(policy, view, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
     if holders >= policy.in_flight_max {
         let holders = view.in_flight.clone();
@@ -182,12 +185,12 @@ fn refuse_by_people_and_peers(view: &GateView, verdict: &mut Verdict) {
     }
 }
 
-fn refuse_by_time(view: &GateView, now: Time, verdict: &mut Verdict) {
+fn refuse_by_time(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut Verdict) {
     let silent = now.since(view.heard_at);
     if silent > SILENCE_MAX {
         verdict.refusals.push(Refusal::OwnView { silent, max: SILENCE_MAX });
     }
-    let until = view.last_incident_ended_at.map(|ended_at| ended_at.after(COOL_DOWN));
+    let until = view.last_incident_ended_at.map(|ended_at| ended_at.after(policy.cool_down));
     if let Some(until) = until.filter(|until| now < *until) {
         verdict.refusals.push(Refusal::CoolDown { until });
         verdict.look_at(until);

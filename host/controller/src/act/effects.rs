@@ -161,10 +161,8 @@ impl<C: Cluster> Incident<C> {
         use kube::ResourceExt as _;
         use node_remedy_api::nodefence::NodeFence;
         let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
-        let said: Vec<&str> = COMMANDS
-            .into_iter()
-            .filter(|key| kept.0.annotations().contains_key(*key))
-            .collect();
+        let said: Vec<&str> =
+            COMMANDS.into_iter().filter(|key| kept.0.annotations().contains_key(*key)).collect();
         if said.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
             return Ok(());
         }

@@ -268,9 +268,10 @@ async fn open(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
 async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
     let incident = open(cluster, name).await?;
     let state = incident.status.as_ref().map(|status| status.status);
-    let waits = incident.status.as_ref().is_some_and(|status| {
-        status.parked.is_some() || status.phase == Phase::AwaitingDevice
-    });
+    let waits = incident
+        .status
+        .as_ref()
+        .is_some_and(|status| status.parked.is_some() || status.phase == Phase::AwaitingDevice);
     if !waits {
         let state = state.as_ref().map_or("New".to_owned(), word::<State>);
         bail!(

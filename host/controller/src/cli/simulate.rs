@@ -12,9 +12,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVo
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
-use node_remedy_report::{Story, Theme, lanes_svg};
 use node_remedy_report::html;
 use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
+use node_remedy_report::{Story, Theme, lanes_svg};
 use node_remedy_world::Scenario;
 use serde_json::{Value, json};
 

@@ -16,9 +16,9 @@ use node_remedy_decide::Threshold;
 use serde_json::Value;
 
 use super::Mirror;
-use crate::cluster::Object;
 use super::seen::NodeSeen;
 use super::view::threshold_from;
+use crate::cluster::Object;
 
 /// Everything in force.
 #[derive(Debug, Default)]

@@ -157,7 +157,7 @@ fn operations(
             );
             return Err(broken(field("id"), &one.id, expected));
         }
-        last = Some(one.id);
+        last = one.id;
         if one.end.is_some() != one.ended_at.is_some() {
             let found = one.ended_at.map(|at| at.to_string());
             return Err(broken(field("endedAt"), &found, "a time exactly where there is an end"));
