@@ -1,12 +1,20 @@
 //! A lost node is fenced, released and recovered, end to end, on a real control plane.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use kube::api::DynamicObject;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, DynamicObject, ListParams};
 use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
+use node_remedy_tests::time::until;
 use serde_json::Value;
 
 use crate::e2e_story::Story;
+
+/// A lock is given up right after the record's last write.
+const GIVEN_UP_WITHIN: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
@@ -15,7 +23,44 @@ async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
     controller.until_ready().await?;
     story.lose_node()?;
     story.ends_well().await?;
+    people_were_told(&story, &controller).await?;
+    let locks = Api::<Lease>::namespaced(story.cluster.client(), "medik8s-leases");
+    until("the node's lock is given up", GIVEN_UP_WITHIN, || async {
+        let left = locks.list(&ListParams::default()).await?.items;
+        Ok(left.is_empty().then_some(()))
+    })
+    .await?;
     controller.terminate().await
+}
+
+/// Events on the node tell the story in order, and the metrics count it.
+async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> {
+    let events = Api::<Event>::namespaced(story.cluster.client(), "default");
+    let mut told: Vec<_> = events
+        .list(&ListParams::default())
+        .await?
+        .into_iter()
+        .filter(|event| event.reporting_controller.as_deref() == Some("node-remedy.io/controller"))
+        .map(|event| (event.event_time.map(|at| at.0), event.reason.unwrap_or_default()))
+        .collect();
+    told.sort();
+    let told: Vec<_> = told.into_iter().map(|(_, reason)| reason).collect();
+    let expected = ["Identified", "PoweringOff", "Proven", "Released", "PoweringOn", "Final"];
+    let heard: Vec<_> = told.iter().filter(|reason| expected.contains(&reason.as_str())).collect();
+    assert_eq!(heard, expected, "of {told:?}");
+
+    let metrics = controller.metrics().await?;
+    for line in [
+        "node_remedy_leader 1",
+        "node_remedy_incidents_open 0",
+        "node_remedy_transitions_total{state=\"New\"} 1",
+        "node_remedy_transitions_total{state=\"Final\"} 1",
+        "node_remedy_plugin_calls_total{plugin=\"ipmi\",action=\"off\",result=\"ok\"} 1",
+        "node_remedy_plugin_calls_total{plugin=\"ipmi\",action=\"on\",result=\"ok\"} 1",
+    ] {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
+    Ok(())
 }
 
 /// Two replicas: the one that leads is stopped as a rollout stops it, in the middle of an off.

@@ -3,7 +3,7 @@
 //! What happened is told from the world's facts, why from the controller's decisions.
 //! The outcome is judged by facts alone: what the controller believes proves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_decide::{End, Evidence, Hold, Notice, PlugState, Record, Refusal, Time};
 use node_remedy_report as report;
@@ -23,7 +23,7 @@ use crate::refusals::refusal_word;
 /// Tells one playing, and holds it against what was expected.
 pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Run {
     let end_ms = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
-    let mut entries: Vec<Entry> = played.facts.iter().map(entry_of_fact).collect();
+    let mut entries = entries_of_facts(&played.facts);
     entries.extend(entries_of_decisions(&played.collected));
     entries.extend(entries_of_refusals(&played.collected));
     entries.sort_by_key(|entry| entry.at_ms);
@@ -39,6 +39,23 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
 
 fn ms(at: Time) -> u64 {
     at.0.saturating_sub(START.0)
+}
+
+/// That a pod first runs is no news; that it runs again is what all this is for.
+fn entries_of_facts(facts: &[Fact]) -> Vec<Entry> {
+    let mut ran: BTreeSet<&str> = BTreeSet::new();
+    let mut entries = Vec::new();
+    for fact in facts {
+        let mut entry = entry_of_fact(fact);
+        if let What::PodPhase { pod, phase, .. } = &fact.what
+            && phase == "Running"
+            && ran.insert(pod)
+        {
+            entry.weight = Weight::Normal;
+        }
+        entries.push(entry);
+    }
+    entries
 }
 
 fn entry_of_fact(fact: &Fact) -> Entry {
