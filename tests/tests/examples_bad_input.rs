@@ -242,7 +242,7 @@ fn scenarios() {
 fn a_kind_that_nobody_knows_is_refused() {
     let text = spoilt(REMEDY, ("kind: RemedyConfiguration", "kind: RemedyConfiguratoin"));
     let said = refusal("check", "kind", &text);
-    assert!(said.starts_with("bad.yaml:2:7: ") && said.ends_with("exit 1\n"), "{said}");
+    assert!(said.starts_with("bad.yaml:3:7: ") && said.ends_with("exit 1\n"), "{said}");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn the_same_configuration_twice_is_refused() {
 #[test]
 fn a_plugin_that_is_not_built_in_is_refused() {
     let said = refusal("check", "plugin", &spoilt(FENCE, ("plugin: ipmi", "plugin: ipmy")));
-    assert!(said.starts_with("bad.yaml:18:") && said.ends_with("exit 1\n"), "{said}");
+    assert!(said.starts_with("bad.yaml:16:13: ") && said.ends_with("exit 1\n"), "{said}");
 }
 
 #[test]

@@ -1,66 +1,131 @@
 //! `check`: validates configuration files as the controller would read them.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use node_remedy_api::document::{Document, Problems};
-use node_remedy_api::{plan, policy};
+use node_remedy_api::configuration::Configuration;
+use node_remedy_api::document::{Document, Path, Problem, Problems, Severity, Tree, Value};
 use serde_json::json;
 
 use super::{CheckArgs, Output};
+use crate::plugins::Plugins;
 
 /// etcd refuses larger objects; a file may hold a few of them.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Reads every file and prints every problem.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let mut problems = Problems::none();
-    let mut documents = Vec::new();
+    let mut files = Vec::new();
     for file in &args.files {
-        let read = Document::read_all(&file.display().to_string(), &read_file(file)?);
-        problems.append(read.problems);
-        documents.extend(read.value.unwrap_or_default());
+        files.push((file.display().to_string(), read_file(file)?));
     }
-    let mut known = 0_usize;
-    for document in &documents {
-        let kind = document.root.get("kind").and_then(|kind| kind.text()).unwrap_or_default();
-        let found = match kind {
-            "Configuration" | "RemedyConfiguration" => policy::read(document).problems,
-            "FenceConfiguration" => plan::read(document).problems,
-            _ => continue,
-        };
-        known += 1;
-        problems.append(found);
-    }
-    let config_maps: Vec<Document> = documents
-        .into_iter()
-        .filter(|document| {
-            document.root.get("kind").and_then(|kind| kind.text()) == Some("ConfigMap")
-        })
-        .collect();
-    known += config_maps.len();
-    for reading in plan::read_config_maps(&config_maps) {
-        problems.append(reading.problems);
-    }
+    let (documents, problems) = problems_of(&files);
     let (errors, warnings) = (problems.errors().count(), problems.warnings().count());
     match args.output {
         Output::Json => {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            println!("{}", json!({"documents": known, "errors": errors, "problems": lines}));
+            println!("{}", json!({"documents": documents, "errors": errors, "problems": lines}));
         }
         Output::Text => {
             if problems.iter().next().is_some() {
                 eprintln!("{problems}");
             }
-            println!("{known} documents, {errors} errors, {warnings} warnings");
+            println!("{documents} documents, {errors} errors, {warnings} warnings");
         }
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// How many documents there are, and everything that is wrong with them.
+fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
+    let texts = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let configuration = Configuration::from_files(texts);
+    let mut problems = configuration.problems;
+    let mut count = 0;
+    for (name, text) in files {
+        let documents = Document::read_all(name, text).value.unwrap_or_default();
+        let documents: Vec<Document> = documents.into_iter().flat_map(Document::items).collect();
+        if documents.is_empty() && !problems.has_errors() {
+            problems.push(nothing(name));
+        }
+        count += documents.len();
+        for document in &documents {
+            plugins_of(document, &mut problems);
+        }
+    }
+    let policies = configuration.policies.iter().map(|one| (&one.origin, &one.selector));
+    twice(policies, &mut problems);
+    let fences = configuration.fences.iter().map(|one| (&one.origin, &one.nodes));
+    twice(fences, &mut problems);
+    (count, problems)
+}
+
+fn nothing(origin: &str) -> Problem {
+    problem(origin, "found no document, expected a configuration such as examples/config has")
+}
+
+fn problem(origin: &str, sentence: &str) -> Problem {
+    Problem {
+        origin: origin.to_owned(),
+        place: None,
+        path: Path::root(),
+        severity: Severity::Error,
+        sentence: sentence.to_owned(),
+    }
+}
+
+/// Two that select the very same nodes: neither would be followed.
+fn twice<'a, T: PartialEq + 'a>(
+    all: impl Iterator<Item = (&'a String, &'a T)>,
+    problems: &mut Problems,
+) {
+    let mut seen: Vec<(&String, &T)> = Vec::new();
+    for (origin, nodes) in all {
+        if let Some((first, _)) = seen.iter().find(|(_, other)| *other == nodes) {
+            let sentence =
+                format!("found the same nodes as in {first}, expected one configuration");
+            problems.push(problem(origin, &sentence));
+        }
+        seen.push((origin, nodes));
+    }
+}
+
+/// Plugins that a FenceConfiguration names: built in, and granted something.
+fn plugins_of(document: &Document, problems: &mut Problems) {
+    let spec = document.root.get("spec");
+    let (Some("FenceConfiguration"), Some(spec)) =
+        (document.root.get("kind").and_then(Tree::text), spec)
+    else {
+        return;
+    };
+    let granted: Vec<&str> = named(spec, "grants").map(|(_, name)| name).collect();
+    for (path, name) in named(spec, "templates").chain(named(spec, "methods")) {
+        let sentence = if !Plugins::names().any(|known| known == name) {
+            let known = Plugins::names().collect::<Vec<_>>().join(", ");
+            format!("found {name:?}, expected a built-in plugin: {known}")
+        } else if !granted.contains(&name) {
+            format!("found no grant for {name:?}, expected one under spec.grants")
+        } else {
+            continue;
+        };
+        problems.push(document.problem(Severity::Error, &path, sentence));
+    }
+}
+
+/// The plugins that the entries of a list name, and where.
+fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a str)> {
+    let entries = match spec.get(list).map(|list| &list.value) {
+        Some(Value::List(entries)) => entries.as_slice(),
+        _ => &[],
+    };
+    entries.iter().enumerate().filter_map(move |(index, entry)| {
+        let path = Path::root().field("spec").field(list).index(index).field("plugin");
+        Some((path, entry.get("plugin")?.text()?))
+    })
+}
+
 /// A file's text, if it is one of a size that a person may have written.
-pub fn read_file(file: &Path) -> anyhow::Result<String> {
+pub fn read_file(file: &std::path::Path) -> anyhow::Result<String> {
     let size = std::fs::metadata(file)
         .with_context(|| format!("failed to read {}", file.display()))?
         .len();

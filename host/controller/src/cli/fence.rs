@@ -26,6 +26,8 @@ use crate::plugins::Plugins;
 const EXIT_OFF: u8 = 2;
 /// Between reads that wait for a change to show.
 const READ_EVERY: Duration = Duration::from_millis(500);
+/// A read that is given less time than this says only that there was none.
+const READ_MIN: Duration = Duration::from_secs(1);
 /// A password is a line, not a file system.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 
@@ -161,22 +163,37 @@ impl Hand {
         settle(&report)
     }
 
-    /// Sends a change once, then reads until it shows or time is up.
+    /// Sends a change once, then reads until it shows or time is up. What the device said
+    /// to the command itself is told too: a refusal is the reason why nothing shows.
     async fn switch(&mut self, action: Action, wanted: PlugState) -> Result<Outcome, Failure> {
         let report = self.call(action, None).await;
-        if let Verdict::FailedBeforeEffect(failure) = report.verdict() {
-            return Err(failure.clone());
-        }
-        loop {
+        let refusal = match report.verdict() {
+            Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
+            Verdict::Indeterminate(failure) => Some(failure.detail.clone()),
+            Verdict::Outcome(_) => None,
+        };
+        let mut last = None;
+        while Instant::now() + READ_MIN < self.end {
             let read = self.read(Some(wanted)).await;
-            match read {
-                Ok(mut outcome) if outcome.state == wanted => {
-                    outcome.confirmed = true;
-                    return Ok(outcome);
-                }
-                other if Instant::now() + READ_EVERY >= self.end => return other,
-                _ => tokio::time::sleep(READ_EVERY).await,
+            if let Ok(outcome) = &read
+                && outcome.state == wanted
+            {
+                // A machine that reads on was not thereby reset; that it was accepted is all
+                // that can be known.
+                let confirmed = action != Action::Reset || refusal.is_none();
+                return read.map(|outcome| Outcome { confirmed, ..outcome });
             }
+            if read.is_ok() || last.is_none() {
+                last = Some(read);
+            }
+            tokio::time::sleep(READ_EVERY).await;
+        }
+        let told = last.unwrap_or_else(|| settle(&report));
+        match (told, refusal) {
+            (Ok(outcome), Some(why)) => {
+                Ok(Outcome { detail: format!("{}; {why}", outcome.detail), ..outcome })
+            }
+            (told, _) => told,
         }
     }
 

@@ -293,7 +293,7 @@ pub enum FenceAction {
     Off,
     /// Power on, then read
     On,
-    /// One hard reset; confirmed only as far as the device says
+    /// One hard reset, as far as it can be known: accepted, and the plug reads on
     Reset,
     /// Off, confirmed, then on, confirmed
     Reboot,

@@ -170,6 +170,7 @@ impl Machine {
     /// Whatever ailed the machine while it had power is over: hang, network, kubelet.
     pub(crate) fn come_back(&mut self, stage: &mut Stage<'_>) {
         if self.power == Power::Off {
+            self.set_network(stage, Network::Up);
             return self.switch(stage, Power::On);
         }
         if self.kernel == Kernel::Hangs {
