@@ -188,7 +188,7 @@ impl fmt::Display for ParkReason {
             ),
             Self::NoIdentity => f.write_str(
                 "the device does not say which machine it powers; if you know that it is this \
-                 one, set identity: match, then kubectl delete nodefence NODEFENCE",
+                 one, set identity: prefer, then kubectl delete nodefence NODEFENCE",
             ),
             Self::OffNotVerified { tries } => write!(
                 f,
