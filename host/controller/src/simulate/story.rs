@@ -543,7 +543,8 @@ fn stuck(played: &Played) -> Vec<String> {
     }
     let told = marked.iter().map(|((pod, _), since)| {
         let pod = pod.rsplit('/').next().unwrap_or(pod);
-        format!("{pod} Terminating since {} s, for ever", since / 1_000)
+        let s = since / 1_000;
+        format!("{pod} Terminating since {}:{:02}, for ever", s / 60, s % 60)
     });
     told.collect()
 }
