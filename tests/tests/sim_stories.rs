@@ -96,7 +96,7 @@ fn another_seed_gives_another_timeline_and_the_same_verdict() {
     }
 }
 
-/// The verdict's facts without what chance may change: seconds, and which living node took over.
+/// The verdict's facts without what chance may change: seconds, moments, and which living node took over.
 fn verdict(story: &Story) -> Vec<String> {
     let outcome = &story.with.outcome;
     let facts = [&outcome.verdict].into_iter().chain(&outcome.facts);
@@ -107,11 +107,19 @@ fn without_chance(fact: &str) -> String {
     let words: Vec<&str> = fact.split(' ').collect();
     let by_chance = |place: usize, word: &str| {
         words.get(place + 1).is_some_and(|next| next.trim_end_matches(',') == "s")
+            || is_moment(word.trim_end_matches(','))
             || ["node-b", "node-c"].contains(&word)
     };
     let kept = words.iter().enumerate();
     let kept = kept.map(|(place, word)| if by_chance(place, word) { "…" } else { word });
     kept.collect::<Vec<_>>().join(" ")
+}
+
+/// Minutes and seconds, such as `2:20`.
+fn is_moment(word: &str) -> bool {
+    word.split_once(':').is_some_and(|(minutes, seconds)| {
+        minutes.parse::<u32>().is_ok() && seconds.len() == 2 && seconds.parse::<u32>().is_ok()
+    })
 }
 
 /// Seconds from the start to the first fact that `is` about.
