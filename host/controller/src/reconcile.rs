@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, Effect, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
+    Command, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -124,6 +124,7 @@ impl<C: Cluster> Incident<C> {
                 return Over::Lost;
             }
             self.act(&decided.effects).await;
+            self.tell(&decided).await;
             if matches!(self.record.phase, decide::Phase::Final(_)) {
                 return Over::Final;
             }
@@ -161,9 +162,4 @@ pub fn slot_of(nodefence: &NodeFence) -> node_remedy_api::remedybudget::InFlight
         node_fence: nodefence.name_any(),
         node_uid: nodefence.spec.node.uid.clone(),
     }
-}
-
-/// Effects that only a leader may carry out, told apart from looking.
-pub fn touches_world(effect: &Effect) -> bool {
-    !matches!(effect, Effect::Look)
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
-use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer};
+use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
 use super::budget::{self, Taken};
 use super::calls::Asked;
@@ -27,6 +27,12 @@ impl<C: Cluster> Incident<C> {
     /// Carries out effects, in order.
     pub(crate) async fn act(&mut self, effects: &[Effect]) {
         for effect in effects {
+            let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
+            if let Some(why) = withheld(effect, self.parts.lease.remaining_ms(), age) {
+                tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
+                self.look_wanted = true;
+                continue;
+            }
             if let Err(error) = self.carry_out(effect).await {
                 tracing::warn!(node = self.node(), ?effect, %error, "failed to act; will see");
             }
@@ -179,5 +185,66 @@ impl<C: Cluster> Incident<C> {
         let written = self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
         self.nodefence.metadata = written.metadata;
         Ok(())
+    }
+}
+
+/// Why an effect must not be carried out now, though it was decided and recorded.
+///
+/// Time passes between a decision and its act: the process may be paused, the API server
+/// slow. What touches the Node or its pods needs the lease still; what gives something
+/// away also needs evidence that is still fresh. All of these are asked for again by the
+/// next look. Device calls have a gate of their own, and slots an epoch.
+fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'static str> {
+    let gives_away = match effect {
+        Effect::Look
+        | Effect::TakeSlot
+        | Effect::ReturnSlot
+        | Effect::HandOver
+        | Effect::Call(_) => return None,
+        Effect::Quarantine
+        | Effect::Unquarantine
+        | Effect::Cordon
+        | Effect::Uncordon
+        | Effect::LiftOutOfService
+        | Effect::GracefulDelete(_) => false,
+        Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => true,
+    };
+    if lease_ms == 0 {
+        return Some("the leader lease has run out");
+    }
+    let fresh = view_age.is_some_and(|age| age <= VIEW_AGE_MAX);
+    (gives_away && !fresh).then_some("the evidence has grown old")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_given_away_without_the_lease_or_on_old_evidence() {
+        let fresh = Some(Span(0));
+        let old = Some(Span(VIEW_AGE_MAX.0 + 1));
+        let releases = [
+            Effect::OutOfService,
+            Effect::DeletePods(vec!["u".to_owned()]),
+            Effect::DeleteAttachments(vec!["u".to_owned()]),
+        ];
+        for effect in &releases {
+            assert_eq!(withheld(effect, 1, fresh), None, "{effect:?}");
+            assert!(withheld(effect, 0, fresh).is_some(), "{effect:?} without the lease");
+            assert!(withheld(effect, 1, old).is_some(), "{effect:?} on old evidence");
+            assert!(withheld(effect, 1, None).is_some(), "{effect:?} on no evidence");
+        }
+    }
+
+    #[test]
+    fn the_node_is_only_written_with_the_lease_and_undoing_needs_no_fresh_evidence() {
+        for effect in [Effect::Quarantine, Effect::LiftOutOfService, Effect::Uncordon] {
+            assert_eq!(withheld(&effect, 1, None), None, "{effect:?}");
+            assert!(withheld(&effect, 0, None).is_some(), "{effect:?}");
+        }
+        for effect in [Effect::Look, Effect::TakeSlot, Effect::Call(OpId(1))] {
+            assert_eq!(withheld(&effect, 0, None), None, "{effect:?}");
+        }
     }
 }

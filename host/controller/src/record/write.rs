@@ -29,7 +29,7 @@ pub struct Lost {
 }
 
 impl<C: Cluster> Incident<C> {
-    /// Writes what was decided, then tells people. Nothing is written where nothing changed.
+    /// Writes what was decided. Nothing is written where nothing changed.
     pub(crate) async fn record(&mut self, decided: &Transition) -> Result<(), Lost> {
         let now = self.parts.clock.now();
         if decided.record != self.record {
@@ -51,7 +51,6 @@ impl<C: Cluster> Incident<C> {
         self.next_look = decided.next_look;
         self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
         self.parts.metrics.decisions.inc();
-        self.tell(decided).await;
         Ok(())
     }
 
@@ -95,7 +94,9 @@ impl<C: Cluster> Incident<C> {
         lost
     }
 
-    async fn tell(&self, decided: &Transition) {
+    /// Tells people what was decided. After the act: an Event that takes long to write must
+    /// not let the evidence for a release grow old.
+    pub(crate) async fn tell(&self, decided: &Transition) {
         for notice in &decided.notices {
             let note = notices::note(notice, &self.plan, &self.name());
             if note.warning {
