@@ -38,7 +38,11 @@ impl Controller {
     /// Starts `node-remedy run` on a cluster, as one replica of perhaps several. Its log is
     /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
     pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
-        let path = Self::binary();
+        Self::start_as(cluster, identity, &Self::binary())
+    }
+
+    /// The same with another build of it.
+    pub fn start_as(cluster: &Cluster, identity: &str, path: &Path) -> Result<Self> {
         if !path.exists() {
             bail!("node-remedy is not built: run `cargo build -p node-remedy`");
         }
@@ -54,7 +58,7 @@ impl Controller {
         ];
         let name = format!("node-remedy-{identity}");
         let logs = cluster.control_plane().folder();
-        let program = Program { name: &name, path: &path, arguments: &arguments, logs };
+        let program = Program { name: &name, path, arguments: &arguments, logs };
         Ok(Self { process: Process::start(&program)?, admin_port })
     }
 

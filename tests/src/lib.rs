@@ -14,6 +14,7 @@ pub mod by_hand;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
+pub mod crowd;
 pub mod ipmi;
 pub mod kubelet;
 pub mod machine;
