@@ -177,6 +177,7 @@ impl<C: Cluster> Controller<C> {
             },
             gate,
             names: seams.names,
+            exchange_record: seams.audit.exchange_record(),
             devices: RefCell::new(BTreeMap::new()),
         };
         let parts = Rc::new(Parts {

@@ -4,11 +4,17 @@
 //! Deliberately not to scale: see [`axis`].
 
 mod axis;
+mod bars;
 mod chart;
+mod flags;
+mod frame;
 mod palette;
+mod shapes;
 
 pub(crate) use axis::Axis;
-pub(crate) use chart::{Chart, Frame, Links, flag_label};
+pub(crate) use chart::{Chart, Links};
+pub(crate) use flags::flag_label;
+pub(crate) use frame::Frame;
 pub(crate) use palette::{STYLE, variables};
 
 use crate::fold::{self, Turn};
@@ -72,7 +78,7 @@ fn part(body: &mut Markup, top: f64, title: &str, id: &str, run: &Run, axis: &Ax
         text.leaf(
             "tspan",
             &[("dx", "10")],
-            &chart::fitting(&sentence(run), "", room).unwrap_or_default(),
+            &shapes::fitting(&sentence(run), "", room).unwrap_or_default(),
         );
     });
     let chart_top = top + 34.0;
@@ -99,9 +105,9 @@ fn legend(body: &mut Markup, top: f64, id: &str, turns: &[Turn<'_>]) -> f64 {
             let names: Vec<&str> = turn.members.iter().map(|(_, e)| e.subject.as_str()).collect();
             let subject = spell::names(&names);
             text.leaf("tspan", &[("x", "96"), ("class", "strong")], &subject);
-            let subject_width = chart::px_letters(&subject);
+            let subject_width = shapes::px_letters(&subject);
             let room = Frame::Picture.width() - LEGEND_X - subject_width;
-            let told = chart::fitting(&first.text, "", room).unwrap_or_default();
+            let told = shapes::fitting(&first.text, "", room).unwrap_or_default();
             text.leaf("tspan", &[("dx", "6")], &told);
         });
     }

@@ -4,7 +4,7 @@ use crate::{Lane, Refusal, Weight};
 
 /// A point in time as `m:ss.s`, or `h:mm:ss.s` from an hour on. Cut, never rounded up: what
 /// happened at 0:59.97 did not happen in the next minute.
-pub(crate) fn clock(at_ms: u64) -> String {
+pub fn clock(at_ms: u64) -> String {
     let tenths = at_ms / 100;
     let (hours, minutes) = (tenths / 36_000, tenths / 600 % 60);
     let (seconds, tenth) = (tenths / 10 % 60, tenths % 10);
@@ -69,6 +69,18 @@ pub(crate) fn weight(weight: Weight) -> &'static str {
         Weight::Key => "turning point",
         Weight::Bad => "bad news",
     }
+}
+
+/// Hexadecimal digits in pairs, as people read bytes.
+pub(crate) fn pairs(hex: &str) -> String {
+    let mut pairs = String::with_capacity(hex.len() + hex.len() / 2);
+    for (place, digit) in hex.chars().enumerate() {
+        if place > 0 && place % 2 == 0 {
+            pairs.push(' ');
+        }
+        pairs.push(digit);
+    }
+    pairs
 }
 
 /// When a refusal stood, and how often it was pronounced.

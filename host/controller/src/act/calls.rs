@@ -16,8 +16,8 @@ use node_remedy_api::time::Span;
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
-    AdminGrant, Call, CallReport, Cancel, Cidr, Executor, Grants, Manifest, Names, NotLeader,
-    Seams, Secret, SendGate, Verdict,
+    AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Grants, Manifest, Names,
+    NotLeader, Seams, Secret, SendGate, Verdict,
 };
 
 use crate::cluster::{At, Cluster};
@@ -114,6 +114,8 @@ pub struct Calls<C> {
     pub gate: Arc<RecordedGate>,
     /// How host names become addresses.
     pub names: Arc<dyn Names>,
+    /// Whether what goes over the wire is kept.
+    pub exchange_record: ExchangeRecord,
     /// Whose turn it is at each device.
     pub devices: RefCell<BTreeMap<String, Rc<tokio::sync::Mutex<()>>>>,
 }
@@ -190,7 +192,9 @@ impl<C: Cluster> Calls<C> {
             until: asked.until.and_then(plug_state),
             resume: None,
         };
-        Ok((plugin.clone(), Call { request, grants, credentials, cancel }))
+        let exchange_record = self.exchange_record;
+        let call = Call { request, grants, credentials, cancel, exchange_record };
+        Ok((plugin.clone(), call))
     }
 
     /// One session at a time per device: a BMC has few, and answers strangely to two.

@@ -1,13 +1,13 @@
 //! Why it was allowed to act, and why it did not: proofs, refusals, parked incidents.
 
-use super::{Context, linked_rules, section};
+use super::{Context, citations, linked_rules, section, wire};
 use crate::fold;
 use crate::markup::Markup;
-use crate::{Direction, Exchange, Incident, JournalRow, Proof, spell};
+use crate::{Exchange, Incident, JournalRow, Proof, spell};
 
-/// The card shows this many datagrams, the last ones: what comes before only opens the
-/// session, and the journal has all.
-const CARD_EXCHANGES_MAX: usize = 6;
+/// The card shows this many datagrams, the last ones: three questions, their answers, and the
+/// end of a session. The journal has all.
+const CARD_EXCHANGES_MAX: usize = 8;
 
 /// More nodes than this are not listed one by one on a card.
 const CARD_NODES_MAX: usize = 60;
@@ -35,7 +35,7 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     }
     section(out, ("why-not", "Why not"), |out| {
         for group in &refusals {
-            refusal_card(out, group);
+            refusal_card(out, context, group);
         }
         for incident in parked {
             parked_card(out, incident);
@@ -68,7 +68,7 @@ fn proof_card(out: &mut Markup, place: usize, incident: &Incident, proof: &Proof
             term(out, "Released", |out| out.leaf("b", &[], &proof.released));
         });
         if let Some(row) = row {
-            card_exchanges(out, place, row);
+            card_exchanges(out, &format!("#j{place}-{}", row.number), row);
         }
     });
 }
@@ -78,51 +78,32 @@ fn term(out: &mut Markup, name: &str, inside: impl FnOnce(&mut Markup)) {
     out.element("dd", &[], inside);
 }
 
-fn card_exchanges(out: &mut Markup, place: usize, row: &JournalRow) {
-    let before = row.exchanges.len().saturating_sub(CARD_EXCHANGES_MAX);
-    let shown = row.exchanges.get(before..).unwrap_or_default();
+fn card_exchanges(out: &mut Markup, href: &str, row: &JournalRow) {
+    let shown = telling(&row.exchanges);
+    let (count, all) = (shown.len(), row.exchanges.len());
     if !shown.is_empty() {
-        exchanges(out, shown, &format!("On the wire, the last {} datagrams", shown.len()));
+        wire::table(out, shown, |caption| {
+            caption.text(&format!("On the wire: the last {count} of {all} datagrams"));
+        });
     }
     out.element("p", &[("class", "note")], |out| {
-        let href = format!("#j{place}-{}", row.number);
-        let text = match row.exchanges.len() {
+        let text = match all {
             0 => format!("journal row {}", row.number),
-            all => format!("journal row {}, all {all} datagrams", row.number),
+            _ => format!("journal row {}, all {all} datagrams", row.number),
         };
-        out.leaf("a", &[("href", &href)], &text);
+        out.leaf("a", &[("href", href)], &text);
     });
 }
 
-/// A table of datagrams.
-pub(super) fn exchanges(out: &mut Markup, exchanges: &[Exchange], caption: &str) {
-    out.element("table", &[("class", "wire"), ("role", "table")], |table| {
-        table.leaf("caption", &[], caption);
-        super::columns(table, &["Time", "Way", "Meaning and bytes"]);
-        table.element("tbody", &[], |body| {
-            for exchange in exchanges {
-                body.element("tr", &[("role", "row")], |row| {
-                    super::cell(row, "when", |cell| cell.text(&spell::clock_ms(exchange.at_ms)));
-                    let (sign, way) = match exchange.direction {
-                        Direction::Sent => ("→", "sent"),
-                        Direction::Received => ("←", "received"),
-                    };
-                    super::cell(row, "way", |cell| {
-                        cell.leaf("span", &[("aria-hidden", "true")], sign);
-                        cell.leaf("span", &[("class", "heard")], way);
-                    });
-                    super::cell(row, "what", |cell| {
-                        let meaning = exchange.decoded.as_deref().unwrap_or("not decoded");
-                        cell.leaf("span", &[("class", "meaning")], meaning);
-                        cell.leaf("code", &[], &exchange.hex);
-                    });
-                });
-            }
-        });
-    });
+/// The end of an exchange, from where the session stands: what comes before only opens it.
+fn telling(exchanges: &[Exchange]) -> &[Exchange] {
+    let opening = exchanges.iter().position(|exchange| exchange.plaintext.is_some());
+    let inside = exchanges.get(opening.unwrap_or(0)..).unwrap_or_default();
+    let before = inside.len().saturating_sub(CARD_EXCHANGES_MAX);
+    inside.get(before..).unwrap_or_default()
 }
 
-fn refusal_card(out: &mut Markup, group: &fold::Refusals<'_>) {
+fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &fold::Refusals<'_>) {
     let together = group.together();
     let nodes = group.nodes();
     out.element("article", &[("class", "card")], |out| {
@@ -134,6 +115,8 @@ fn refusal_card(out: &mut Markup, group: &fold::Refusals<'_>) {
             out.text(&spell::refusal_span(&together));
             out.text(" · ");
             linked_rules(out, &together.rule);
+            out.text(" ");
+            citations::write(out, "timeline", &citations::of_refusal(context, group.first));
         });
         if let Some(next) = &together.next {
             next_step(out, next);

@@ -1,7 +1,7 @@
 //! Every line of both runs, each with its rule, grade and journal row.
 
 use super::opening::flag;
-use super::{Context, Share, Side, journal_id, linked_rules, section};
+use super::{Context, Side, journal_id, linked_rules, section};
 use crate::fold::Turn;
 use crate::lanes::flag_label;
 use crate::markup::Markup;
@@ -25,7 +25,7 @@ fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
         Side::With => ("With node-remedy", &context.with),
         Side::Without => ("Without node-remedy", &context.without),
     };
-    let shows_detail = context.share <= Share::ProvingExchanges;
+    let shows_detail = context.share.shows(Weight::Detail);
     let details = run.entries.iter().filter(|entry| entry.weight == Weight::Detail).count();
     if shows_detail && details > 0 {
         let id = format!("{}-detail", side.prefix());
@@ -37,8 +37,7 @@ fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
         super::columns(table, &["", "Time", "Lane", "About", "What", "By"]);
         table.element("tbody", &[], |body| {
             for (place, entry) in run.entries.iter().enumerate() {
-                if shows_detail || entry.weight != Weight::Detail {
-                    let id = format!("{}{place}", side.prefix());
+                if let Some(id) = context.line_id(side, place) {
                     body.element(
                         "tr",
                         &[("id", &id), ("class", class(entry)), ("role", "row")],
