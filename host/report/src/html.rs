@@ -15,7 +15,7 @@ mod wire;
 
 pub use embedded::{READ_BYTES_MAX, ReadError, read_back};
 
-use crate::fold::{self, Turn};
+use crate::alike::{self, Turn};
 use crate::lanes::{self, Theme};
 use crate::markup::Markup;
 use crate::rules::{self, Piece};
@@ -128,8 +128,8 @@ impl Side {
 fn write(story: &Story, share: Share) -> String {
     let context = Context {
         story,
-        with: fold::turns(&story.with),
-        without: story.without.as_ref().map(fold::turns).unwrap_or_default(),
+        with: alike::turns(&story.with),
+        without: story.without.as_ref().map(alike::turns).unwrap_or_default(),
         share,
     };
     let mut page = Markup::default();

@@ -17,7 +17,7 @@ pub(crate) use flags::flag_label;
 pub(crate) use frame::Frame;
 pub(crate) use palette::{STYLE, variables};
 
-use crate::fold::{self, Turn};
+use crate::alike::{self, Turn};
 use crate::markup::Markup;
 use crate::{Run, Story, spell};
 
@@ -67,7 +67,7 @@ const LEGEND_X: f64 = 120.0;
 
 /// A heading, a chart and its legend; returns where the next part may begin.
 fn part(body: &mut Markup, top: f64, title: &str, id: &str, run: &Run, axis: &Axis) -> f64 {
-    let turns = fold::turns(run);
+    let turns = alike::turns(run);
     let chart =
         Chart { run, turns: &turns, axis, frame: Frame::Picture, links: Links::None, id }.draw();
     let width = Frame::Picture.width();
@@ -107,7 +107,7 @@ fn legend(body: &mut Markup, top: f64, id: &str, turns: &[Turn<'_>]) -> f64 {
             text.leaf("tspan", &[("x", "96"), ("class", "strong")], &subject);
             let subject_width = shapes::px_letters(&subject);
             let room = Frame::Picture.width() - LEGEND_X - subject_width;
-            let told = shapes::fitting(&first.text, "", room).unwrap_or_default();
+            let told = shapes::fitting(&turn.text, "", room).unwrap_or_default();
             text.leaf("tspan", &[("dx", "6")], &told);
         });
     }

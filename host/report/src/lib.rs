@@ -6,6 +6,7 @@
 
 mod story;
 
+mod alike;
 mod fold;
 mod printable;
 mod rules;

@@ -92,14 +92,21 @@ pub(crate) fn refusal_span(refusal: &Refusal) -> String {
     format!("{} times, {first} to {last}", refusal.times)
 }
 
-/// The node names of a group: all of a few, both ends of many.
+/// The names of a group: all of a few, both ends of many and how many there are.
 pub(crate) fn names(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [first, _, .., last] if names.len() > NAMES_IN_FULL_MAX => {
-            format!("{first} … {last} ({} in all)", names.len())
+    if names.len() > NAMES_IN_FULL_MAX {
+        return format!("{} ({} in all)", ends(names), names.len());
+    }
+    names.join(", ")
+}
+
+/// The names of a group: all of a few, both ends of many.
+pub(crate) fn ends(names: &[&str]) -> String {
+    match (names.iter().min(), names.iter().max()) {
+        (Some(first), Some(last)) if names.len() > NAMES_IN_FULL_MAX => {
+            format!("{first} … {last}")
         }
-        few => few.join(", "),
+        _ => names.join(", "),
     }
 }
 

@@ -24,10 +24,13 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
     entries.extend(entries::of_decisions(&played.collected));
     entries.extend(entries::of_refusals(&refusals));
     entries.sort_by_key(|entry| entry.at_ms);
+    let mut stretches = stretches::of_facts(scenario, &played.facts, end_ms);
+    stretches.extend(stretches::of_refusals(&refusals));
+    stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     Run {
         end_ms,
         entries,
-        stretches: stretches::stretches(scenario, &played.facts, end_ms),
+        stretches,
         incidents: incidents::incidents(played),
         outcome: outcome::outcome(played, &refusals, expected),
         refusals,

@@ -1,9 +1,10 @@
 //! The way back up: which lines of the timeline rest on a journal row, a refusal or a rule.
 
 use super::{Context, Side};
+use crate::alike::Refusals;
 use crate::markup::Markup;
 use crate::rules::{self, Piece};
-use crate::{Entry, Refusal, spell};
+use crate::{Entry, spell};
 
 /// More lines than this are only counted: a rule may stand behind half the night.
 const LINES_MAX: usize = 5;
@@ -29,12 +30,13 @@ pub(super) fn of_rule(context: &Context<'_>, id: &str) -> Vec<Line> {
     })
 }
 
-/// The line that tells of a refusal first.
-pub(super) fn of_refusal(context: &Context<'_>, refusal: &Refusal) -> Vec<Line> {
+/// The lines that tell of refusals first.
+pub(super) fn of_refusals(context: &Context<'_>, group: &Refusals<'_>) -> Vec<Line> {
     lines(context, |entry| {
-        entry.at_ms == refusal.first_ms
-            && entry.subject == refusal.node
-            && entry.text.contains(&refusal.numbers)
+        group.members.iter().any(|refusal| {
+            (entry.at_ms, &entry.subject) == (refusal.first_ms, &refusal.node)
+                && entry.text.contains(&refusal.numbers)
+        })
     })
 }
 

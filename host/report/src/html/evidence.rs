@@ -1,7 +1,8 @@
 //! Why it was allowed to act, and why it did not: proofs, refusals, parked incidents.
 
-use super::{Context, citations, linked_rules, section, wire};
-use crate::fold;
+use super::wire::{self, Bytes};
+use super::{Context, citations, linked_rules, section};
+use crate::alike;
 use crate::markup::Markup;
 use crate::{Exchange, Incident, JournalRow, Proof, spell};
 
@@ -27,7 +28,7 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
             }
         });
     }
-    let refusals = fold::refusals(run);
+    let refusals = alike::refusals(run);
     let parked: Vec<&Incident> =
         run.incidents.iter().filter(|incident| incident.parked.is_some()).collect();
     if refusals.is_empty() && parked.is_empty() {
@@ -82,7 +83,7 @@ fn card_exchanges(out: &mut Markup, href: &str, row: &JournalRow) {
     let shown = telling(&row.exchanges);
     let (count, all) = (shown.len(), row.exchanges.len());
     if !shown.is_empty() {
-        wire::table(out, shown, |caption| {
+        wire::table(out, shown, Bytes::Told, |caption| {
             caption.text(&format!("On the wire: the last {count} of {all} datagrams"));
         });
     }
@@ -103,8 +104,8 @@ fn telling(exchanges: &[Exchange]) -> &[Exchange] {
     inside.get(before..).unwrap_or_default()
 }
 
-fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &fold::Refusals<'_>) {
-    let together = group.together();
+fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &alike::Refusals<'_>) {
+    let together = &group.together;
     let nodes = group.nodes();
     out.element("article", &[("class", "card")], |out| {
         out.leaf("h3", &[], &together.guard);
@@ -112,11 +113,11 @@ fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &fold::Refusals<
         out.element("p", &[], |out| {
             out.leaf("b", &[], &spell::names(&nodes));
             out.text(": ");
-            out.text(&spell::refusal_span(&together));
+            out.text(&spell::refusal_span(together));
             out.text(" · ");
             linked_rules(out, &together.rule);
             out.text(" ");
-            citations::write(out, "timeline", &citations::of_refusal(context, group.first));
+            citations::write(out, "timeline", &citations::of_refusals(context, group));
         });
         if let Some(next) = &together.next {
             next_step(out, next);
@@ -130,9 +131,9 @@ fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &fold::Refusals<
     });
 }
 
-fn each_node(out: &mut Markup, group: &fold::Refusals<'_>) {
+fn each_node(out: &mut Markup, group: &alike::Refusals<'_>) {
     out.element("table", &[("role", "table")], |table| {
-        super::columns(table, &["Node", "First", "Last", "Times"]);
+        super::columns(table, &["Node", "First", "Last", "Times", "Why"]);
         table.element("tbody", &[], |body| {
             for refusal in group.members.iter().take(CARD_NODES_MAX) {
                 body.element("tr", &[("role", "row")], |row| {
@@ -140,6 +141,7 @@ fn each_node(out: &mut Markup, group: &fold::Refusals<'_>) {
                     super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.first_ms)));
                     super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.last_ms)));
                     super::cell(row, "when", |cell| cell.text(&refusal.times.to_string()));
+                    super::cell(row, "", |cell| cell.text(&refusal.numbers));
                 });
             }
         });

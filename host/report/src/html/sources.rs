@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::citations::{self, Line};
-use super::{Context, Share, section, wire};
+use super::wire::{self, Bytes};
+use super::{Context, Share, section};
 use crate::markup::Markup;
 use crate::rules::{self, Piece, RULES, Rule};
 use crate::{Incident, Inputs, JournalRow, Run, spell};
@@ -48,7 +49,7 @@ fn journal(out: &mut Markup, context: &Context<'_>, place: usize, incident: &Inc
         }
         out.element("details", &[("class", "op"), ("id", &id)], |out| {
             out.element("summary", &[], |out| summary(out, row, &lines));
-            wire::table(out, &row.exchanges, |caption| {
+            wire::table(out, &row.exchanges, Bytes::All, |caption| {
                 caption.text("On the wire. ");
                 citations::write(caption, "In the timeline at", &lines);
             });

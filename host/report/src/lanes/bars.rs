@@ -20,15 +20,19 @@ impl Chart<'_> {
             }
             y += BAR_HEIGHT + 2.0;
         }
-        if subject.tracks.is_empty() {
-            let (x1, x2) = (self.frame.left(), self.frame.right());
-            rule(out, x1, x2, y + BAR_HEIGHT / 2.0, "rule");
-            y += BAR_HEIGHT;
-        }
-        y
+        if subject.tracks.is_empty() { self.nothing(out, top) } else { y }
+    }
+
+    /// A line for those who have flags and no states.
+    fn nothing(&self, out: &mut Markup, top: f64) -> f64 {
+        rule(out, self.frame.left(), self.frame.right(), top + BAR_HEIGHT / 2.0, "rule");
+        top + BAR_HEIGHT
     }
 
     pub(super) fn bundle(&self, out: &mut Markup, top: f64, subjects: &[Subject<'_>]) -> f64 {
+        if subjects.iter().all(|subject| subject.tracks.is_empty()) {
+            return self.nothing(out, top);
+        }
         let mut y = top;
         for subject in subjects {
             for stretch in subject.tracks.iter().flatten() {

@@ -4,7 +4,8 @@ use super::Axis;
 use super::flags::FLAG_STRIP;
 use super::frame::Frame;
 use super::shapes::{LETTER_WIDTH, label, px, px_letters, rule, upright};
-use crate::fold::{self, Row, Turn};
+use crate::alike::Turn;
+use crate::fold::{self, Row};
 use crate::markup::Markup;
 use crate::{Lane, Run, spell};
 

@@ -2,7 +2,8 @@
 
 use super::chart::{Chart, Links};
 use super::shapes::{px, shape, weight_class};
-use crate::fold::{Row, Turn};
+use crate::alike::Turn;
+use crate::fold::Row;
 use crate::markup::Markup;
 use crate::{Lane, Weight, spell};
 
@@ -93,8 +94,10 @@ impl Chart<'_> {
         let weight = weight_class(flag.weight);
         let (x, y, r) = (px(flag.x), px(centre), px(FLAG_RADIUS));
         if let Some((_, entry)) = flag.turn.members.first() {
+            let names = flag.turn.members.iter().map(|(_, entry)| entry.subject.as_str());
+            let names = spell::names(&names.collect::<Vec<_>>());
             let at = spell::clock(entry.at_ms);
-            out.leaf("title", &[], &format!("{at} {}: {}", entry.subject, entry.text));
+            out.leaf("title", &[], &format!("{at} {names}: {}", flag.turn.text));
         }
         let class = format!("flag {weight}");
         if flag.weight == Weight::Bad {

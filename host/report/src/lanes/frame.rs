@@ -24,9 +24,9 @@ impl Frame {
     /// Where the bars begin: right of the names, or under them.
     pub(super) fn left(self) -> f64 {
         match self {
-            Frame::Wide => 242.0,
+            Frame::Wide => 254.0,
             Frame::Narrow => 2.0,
-            Frame::Picture => 246.0,
+            Frame::Picture => 258.0,
         }
     }
 
@@ -46,9 +46,9 @@ impl Frame {
 
     pub(super) fn name_x(self) -> f64 {
         match self {
-            Frame::Wide => 118.0,
+            Frame::Wide => 128.0,
             Frame::Narrow => 2.0,
-            Frame::Picture => 130.0,
+            Frame::Picture => 142.0,
         }
     }
 

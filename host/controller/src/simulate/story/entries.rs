@@ -10,38 +10,53 @@ use super::{bmc_of, count_of, ms};
 use crate::simulate::CLIENT;
 use crate::simulate::collect::Collected;
 
-/// The facts, each as loud as it is in this story: that a pod first runs is no news, that it runs
-/// again is what all this is for.
+/// The facts, each as loud as it is in this story.
 pub(super) fn of_facts(facts: &[Fact]) -> Vec<Entry> {
-    let mut ran: BTreeSet<&str> = BTreeSet::new();
-    let mut unready: BTreeSet<&str> = BTreeSet::new();
+    let mut seen = Seen::default();
     let gone: BTreeSet<&str> = facts.iter().filter_map(uid_of_gone).collect();
     let mut entries = Vec::new();
     for (place, fact) in facts.iter().enumerate() {
         let mut entry = entry_of_fact(fact);
-        let weight = match &fact.what {
-            What::PodPhase { pod, phase, .. } if phase == "Running" && ran.insert(pod) => {
-                Some(Weight::Normal)
-            }
-            // Unknown, then False: the bad news is told already.
-            What::NodeReady { node, status, .. } if status == "True" => {
-                unready.remove(node.as_str());
-                None
-            }
-            What::NodeReady { node, .. } => (!unready.insert(node)).then_some(Weight::Normal),
-            What::PodTerminating { uid, .. } => {
-                (!gone.contains(uid.as_str())).then_some(Weight::Bad)
-            }
-            What::BmcSaidYes { node, command } if is_ignored(facts, place, node, command) => {
-                entry.text.push_str(" and did nothing");
-                Some(Weight::Bad)
-            }
-            _ => None,
-        };
-        entry.weight = weight.unwrap_or(entry.weight);
+        entry.weight = seen.weight(&fact.what).unwrap_or(entry.weight);
+        if let What::PodTerminating { uid, .. } = &fact.what
+            && !gone.contains(uid.as_str())
+        {
+            entry.weight = Weight::Bad;
+        }
+        if is_ignored(facts, place) {
+            entry.text.push_str(" and did nothing");
+            entry.weight = Weight::Bad;
+        }
         entries.push(entry);
     }
     entries
+}
+
+/// What was told before. That something is as it should be is no news the first time, and bad
+/// news is told once; that a pod runs again is what all this is for.
+#[derive(Default)]
+struct Seen<'a> {
+    ready: BTreeSet<&'a str>,
+    unready: BTreeSet<&'a str>,
+    attached: BTreeSet<&'a str>,
+    ran: BTreeSet<&'a str>,
+}
+
+impl<'a> Seen<'a> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are told differently")]
+    fn weight(&mut self, what: &'a What) -> Option<Weight> {
+        let is_no_news = match what {
+            What::NodeReady { node, status, .. } if status == "True" => {
+                self.unready.remove(node.as_str());
+                self.ready.insert(node)
+            }
+            What::NodeReady { node, .. } => !self.unready.insert(node),
+            What::VolumeAttached { volume, .. } => self.attached.insert(volume),
+            What::PodPhase { pod, phase, .. } => phase == "Running" && self.ran.insert(pod),
+            _ => false,
+        };
+        is_no_news.then_some(Weight::Detail)
+    }
 }
 
 fn uid_of_gone(fact: &Fact) -> Option<&str> {
@@ -49,17 +64,19 @@ fn uid_of_gone(fact: &Fact) -> Option<&str> {
     Some(uid)
 }
 
-/// Whether a yes to an off was followed by nothing, before the next yes or ever.
-fn is_ignored(facts: &[Fact], place: usize, node: &str, command: &str) -> bool {
+/// Whether this is a yes to an off that was followed by nothing, before the next yes or ever.
+fn is_ignored(facts: &[Fact], place: usize) -> bool {
     let (before, after) = facts.split_at(place);
-    let power = |fact: &Fact| match &fact.what {
-        What::PowerChanged { node: of, power, .. } if of == node => Some(*power),
-        _ => None,
+    let Some((yes, after)) = after.split_first() else { return false };
+    let What::BmcSaidYes { node, command } = &yes.what else { return false };
+    let power = |fact: &Fact| {
+        let What::PowerChanged { node: of, power, .. } = &fact.what else { return None };
+        (of == node).then_some(*power)
     };
     let was_on = before.iter().rev().find_map(power) != Some(Power::Off);
-    let is_next =
+    let is_before_next =
         |fact: &&Fact| !matches!(&fact.what, What::BmcSaidYes { node: of, .. } if of == node);
-    let mut until_next = after.iter().skip(1).take_while(is_next);
+    let mut until_next = after.iter().take_while(is_before_next);
     command == "off" && was_on && until_next.find_map(power).is_none()
 }
 
@@ -96,7 +113,8 @@ fn place(what: &What) -> (Lane, String, Weight) {
         What::Cordoned { node, .. } | What::Uncordoned { node, .. } => (Node, node.clone(), Normal),
         What::PowerChanged { node, .. } => (Device, bmc_of(node), Key),
         What::MachineReset { node, .. } => (Device, bmc_of(node), Normal),
-        What::BmcSaidYes { node, .. } => (Device, bmc_of(node), Normal),
+        // The controller's own call tells that it was accepted.
+        What::BmcSaidYes { node, .. } => (Device, bmc_of(node), Detail),
         What::BmcRefused { node, .. } => (Device, bmc_of(node), Bad),
         What::PodCreated { pod, .. } | What::PodScheduled { pod, .. } => {
             (Workload, pod.clone(), Detail)
@@ -106,12 +124,12 @@ fn place(what: &What) -> (Lane, String, Weight) {
         }
         What::PodTerminating { pod, .. } => (Workload, pod.clone(), Normal),
         What::PodGone { pod, .. } => (Workload, pod.clone(), Normal),
-        What::VolumeAttached { volume, .. }
-        | What::VolumeDetached { volume, .. }
-        | What::DetachRequested { volume, .. } => (Workload, volume.clone(), Normal),
-        What::WriterStarted { volume, .. } | What::WriterStopped { volume, .. } => {
-            (Workload, volume.clone(), Detail)
+        What::VolumeAttached { volume, .. } | What::VolumeDetached { volume, .. } => {
+            (Workload, volume.clone(), Normal)
         }
+        What::DetachRequested { volume, .. }
+        | What::WriterStarted { volume, .. }
+        | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
         What::FenceState { node, .. } => (Lane::Controller, node.clone(), Detail),
     }
@@ -191,15 +209,19 @@ fn weight_of_notice(notice: &Notice) -> Weight {
     }
 }
 
+/// The guard that waits to hear of the other nodes.
+const TOO_EARLY: &str = "SilenceNotJudged";
+
 /// The first refusal of each guard and node stands in the timeline.
 pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Entry> {
     let told = refusals.iter().map(|refusal| Entry {
         at_ms: refusal.first_ms,
         lane: Lane::Controller,
         subject: refusal.node.clone(),
-        text: format!("not acted on: {}", refusal.numbers),
-        weight: Weight::Bad,
-        rule: Some(refusal.guard.clone()),
+        text: format!("not cut: {}", refusal.numbers),
+        // Too early to tell is over in seconds; the other guards stand.
+        weight: if refusal.guard == TOO_EARLY { Weight::Normal } else { Weight::Bad },
+        rule: Some(format!("A1 {}", refusal.guard)),
         grade: None,
         journal: None,
     });

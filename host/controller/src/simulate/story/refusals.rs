@@ -24,7 +24,7 @@ pub(super) fn refusals(collected: &Collected) -> Vec<report::Refusal> {
                     node: held.node.clone(),
                     guard: guard.to_owned(),
                     numbers: String::new(),
-                    rule: "gate".to_owned(),
+                    rule: "A1, the gate".to_owned(),
                     next: next_of(refusal),
                 });
             line.last_ms = at_ms;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_report::{Lane, Stretch, Weight};
+use node_remedy_report::{Lane, Refusal, Stretch, Weight};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 
@@ -15,7 +15,8 @@ struct Open {
     weight: Weight,
 }
 
-pub(super) fn stretches(scenario: &Scenario, facts: &[Fact], end_ms: u64) -> Vec<Stretch> {
+/// What the world says.
+pub(super) fn of_facts(scenario: &Scenario, facts: &[Fact], end_ms: u64) -> Vec<Stretch> {
     // Machines have power when a story begins; no fact says so.
     let powered = |node: &str| {
         let on = Open { from_ms: 0, state: "on".to_owned(), weight: Weight::Normal };
@@ -42,8 +43,21 @@ pub(super) fn stretches(scenario: &Scenario, facts: &[Fact], end_ms: u64) -> Vec
     }
     done.extend(open.into_iter().map(|(key, before)| close(&key, before, end_ms)));
     done.retain(|stretch| stretch.to_ms > stretch.from_ms);
-    done.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     done
+}
+
+/// How long the controller held back, and by which guard.
+pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Stretch> {
+    let lasting = refusals.iter().filter(|refusal| refusal.last_ms > refusal.first_ms);
+    let stretch = |refusal: &Refusal| Stretch {
+        from_ms: refusal.first_ms,
+        to_ms: refusal.last_ms,
+        lane: Lane::Controller,
+        subject: refusal.node.clone(),
+        state: format!("not cut: {}", refusal.guard),
+        weight: Weight::Normal,
+    };
+    lasting.map(stretch).collect()
 }
 
 fn close((lane, subject): &(Lane, String), before: Open, to_ms: u64) -> Stretch {
