@@ -57,6 +57,21 @@ fn the_report_of_a_dark_rack_is_reproduced() {
     check_reproduced("dark-rack");
 }
 
+/// The proof is shown as the BMC said it inside the session, with the bytes it was read from.
+#[test]
+fn the_proof_card_of_a_lost_node_shows_the_decoded_chassis_status() {
+    let (_, text) = report("lost-node", "decoded.html");
+    let (_, card) = text.split_once("proof-card").expect("a proof card");
+    let (card, _) = card.split_once("</article>").expect("the end of the card");
+    let (_, answer) = card
+        .split_once("chassis status: power off, fault none")
+        .expect("the decoded answer of the BMC");
+    let (answer, _) = answer.split_once("</tr>").expect("the end of its row");
+    for shown in ["netfn 01 cmd 01", "completion code 00", "81 04 7b 20"] {
+        assert!(answer.contains(shown), "no {shown} in {answer}");
+    }
+}
+
 /// What is changed in a report, and to what.
 const TAMPERINGS: [(&str, &str, &str); 6] = [
     ("seed", "\"seed\":3", "\"seed\":4"),

@@ -19,22 +19,20 @@ use super::Played;
 /// Tells one playing, and holds it against what was expected.
 pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Run {
     let end_ms = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
-    let refusals = refusals::refusals(&played.collected);
+    let mut refusals = refusals::gated(&played.collected);
+    // In one millisecond a device does, says, and then something is decided on it.
     let mut entries = entries::of_facts(&played.facts);
+    entries.extend(entries::of_calls(&played.collected));
     entries.extend(entries::of_decisions(&played.collected));
     entries.extend(entries::of_refusals(&refusals));
     entries.sort_by_key(|entry| entry.at_ms);
     let mut stretches = stretches::of_facts(scenario, &played.facts, end_ms);
     stretches.extend(stretches::of_refusals(&refusals));
     stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
-    Run {
-        end_ms,
-        entries,
-        stretches,
-        incidents: incidents::incidents(played),
-        outcome: outcome::outcome(played, &refusals, expected),
-        refusals,
-    }
+    let outcome = outcome::outcome(played, &refusals, expected);
+    // The timeline tells of these line by line already.
+    refusals.extend(refusals::unproven(played));
+    Run { end_ms, entries, stretches, incidents: incidents::incidents(played), outcome, refusals }
 }
 
 /// What the device lane calls the BMC of a node.

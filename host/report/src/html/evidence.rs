@@ -29,17 +29,16 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
         });
     }
     let refusals = alike::refusals(run);
-    let parked: Vec<&Incident> =
-        run.incidents.iter().filter(|incident| incident.parked.is_some()).collect();
-    if refusals.is_empty() && parked.is_empty() {
+    let parked = || run.incidents.iter().enumerate().filter(|(_, one)| one.parked.is_some());
+    if refusals.is_empty() && parked().next().is_none() {
         return;
     }
     section(out, ("why-not", "Why not"), |out| {
+        for (place, incident) in parked() {
+            parked_card(out, place, incident);
+        }
         for group in &refusals {
             refusal_card(out, context, group);
-        }
-        for incident in parked {
-            parked_card(out, incident);
         }
     });
 }
@@ -152,14 +151,24 @@ fn each_node(out: &mut Markup, group: &alike::Refusals<'_>) {
     }
 }
 
-fn parked_card(out: &mut Markup, incident: &Incident) {
+fn parked_card(out: &mut Markup, place: usize, incident: &Incident) {
     let Some(reason) = &incident.parked else { return };
+    let says = |row: &&JournalRow| row.exchanges.iter().any(|one| one.plaintext.is_some());
+    let last = incident.journal.iter().rev().find(says);
     out.element("article", &[("class", "card")], |out| {
         out.element("h3", &[], |out| {
             out.text("Parked: ");
-            out.text(&incident.name);
+            let href = format!("#j{place}");
+            out.leaf("a", &[("class", "plain"), ("href", &href)], &incident.name);
         });
         next_step(out, reason);
+        if let Some(row) = last {
+            out.element("p", &[], |out| {
+                out.text("The last word of the device: ");
+                out.leaf("b", &[], &row.end);
+            });
+            card_exchanges(out, &format!("#j{place}-{}", row.number), row);
+        }
     });
 }
 

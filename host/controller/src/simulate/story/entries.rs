@@ -135,6 +135,7 @@ fn place(what: &What) -> (Lane, String, Weight) {
     }
 }
 
+/// What the controller told of what it decided, with the rules behind it.
 pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
     let mut entries = Vec::new();
     for decided in &collected.decided {
@@ -158,6 +159,12 @@ pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
             });
         }
     }
+    entries
+}
+
+/// How device calls ended.
+pub(super) fn of_calls(collected: &Collected) -> Vec<Entry> {
+    let mut entries = Vec::new();
     let mut before: BTreeMap<&str, String> = BTreeMap::new();
     for call in &collected.calls {
         let text = format!("{}: {}", call.what, call.detail);
