@@ -160,3 +160,32 @@ impl WasiView for CallState {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::call::ExchangeRecord;
+    use crate::trial;
+
+    /// A command that sets a password carries it inside of the session.
+    #[test]
+    fn a_password_inside_a_session_is_blotted_out_both_ways() {
+        let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct-horse".to_vec()) };
+        let call = Call {
+            credentials: BTreeMap::from([("account".to_owned(), secret)]),
+            exchange_record: ExchangeRecord::On,
+            ..trial::call(Grants::default())
+        };
+        let mut state = CallState::new(call, [0; 32], trial::seams());
+        state.keep_encrypted(b"set correct-horse", b"SEALED-1");
+        state.keep_exchange("bmc", Direction::Sent, b"SEALED-1");
+        state.keep_exchange("bmc", Direction::Received, b"SEALED-2");
+        state.keep_decrypted(b"SEALED-2", b"was correct-horse");
+        let (kept, _) = state.record.exchanges.into_kept();
+        let plaintexts: Vec<_> = kept.into_iter().map(|one| one.plaintext).collect();
+        let blotted = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(plaintexts, [blotted("set *************"), blotted("was *************")]);
+    }
+}
