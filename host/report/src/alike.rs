@@ -23,19 +23,18 @@ pub(crate) struct Group<'a> {
 }
 
 /// The entries that are `told`, those alike together, in the order of their first.
-pub(crate) fn groups<'a>(run: &'a Run, told: impl Fn(&Entry) -> bool) -> Vec<Group<'a>> {
+pub(crate) fn groups(run: &Run, told: impl Fn(&Entry) -> bool) -> Vec<Group<'_>> {
     let names = names(run);
     let mut groups: Vec<Vec<(usize, &Entry)>> = Vec::new();
     let mut latest: BTreeMap<Likeness, usize> = BTreeMap::new();
     for (place, entry) in run.entries.iter().enumerate().filter(|(_, entry)| told(entry)) {
         let likeness = Likeness::of(entry, &names);
         let open = latest.get(&likeness).and_then(|&at| groups.get_mut(at));
-        match open.filter(|members| takes(members, entry)) {
-            Some(members) => members.push((place, entry)),
-            None => {
-                latest.insert(likeness, groups.len());
-                groups.push(vec![(place, entry)]);
-            }
+        if let Some(members) = open.filter(|members| takes(members, entry)) {
+            members.push((place, entry));
+        } else {
+            latest.insert(likeness, groups.len());
+            groups.push(vec![(place, entry)]);
         }
     }
     let mut groups: Vec<Group<'_>> = groups.into_iter().flat_map(split).collect();
