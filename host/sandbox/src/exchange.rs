@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(plaintexts(exchanges), [None, None, None]);
 
         let mut full = Exchanges::new(ExchangeRecord::On);
-        full.keep(exchange(Direction::Sent, &[b'.'; EXCHANGE_BYTES_MAX - 10]));
+        full.keep(exchange(Direction::Sent, &vec![b'.'; EXCHANGE_BYTES_MAX - 10]));
         full.keep(exchange(Direction::Received, b"SEALED"));
         full.decrypted(b"SEALED", b"12345".to_vec());
         full.keep(exchange(Direction::Received, b"12345"));

@@ -196,7 +196,7 @@ fn keys(report: &CallReport) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
     };
     let hmac = |key: &[u8], parts: &[&[u8]]| {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
-        let mac = parts.iter().fold(mac, |mac, part| mac.chain_update(part));
+        let mac = parts.iter().fold(mac, Mac::chain_update);
         mac.finalize().into_bytes().to_vec()
     };
     let (rakp_1, rakp_2) = (body(0x12), body(0x13));

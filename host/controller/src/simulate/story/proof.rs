@@ -94,12 +94,12 @@ fn released(facts: &[Fact], node: &str, released: Option<&Released>) -> String {
         let What::DetachRequested { volume, node: from, by } = &fact.what else { return None };
         (by == CLIENT && from == node).then_some(volume.as_str())
     });
-    let pods = named(released.pods.len(), "pod", pods.collect());
-    let attachments = named(released.attachments.len(), "attachment", volumes.collect());
+    let pods = named(released.pods.len(), "pod", &pods.collect::<Vec<_>>());
+    let attachments = named(released.attachments.len(), "attachment", &volumes.collect::<Vec<_>>());
     format!("{pods}, {attachments}")
 }
 
-fn named(count: usize, what: &str, names: Vec<&str>) -> String {
+fn named(count: usize, what: &str, names: &[&str]) -> String {
     let told = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
     match names.len().checked_sub(NAMES_MAX) {
         _ if names.is_empty() => count_of(count, what),
