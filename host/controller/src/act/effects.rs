@@ -108,6 +108,7 @@ impl<C: Cluster> Incident<C> {
             attempt: operation.attempt,
             deadline: CALL_MAX,
             until: None,
+            allowed_at: self.facts.as_ref().map(|facts| facts.taken_at),
         };
         let parts = self.parts.clone();
         self.calls.spawn_local(async move {

@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, lost_view, power, stage, succeeded};
+use crate::tests::fixtures::{bmc_plan, failed, lost_view, not_attempted, power, stage, succeeded};
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
@@ -30,6 +30,36 @@ fn a1_what_allowed_an_off_is_read_again_right_before() {
     let mut after_off = story();
     after_off.until_call(Action::Off).wakes();
     after_off.until(Phase::PoweringOn);
+}
+
+#[test]
+fn a1_an_off_that_was_held_back_is_decided_on_anew() {
+    let fabric = cutting_plan(Kind::Fabric(Path::Other));
+    for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
+        for comes_back in [true, false] {
+            let mut story = Story::new(plan.clone(), RunPolicy::default());
+            story.until_call(Action::Off);
+            let held_back = story.record.in_flight().expect("an off").clone();
+            assert_eq!(held_back.method, method);
+            story.todo.clear();
+            if comes_back {
+                story.wakes();
+            }
+            let end = not_attempted(FailureKind::Cancelled);
+            story.event(Event::Ended { op: held_back.id, end });
+            assert_eq!(story.todo, [Effect::Look], "nothing is sent before a new look");
+            if comes_back {
+                story.until(Phase::Final(FinalReason::Recovered));
+                assert_eq!(story.count(Action::Off), 0, "a node heard meanwhile is not cut");
+            } else {
+                story.until_call(Action::Off);
+                let again = story.record.in_flight().expect("an off");
+                assert_eq!((again.method, again.attempt), (method, held_back.attempt));
+                assert_eq!(story.record.retries, 0, "it was no try");
+                story.until(Phase::AwaitingWell);
+            }
+        }
+    }
 }
 
 #[test]

@@ -42,6 +42,9 @@ impl World {
         if self.faults > 0 {
             if call && !self.dead {
                 moves.extend([Outcome::NoAnswer, Outcome::Refused, Outcome::Late].map(Move::Act));
+                if self.calls(Action::Off) {
+                    moves.push(Move::Act(Outcome::NotSent));
+                }
                 moves.extend([Outcome::Good, Outcome::Late, Outcome::NotSent].map(Move::Crash));
             } else if !self.todo.is_empty() {
                 moves.push(Move::Crash(Outcome::NotSent));

@@ -1,0 +1,78 @@
+//! What the controller asks of devices and of the API server in a whole night, and when.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use node_remedy_decide::{Action, End, FailureKind, Operation};
+use node_remedy_world::facts::{Fact, Power, What};
+use serde_json::Value;
+
+use crate::cluster::ClusterError;
+use crate::testing::{Door, Request, example, play_behind};
+
+/// An API server that takes its time with the first record that says: off is meant.
+struct SlowIntent {
+    takes: Duration,
+    is_written: Cell<bool>,
+}
+
+impl SlowIntent {
+    fn taking(takes: Duration) -> Rc<Self> {
+        Rc::new(Self { takes, is_written: Cell::new(false) })
+    }
+}
+
+impl Door for SlowIntent {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if request.object.as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
+            tokio::time::sleep(self.takes).await;
+        }
+        Ok(())
+    }
+}
+
+fn means_off(object: &Value) -> bool {
+    let is_begun = |one: &Value| one["action"] == "off" && one["end"].is_null();
+    object["status"]["operations"].as_array().is_some_and(|all| all.iter().any(is_begun))
+}
+
+/// How often the machine's power was cut.
+fn cuts(facts: &[Fact]) -> usize {
+    let is_cut = |fact: &&Fact| matches!(&fact.what, What::PowerChanged { power: Power::Off, .. });
+    facts.iter().filter(is_cut).count()
+}
+
+fn is_held_back(operation: &Operation) -> bool {
+    let held_back =
+        |end: &End| matches!(end, End::NotAttempted(why) if why.kind == FailureKind::Cancelled);
+    operation.action == Action::Off && operation.end.as_ref().is_some_and(held_back)
+}
+
+#[test]
+fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
+    let comes_back = |text: String| {
+        text.replace("happenings:", "happenings:\n- { at: 100s, nodeComesBack: node-a }")
+    };
+    let slow = SlowIntent::taking(Duration::from_secs(60));
+    let played = play_behind(&example("lost-node.yaml", comes_back), &slow);
+    assert!(slow.is_written.get(), "an off was meant");
+    assert_eq!(cuts(&played.facts), 0);
+    let mut ends = played.collected.incidents.values().map(|(_, _, record)| record.phase);
+    let recovered = node_remedy_decide::Phase::Final(node_remedy_decide::FinalReason::Recovered);
+    assert_eq!(ends.next(), Some(recovered));
+}
+
+#[test]
+fn an_off_that_was_held_back_is_decided_on_anew_and_costs_no_retry() {
+    for (takes, held_back) in [(Duration::from_secs(6), 1), (Duration::from_secs(3), 0)] {
+        let slow = SlowIntent::taking(takes);
+        let played = play_behind(&example("lost-node.yaml", |text| text), &slow);
+        assert_eq!(cuts(&played.facts), 1, "{takes:?}");
+        let mut journals = played.collected.journals.values();
+        let offs = journals.next().unwrap().values().filter(|one| one.action == Action::Off);
+        let offs: Vec<&Operation> = offs.collect();
+        assert_eq!(offs.iter().filter(|one| is_held_back(one)).count(), held_back, "{offs:?}");
+        assert!(offs.iter().all(|one| one.attempt == 1), "{offs:?}");
+    }
+}
