@@ -74,6 +74,42 @@ fn a2_switching_on_is_never_gated() {
 }
 
 #[test]
+fn a2_an_on_that_died_with_its_process_is_sent_again_once_it_cannot_land_any_more() {
+    let mut lost = story();
+    lost.until_call(Action::On);
+    let sent_at = lost.now;
+    lost.todo.clear();
+    lost.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    lost.until_call(Action::On);
+    let waited = lost.now.since(sent_at);
+    assert!(waited >= FOREIGN_CALL_MAX, "sent again after {waited}, when the first could land");
+    assert!(waited < ON_TIMEOUT, "sent again only after {waited}");
+    assert_eq!((lost.record.retries, lost.record.phase), (0, Phase::PoweringOn));
+    lost.until(Phase::AwaitingWell);
+    assert_eq!((lost.count(Action::Off), lost.count(Action::On)), (1, 1));
+
+    let mut arrived = story();
+    arrived.until_call(Action::On);
+    arrived.todo.clear();
+    arrived.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    arrived.plugs[0] = PlugState::On;
+    arrived.until(Phase::AwaitingWell);
+    assert_eq!(arrived.count(Action::On), 0, "a machine that is on is left alone");
+}
+
+#[test]
+fn a2_an_on_that_the_device_swallows_costs_a_retry_each() {
+    let mut story = story();
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => End::Indeterminate,
+        Action::Off | Action::Status | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
+    assert_eq!(story.count(Action::On), 3, "the first and two retries");
+}
+
+#[test]
 fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(90);
