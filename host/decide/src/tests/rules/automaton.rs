@@ -190,6 +190,27 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
 }
 
 #[test]
+fn a7_a_machine_that_is_slow_to_go_off_does_not_fill_the_journal() {
+    let policy = RunPolicy { off_timeout: Span::minutes(15), ..RunPolicy::default() };
+    let mut slow = Story::new(bmc_plan(), policy);
+    let goes_off_at = slow.now.after(Span::minutes(10));
+    slow.device = Box::new(move |operation, plugs| {
+        if operation.action == Action::Status && operation.intended_at < goes_off_at {
+            return succeeded(PlugState::On);
+        }
+        honest(operation, plugs)
+    });
+    let mut most = 0;
+    while slow.record.phase != Phase::Releasing {
+        slow.go();
+        most = most.max(slow.record.operations.len());
+    }
+    assert!(slow.now >= goes_off_at && slow.count(Action::Status) > 100, "{}", slow.calls.len());
+    assert!(most < 10, "{most} entries");
+    assert_eq!(slow.count(Action::Off), 1);
+}
+
+#[test]
 fn a7_a_retry_asks_only_what_is_not_verified() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
