@@ -140,11 +140,10 @@ impl<C: Cluster> Incident<C> {
         deleted.into_iter().collect()
     }
 
-    /// One whose deletion is under way waits for its attacher; asking again changes nothing.
     async fn delete_attachments(&self, uids: &[String]) -> Result<(), ClusterError> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
-        let all = all.filter(|one| !one.deleting).map(|one| (one.name.clone(), one.uid.clone()));
+        let all = all.map(|one| (one.name.clone(), one.uid.clone()));
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(all)
             .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })

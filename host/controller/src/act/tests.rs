@@ -1,12 +1,15 @@
 //! What the controller asks of devices and of the API server in a whole night, and when.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use node_remedy_decide::{Action, End, FailureKind, Operation};
+use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::cluster::ClusterError;
 use crate::testing::{Door, Request, example, play_behind};
@@ -76,3 +79,65 @@ fn an_off_that_was_held_back_is_decided_on_anew_and_costs_no_retry() {
         assert!(offs.iter().all(|one| one.attempt == 1), "{offs:?}");
     }
 }
+
+/// An API server on which every request takes its time, and which notes each.
+#[derive(Default)]
+struct Log {
+    takes: Duration,
+    asked: RefCell<Vec<Asked>>,
+}
+
+/// A request, and when it was asked.
+#[derive(Debug)]
+struct Asked {
+    at: Instant,
+    what: String,
+    has_proof: bool,
+}
+
+impl Door for Log {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if !matches!(request.verb, "list" | "watch" | "get") {
+            let object = request.object.as_ref();
+            self.asked.borrow_mut().push(Asked {
+                at: Instant::now(),
+                what: format!("{} {}", request.verb, request.resource),
+                has_proof: object.is_some_and(|object| object["status"]["proof"].is_object()),
+            });
+        }
+        tokio::time::sleep(self.takes).await;
+        Ok(())
+    }
+}
+
+impl Log {
+    fn of(scenario: &Scenario, takes: Duration) -> Rc<Self> {
+        let log = Rc::new(Self { takes, asked: RefCell::default() });
+        play_behind(scenario, &log);
+        log
+    }
+
+    /// What was written, how often; leases are renewed for as long as a night is long.
+    fn writes(&self) -> BTreeMap<String, usize> {
+        let mut writes = BTreeMap::new();
+        for asked in self.asked.borrow().iter().filter(|asked| !asked.what.ends_with("leases")) {
+            *writes.entry(asked.what.clone()).or_default() += 1;
+        }
+        writes
+    }
+}
+
+#[test]
+fn an_incident_asks_for_each_thing_once() {
+    let log = Log::of(&example("lost-node.yaml", |text| text), Duration::ZERO);
+    let writes = log.writes();
+    let count = |what: &str| writes.get(what).copied().unwrap_or_default();
+    assert_eq!(count("delete pods"), 1, "{writes:?}");
+    assert_eq!(count("patch pods/status"), 1, "{writes:?}");
+    assert_eq!(count("delete volumeattachments"), 1, "{writes:?}");
+    assert_eq!(count("patch nodes"), 4, "quarantine, out of service, and back: {writes:?}");
+    assert!(count("update nodefences/status") <= RECORDS_MAX, "{writes:?}");
+}
+
+/// Records written in an incident in which nothing goes wrong.
+const RECORDS_MAX: usize = 16;

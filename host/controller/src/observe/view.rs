@@ -179,6 +179,7 @@ fn pod_view(pod: &PodSeen) -> PodView {
         volumes: volumes.collect(),
         ready: false,
         budget_forbids: false,
+        deletion: pod.deletion,
         finalizers: Vec::new(),
     }
 }
@@ -188,6 +189,7 @@ fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
         uid: attachment.uid.clone(),
         name: attachment.name.clone(),
         volume: attachment.volume.clone(),
+        deleting: attachment.deleting,
         finalizers: attachment.finalizers.clone(),
     }
 }
