@@ -15,7 +15,7 @@ use node_remedy_decide::{
     Command, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
 };
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::act::calls::Called;
 use crate::cluster::Cluster;
@@ -77,6 +77,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) locked_by: Option<String>,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
+    /// Events that are being written.
+    pub(crate) telling: Option<JoinHandle<()>>,
 }
 
 impl<C: Cluster> Incident<C> {
@@ -112,6 +114,7 @@ impl<C: Cluster> Incident<C> {
             locked_by: None,
             mail,
             calls: JoinSet::new(),
+            telling: None,
         })
     }
 
@@ -126,6 +129,7 @@ impl<C: Cluster> Incident<C> {
             self.act(&decided.effects).await;
             self.tell(&decided).await;
             if matches!(self.record.phase, decide::Phase::Final(_)) {
+                self.have_told().await;
                 return Over::Final;
             }
         }

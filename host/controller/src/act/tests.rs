@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::ClusterError;
+use crate::simulate::cluster::ROUND_TRIP;
 use crate::testing::{Door, Request, example, play_behind};
 
 /// An API server that takes its time with the first record that says: off is meant.
@@ -125,6 +126,15 @@ impl Log {
         }
         writes
     }
+
+    /// From the record that has the proof to the first delete of an attachment, which is the last
+    /// kind of thing to be given away.
+    fn release_took(&self) -> Duration {
+        let asked = self.asked.borrow();
+        let proven = asked.iter().find(|asked| asked.has_proof).unwrap();
+        let released = asked.iter().find(|asked| asked.what == "delete volumeattachments").unwrap();
+        released.at - proven.at
+    }
 }
 
 #[test]
@@ -141,3 +151,13 @@ fn an_incident_asks_for_each_thing_once() {
 
 /// Records written in an incident in which nothing goes wrong.
 const RECORDS_MAX: usize = 16;
+
+#[test]
+fn a_release_waits_for_few_answers_of_the_api_server() {
+    let takes = Duration::from_millis(10);
+    let log = Log::of(&example("lost-node.yaml", |text| text), takes);
+    let took = log.release_took();
+    // The record, the pod's mark, its delete, a look and a record: five answers.
+    let answers = (takes + ROUND_TRIP) * 5;
+    assert!(took <= answers + takes, "{took:?} are more than {answers:?}");
+}

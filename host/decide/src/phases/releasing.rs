@@ -214,6 +214,10 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     }
     if !pods.is_empty() {
         asked.push(Effect::DeletePods(pods));
+        // The attachments wait for these pods only, which most often are gone at once.
+        if released.sent_at.is_none_or(|at| run.now >= at.after(LOOK_EVERY)) {
+            asked.push(Effect::Look);
+        }
     }
     if !attachments.is_empty() {
         asked.push(Effect::DeleteAttachments(attachments));
