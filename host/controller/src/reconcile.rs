@@ -12,7 +12,8 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
+    Command, End, Event, Freshness, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition,
+    View,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -146,7 +147,13 @@ impl<C: Cluster> Incident<C> {
             }
         };
         let now = self.parts.clock.now();
-        decide::step(&self.plan, &self.policy, self.record.clone(), event, now)
+        let mut decided = decide::step(&self.plan, &self.policy, self.record.clone(), event, now);
+        if matches!(seen, Seen::Looked(view) if view.freshness == Freshness::Cached) {
+            // A cache's word is no look: a node that renews its Lease, and so wakes the run again
+            // and again, must not put the next look off for ever.
+            decided.next_look = decided.next_look.into_iter().chain(self.next_look).min();
+        }
+        decided
     }
 
     /// The NodeFence's name.

@@ -76,6 +76,30 @@ pub(crate) fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played 
     play_through(scenario, Part::With, between).unwrap()
 }
 
+/// Lets everything through.
+pub(crate) struct Open;
+
+impl Door for Open {
+    async fn admit(&self, _: &Request<'_>) -> Result<(), ClusterError> {
+        Ok(())
+    }
+}
+
+/// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is
+/// switched on by hand, and lost again later.
+pub(crate) fn night_of_a_failed_on() -> Played {
+    let happenings = "happenings:
+- { at: 1s, bmcFault: { node: node-a, fault: off_after, value: 20000 } }
+- { at: 85s, bmcFault: { node: node-a, fault: stuck } }
+- { at: 10m, powerOnByHand: node-a }
+- { at: 11m, bmcFault: { node: node-a, fault: none } }
+- { at: 25m, kubeletStops: node-a }";
+    let change = |text: String| {
+        text.replace("duration: 10m", "duration: 30m").replace("happenings:", happenings)
+    };
+    play_behind(&example("lost-node.yaml", change), &Rc::new(Open))
+}
+
 /// A request, as an API server takes it in.
 pub(crate) struct Request<'a> {
     pub(crate) verb: &'a str,

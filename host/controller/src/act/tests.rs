@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_decide::{Action, End, FailureKind, Operation};
+use node_remedy_decide::{Action, End, FailureKind, FinalReason, Operation, Phase};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::cluster::ClusterError;
 use crate::simulate::cluster::ROUND_TRIP;
-use crate::testing::{Door, Request, example, play_behind};
+use crate::testing::{Door, Request, example, night_of_a_failed_on, play_behind};
 
 /// An API server that takes its time with the first record that says: off is meant.
 struct SlowIntent {
@@ -63,8 +63,7 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
     assert!(slow.is_written.get(), "an off was meant");
     assert_eq!(cuts(&played.facts), 0);
     let mut ends = played.collected.incidents.values().map(|(_, _, record)| record.phase);
-    let recovered = node_remedy_decide::Phase::Final(node_remedy_decide::FinalReason::Recovered);
-    assert_eq!(ends.next(), Some(recovered));
+    assert_eq!(ends.next(), Some(Phase::Final(FinalReason::Recovered)));
 }
 
 #[test]
@@ -160,4 +159,11 @@ fn a_release_waits_for_few_answers_of_the_api_server() {
     // The record, the pod's mark, its delete, a look and a record: five answers.
     let answers = (takes + ROUND_TRIP) * 5;
     assert!(took <= answers + takes, "{took:?} are more than {answers:?}");
+}
+
+#[test]
+fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_run() {
+    let played = night_of_a_failed_on();
+    let (.., record) = &played.collected.incidents["node-a-1"];
+    assert_eq!(record.phase, Phase::Final(FinalReason::RecoveredByHand));
 }
