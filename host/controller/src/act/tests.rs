@@ -58,7 +58,7 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
     let comes_back = |text: String| {
         text.replace("happenings:", "happenings:\n- { at: 100s, nodeComesBack: node-a }")
     };
-    let slow = SlowIntent::taking(Duration::from_secs(60));
+    let slow = SlowIntent::taking(Duration::from_mins(1));
     let played = play_behind(&example("lost-node.yaml", comes_back), &slow);
     assert!(slow.is_written.get(), "an off was meant");
     assert_eq!(cuts(&played.facts), 0);
