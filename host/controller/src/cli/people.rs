@@ -21,6 +21,7 @@ use super::{
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, Scope};
 use crate::observe::closed;
+use crate::record::notices::count_of;
 
 /// Asks a parked run to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
@@ -151,8 +152,9 @@ fn story(incident: &NodeFence) -> String {
         let _ = writeln!(out, "  proof: {} at {}", word(&proof.grade), proof.at);
     }
     if let Some(released) = &status.released {
-        let (pods, attachments) = (released.pods.len(), released.attachments.len());
-        let _ = writeln!(out, "  released: {pods} pods, {attachments} attachments");
+        let pods = count_of(released.pods.len(), "pod");
+        let attachments = count_of(released.attachments.len(), "attachment");
+        let _ = writeln!(out, "  released: {pods}, {attachments}");
     }
     let _ = writeln!(
         out,

@@ -2,9 +2,17 @@
 //!
 //! Reasons are CamelCase and never change; sentences may. Both go to Events and logs.
 
+use std::fmt;
+
 use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan};
 
 use super::events::Note;
+
+/// `1 pod`, `3 pods`.
+pub fn count_of<N: Copy + fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
 
 /// A notice in words; `nodefence` is the incident's name, for commands to type.
 pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
@@ -29,9 +37,14 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
             "ProofVoided",
             "a sign of life voided the proof; nothing more is released".to_owned(),
         ),
-        Notice::Releasing { pods, attachments } => {
-            normal("Releasing", format!("releasing {pods} pods, {attachments} attachments"))
-        }
+        Notice::Releasing { pods, attachments } => normal(
+            "Releasing",
+            format!(
+                "releasing {}, {}",
+                count_of(*pods, "pod"),
+                count_of(*attachments, "attachment")
+            ),
+        ),
         Notice::Released => {
             normal("Released", "everything that was to be released is gone".to_owned())
         }

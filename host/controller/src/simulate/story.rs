@@ -43,9 +43,3 @@ fn bmc_of(node: &str) -> String {
 fn ms(at: Time) -> u64 {
     at.0.saturating_sub(START.0)
 }
-
-/// `1 pod`, `3 pods`.
-fn count_of(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}

@@ -6,7 +6,7 @@ use node_remedy_decide::Notice;
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, What};
 
-use super::{bmc_of, count_of, ms};
+use super::{bmc_of, ms};
 use crate::simulate::CLIENT;
 use crate::simulate::collect::Collected;
 
@@ -151,7 +151,7 @@ pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
                 at_ms: ms(decided.at),
                 lane: Lane::Controller,
                 subject: decided.node.clone(),
-                text: words(notice, text),
+                text: text.clone(),
                 weight: weight_of_notice(notice),
                 rule: (!rule.is_empty()).then(|| rule.clone()),
                 grade,
@@ -182,15 +182,6 @@ pub(super) fn of_calls(collected: &Collected) -> Vec<Entry> {
         });
     }
     entries
-}
-
-/// A notice as a line of a story; people who are told in the cluster get the same sentence.
-fn words(notice: &Notice, text: &str) -> String {
-    if let Notice::Releasing { pods, attachments } = notice {
-        let count = |count: u32, what| count_of(usize::try_from(count).unwrap_or(usize::MAX), what);
-        return format!("releasing {}, {}", count(*pods, "pod"), count(*attachments, "attachment"));
-    }
-    text.to_owned()
 }
 
 fn weight_of_notice(notice: &Notice) -> Weight {

@@ -7,7 +7,8 @@ use node_remedy_report::{Outcome, Refusal};
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::scenario::Expectation;
 
-use super::{count_of, ms};
+use super::ms;
+use crate::record::notices::count_of;
 use crate::simulate::{CLIENT, Played};
 
 /// The verdict is the first of the facts, in the order of what people ask in the morning.

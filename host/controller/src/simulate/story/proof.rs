@@ -5,7 +5,8 @@ use node_remedy_report::{Proof, clock};
 use node_remedy_world::facts::{Fact, What};
 
 use super::incidents::{journal, state_word};
-use super::{count_of, ms};
+use super::ms;
+use crate::record::notices::count_of;
 use crate::record::notices::method_name;
 use crate::simulate::{CLIENT, Played};
 
