@@ -12,6 +12,11 @@ use crate::address::{Cidr, Hazard, destination};
 use crate::host_name::{HostPort, HostPortError};
 use crate::manifest::{CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
 use crate::names::Names;
+use crate::trust::Trust;
+
+mod http;
+
+pub use self::http::{HttpGrant, HttpPolicy};
 
 /// What an admin allows a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +27,10 @@ pub struct AdminGrant {
     pub ports: Vec<RangeInclusive<u16>>,
     /// How it may speak.
     pub protocols: BTreeSet<Protocol>,
+    /// What it may ask for over HTTP.
+    pub http: HttpGrant,
+    /// Whom the other side of TLS must prove to be.
+    pub trust: Trust,
     /// What may be done with its credentials, `reveal` excepted.
     pub operations: BTreeSet<Operation>,
     /// Whether it may see a secret's bytes.
@@ -46,6 +55,10 @@ pub struct Endpoint {
     pub host: String,
     /// The very address that is dialled.
     pub address: SocketAddr,
+    /// Where the protocol is HTTP, what may be asked for.
+    pub http: Option<HttpPolicy>,
+    /// Where the protocol has TLS, whom the other side must prove to be.
+    pub tls: Option<Trust>,
 }
 
 /// Why a method is not granted what it needs.
@@ -146,9 +159,9 @@ impl AdminGrant {
         let Some(written) = parameters.get(&ask.from) else {
             return Err(GrantError::NoAddress { ask: name, parameter });
         };
-        let place = HostPort::parse(written, ask.protocol.speaks_http())
+        let place = HostPort::parse(written, ask.protocol)
             .map_err(|source| GrantError::Address { ask: ask.name.clone(), parameter, source })?;
-        let Some(port) = place.port.or(ask.port) else {
+        let Some(port) = place.port.or(ask.port).or(ask.protocol.usual_port()) else {
             let (parameter, found) = (ask.from.clone(), written.clone());
             return Err(GrantError::NoPort { ask: name, parameter, found });
         };
@@ -166,8 +179,13 @@ impl AdminGrant {
             let source = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
             return Err(GrantError::Name { ask: name, host: place.host, source });
         };
-        let address = SocketAddr::new(first.to_canonical(), port);
-        Ok(Endpoint { protocol: ask.protocol, host: place.host, address })
+        Ok(Endpoint {
+            protocol: ask.protocol,
+            host: place.host,
+            address: SocketAddr::new(first.to_canonical(), port),
+            http: ask.protocol.speaks_http().then(|| self.http.policy(ask)).transpose()?,
+            tls: ask.protocol.has_tls().then(|| self.trust.clone()),
+        })
     }
 
     fn check_protocol(&self, ask: &EndpointAsk, port: u16) -> Result<(), GrantError> {
@@ -285,8 +303,8 @@ mod tests {
             ports: vec![623..=623, 6_230..=6_239],
             protocols: BTreeSet::from([Protocol::Udp]),
             operations: BTreeSet::from([Operation::Mac, Operation::SessionKey]),
-            reveal: false,
             guarded: vec!["10.96.0.0/12".parse().unwrap()],
+            ..AdminGrant::default()
         }
     }
 

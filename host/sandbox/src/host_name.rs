@@ -4,6 +4,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::manifest::Protocol;
+
 /// A host, as an address or a name, and the port if one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostPort {
@@ -23,10 +25,19 @@ const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
 impl HostPort {
-    /// Reads a parameter; `url` says whether a scheme and a path may stand around the host.
-    pub(crate) fn parse(written: &str, url: bool) -> Result<Self, HostPortError> {
+    /// Reads a parameter; where the protocol is HTTP, scheme and path may stand around the host.
+    pub(crate) fn parse(written: &str, protocol: Protocol) -> Result<Self, HostPortError> {
         let error = |expected| HostPortError { found: written.to_owned(), expected };
-        let authority = if url { authority_of(written) } else { written };
+        let authority = match written.split_once("://") {
+            None if protocol.speaks_http() => before_path(written),
+            Some((scheme, rest)) if protocol.speaks_http() && scheme == protocol.as_str() => {
+                before_path(rest)
+            }
+            // An URL of the other scheme asks for TLS where there is none, or for none where
+            // there is.
+            Some(_) if protocol.speaks_http() => return Err(error("the endpoint's own scheme")),
+            Some(_) | None => written,
+        };
         if let Ok(address) = authority.parse::<Ipv6Addr>() {
             return Ok(Self { host: address.to_string(), port: None });
         }
@@ -56,10 +67,8 @@ impl HostPort {
     }
 }
 
-/// The part of an URL between scheme and path; the whole text where there is neither.
-fn authority_of(url: &str) -> &str {
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
-    rest.split_once('/').map_or(rest, |(authority, _)| authority)
+fn before_path(text: &str) -> &str {
+    text.split_once('/').map_or(text, |(authority, _)| authority)
 }
 
 fn read_port(text: &str) -> Option<u16> {
@@ -92,20 +101,31 @@ mod tests {
 
     #[test]
     fn an_url_is_reduced_to_its_authority() {
-        let parse = |text| HostPort::parse(text, true).map(|place| (place.host, place.port));
+        let parse =
+            |text| HostPort::parse(text, Protocol::Https).map(|place| (place.host, place.port));
         assert_eq!(
             parse("https://bmc-7.example:8443/redfish"),
             Ok(("bmc-7.example".into(), Some(8443)))
         );
         assert_eq!(parse("https://[fd00::7]/"), Ok(("fd00::7".into(), None)));
         assert_eq!(parse("BMC.Example"), Ok(("bmc.example".into(), None)));
-        for wrong in ["https://user@bmc/", "ftp://bmc/", "https:///x", "http://0x7f000001/"] {
+        for wrong in [
+            "https://user@bmc/",
+            "ftp://bmc/",
+            "http://bmc/",
+            "https:///x",
+            "https://0x7f000001/",
+            "https://bmc?x",
+            "https://bmc\\x",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+        assert!(HostPort::parse("http://bmc/", Protocol::Http).is_ok());
+        assert!(HostPort::parse("https://bmc/", Protocol::Http).is_err());
     }
 
     #[test]
     fn an_url_is_no_address_of_a_datagram_endpoint() {
-        assert!(HostPort::parse("https://bmc/", false).is_err());
+        assert!(HostPort::parse("https://bmc/", Protocol::Udp).is_err());
     }
 }

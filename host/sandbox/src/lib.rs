@@ -30,6 +30,7 @@ mod grants;
 mod handles;
 mod honesty;
 mod host_name;
+mod http_target;
 mod inspect;
 pub mod limits;
 mod load;
@@ -46,6 +47,7 @@ mod seams;
 mod secret;
 mod state;
 mod trial;
+mod trust;
 mod wasi_stubs;
 mod words;
 
@@ -56,8 +58,9 @@ pub use call::{
 };
 pub use cancel::Cancel;
 pub use executor::{Executor, Pool};
-pub use grants::{AdminGrant, Endpoint, GrantError, Grants};
+pub use grants::{AdminGrant, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
 pub use host_name::HostPortError;
+pub use http_target::{HttpMethod, PathError, PathPrefix};
 pub use inspect::InspectError;
 pub use load::{Digest, LoadError, Sandbox};
 pub use manifest::Manifest;
@@ -69,3 +72,4 @@ pub use seams::{
     TokioClock,
 };
 pub use secret::Secret;
+pub use trust::{Authorities, SpkiPin, Trust, TrustError};

@@ -78,6 +78,24 @@ pub const DATAGRAMS_SENT_MAX: u32 = 2_048;
 pub const DATAGRAM_BYTES_MAX: usize = 16 << 10;
 /// Size of what a plugin leaves to be sent when it is cut.
 pub const FAREWELL_BYTES_MAX: usize = 1 << 10;
+/// HTTP requests over the whole call: a `status` that polls twice a second for two minutes, twice.
+/// Each puts one secret at most on the wire, so this is the budget of `write` too; nothing that a
+/// plugin chooses goes into that operation, so it is no oracle.
+pub const HTTP_REQUESTS_MAX: u32 = 512;
+/// Path and query of an HTTP request.
+pub const HTTP_TARGET_BYTES_MAX: usize = 4 << 10;
+/// Headers a plugin may add to a request. Half a dozen is usual.
+pub const HTTP_HEADERS_MAX: usize = 32;
+/// Names and values of those headers together.
+pub const HTTP_HEADER_BYTES_MAX: usize = 8 << 10;
+/// Body of an HTTP request. Power actions are some hundred bytes.
+pub const HTTP_REQUEST_BODY_BYTES_MAX: usize = 64 << 10;
+/// Body of an HTTP response: a service catalogue or a list of instances is below 200 kB.
+pub const HTTP_RESPONSE_BODY_BYTES_MAX: usize = 512 << 10;
+/// Headers of an HTTP response, in number.
+pub const HTTP_RESPONSE_HEADERS_MAX: usize = 100;
+/// Status line and headers of an HTTP response.
+pub const HTTP_RESPONSE_HEAD_BYTES_MAX: usize = 32 << 10;
 /// Replies the in-memory network keeps for a reader that does not read.
 pub const REPLIES_QUEUED_MAX: usize = 256;
 
@@ -104,7 +122,9 @@ pub const FIELDS_MAX: usize = 32;
 pub const CHECKPOINT_BYTES_MAX: usize = 4 << 10;
 /// Bytes of the exchange kept as evidence; what is beyond is counted.
 pub const EXCHANGE_BYTES_MAX: usize = 64 << 10;
-/// Datagrams of the exchange kept as evidence.
+/// Bytes of one HTTP body kept as evidence, so that a long one leaves room for what follows.
+pub const EXCHANGE_BODY_BYTES_MAX: usize = 4 << 10;
+/// Messages of the exchange kept as evidence.
 pub const EXCHANGES_MAX: usize = 512;
 /// One plaintext beside a kept datagram: a message inside a session, not a transfer.
 pub const PLAINTEXT_BYTES_MAX: usize = 1 << 10;

@@ -16,11 +16,9 @@ pub use asks::{Asks, Auth, CredentialAsk, EndpointAsk, Operation, Protocol};
 
 /// The one manifest version this host speaks.
 const VERSION: u32 = 1;
-/// The auth schemes of the contract that this host knows how to apply.
-const SCHEMES_KNOWN: [&str; 1] = ["none"];
 /// The protocols of the contract that this host speaks. A plugin that needs another learns it when
 /// it is loaded, not when it is called.
-const PROTOCOLS_SPOKEN: [Protocol; 1] = [Protocol::Udp];
+const PROTOCOLS_SPOKEN: [Protocol; 3] = [Protocol::Udp, Protocol::Http, Protocol::Https];
 const DESCRIPTION_CHARS_MAX: usize = 200;
 const LATE_EFFECT_S_MAX: u32 = 3_600;
 const DEADLINE_S_MAX: u32 = 3_600;
@@ -173,15 +171,35 @@ impl Manifest {
                 return Err(field(&at("from"), &ask.from, "one of the parameters"));
             }
             if !PROTOCOLS_SPOKEN.contains(&ask.protocol) {
-                let expected = "a protocol this host speaks: udp";
+                let expected = "a protocol this host speaks: udp, http, https";
                 return Err(field(&at("protocol"), ask.protocol.as_str(), expected));
             }
-            if !SCHEMES_KNOWN.contains(&ask.auth.scheme.as_str()) {
-                let expected = format!("a scheme this host applies: {}", SCHEMES_KNOWN.join(", "));
-                return Err(field(&at("auth.scheme"), &ask.auth.scheme, expected));
+            if ask.methods.is_empty() == ask.protocol.speaks_http() {
+                let found = format!("{} for {}", ask.methods.len(), ask.protocol.as_str());
+                return Err(field(&at("methods"), found, "at least one for HTTP, none for others"));
             }
+            if ask.paths.is_empty() == ask.protocol.speaks_http() {
+                let found = format!("{} for {}", ask.paths.len(), ask.protocol.as_str());
+                return Err(field(&at("paths"), found, "at least one for HTTP, none for others"));
+            }
+            self.check_auth(&at("auth"), ask)?;
         }
         Ok(())
+    }
+
+    /// The host puts a credential on a connection only if the manifest asks for just that.
+    fn check_auth(&self, path: &str, ask: &EndpointAsk) -> Result<(), ManifestError> {
+        let Some(credential) = ask.auth.credential() else { return Ok(()) };
+        if !ask.protocol.speaks_http() {
+            let expected = "scheme none, for this protocol knows no other";
+            return Err(field(path, credential, expected));
+        }
+        let asked = self.asks.credentials.iter().find(|asked| asked.name == credential);
+        if asked.is_some_and(|asked| asked.operations.contains(&Operation::Write)) {
+            return Ok(());
+        }
+        let expected = "one of asks.credentials with the operation write";
+        Err(field(&format!("{path}.credential"), credential, expected))
     }
 
     fn check_credentials(&self) -> Result<(), ManifestError> {
@@ -282,7 +300,23 @@ mod tests {
             ("/surprise", json!(1), "unknown field `surprise`"),
             ("/asks/endpoints/0/from", json!("nowhere"), "asks.endpoints[0].from: found nowhere"),
             ("/asks/endpoints/0/auth/scheme", json!("oauth9"), "auth.scheme: found oauth9"),
-            ("/asks/endpoints/0/protocol", json!("https"), "protocol: found https"),
+            ("/asks/endpoints/0/auth/scheme", json!("login"), "auth.scheme: found login, which is"),
+            ("/asks/endpoints/0/auth/scheme", json!("basic"), "auth.credential: found none"),
+            ("/asks/endpoints/0/auth", json!({"scheme": "none", "x": 1}), "auth: found x, which"),
+            (
+                "/asks/endpoints/0/auth",
+                json!({"scheme": "none", "credential": "account"}),
+                "scheme none uses no credential",
+            ),
+            (
+                "/asks/endpoints/0/auth",
+                json!({"scheme": "basic", "credential": "account"}),
+                "endpoints[0].auth: found account, expected scheme none",
+            ),
+            ("/asks/endpoints/0/methods", json!(["GET"]), "methods: found 1 for udp"),
+            ("/asks/endpoints/0/paths", json!(["/"]), "paths: found 1 for udp"),
+            ("/asks/endpoints/0/protocol", json!("https"), "methods: found 0 for https"),
+            ("/asks/endpoints/0/protocol", json!("tls"), "protocol: found tls"),
             ("/asks/endpoints/0/protocol", json!("gopher"), "unknown variant `gopher`"),
             ("/asks/endpoints/0/port", json!(65536), "invalid value"),
             ("/asks/credentials/1/name", json!("account"), "a name used once"),
@@ -294,6 +328,37 @@ mod tests {
         for (path, value, expected) in rows {
             let message = refusal(path, value);
             assert!(message.contains(expected), "{path}: {message}");
+        }
+    }
+
+    #[test]
+    fn an_http_endpoint_says_what_it_needs() {
+        let redfish = |endpoint: Value| {
+            let mut manifest: Value = serde_json::from_str(IPMI).unwrap();
+            manifest["asks"]["endpoints"][0] = endpoint;
+            manifest["asks"]["credentials"][0]["operations"] = json!(["write"]);
+            Manifest::parse(manifest.to_string().as_bytes()).map_err(|error| error.to_string())
+        };
+        let sound = json!({
+            "name": "bmc", "protocol": "https", "from": "address", "methods": ["GET", "POST"],
+            "paths": ["/redfish/v1"], "auth": {"scheme": "basic", "credential": "account"},
+        });
+        let manifest = redfish(sound.clone()).unwrap();
+        assert_eq!(manifest.asks.endpoints[0].auth.credential(), Some("account"));
+        let rows = [
+            ("methods", json!([]), "methods: found 0 for https"),
+            ("methods", json!(["TRACE"]), "unknown variant `TRACE`"),
+            ("paths", json!([]), "paths: found 0 for https"),
+            ("paths", json!(["/a/../b"]), "failed to read the path"),
+            ("auth", json!({"scheme": "bearer", "credential": "kg"}), "credential: found kg"),
+            ("auth", json!({"scheme": "basic", "credential": "x"}), "credential: found x"),
+            ("auth", json!({"scheme": "aws-sigv4", "service": "ec2"}), "aws-sigv4, which is to"),
+        ];
+        for (key, value, expected) in rows {
+            let mut endpoint = sound.clone();
+            endpoint[key] = value;
+            let refusal = redfish(endpoint).unwrap_err();
+            assert!(refusal.contains(expected), "{key}: {refusal}");
         }
     }
 

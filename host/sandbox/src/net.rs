@@ -17,12 +17,15 @@ use crate::limits::{
 use crate::manifest::Protocol;
 use crate::state::{CallState, Cut};
 
+pub(crate) mod auth;
 mod backend;
+mod fetch;
+mod headers;
 mod memory;
 mod sockets;
 
-pub use backend::{Datagram, NetBackend, NetError};
-pub use memory::{Fabric, MemoryNet};
+pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
+pub use memory::{Fabric, HttpReply, MemoryNet};
 pub use sockets::Sockets;
 
 /// An open socket of a call.
@@ -60,15 +63,16 @@ impl Host for CallState {
         }
     }
 
-    // No endpoint of another protocol can be granted: a manifest that asks for one is refused when
-    // it is loaded. So these answer what an endpoint without grant is answered.
-
-    async fn tcp(&mut self, _: String) -> Answer<Resource<NoConnection>> {
+    async fn fetch(&mut self, endpoint: String, request: HttpRequest) -> Answer<HttpResponse> {
         self.count_call()?;
-        Ok(Err(Wire::Denied))
+        self.fetch_from(&endpoint, request).await
     }
 
-    async fn fetch(&mut self, _: String, _: HttpRequest) -> Answer<HttpResponse> {
+    // No endpoint of protocol tcp or tls and no auth scheme login can be granted: a manifest that
+    // asks for one is refused when it is loaded. So these answer what an endpoint without grant is
+    // answered.
+
+    async fn tcp(&mut self, _: String) -> Answer<Resource<NoConnection>> {
         self.count_call()?;
         Ok(Err(Wire::Denied))
     }

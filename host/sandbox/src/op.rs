@@ -90,7 +90,8 @@ impl CallState {
         Ok(())
     }
 
-    fn keep_log(&mut self, level: LogLevel, message: &str) {
+    /// Keeps a line of the log, cleaned.
+    pub(crate) fn keep_log(&mut self, level: LogLevel, message: &str) {
         let message = self.secrets.clean(message, LOG_LINE_BYTES_MAX);
         if self.record.log_bytes + message.len() > LOG_BYTES_MAX {
             self.record.log_dropped = self.record.log_dropped.saturating_add(1);

@@ -14,7 +14,7 @@ use crate::exchange::Exchanges;
 use crate::grants::Grants;
 use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
 use crate::meter::Meter;
-use crate::net::Socket;
+use crate::net::{Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
@@ -48,6 +48,7 @@ pub(crate) struct Spent {
     pub(crate) key_operations: u32,
     pub(crate) sockets_opened: u32,
     pub(crate) datagrams_sent: u32,
+    pub(crate) http_requests: u32,
 }
 
 /// What a call leaves behind.
@@ -76,12 +77,14 @@ impl CallState {
     pub(crate) fn new(call: Call, seed: [u8; 32], seams: Seams) -> Self {
         let Call { request, grants, credentials, cancel, exchange_record } = call;
         let started_ms = seams.clock.now_ms();
+        let known = credentials.values().map(|secret| secret.bytes.as_slice());
+        let tokens = auth::tokens(&grants, &credentials);
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         Self {
             action: request.action,
             operation_id: request.operation_id,
-            secrets: Secrets::new(credentials.values().map(|secret| secret.bytes.as_slice())),
+            secrets: Secrets::new(known.chain(tokens.iter().map(|token| token.as_slice()))),
             credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
             wasi: wasi_stubs::context(&seams, seed),
             random: Randomness::new(seed, 0),

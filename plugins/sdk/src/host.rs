@@ -135,9 +135,9 @@ pub enum Level {
 pub struct HttpRequest {
     /// `GET`, `POST`, …
     pub method: String,
-    /// Path and query; the authority is the endpoint's.
+    /// Path and query, beginning with `/`; the authority is the endpoint's.
     pub path: String,
-    /// Without authentication: the host adds it.
+    /// Without authentication, cookies and what frames the body: the host refuses those.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -150,7 +150,7 @@ pub struct HttpRequest {
 pub struct HttpResponse {
     /// Status code.
     pub status: u16,
-    /// Headers as they came.
+    /// Headers as they came, without cookies and challenges: those are the host's.
     pub headers: Vec<(String, String)>,
     /// The body, capped by the host.
     pub body: Vec<u8>,

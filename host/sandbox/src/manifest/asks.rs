@@ -1,9 +1,17 @@
 //! What a plugin asks for: where it wants to connect and which secrets it wants used. Not here:
 //! whether it gets it ([`crate::grants`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::http_target::{HttpMethod, PathPrefix};
+
+/// Schemes of the contract that this version of the host does not apply yet. A plugin that needs
+/// one learns it when it is loaded, not when it is called.
+const SCHEMES_TO_COME: [&str; 5] =
+    ["aws-sigv4", "google-service-account", "azure-client-credentials", "mtls", "login"];
 
 /// Everything a plugin asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,6 +41,12 @@ pub struct EndpointAsk {
     /// How the host authenticates there on its behalf.
     #[serde(default)]
     pub auth: Auth,
+    /// For HTTP: the methods it needs.
+    #[serde(default)]
+    pub methods: BTreeSet<HttpMethod>,
+    /// For HTTP: the paths it needs, each with all that is below it.
+    #[serde(default)]
+    pub paths: Vec<PathPrefix>,
 }
 
 /// How a plugin speaks to an endpoint.
@@ -63,23 +77,90 @@ impl Protocol {
         }
     }
 
-    /// Whether its address may be written as an URL.
-    pub(crate) fn speaks_http(self) -> bool {
+    /// Whether requests are HTTP, and its address may be written as an URL.
+    pub fn speaks_http(self) -> bool {
         matches!(self, Self::Http | Self::Https)
+    }
+
+    /// Whether the host ends TLS for it.
+    pub fn has_tls(self) -> bool {
+        matches!(self, Self::Tls | Self::Https)
+    }
+
+    /// The port where nobody names one.
+    pub fn usual_port(self) -> Option<u16> {
+        match self {
+            Self::Http => Some(80),
+            Self::Https => Some(443),
+            Self::Udp | Self::Tcp | Self::Tls => None,
+        }
     }
 }
 
-/// How the host authenticates at an endpoint. Only the scheme is read: this host applies none yet
-/// but `none`, and a manifest with another is refused when it is loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Auth {
-    /// The scheme's word in the contract.
-    pub scheme: String,
+/// How the host authenticates at an endpoint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenAuth")]
+pub enum Auth {
+    /// Not at all.
+    #[default]
+    None,
+    /// User name and password with each request (RFC 7617).
+    Basic {
+        /// The plugin's name for the credential that holds both.
+        credential: String,
+    },
+    /// A token with each request (RFC 6750).
+    Bearer {
+        /// The plugin's name for the credential that is the token.
+        credential: String,
+    },
 }
 
-impl Default for Auth {
-    fn default() -> Self {
-        Self { scheme: "none".to_owned() }
+impl Auth {
+    /// The credential it needs.
+    pub fn credential(&self) -> Option<&str> {
+        match self {
+            Self::None => None,
+            Self::Basic { credential } | Self::Bearer { credential } => Some(credential),
+        }
+    }
+}
+
+/// An auth scheme as the manifest writes it.
+#[derive(Deserialize)]
+struct WrittenAuth {
+    scheme: String,
+    credential: Option<String>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+impl TryFrom<WrittenAuth> for Auth {
+    type Error = String;
+
+    fn try_from(written: WrittenAuth) -> Result<Self, String> {
+        let WrittenAuth { scheme, credential, others } = written;
+        if SCHEMES_TO_COME.contains(&scheme.as_str()) {
+            let known = "none, basic and bearer are the schemes this version of the host applies";
+            return Err(format!("auth.scheme: found {scheme}, which is to come; {known}"));
+        }
+        let auth = match (scheme.as_str(), credential) {
+            ("none", None) => Self::None,
+            ("none", Some(_)) => return Err("auth: scheme none uses no credential".to_owned()),
+            ("basic", Some(credential)) => Self::Basic { credential },
+            ("bearer", Some(credential)) => Self::Bearer { credential },
+            ("basic" | "bearer", None) => {
+                return Err(format!("auth.credential: found none, expected one for {scheme}"));
+            }
+            _ => {
+                let expected = "expected none, basic or bearer";
+                return Err(format!("auth.scheme: found {scheme}, {expected}"));
+            }
+        };
+        match others.keys().next() {
+            None => Ok(auth),
+            Some(other) => Err(format!("auth: found {other}, which scheme {scheme} does not have")),
+        }
     }
 }
 

@@ -5,11 +5,38 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use http::{Request, Response};
+
+use crate::trust::Trust;
 
 /// A network to send through.
 pub trait NetBackend: Send + Sync {
     /// A socket that speaks with this address and hears nobody else.
     fn udp(&self, to: SocketAddr) -> BoxFuture<'_, Result<Box<dyn Datagram>, NetError>>;
+    /// A connection to this address for one HTTP exchange, TLS agreed on, nothing asked yet.
+    /// Dropping the future ends the attempt.
+    fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>>;
+}
+
+/// The other side of an HTTP exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpPeer {
+    /// The very address that is dialled.
+    pub address: SocketAddr,
+    /// The name it must prove to have, where it proves one.
+    pub host: String,
+    /// How it proves that inside TLS; none for plain HTTP.
+    pub tls: Option<Trust>,
+}
+
+/// A connection for one exchange.
+pub trait HttpConnection: Send {
+    /// Sends the request as it is, whole, in origin form, and waits for the whole response, a
+    /// redirect included. Dropping the future closes the connection.
+    fn exchange(
+        self: Box<Self>,
+        request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>>;
 }
 
 /// A datagram socket with one other side.

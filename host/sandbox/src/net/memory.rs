@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use http::{Request, Response};
 use tokio::time::Instant;
 
-use super::{Datagram, NetBackend, NetError};
+use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
 use crate::limits::{DATAGRAM_BYTES_MAX, REPLIES_QUEUED_MAX};
 
 /// Where systems number their own ports from.
@@ -21,6 +22,19 @@ pub trait Fabric: Send + Sync {
     /// What comes back for a datagram, each reply with how long it takes. Nothing comes back from
     /// an address that has no device.
     fn datagram(&self, to: SocketAddr, from_port: u16, data: &[u8]) -> Vec<(Duration, Vec<u8>)>;
+    /// What an HTTP request comes to, and how long that takes; none where nobody listens.
+    fn http(&self, to: &HttpPeer, request: &Request<Vec<u8>>) -> Option<HttpReply> {
+        let _ = (to, request);
+        None
+    }
+}
+
+/// What an HTTP request comes to in a simulation.
+pub struct HttpReply {
+    /// How long it takes.
+    pub after: Duration,
+    /// The response, or why there is none.
+    pub result: Result<Response<Vec<u8>>, NetError>,
 }
 
 /// A network of simulated devices.
@@ -38,6 +52,11 @@ struct Udp {
     sent: u64,
 }
 
+struct Http {
+    fabric: Arc<dyn Fabric>,
+    to: HttpPeer,
+}
+
 impl MemoryNet {
     /// The network these devices hang on.
     pub fn new(fabric: Arc<dyn Fabric>) -> Self {
@@ -51,6 +70,24 @@ impl NetBackend for MemoryNet {
         let fabric = Arc::clone(&self.fabric);
         let udp = Udp { fabric, to, from_port, replies: BTreeMap::new(), sent: 0 };
         Box::pin(async move { Ok(Box::new(udp) as Box<dyn Datagram>) })
+    }
+
+    fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>> {
+        let http = Http { fabric: Arc::clone(&self.fabric), to };
+        Box::pin(async move { Ok(Box::new(http) as Box<dyn HttpConnection>) })
+    }
+}
+
+impl HttpConnection for Http {
+    fn exchange(
+        self: Box<Self>,
+        request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>> {
+        Box::pin(async move {
+            let reply = self.fabric.http(&self.to, &request).ok_or(NetError::Refused)?;
+            tokio::time::sleep(reply.after).await;
+            reply.result
+        })
     }
 }
 

@@ -8,8 +8,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::net::UdpSocket;
 
-use super::{Datagram, NetBackend, NetError};
+use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
 use crate::limits::DATAGRAM_BYTES_MAX;
+
+mod http;
+mod tls;
 
 /// The machine's own network. Calls that use it run where tokio drives I/O, as the plugins' own
 /// threads do.
@@ -37,6 +40,10 @@ impl NetBackend for Sockets {
                 Err(error) => Err(net_error(&error)),
             }
         })
+    }
+
+    fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>> {
+        Box::pin(http::connect(to))
     }
 }
 
@@ -71,6 +78,9 @@ impl Datagram for Udp {
 
 fn net_error(error: &io::Error) -> NetError {
     use io::ErrorKind as Kind;
+    if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+        return NetError::Tls;
+    }
     // ErrorKind grows with std: what is not known by name is Other.
     #[expect(clippy::wildcard_enum_match_arm, reason = "io::ErrorKind is non-exhaustive")]
     match error.kind() {
@@ -80,6 +90,7 @@ fn net_error(error: &io::Error) -> NetError {
         }
         Kind::AddrNotAvailable => NetError::Unreachable,
         Kind::ConnectionReset | Kind::ConnectionAborted | Kind::BrokenPipe => NetError::Closed,
+        Kind::UnexpectedEof => NetError::Closed,
         Kind::TimedOut => NetError::Timeout,
         _ => NetError::Other,
     }

@@ -13,6 +13,7 @@ use crate::guest::{HOSTILE, World, admin, call, grants};
 async fn what_is_not_granted_is_not_reached() {
     let rows = [
         ("reach-elsewhere", "refused: NetError { code: 0, name: \"denied\", message: \"\" }"),
+        ("login-data", "refused: NetError { code: 0, name: \"denied\", message: \"\" }"),
         ("reach-tcp", "refused: NetError { code: 0, name: \"denied\", message: \"\" }"),
         ("steal-credential", "refused: Refused::NotGranted"),
         ("reveal", "refused: Refused::NotGranted"),

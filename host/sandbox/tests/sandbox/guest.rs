@@ -125,7 +125,7 @@ pub(crate) fn admin() -> AdminGrant {
         protocols: BTreeSet::from([Protocol::Udp]),
         operations: BTreeSet::from([Operation::Mac, Operation::SessionKey]),
         reveal: true,
-        guarded: vec![],
+        ..AdminGrant::default()
     }
 }
 

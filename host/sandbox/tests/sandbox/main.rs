@@ -9,6 +9,8 @@
 
 mod calls;
 mod effects;
+mod fetch;
+mod fetch_sockets;
 mod floods;
 mod guest;
 mod ipmi;

@@ -11,6 +11,8 @@ use node_remedy::fence::types::{
     Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
 };
 
+mod fetch;
+
 wit_bindgen::generate!({ path: "../../../../../wit", world: "fence-method", generate_all });
 
 const MANIFEST: &[u8; include_bytes!("../manifest.json").len()] =
@@ -60,6 +62,10 @@ impl Guest for Hostile {
             "draw" => draw(),
             "exit" => std::process::exit(0),
             "checkpoint" => checkpoint(request.resume),
+            "fetch" => fetch::once(&request.parameters),
+            "fetch-and-act" => fetch::act(&request.parameters),
+            "flood-requests" => fetch::flood(&request.parameters),
+            "login-data" => refused(net::login_data("device").err()),
             "parameters" => Err(failed(&format!("{:?}", request.parameters))),
             other => Err(failed(&format!("no deed {other}"))),
         }

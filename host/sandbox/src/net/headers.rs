@@ -1,0 +1,110 @@
+//! Headers of an HTTP exchange: which a plugin may set, and which it sees. Those that frame the
+//! message, say who asks, or change what was granted are the host's.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
+
+/// Headers that are not a plugin's to set.
+const OF_THE_HOST: [&str; 20] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    // Some servers take the method or the path from these, past what was granted.
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-original-uri",
+    "x-rewrite-url",
+];
+
+/// Headers of an answer that speak with the host: sessions and challenges.
+const TO_THE_HOST: [&str; 6] = [
+    "authentication-info",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "set-cookie",
+    "set-cookie2",
+    "www-authenticate",
+];
+
+/// Takes the headers a plugin wrote; an error names the one that is refused.
+pub(super) fn from_plugin(written: &[(String, String)]) -> Result<HeaderMap, String> {
+    let bytes: usize = written.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if written.len() > HTTP_HEADERS_MAX || bytes > HTTP_HEADER_BYTES_MAX {
+        return Err(format!("{} headers of {bytes} bytes are too many", written.len()));
+    }
+    let mut headers = HeaderMap::with_capacity(written.len());
+    for (name, value) in written {
+        // Gateways hand both spellings on as one.
+        let known = name.to_ascii_lowercase().replace('_', "-");
+        if OF_THE_HOST.contains(&known.as_str()) {
+            return Err(format!("header {known} is the host's"));
+        }
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| "a header's name is no token".to_owned())?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| format!("header {name} holds more than visible ASCII"))?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// The headers of an answer that a plugin sees.
+pub(super) fn for_plugin(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    headers.iter().filter(|(name, _)| !TO_THE_HOST.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: &str, value: &str) -> Result<HeaderMap, String> {
+        from_plugin(&[(name.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn a_plugin_sets_what_is_its_own() {
+        assert_eq!(one("Content-Type", "application/json").unwrap()["content-type"].len(), 16);
+        for own in OF_THE_HOST {
+            for spelling in [own.to_owned(), own.to_uppercase(), own.replace('-', "_")] {
+                assert!(one(&spelling, "x").is_err(), "{spelling}");
+            }
+        }
+        for (name, value) in
+            [("a b", "x"), ("", "x"), ("a:", "x"), ("a", "x\r\nHost: y"), ("a", "ä"), ("a", "\0")]
+        {
+            assert!(one(name, value).is_err(), "{name:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn headers_are_bounded_in_number_and_size() {
+        let many = |count| vec![("a".to_owned(), "b".to_owned()); count];
+        assert!(from_plugin(&many(HTTP_HEADERS_MAX)).is_ok());
+        assert!(from_plugin(&many(HTTP_HEADERS_MAX + 1)).is_err());
+        assert!(one("a", &"x".repeat(HTTP_HEADER_BYTES_MAX)).is_err());
+    }
+
+    #[test]
+    fn sessions_and_challenges_are_not_seen() {
+        let mut headers = HeaderMap::new();
+        for name in TO_THE_HOST.into_iter().chain(["location"]) {
+            headers.append(name, HeaderValue::from_static("x"));
+        }
+        let seen: Vec<_> = for_plugin(&headers).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(seen, ["location"]);
+    }
+}
