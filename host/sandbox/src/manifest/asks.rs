@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::http_target::{HttpMethod, PathPrefix};
 
@@ -132,7 +132,7 @@ struct WrittenAuth {
     scheme: String,
     credential: Option<String>,
     #[serde(flatten)]
-    others: BTreeMap<String, IgnoredAny>,
+    others: BTreeMap<String, Value>,
 }
 
 impl TryFrom<WrittenAuth> for Auth {

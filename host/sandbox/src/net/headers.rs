@@ -55,9 +55,11 @@ pub(super) fn from_plugin(written: &[(String, String)]) -> Result<HeaderMap, Str
         }
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| "a header's name is no token".to_owned())?;
-        let value = HeaderValue::from_str(value)
-            .map_err(|_| format!("header {name} holds more than visible ASCII"))?;
-        headers.append(name, value);
+        let plain = value.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+        match HeaderValue::from_str(value) {
+            Ok(value) if plain => headers.append(name, value),
+            Ok(_) | Err(_) => return Err(format!("header {name} holds more than visible ASCII")),
+        };
     }
     Ok(headers)
 }

@@ -1,6 +1,7 @@
 //! The real network. A UDP socket is connected, so the kernel drops what comes from anyone else,
 //! and a closed port is heard of at once.
 
+use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -78,7 +79,7 @@ impl Datagram for Udp {
 
 fn net_error(error: &io::Error) -> NetError {
     use io::ErrorKind as Kind;
-    if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+    if error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>) {
         return NetError::Tls;
     }
     // ErrorKind grows with std: what is not known by name is Other.

@@ -70,9 +70,11 @@ fn bearer() -> Auth {
     Auth::Bearer { credential: "account".to_owned() }
 }
 
+type Answer = dyn Fn(&Request<Vec<u8>>) -> HttpReply + Send + Sync;
+
 /// A device that answers every request alike, and remembers them.
 struct Bmc {
-    answer: Box<dyn Fn(&Request<Vec<u8>>) -> HttpReply + Send + Sync>,
+    answer: Box<Answer>,
     heard: Mutex<Vec<(HttpPeer, Request<Vec<u8>>)>>,
 }
 
