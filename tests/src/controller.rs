@@ -38,11 +38,16 @@ impl Controller {
     /// Starts `node-remedy run` on a cluster, as one replica of perhaps several. Its log is
     /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
     pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        Self::start_with(cluster, identity, kubeconfig)
+    }
+
+    /// The same with another kubeconfig file, which may lead through a [`crate::FaultyApi`].
+    pub fn start_with(cluster: &Cluster, identity: &str, kubeconfig: &Path) -> Result<Self> {
         let path = Self::binary();
         if !path.exists() {
             bail!("node-remedy is not built: run `cargo build -p node-remedy`");
         }
-        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
         let [admin_port] = free_tcp_ports()?;
         let arguments = [
             "run".to_owned(),
