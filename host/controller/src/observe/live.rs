@@ -1,8 +1,8 @@
 //! One node's objects: from the caches, or read from the API server right now.
 //!
 //! What cannot be undone is decided on live facts only (rule A1): quorum reads of the
-//! node, its Lease, its pods and its attachments, one after the other, timed before the
-//! first of them.
+//! node, its Lease, its pods and its attachments, timed before the first of them and all
+//! asked at once, so that a slow API server does not let them grow old while they are read.
 
 use std::collections::BTreeMap;
 
@@ -56,19 +56,21 @@ pub async fn live<C: Cluster>(
     name: &str,
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
-    let node = cluster.get::<Node>(At::cluster(name)).await?;
-    let lease = cluster.get::<Lease>(At::within(NODE_LEASES, name)).await?;
-    let on_node = Scope::all().matching("spec.nodeName", name);
-    let pods = cluster.list::<Pod>(&on_node).await?.items;
-    let attachments = cluster.list::<VolumeAttachment>(&Scope::all()).await?.items;
-    let attachments = attachments.into_iter().filter_map(AttachmentSeen::of);
+    let (on_node, all) = (Scope::all().matching("spec.nodeName", name), Scope::all());
+    let (node, lease, pods, attachments) = futures::try_join!(
+        cluster.get::<Node>(At::cluster(name)),
+        cluster.get::<Lease>(At::within(NODE_LEASES, name)),
+        cluster.list::<Pod>(&on_node),
+        cluster.list::<VolumeAttachment>(&all),
+    )?;
+    let attachments = attachments.items.into_iter().filter_map(AttachmentSeen::of);
     mirror.hear(clock.now());
     Ok(Facts {
         taken_at,
         freshness: Freshness::Live,
         node: node.and_then(NodeSeen::of),
         lease: lease.and_then(|lease| timed(mirror, clock, lease)),
-        pods: by_pod_uid(pods.into_iter().filter_map(PodSeen::of)),
+        pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.filter(|one| one.node == name)),
     })
 }
