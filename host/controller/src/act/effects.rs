@@ -26,6 +26,9 @@ const DELETES_AT_ONCE: usize = 16;
 impl<C: Cluster> Incident<C> {
     /// Carries out effects, in order.
     pub(crate) async fn act(&mut self, effects: &[Effect]) {
+        if let Err(error) = self.return_owed_slot().await {
+            tracing::warn!(node = self.node(), %error, "failed to give a slot back; trying again");
+        }
         for effect in effects {
             let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
             if let Some(why) = withheld(effect, self.parts.lease.remaining_ms(), age) {
@@ -63,12 +66,23 @@ impl<C: Cluster> Incident<C> {
         Ok(())
     }
 
+    /// The record says that the slot is free; the budget has to hear it, or nobody else gets it.
+    async fn return_owed_slot(&mut self) -> Result<(), ClusterError> {
+        if self.owes_slot {
+            let entry = slot_of(&self.nodefence);
+            budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
+            self.owes_slot = false;
+        }
+        Ok(())
+    }
+
     async fn carry_out(&mut self, effect: &Effect) -> Result<(), ClusterError> {
         match effect {
             Effect::Look => self.look_wanted = true,
             Effect::TakeSlot => {
                 let max = self.nodefence.spec.gate.max_in_flight;
                 let entry = slot_of(&self.nodefence);
+                self.owes_slot = false;
                 let cluster = &self.parts.cluster;
                 let answer = match budget::take(cluster, self.epoch, &entry, max).await? {
                     Taken::Yes => SlotAnswer::Granted,
@@ -77,8 +91,8 @@ impl<C: Cluster> Incident<C> {
                 self.pending.push_back(Seen::Slot(answer));
             }
             Effect::ReturnSlot => {
-                let entry = slot_of(&self.nodefence);
-                budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
+                self.owes_slot = true;
+                self.return_owed_slot().await?;
             }
             Effect::HandOver => self.parts.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
