@@ -231,7 +231,7 @@ impl ControlPlane {
     /// Writes a kubeconfig file for this user that leads to `server` instead.
     pub fn kubeconfig_through(&self, user: User, server: &str) -> Result<PathBuf> {
         let path = self.folder.join(format!("kubeconfig-{}-through", user.word()));
-        write_kubeconfig(&path, user, json!({"server": server}))?;
+        write_kubeconfig(&path, user, &json!({"server": server}))?;
         Ok(path)
     }
 
@@ -321,13 +321,13 @@ fn write_kubeconfigs(folder: &Path, server: &str, ca_pem: &str) -> Result<BTreeM
         .map(|user| {
             let path = folder.join(format!("kubeconfig-{}", user.word()));
             let cluster = json!({"server": server, "certificate-authority": authority});
-            write_kubeconfig(&path, user, cluster)?;
+            write_kubeconfig(&path, user, &cluster)?;
             Ok((user, path))
         })
         .collect()
 }
 
-fn write_kubeconfig(path: &Path, user: User, cluster: Value) -> Result<()> {
+fn write_kubeconfig(path: &Path, user: User, cluster: &Value) -> Result<()> {
     let file = json!({
         "apiVersion": "v1",
         "kind": "Config",

@@ -351,7 +351,7 @@ async fn ask_guid(port: u16) -> Result<Option<Guid>> {
     };
     let told = answer.get(..length?).and_then(|answer| answer.get(GUID_AT));
     let told = told.context("no GUID in the answer")?;
-    Ok(Some(Guid(told.iter().map(|byte| format!("{byte:02x}")).collect())))
+    Ok(Some(Guid(format!("{:032x}", u128::from_be_bytes(told.try_into()?)))))
 }
 
 fn append(path: &Path, line: &str) -> Result<()> {
