@@ -120,7 +120,7 @@ pub struct ControlPlane {
     // Dropped in this order: the clients of a component before the component.
     _scheduler: Process,
     _controller_manager: Process,
-    _api_server: Process,
+    api_server: Process,
     _etcd: Process,
 }
 
@@ -205,7 +205,7 @@ impl ControlPlane {
             kubeconfigs,
             _scheduler: scheduler,
             _controller_manager: controller_manager,
-            _api_server: api_server,
+            api_server,
             _etcd: etcd,
         })
     }
@@ -220,6 +220,12 @@ impl ControlPlane {
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The API server's process id.
+    #[must_use]
+    pub fn api_server_pid(&self) -> u32 {
+        self.api_server.pid()
     }
 
     /// A kubeconfig file for this user.

@@ -39,12 +39,21 @@ impl Controller {
     /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
     pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
         let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
-        Self::start_with(cluster, identity, kubeconfig)
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
+    }
+
+    /// The same with another build of it.
+    pub fn start_as(cluster: &Cluster, identity: &str, path: &Path) -> Result<Self> {
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        Self::launch(cluster, identity, path, kubeconfig)
     }
 
     /// The same with another kubeconfig file, which may lead through a [`crate::FaultyApi`].
     pub fn start_with(cluster: &Cluster, identity: &str, kubeconfig: &Path) -> Result<Self> {
-        let path = Self::binary();
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
+    }
+
+    fn launch(cluster: &Cluster, identity: &str, path: &Path, kubeconfig: &Path) -> Result<Self> {
         if !path.exists() {
             bail!("node-remedy is not built: run `cargo build -p node-remedy`");
         }
@@ -59,7 +68,7 @@ impl Controller {
         ];
         let name = format!("node-remedy-{identity}");
         let logs = cluster.control_plane().folder();
-        let program = Program { name: &name, path: &path, arguments: &arguments, logs };
+        let program = Program { name: &name, path, arguments: &arguments, logs };
         Ok(Self { process: Process::start(&program)?, admin_port })
     }
 

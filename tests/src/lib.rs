@@ -15,6 +15,7 @@ pub mod by_hand;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
+pub mod crowd;
 pub mod faulty_api;
 pub mod ipmi;
 pub mod kubelet;

@@ -57,6 +57,48 @@ fn the_report_of_a_dark_rack_is_reproduced() {
     check_reproduced("dark-rack");
 }
 
+/// The proof is shown as the BMC said it inside the session, with the bytes it was read from.
+#[test]
+fn the_proof_card_of_a_lost_node_shows_the_decoded_chassis_status() {
+    let (_, text) = report("lost-node", "decoded.html");
+    let (_, card) = text.split_once("proof-card").expect("a proof card");
+    let (card, _) = card.split_once("</article>").expect("the end of the card");
+    let (_, answer) = card
+        .split_once("chassis status: power off, fault none")
+        .expect("the decoded answer of the BMC");
+    let (answer, _) = answer.split_once("</tr>").expect("the end of its row");
+    for shown in ["netfn 01 cmd 01", "completion code 00", "81 04 7b 20"] {
+        assert!(answer.contains(shown), "no {shown} in {answer}");
+    }
+}
+
+/// A BMC that says yes is shown with every yes, on its own line, and with what it read after.
+#[test]
+fn the_page_of_a_bmc_that_says_yes_shows_its_answers_and_its_status() {
+    let (_, text) = report("bmc-says-yes", "yes.html");
+    let (page, _) = text.split_once("<script").expect("a page with data");
+    let (_, timeline) = page.split_once("id=\"timeline\"").expect("a timeline");
+    let (with, _) = timeline.split_once("id=\"without\"").expect("two runs");
+    let yes = with.split("<tr").filter(|row| row.contains("said yes to off and did nothing"));
+    let of_device = yes.filter(|row| row.contains(">device<") && row.contains(">BMC of node-a<"));
+    assert_eq!(of_device.count(), 3);
+    assert!(page.contains("BMC of node-a: on, 0:00.0 to 10:00.0"), "no device lane");
+    let (_, why_not) = page.split_once("id=\"why-not\"").expect("why nothing was released");
+    let (why_not, _) = why_not.split_once("</section>").expect("its end");
+    for shown in ["chassis status: power on, fault none", "said yes 3 times", "rule-P1"] {
+        assert!(why_not.contains(shown), "no {shown} in {why_not}");
+    }
+}
+
+/// Thirty nodes are a headline, a few rows and a few lines.
+#[test]
+fn the_page_of_a_dark_rack_says_first_that_nothing_was_cut_and_why() {
+    let (_, text) = report("dark-rack", "rack.html");
+    assert!(text.contains("<h1>nothing was cut: silent 10 of 30 = 33 % ≥ 30 %</h1>"));
+    let (page, _) = text.split_once("<script").expect("a page with data");
+    assert!(page.contains(">30 devices<") && page.contains(">60 pods, volumes<"));
+}
+
 /// What is changed in a report, and to what.
 const TAMPERINGS: [(&str, &str, &str); 6] = [
     ("seed", "\"seed\":3", "\"seed\":4"),

@@ -5,13 +5,15 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::progress::run_logged;
-use crate::root::{at, cargo, root};
+use crate::root::{at, root, with_node_remedy};
 use crate::setup::Part;
 
 pub(crate) const HELP: &str = "\
   floor       what a real control plane itself needs to move a pod with a volume once its node's
               machine is proven off: five runs, released by hand, without node-remedy
   end-to-end  from a node's last heartbeat to the end of its incident: five runs
+  memory      what node-remedy needs of memory and CPU while nothing happens, with 3, 1,000 and
+              5,000 simulated nodes of ten pods each. Makes a release build first
   plugins     one read of a machine's power: ipmi.wasm in its sandbox, the same code native, and
               node-remedy and ipmitool as whole processes, side by side. Makes a release build
               first, which takes minutes
@@ -30,13 +32,13 @@ struct Bench {
 /// How the bench is built, and with it the node-remedy that it measures.
 #[derive(Clone, Copy)]
 enum Build {
-    /// What is measured waits for others most of the time. node-remedy is built as a part.
+    /// What is measured waits for others most of the time.
     Debug,
-    /// What is measured computes. node-remedy is built along with it.
+    /// What is measured computes.
     Release,
 }
 
-const BENCHES: [Bench; 3] = [
+const BENCHES: [Bench; 4] = [
     Bench {
         name: "floor",
         needs: &[Part::DebianPackages, Part::ControlPlane],
@@ -44,8 +46,13 @@ const BENCHES: [Bench; 3] = [
     },
     Bench {
         name: "end-to-end",
-        needs: &[Part::DebianPackages, Part::ControlPlane, Part::Plugins, Part::Binary],
+        needs: &[Part::DebianPackages, Part::ControlPlane, Part::Plugins],
         build: Build::Debug,
+    },
+    Bench {
+        name: "memory",
+        needs: &[Part::DebianPackages, Part::ControlPlane, Part::Plugins],
+        build: Build::Release,
     },
     Bench {
         name: "plugins",
@@ -73,12 +80,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 impl Build {
     fn command(self) -> Command {
-        let mut build = cargo();
-        build.args(["build", "--package", "node-remedy-tests", "--bin", "node-remedy-bench"]);
+        let mut build = with_node_remedy("node-remedy-bench");
         match self {
             Self::Debug => {}
             Self::Release => {
-                build.args(["--release", "--package", "node-remedy", "--bin", "node-remedy"]);
+                build.arg("--release");
             }
         }
         build

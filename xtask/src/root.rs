@@ -33,6 +33,15 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The build of a program of `tests/` together with node-remedy, which it starts. Alone it would need
+/// fewer features of their dependencies, and cargo would build all of these once more.
+pub(crate) fn with_node_remedy(program: &str) -> Command {
+    let mut build = cargo();
+    build.args(["build", "--package", "node-remedy", "--bin", "node-remedy"]);
+    build.args(["--package", "node-remedy-tests", "--bin", program]);
+    build
+}
+
 /// Whether a build system runs this, which wants a missing part to be a failure.
 #[expect(clippy::disallowed_methods, reason = "build systems announce themselves in this way only")]
 pub(crate) fn is_ci() -> bool {

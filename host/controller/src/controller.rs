@@ -177,6 +177,8 @@ impl<C: Cluster> Controller<C> {
             },
             gate,
             names: seams.names,
+            exchange_record: seams.audit.exchange_record(),
+            clock: seams.clock.clone(),
             devices: RefCell::new(BTreeMap::new()),
         };
         let parts = Rc::new(Parts {

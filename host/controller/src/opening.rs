@@ -19,6 +19,7 @@ use crate::act::budget::{self, Taken};
 use crate::act::node_lease::{self, Lock};
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
+use crate::observe::closed;
 use crate::observe::config::{Mode, NodePolicy};
 use crate::observe::live::live;
 use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
@@ -92,6 +93,7 @@ pub async fn open<C: Cluster>(
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
     gate_view.held_by = node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
+    gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

@@ -12,10 +12,11 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, End, Event, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition, View,
+    Command, End, Event, Freshness, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition,
+    View,
 };
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::act::calls::Called;
 use crate::cluster::Cluster;
@@ -79,6 +80,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) locked_by: Option<String>,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
+    /// Events that are being written.
+    pub(crate) telling: Option<JoinHandle<()>>,
 }
 
 impl<C: Cluster> Incident<C> {
@@ -116,6 +119,7 @@ impl<C: Cluster> Incident<C> {
             locked_by: None,
             mail,
             calls: JoinSet::new(),
+            telling: None,
         })
     }
 
@@ -130,6 +134,7 @@ impl<C: Cluster> Incident<C> {
             self.act(&decided.effects).await;
             self.tell(&decided).await;
             if matches!(self.record.phase, decide::Phase::Final(_)) {
+                self.have_told().await;
                 return Over::Final;
             }
         }
@@ -146,7 +151,13 @@ impl<C: Cluster> Incident<C> {
             }
         };
         let now = self.parts.clock.now();
-        decide::step(&self.plan, &self.policy, self.record.clone(), event, now)
+        let mut decided = decide::step(&self.plan, &self.policy, self.record.clone(), event, now);
+        if matches!(seen, Seen::Looked(view) if view.freshness == Freshness::Cached) {
+            // A cache's word is no look: a node that renews its Lease, and so wakes the run again
+            // and again, must not put the next look off for ever.
+            decided.next_look = decided.next_look.into_iter().chain(self.next_look).min();
+        }
+        decided
     }
 
     /// The NodeFence's name.

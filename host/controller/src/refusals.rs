@@ -114,7 +114,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::Paused { .. } => "Paused",
         Refusal::OwnView { .. } => "OwnView",
         Refusal::HeldByOther { .. } => "HeldByOther",
-        Refusal::DeviceClosed { .. } => "DeviceClosed",
+        Refusal::DeviceClosed(_) => "DeviceClosed",
         Refusal::CoolDown { .. } => "CoolDown",
     }
 }

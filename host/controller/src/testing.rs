@@ -1,13 +1,20 @@
-//! A small world for this crate's own tests: three healthy nodes, virtual time.
+//! Small worlds for this crate's own tests: three healthy nodes in virtual time, and a whole
+//! night in which a [`Door`] before the API server sees, delays or denies what is asked.
 
 use std::future::Future;
+use std::path::Path;
+use std::rc::Rc;
 
+use node_remedy_decide::Time;
 use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
+use serde_json::Value;
 
 use crate::clock::{Clock, VirtualClock};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
 use crate::simulate::cluster::ModelCluster;
 use crate::simulate::shared::{Shared, drive};
+use crate::simulate::{Part, Played, play_through};
 
 const QUIET: &str = "
 title: nothing happens
@@ -53,4 +60,167 @@ pub(crate) fn in_quiet_world<F: Future<Output = ()>>(test: impl FnOnce(Bench) ->
         test(Bench { shared, virtual_clock, clock }).await;
         driven.abort();
     });
+}
+
+/// The scenario of a file in `examples/scenarios`, changed as a test needs it.
+pub(crate) fn example(file: &str, change: impl FnOnce(String) -> String) -> Scenario {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scenarios"));
+    let text = change(std::fs::read_to_string(folder.join(file)).unwrap());
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
+    Scenario::parse(file, &text, &read).unwrap()
+}
+
+/// Plays a night with `door` between the controller and the API server.
+pub(crate) fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played {
+    let between = |server| Guarded { server, door: door.clone() };
+    play_through(scenario, Part::With, between).unwrap()
+}
+
+/// Lets everything through.
+pub(crate) struct Open;
+
+impl Door for Open {
+    async fn admit(&self, _: &Request<'_>) -> Result<(), ClusterError> {
+        Ok(())
+    }
+}
+
+/// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is
+/// switched on by hand, and lost again later.
+pub(crate) fn night_of_a_failed_on() -> Played {
+    let happenings = "happenings:
+- { at: 1s, bmcFault: { node: node-a, fault: off_after, value: 20000 } }
+- { at: 85s, bmcFault: { node: node-a, fault: stuck } }
+- { at: 10m, powerOnByHand: node-a }
+- { at: 11m, bmcFault: { node: node-a, fault: none } }
+- { at: 25m, kubeletStops: node-a }";
+    let change = |text: String| {
+        text.replace("duration: 10m", "duration: 30m").replace("happenings:", happenings)
+    };
+    play_behind(&example("lost-node.yaml", change), &Rc::new(Open))
+}
+
+/// A request, as an API server takes it in.
+pub(crate) struct Request<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) group: String,
+    /// Such as `pods/status`.
+    pub(crate) resource: String,
+    pub(crate) namespace: Option<&'a str>,
+    /// Requests that create or select name no object.
+    pub(crate) name: Option<&'a str>,
+    /// What is created or replaced.
+    pub(crate) object: Option<Value>,
+}
+
+/// What every request of the controller passes.
+pub(crate) trait Door: 'static {
+    /// Lets a request through, at once or later, or denies it.
+    fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
+}
+
+/// The simulated API server behind a door.
+struct Guarded<D> {
+    server: ModelCluster,
+    door: Rc<D>,
+}
+
+impl<D> Clone for Guarded<D> {
+    fn clone(&self) -> Self {
+        Self { server: self.server.clone(), door: self.door.clone() }
+    }
+}
+
+impl<D: Door> Guarded<D> {
+    async fn select<K: Object>(&self, verb: &str, scope: &Scope) -> Result<(), ClusterError> {
+        let asked = Request { namespace: scope.namespace.as_deref(), ..request::<K>(verb, "") };
+        self.door.admit(&asked).await
+    }
+
+    async fn one<K: Object>(&self, verb: &str, part: &str, at: At<'_>) -> Result<(), ClusterError> {
+        let asked = request::<K>(verb, part);
+        self.door.admit(&Request { namespace: at.namespace, name: Some(at.name), ..asked }).await
+    }
+
+    async fn whole<K: Object>(
+        &self,
+        verb: &str,
+        part: &str,
+        object: &K,
+    ) -> Result<(), ClusterError> {
+        let meta = object.meta();
+        let asked = Request {
+            namespace: meta.namespace.as_deref(),
+            name: meta.name.as_deref().filter(|_| verb != "create"),
+            object: Some(serde_json::to_value(object).unwrap()),
+            ..request::<K>(verb, part)
+        };
+        self.door.admit(&asked).await
+    }
+}
+
+fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
+    Request {
+        verb,
+        group: K::group(&()).into_owned(),
+        resource: format!("{}{part}", K::plural(&())),
+        namespace: None,
+        name: None,
+        object: None,
+    }
+}
+
+impl<D: Door> Cluster for Guarded<D> {
+    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
+        self.select::<K>("list", scope).await?;
+        self.server.list(scope).await
+    }
+
+    async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
+        self.select::<K>("watch", scope).await?;
+        self.server.watch(scope, from).await
+    }
+
+    async fn get<K: Object>(&self, at: At<'_>) -> Result<Option<K>, ClusterError> {
+        self.one::<K>("get", "", at).await?;
+        self.server.get(at).await
+    }
+
+    async fn create<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.whole("create", "", object).await?;
+        self.server.create(object).await
+    }
+
+    async fn replace<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.whole("update", "", object).await?;
+        self.server.replace(object).await
+    }
+
+    async fn replace_status<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.whole("update", "/status", object).await?;
+        self.server.replace_status(object).await
+    }
+
+    async fn patch<K: Object>(
+        &self,
+        at: At<'_>,
+        patch: &json_patch::Patch,
+    ) -> Result<K, ClusterError> {
+        self.one::<K>("patch", "", at).await?;
+        self.server.patch(at, patch).await
+    }
+
+    async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
+        self.one::<K>("patch", "/status", at).await?;
+        self.server.merge_status(at, patch).await
+    }
+
+    async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
+        self.one::<K>("delete", "", at).await?;
+        self.server.delete::<K>(at, how).await
+    }
+
+    async fn server_time(&self) -> Result<Time, ClusterError> {
+        self.server.server_time().await
+    }
 }

@@ -34,10 +34,19 @@ pub struct GateView {
     pub heard_at: Time,
     /// Another tool holds this node's Lease in `medik8s-leases`.
     pub held_by: Option<String>,
-    /// A device of the plan that is closed for offs, and why.
-    pub closed_device: Option<String>,
+    /// A device of the plan through which nothing is switched off.
+    pub closed_device: Option<ClosedDevice>,
     /// When this node's last incident ended.
     pub last_incident_ended_at: Option<Time>,
+}
+
+/// A13: a device that failed to switch a machine on, and that nobody has seen to yet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClosedDevice {
+    /// Which.
+    pub device: String,
+    /// The node whose machine it failed to switch on.
+    pub node: String,
 }
 
 /// One node as the gate sees it.
@@ -121,10 +130,7 @@ pub enum Refusal {
         holder: String,
     },
     /// A device of the plan failed to switch on before.
-    DeviceClosed {
-        /// Which.
-        device: String,
-    },
+    DeviceClosed(ClosedDevice),
     /// This node had an incident a short while ago.
     CoolDown {
         /// When it may be touched again.
@@ -180,8 +186,8 @@ fn refuse_by_people_and_peers(view: &GateView, verdict: &mut Verdict) {
     if let Some(holder) = view.held_by.clone() {
         verdict.refusals.push(Refusal::HeldByOther { holder });
     }
-    if let Some(device) = view.closed_device.clone() {
-        verdict.refusals.push(Refusal::DeviceClosed { device });
+    if let Some(closed) = view.closed_device.clone() {
+        verdict.refusals.push(Refusal::DeviceClosed(closed));
     }
 }
 
@@ -307,9 +313,9 @@ impl fmt::Display for Refusal {
             Self::HeldByOther { holder } => {
                 write!(f, "{holder} holds this node's Lease in medik8s-leases")
             }
-            Self::DeviceClosed { device } => write!(
+            Self::DeviceClosed(ClosedDevice { device, node }) => write!(
                 f,
-                "{device} failed to switch a machine on; acknowledge it with node-remedy ack {device}"
+                "{device} failed to switch {node} on; see to it, then node-remedy ack {node}"
             ),
             Self::CoolDown { .. } => {
                 f.write_str("the node's last incident ended a short while ago")

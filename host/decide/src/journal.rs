@@ -191,7 +191,7 @@ impl Operation {
 
     /// Until when it may still have an effect; what nobody heard the end of counts the caller's
     /// own time too, for the call itself may still be under way.
-    fn lands_until(&self, plan: &Plan) -> Time {
+    pub(crate) fn lands_until(&self, plan: &Plan) -> Time {
         let late = plan.method(self.method).map_or(Span::ZERO, |method| method.late_effect);
         let heard_at = self.ended_at.unwrap_or(self.intended_at);
         match &self.end {

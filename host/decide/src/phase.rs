@@ -206,7 +206,8 @@ impl fmt::Display for ParkReason {
                  the wiring table, then node-remedy retry NODEFENCE"
             ),
             Self::OnFailed => f.write_str(
-                "the machine was switched off and could not be switched on; switch it on by hand",
+                "the machine was switched off and could not be switched on; switch it on by hand, see \
+                 to its device, then node-remedy ack NODE",
             ),
             Self::RestoreFailed => f.write_str(
                 "what isolation cut could not be restored; restore it by hand, then node-remedy \

@@ -182,7 +182,7 @@ pub enum FailureKind {
     Protocol,
     /// It reports an error of its own.
     Device,
-    /// The call was cancelled.
+    /// We held the call back, or cancelled it: what it was decided on had grown old.
     Cancelled,
     /// Anything else.
     Other,

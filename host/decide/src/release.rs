@@ -6,7 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Access, AttachmentView, Grade, Kind, Plan, PlugState, PodView, Record, Released, Time, View,
+    Access, AttachmentView, Deletion, Grade, Kind, Plan, PlugState, PodView, Record, Released,
+    Time, View,
 };
 
 impl Grade {
@@ -126,12 +127,16 @@ impl<'v> Left<'v> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn pod_uids(&self) -> Vec<String> {
-        self.pods.iter().map(|pod| pod.uid.clone()).collect()
+    /// Pods whose deletion has not come this far yet.
+    pub(crate) fn pods_before(&self, deletion: Deletion) -> Vec<String> {
+        let open = self.pods.iter().filter(|pod| pod.deletion < deletion);
+        open.map(|pod| pod.uid.clone()).collect()
     }
 
-    pub(crate) fn attachment_uids(&self) -> Vec<String> {
-        self.attachments.iter().map(|one| one.uid.clone()).collect()
+    /// Attachments whose deletion nobody asked for yet.
+    pub(crate) fn attachments_not_asked(&self) -> Vec<String> {
+        let open = self.attachments.iter().filter(|one| !one.deleting);
+        open.map(|one| one.uid.clone()).collect()
     }
 
     /// Who holds what is left, for people.

@@ -128,8 +128,22 @@ pub struct PodView {
     pub ready: bool,
     /// A disruption budget forbids to take it.
     pub budget_forbids: bool,
+    /// Whether its deletion is under way.
+    pub deletion: Deletion,
     /// Finalizers that hold it.
     pub finalizers: Vec<String>,
+}
+
+/// How far the deletion of a pod has come; one that was asked for is not asked for again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Deletion {
+    /// Nobody asked for it.
+    #[default]
+    NotAsked,
+    /// It waits for its kubelet.
+    Graceful,
+    /// It waits for its finalizers only.
+    AtOnce,
 }
 
 /// Why a pod is left alone.
@@ -172,6 +186,8 @@ pub struct AttachmentView {
     pub name: String,
     /// The persistent volume.
     pub volume: String,
+    /// Its deletion was asked for.
+    pub deleting: bool,
     /// Finalizers that hold it.
     pub finalizers: Vec<String>,
 }

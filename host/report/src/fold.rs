@@ -1,97 +1,10 @@
-//! Folds what is alike, so that thirty nodes stay readable: turning points that many nodes
-//! share, refusals for the same reason, rows of the swim-lanes without events.
+//! Folds the rows of the swim-lanes, so that thirty nodes stay readable: those that went through
+//! the same, and those to which nothing happened.
 //!
-//! Deliberately lossless in what it counts: a group keeps all of its members.
+//! Deliberately lossless in what it counts: a row keeps all of its subjects.
 
-use crate::{Entry, Lane, Refusal, Run, Stretch, Weight};
-
-/// One turning point of a run: an entry worth a mark, with those just like it.
-pub(crate) struct Turn<'a> {
-    /// Its number in the picture, from 1.
-    pub(crate) number: usize,
-    /// The entries with their places in the run, in order; never empty.
-    pub(crate) members: Vec<(usize, &'a Entry)>,
-}
-
-/// The `Key` and `Bad` entries. Those of one lane that say the same of different subjects are
-/// one turn.
-pub(crate) fn turns(run: &Run) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
-    for (place, entry) in run.entries.iter().enumerate() {
-        if !is_loud(entry.weight) {
-            continue;
-        }
-        match turns.iter_mut().find(|turn| turn.takes(entry)) {
-            Some(turn) => turn.members.push((place, entry)),
-            None => {
-                turns.push(Turn { number: turns.len() + 1, members: vec![(place, entry)] });
-            }
-        }
-    }
-    turns
-}
-
-impl Turn<'_> {
-    fn takes(&self, entry: &Entry) -> bool {
-        let alike = self.members.first().is_some_and(|(_, first)| {
-            first.lane == entry.lane
-                && first.weight == entry.weight
-                && first.text == entry.text
-                && first.rule == entry.rule
-        });
-        alike && self.members.iter().all(|(_, member)| member.subject != entry.subject)
-    }
-}
-
-fn is_loud(weight: Weight) -> bool {
-    match weight {
-        Weight::Key | Weight::Bad => true,
-        Weight::Normal | Weight::Detail => false,
-    }
-}
-
-/// Refusals of several nodes for one reason.
-pub(crate) struct Refusals<'a> {
-    /// The first of them: all agree in guard, numbers, rule and next step.
-    pub(crate) first: &'a Refusal,
-    /// All of them, in order; never empty.
-    pub(crate) members: Vec<&'a Refusal>,
-}
-
-impl Refusals<'_> {
-    /// The whole group as one refusal, for its span and count.
-    pub(crate) fn together(&self) -> Refusal {
-        let all = || self.members.iter();
-        Refusal {
-            first_ms: all().map(|r| r.first_ms).min().unwrap_or(self.first.first_ms),
-            last_ms: all().map(|r| r.last_ms).max().unwrap_or(self.first.last_ms),
-            times: all().fold(0, |sum, r| r.times.saturating_add(sum)),
-            ..self.first.clone()
-        }
-    }
-
-    /// The nodes that were not acted on.
-    pub(crate) fn nodes(&self) -> Vec<&str> {
-        self.members.iter().map(|refusal| refusal.node.as_str()).collect()
-    }
-}
-
-/// The refusals of a run, those for the same reason together.
-pub(crate) fn refusals(run: &Run) -> Vec<Refusals<'_>> {
-    let mut groups: Vec<Refusals<'_>> = Vec::new();
-    for refusal in &run.refusals {
-        let same = |group: &&mut Refusals<'_>| {
-            let first = group.first;
-            (&first.guard, &first.numbers, &first.rule, &first.next)
-                == (&refusal.guard, &refusal.numbers, &refusal.rule, &refusal.next)
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.members.push(refusal),
-            None => groups.push(Refusals { first: refusal, members: vec![refusal] }),
-        }
-    }
-    groups
-}
+use crate::alike::is_loud;
+use crate::{Lane, Run, Stretch, Weight};
 
 /// Stretches of one subject that do not overlap: one line of bars.
 pub(crate) type Track<'a> = Vec<&'a Stretch>;

@@ -5,19 +5,21 @@
 //! to its meaning. The story itself is embedded, so that the page can be checked by playing
 //! it again. Deliberately not a console: it shows a finished run and cannot do anything.
 
+mod citations;
 mod embedded;
 mod evidence;
 mod opening;
 mod sources;
 mod timeline;
+mod wire;
 
 pub use embedded::{READ_BYTES_MAX, ReadError, read_back};
 
-use crate::fold::{self, Turn};
+use crate::alike::{self, Turn};
 use crate::lanes::{self, Theme};
 use crate::markup::Markup;
 use crate::rules::{self, Piece};
-use crate::{Run, Story, spell};
+use crate::{Run, Story, Weight, spell};
 
 /// A page is smaller than this: small enough for any mail, ticket or chat.
 pub const PAGE_BYTES_MAX: usize = 500_000;
@@ -64,6 +66,10 @@ impl Share {
     const ALL: [Share; 4] =
         [Share::Everything, Share::ProvingExchanges, Share::NoDetail, Share::ShortStory];
 
+    fn shows(self, weight: Weight) -> bool {
+        self <= Share::ProvingExchanges || weight != Weight::Detail
+    }
+
     fn left_out(self) -> Option<&'static str> {
         match self {
             Share::Everything => None,
@@ -90,6 +96,18 @@ struct Context<'a> {
     share: Share,
 }
 
+impl Context<'_> {
+    /// The id of an entry's line in the timeline, if it stands there.
+    fn line_id(&self, side: Side, place: usize) -> Option<String> {
+        let run = match side {
+            Side::With => &self.story.with,
+            Side::Without => self.story.without.as_ref()?,
+        };
+        let is_told = self.share.shows(run.entries.get(place)?.weight);
+        is_told.then(|| format!("{}{place}", side.prefix()))
+    }
+}
+
 /// Which of the two runs a part is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -110,8 +128,8 @@ impl Side {
 fn write(story: &Story, share: Share) -> String {
     let context = Context {
         story,
-        with: fold::turns(&story.with),
-        without: story.without.as_ref().map(fold::turns).unwrap_or_default(),
+        with: alike::turns(&story.with),
+        without: story.without.as_ref().map(alike::turns).unwrap_or_default(),
         share,
     };
     let mut page = Markup::default();

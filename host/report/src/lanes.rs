@@ -4,14 +4,20 @@
 //! Deliberately not to scale: see [`axis`].
 
 mod axis;
+mod bars;
 mod chart;
+mod flags;
+mod frame;
 mod palette;
+mod shapes;
 
 pub(crate) use axis::Axis;
-pub(crate) use chart::{Chart, Frame, Links, flag_label};
+pub(crate) use chart::{Chart, Links};
+pub(crate) use flags::flag_label;
+pub(crate) use frame::Frame;
 pub(crate) use palette::{STYLE, variables};
 
-use crate::fold::{self, Turn};
+use crate::alike::{self, Turn};
 use crate::markup::Markup;
 use crate::{Run, Story, spell};
 
@@ -61,7 +67,7 @@ const LEGEND_X: f64 = 120.0;
 
 /// A heading, a chart and its legend; returns where the next part may begin.
 fn part(body: &mut Markup, top: f64, title: &str, id: &str, run: &Run, axis: &Axis) -> f64 {
-    let turns = fold::turns(run);
+    let turns = alike::turns(run);
     let chart =
         Chart { run, turns: &turns, axis, frame: Frame::Picture, links: Links::None, id }.draw();
     let width = Frame::Picture.width();
@@ -72,7 +78,7 @@ fn part(body: &mut Markup, top: f64, title: &str, id: &str, run: &Run, axis: &Ax
         text.leaf(
             "tspan",
             &[("dx", "10")],
-            &chart::fitting(&sentence(run), "", room).unwrap_or_default(),
+            &shapes::fitting(&sentence(run), "", room).unwrap_or_default(),
         );
     });
     let chart_top = top + 34.0;
@@ -99,9 +105,9 @@ fn legend(body: &mut Markup, top: f64, id: &str, turns: &[Turn<'_>]) -> f64 {
             let names: Vec<&str> = turn.members.iter().map(|(_, e)| e.subject.as_str()).collect();
             let subject = spell::names(&names);
             text.leaf("tspan", &[("x", "96"), ("class", "strong")], &subject);
-            let subject_width = chart::px_letters(&subject);
+            let subject_width = shapes::px_letters(&subject);
             let room = Frame::Picture.width() - LEGEND_X - subject_width;
-            let told = chart::fitting(&first.text, "", room).unwrap_or_default();
+            let told = shapes::fitting(&turn.text, "", room).unwrap_or_default();
             text.leaf("tspan", &[("dx", "6")], &told);
         });
     }

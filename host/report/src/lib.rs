@@ -6,6 +6,7 @@
 
 mod story;
 
+mod alike;
 mod fold;
 mod printable;
 mod rules;
@@ -18,6 +19,7 @@ pub mod html;
 pub mod text;
 
 pub use lanes::{Theme, lanes_svg};
+pub use spell::clock;
 pub use story::{
     Direction, Entry, Exchange, Incident, Inputs, JournalRow, Lane, Outcome, PluginUsed, Proof,
     Refusal, Run, Story, Stretch, Weight,

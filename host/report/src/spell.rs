@@ -4,7 +4,7 @@ use crate::{Lane, Refusal, Weight};
 
 /// A point in time as `m:ss.s`, or `h:mm:ss.s` from an hour on. Cut, never rounded up: what
 /// happened at 0:59.97 did not happen in the next minute.
-pub(crate) fn clock(at_ms: u64) -> String {
+pub fn clock(at_ms: u64) -> String {
     let tenths = at_ms / 100;
     let (hours, minutes) = (tenths / 36_000, tenths / 600 % 60);
     let (seconds, tenth) = (tenths / 10 % 60, tenths % 10);
@@ -71,6 +71,18 @@ pub(crate) fn weight(weight: Weight) -> &'static str {
     }
 }
 
+/// Hexadecimal digits in pairs, as people read bytes.
+pub(crate) fn pairs(hex: &str) -> String {
+    let mut pairs = String::with_capacity(hex.len() + hex.len() / 2);
+    for (place, digit) in hex.chars().enumerate() {
+        if place > 0 && place % 2 == 0 {
+            pairs.push(' ');
+        }
+        pairs.push(digit);
+    }
+    pairs
+}
+
 /// When a refusal stood, and how often it was pronounced.
 pub(crate) fn refusal_span(refusal: &Refusal) -> String {
     if refusal.times <= 1 {
@@ -80,14 +92,21 @@ pub(crate) fn refusal_span(refusal: &Refusal) -> String {
     format!("{} times, {first} to {last}", refusal.times)
 }
 
-/// The node names of a group: all of a few, both ends of many.
+/// The names of a group: all of a few, both ends of many and how many there are.
 pub(crate) fn names(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [first, _, .., last] if names.len() > NAMES_IN_FULL_MAX => {
-            format!("{first} … {last} ({} in all)", names.len())
+    if names.len() > NAMES_IN_FULL_MAX {
+        return format!("{} ({} in all)", ends(names), names.len());
+    }
+    names.join(", ")
+}
+
+/// The names of a group: all of a few, both ends of many.
+pub(crate) fn ends(names: &[&str]) -> String {
+    match (names.iter().min(), names.iter().max()) {
+        (Some(first), Some(last)) if names.len() > NAMES_IN_FULL_MAX => {
+            format!("{first} … {last}")
         }
-        few => few.join(", "),
+        _ => names.join(", "),
     }
 }
 

@@ -181,8 +181,13 @@ pub struct Exchange {
     pub direction: Direction,
     /// The bytes, in hexadecimal; no secret is ever among them.
     pub hex: String,
-    /// What they mean, where it is known, such as `Get Chassis Status → power off`.
+    /// What they mean, where it is known, such as `chassis status: power off, fault none`; after
+    /// ` · ` the numbers to look it up by.
     pub decoded: Option<String>,
+    /// What stood encrypted inside, in hexadecimal, where the host encrypted or decrypted it; no
+    /// secret is ever among it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plaintext: Option<String>,
 }
 
 /// What was proven, by whom, and what it allows.

@@ -3,9 +3,12 @@
 //! Deliberately asks nobody how wide the terminal is or whether it shows colours: the caller
 //! knows, and the same arguments give the same text.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+mod wrap;
 
-use crate::fold::{self, Refusals};
+use unicode_width::UnicodeWidthStr as _;
+
+use self::wrap::{elided, padded, wrapped};
+use crate::alike::{self, Group, Refusals};
 use crate::{Entry, Run, Story, Weight, printable, spell};
 
 /// Whether to colour.
@@ -62,7 +65,7 @@ pub fn timeline(story: &Story, depth: Depth, terminal: &Terminal) -> String {
     sheet.paragraph(0, &[(Paint::Bold, &story.inputs.title)]);
     sheet.blank();
     sheet.run(&story.with, depth);
-    sheet.refusals(&fold::refusals(&story.with));
+    sheet.refusals(&alike::refusals(&story.with));
     if let Some(without) = &story.without {
         sheet.blank();
         sheet.without(without);
@@ -119,6 +122,34 @@ impl Paint {
 /// Text of one colour.
 type Span<'a> = (Paint, &'a str);
 
+/// One line of the timeline: an entry, or what several say alike.
+struct Line<'a> {
+    first: &'a Entry,
+    subject: String,
+    text: String,
+    /// Who they are and until when, where it is more than one.
+    who: String,
+}
+
+impl<'a> Line<'a> {
+    fn of(group: &Group<'a>) -> Option<Self> {
+        let (&(_, first), (_, last)) = (group.members.first()?, group.members.last()?);
+        let count = group.members.len();
+        let text = group.text.clone();
+        if count == 1 {
+            return Some(Line { first, subject: first.subject.clone(), text, who: String::new() });
+        }
+        let names: Vec<&str> = group.members.iter().map(|(_, e)| e.subject.as_str()).collect();
+        let until = if spell::clock(last.at_ms) == spell::clock(first.at_ms) {
+            String::new()
+        } else {
+            format!(", until {}", spell::clock(last.at_ms))
+        };
+        let who = format!("({}{until})", spell::ends(&names));
+        Some(Line { first, subject: spell::many(first.lane, count), text, who })
+    }
+}
+
 /// The text as it grows, and what it is written on.
 struct Sheet {
     text: String,
@@ -133,20 +164,20 @@ impl Sheet {
     }
 
     fn run(&mut self, run: &Run, depth: Depth) {
-        let told = |entry: &&Entry| depth == Depth::Everything || entry.weight != Weight::Detail;
-        let entries: Vec<&Entry> = run.entries.iter().filter(told).collect();
+        let told = |entry: &Entry| depth == Depth::Everything || entry.weight != Weight::Detail;
+        let lines: Vec<Line<'_>> = alike::groups(run, told).iter().filter_map(Line::of).collect();
         let width = |text: &str| printable::line(text).width();
         let subject_max = (self.columns / 4).max(COLUMNS_MIN / 2);
-        let subject =
-            entries.iter().map(|entry| width(&entry.subject)).max().unwrap_or(0).min(subject_max);
-        let time =
-            entries.iter().map(|entry| spell::clock(entry.at_ms).len()).max().unwrap_or_default();
-        for entry in entries {
-            self.entry(entry, time, subject);
+        let subjects = lines.iter().map(|line| width(&line.subject));
+        let subject = subjects.max().unwrap_or(0).min(subject_max);
+        let time = lines.iter().map(|line| spell::clock(line.first.at_ms).len()).max();
+        for line in &lines {
+            self.line(line, time.unwrap_or_default(), subject);
         }
     }
 
-    fn entry(&mut self, entry: &Entry, time_width: usize, subject_width: usize) {
+    fn line(&mut self, line: &Line<'_>, time_width: usize, subject_width: usize) {
+        let entry = line.first;
         let (sign, sign_paint, text_paint) = match entry.weight {
             Weight::Key => ("●", Paint::Good, Paint::Bold),
             Weight::Bad => ("✗", Paint::Bad, Paint::Plain),
@@ -156,33 +187,30 @@ impl Sheet {
         let time = format!("{:>time_width$} ", spell::clock(entry.at_ms));
         let sign = format!("{sign} ");
         let lane = format!("{:<10}  ", spell::lane(entry.lane));
-        let subject = padded(&elided(&entry.subject, subject_width), subject_width);
+        let subject = padded(&elided(&line.subject, subject_width), subject_width);
         let basis: Vec<&str> = entry.rule.iter().chain(&entry.grade).map(String::as_str).collect();
         let basis = if basis.is_empty() {
             String::new()
         } else {
             format!("[{}]", basis.join("\u{a0}·\u{a0}"))
         };
-        let sentence = [(text_paint, entry.text.as_str()), (Paint::Accent, &basis)];
-        if self.columns < COLUMNS_FOR_ONE_LINE {
-            self.paragraph(
-                0,
-                &[
-                    (Paint::Dim, &time),
-                    (sign_paint, &sign),
-                    (Paint::Dim, &lane),
-                    (Paint::Plain, &subject),
-                ],
-            );
+        let sentence = [
+            (text_paint, line.text.as_str()),
+            (Paint::Dim, line.who.as_str()),
+            (Paint::Accent, &basis),
+        ];
+        let gap = format!("{subject}  ");
+        let is_narrow = self.columns < COLUMNS_FOR_ONE_LINE;
+        let first = [
+            (Paint::Dim, time.as_str()),
+            (sign_paint, &sign),
+            (Paint::Dim, &lane),
+            (Paint::Plain, if is_narrow { &subject } else { &gap }),
+        ];
+        if is_narrow {
+            self.paragraph(0, &first);
             self.paragraph(4, &sentence);
         } else {
-            let subject = format!("{subject}  ");
-            let first = [
-                (Paint::Dim, time.as_str()),
-                (sign_paint, &sign),
-                (Paint::Dim, &lane),
-                (Paint::Plain, &subject),
-            ];
             self.hanging(&first, &sentence);
         }
     }
@@ -194,7 +222,7 @@ impl Sheet {
         self.blank();
         self.paragraph(0, &[(Paint::Bold, "Not done, and why")]);
         for group in groups {
-            let together = group.together();
+            let together = &group.together;
             let nodes = spell::names(&group.nodes());
             self.paragraph(
                 2,
@@ -204,7 +232,7 @@ impl Sheet {
                     (Paint::Accent, &format!("[{}]", together.rule)),
                 ],
             );
-            let span = spell::refusal_span(&together);
+            let span = spell::refusal_span(together);
             self.paragraph(4, &[(Paint::Plain, &format!("{nodes}:")), (Paint::Dim, &span)]);
             if let Some(next) = &together.next {
                 self.paragraph(4, &[(Paint::Dim, "next:"), (Paint::Accent, next)]);
@@ -265,98 +293,5 @@ impl Sheet {
             self.text.push_str(text);
             self.text.push_str("\u{1b}[0m");
         }
-    }
-}
-
-/// The words of the spans in lines of at most `room` columns. Words that are longer are cut;
-/// what a no-break space joins is one word.
-fn wrapped(spans: &[Span<'_>], room: usize) -> Vec<Vec<(Paint, String)>> {
-    let mut lines: Vec<Vec<(Paint, String)>> = vec![Vec::new()];
-    let mut used = 0;
-    for &(paint, text) in spans {
-        for word in printable::line(text).split(' ').filter(|word| !word.is_empty()) {
-            for piece in cut(word, room) {
-                let width = piece.width();
-                let is_first = lines.last().is_none_or(Vec::is_empty);
-                if !is_first && used + 1 + width > room {
-                    lines.push(Vec::new());
-                    used = 0;
-                } else if !is_first {
-                    used += 1;
-                }
-                used += width;
-                if let Some(line) = lines.last_mut() {
-                    line.push((paint, piece));
-                }
-            }
-        }
-    }
-    lines
-}
-
-fn cut(word: &str, room: usize) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut used = 0;
-    for c in word.chars() {
-        let width = c.width().unwrap_or(0);
-        if used + width > room {
-            pieces.push(String::new());
-            used = 0;
-        }
-        used += width;
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(c);
-        }
-    }
-    pieces
-}
-
-/// The name, or its two ends with `…` between: pods of one set differ at the end.
-fn elided(name: &str, columns: usize) -> String {
-    let name = printable::line(name);
-    if name.width() <= columns {
-        return name.into_owned();
-    }
-    let room = columns.saturating_sub(1);
-    let head = taken(name.chars(), room / 2);
-    let tail: String = taken(name.chars().rev(), room - room / 2).chars().rev().collect();
-    format!("{head}…{tail}")
-}
-
-fn taken(chars: impl Iterator<Item = char>, columns: usize) -> String {
-    let mut used = 0;
-    chars
-        .take_while(|c| {
-            used += c.width().unwrap_or(0);
-            used <= columns
-        })
-        .collect()
-}
-
-fn padded(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_keeps_both_of_its_ends() {
-        assert_eq!(elided("web-5d9f7c9d4-k2x8q", 11), "web-5…k2x8q");
-        assert_eq!(elided("db-0", 11), "db-0");
-    }
-
-    #[test]
-    fn words_wrap_and_too_long_ones_are_cut() {
-        let lines = |text: &str, room| -> Vec<String> {
-            let join = |words: Vec<(Paint, String)>| {
-                words.into_iter().map(|(_, word)| word).collect::<Vec<_>>().join(" ")
-            };
-            wrapped(&[(Paint::Plain, text)], room).into_iter().map(join).collect()
-        };
-        assert_eq!(lines("a bc def", 4), ["a bc", "def"]);
-        assert_eq!(lines("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(lines("節点が 落ちた", 6), ["節点が", "落ちた"]);
     }
 }

@@ -211,7 +211,8 @@ fn what_is_no_report_is_refused_with_the_reason() {
 fn a_long_story_is_shortened_in_steps_and_keeps_its_proof() {
     let mut long = story("lost-node");
     let proving = long.with.incidents[0].proof.as_ref().unwrap().journal;
-    let proof_bytes = long.with.incidents[0].journal[3].exchanges[0].hex.clone();
+    let exchanges = &long.with.incidents[0].journal[3].exchanges;
+    let proof_bytes = pairs(&exchanges.last().unwrap().hex);
     for (exchanges, says) in [(700, "the embedded story has them"), (4_000, "playing the scenario")]
     {
         for row in &mut long.with.incidents[0].journal {
@@ -232,7 +233,81 @@ fn a_long_story_is_shortened_in_steps_and_keeps_its_proof() {
 }
 
 fn datagram() -> Exchange {
-    Exchange { at_ms: 1, direction: Direction::Sent, hex: "00ff".into(), decoded: None }
+    Exchange {
+        at_ms: 1,
+        direction: Direction::Sent,
+        hex: "00ff".into(),
+        decoded: None,
+        plaintext: None,
+    }
+}
+
+/// Bytes as a page shows them; the embedded story has them without spaces.
+fn pairs(hex: &str) -> String {
+    let pairs = hex.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_proof_card_tells_what_stood_inside_and_the_journal_has_the_sealed_bytes_too() {
+    let mut story = story("lost-node");
+    let proof = story.with.incidents[0].proof.clone().unwrap();
+    let mut rows = story.with.incidents[0].journal.iter_mut();
+    let row = rows.find(|row| row.number == proof.journal).unwrap();
+    row.exchanges = vec![datagram(); 3];
+    row.exchanges.push(Exchange {
+        hex: "0600ff07aabb".into(),
+        decoded: Some("chassis status: power off, fault none · completion code 00".into()),
+        plaintext: Some("81047b20".into()),
+        direction: Direction::Received,
+        ..datagram()
+    });
+    let page = page(&story);
+    let card = between(&page, "proof-card", "</article>");
+    assert!(card.contains("chassis status: power off, fault none</span>"), "{card}");
+    assert!(card.contains("completion code 00") && card.contains("81 04 7b 20"));
+    assert!(card.contains("the last 1 of 4 datagrams") && !card.contains("06 00 ff 07 aa bb"));
+    let row = between(&page, &format!("id=\"j0-{}\"", proof.journal), "</details>");
+    assert!(row.contains("81 04 7b 20") && row.contains("06 00 ff 07 aa bb"));
+}
+
+#[test]
+fn a_journal_row_and_a_rule_lead_back_to_the_lines_that_rest_on_them() {
+    let story = story("lost-node");
+    let page = page(&story);
+    let mut rules = BTreeSet::new();
+    for (place, entry) in story.with.entries.iter().enumerate() {
+        let back = format!("href=\"#w{place}\"");
+        if let Some((_, number)) = &entry.journal {
+            let row = between(&page, &format!("id=\"j0-{number}\""), "id=\"j0-");
+            assert!(row.contains(&back), "row {number} does not lead to line {place}");
+        }
+        // A rule leads to its first lines and counts the others.
+        if let Some(rule) = entry.rule.as_ref().filter(|rule| rules.insert(rule.as_str())) {
+            let meaning = between(&page, &format!("id=\"rule-{rule}\""), "</dd>");
+            assert!(meaning.contains(&back), "{rule} does not lead to line {place}");
+        }
+    }
+    assert!(rules.len() > 3);
+}
+
+#[test]
+fn lines_that_say_alike_share_one_and_each_can_still_be_reached() {
+    let story = story("dark-rack");
+    let text = timeline(&story, Depth::Story, &terminal(100, Colour::Never));
+    assert!(text.lines().count() <= 25, "{text}");
+    assert!(text.contains("10 nodes") && text.contains("node-11 … node-20, until"), "{text}");
+    let page = page(&story);
+    let ids: BTreeSet<&str> = values(&page, " id=\"").collect();
+    for place in 0..story.with.entries.len() {
+        assert!(ids.contains(format!("w{place}").as_str()), "line {place}");
+    }
+}
+
+/// What stands after `opens`, up to the next `closes`.
+fn between<'a>(page: &'a str, opens: &str, closes: &str) -> &'a str {
+    let (_, rest) = page.split_once(opens).expect(opens);
+    rest.split(closes).next().unwrap()
 }
 
 #[test]

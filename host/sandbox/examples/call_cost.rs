@@ -12,8 +12,8 @@ use node_remedy_devices::bmc::{Bmc, Config, Privilege, User};
 use node_remedy_sandbox::manifest::{Operation, Protocol};
 use node_remedy_sandbox::net::{Fabric, MemoryNet};
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, Cancel, Grants, NoNames, OpenGate, Request, Sandbox, Seams, Secret,
-    SeededEntropy, TokioClock, compile,
+    Action, AdminGrant, Call, Cancel, ExchangeRecord, Grants, NoNames, OpenGate, Request, Sandbox,
+    Seams, Secret, SeededEntropy, TokioClock, compile,
 };
 use zeroize::Zeroizing;
 
@@ -64,6 +64,7 @@ async fn measure(wasm: &'static [u8]) -> Result<(), Box<dyn Error>> {
         grants: Grants::decide(plugin.manifest(), &parameters, &admin, &NoNames).await?,
         credentials: BTreeMap::from([("account".to_owned(), secret)]),
         cancel: Cancel::new(),
+        exchange_record: ExchangeRecord::Off,
     };
     let seams = Seams {
         net: Arc::new(MemoryNet::new(Arc::new(Rack::new()))),
@@ -71,7 +72,8 @@ async fn measure(wasm: &'static [u8]) -> Result<(), Box<dyn Error>> {
         entropy: Arc::new(SeededEntropy::new(7)),
         gate: Arc::new(OpenGate),
     };
-    let first = plugin.call(call.clone(), &seams).await;
+    let counted = Call { exchange_record: ExchangeRecord::On, ..call.clone() };
+    let first = plugin.call(counted, &seams).await;
     println!("{:?}, {} datagrams, {} fuel", first.result, first.exchanges.len(), first.fuel);
 
     // Without grants the plugin gives up at its first request: store, instance and little else.

@@ -106,6 +106,8 @@ pub struct Call {
     pub credentials: BTreeMap<String, Secret>,
     /// Asks it to stop.
     pub cancel: Cancel,
+    /// Whether what goes over the wire is kept.
+    pub exchange_record: ExchangeRecord,
 }
 
 /// What a plugin found or did.
@@ -216,6 +218,16 @@ pub enum Ended {
     Cancelled,
 }
 
+/// Whether a call keeps what went over the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExchangeRecord {
+    /// Nothing is kept, and nothing is spent on it.
+    #[default]
+    Off,
+    /// It is kept, up to the limits.
+    On,
+}
+
 /// Something that went over the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
@@ -227,6 +239,9 @@ pub struct Exchange {
     pub direction: Direction,
     /// What, with known secrets blotted out.
     pub bytes: Vec<u8>,
+    /// What the host encrypted for it or decrypted from it, padding included, with known secrets
+    /// blotted out.
+    pub plaintext: Option<Vec<u8>>,
 }
 
 /// Which way bytes went.

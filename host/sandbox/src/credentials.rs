@@ -127,10 +127,14 @@ impl HostKey for CallState {
         iv: Vec<u8>,
         data: Vec<u8>,
     ) -> Answer<Vec<u8>> {
-        self.with_key(&key, &data, |key| match mode {
+        let answer = self.with_key(&key, &data, |key| match mode {
             Mode::AesCbc => Ok(crypto::encrypt_cbc(key, &iv, &data)?),
             Mode::AesCfb128 | Mode::DesCbc => Err(unsupported_mode(mode)),
-        })
+        })?;
+        if let Ok(ciphertext) = &answer {
+            self.keep_encrypted(&data, ciphertext);
+        }
+        Ok(answer)
     }
 
     async fn decrypt(
@@ -140,10 +144,14 @@ impl HostKey for CallState {
         iv: Vec<u8>,
         data: Vec<u8>,
     ) -> Answer<Vec<u8>> {
-        self.with_key(&key, &data, |key| match mode {
+        let answer = self.with_key(&key, &data, |key| match mode {
             Mode::AesCbc => Ok(crypto::decrypt_cbc(key, &iv, &data)?),
             Mode::AesCfb128 | Mode::DesCbc => Err(unsupported_mode(mode)),
-        })
+        })?;
+        if let Ok(plaintext) = &answer {
+            self.keep_decrypted(&data, plaintext);
+        }
+        Ok(answer)
     }
 
     async fn drop(&mut self, key: Resource<DerivedKey>) -> wasmtime::Result<()> {

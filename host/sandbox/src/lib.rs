@@ -24,6 +24,7 @@ mod convert;
 mod credentials;
 mod crypto;
 mod engine;
+mod exchange;
 mod executor;
 mod grants;
 mod handles;
@@ -50,8 +51,8 @@ mod words;
 
 pub use address::{Cidr, CidrError, Hazard, destination};
 pub use call::{
-    Action, Call, CallReport, Direction, Effect, Ended, Exchange, Failure, FailureKind, Fields,
-    LogLevel, LogLine, Outcome, PlugState, Request, Verdict,
+    Action, Call, CallReport, Direction, Effect, Ended, Exchange, ExchangeRecord, Failure,
+    FailureKind, Fields, LogLevel, LogLine, Outcome, PlugState, Request, Verdict,
 };
 pub use cancel::Cancel;
 pub use executor::{Executor, Pool};

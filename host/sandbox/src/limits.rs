@@ -106,6 +106,13 @@ pub const CHECKPOINT_BYTES_MAX: usize = 4 << 10;
 pub const EXCHANGE_BYTES_MAX: usize = 64 << 10;
 /// Datagrams of the exchange kept as evidence.
 pub const EXCHANGES_MAX: usize = 512;
+/// One plaintext beside a kept datagram: a message inside a session, not a transfer.
+pub const PLAINTEXT_BYTES_MAX: usize = 1 << 10;
+/// Datagrams beyond this are not searched for a ciphertext: the longest plaintext and any header.
+pub const SEALED_BYTES_MAX: usize = 2 << 10;
+/// How far back a ciphertext is looked for: one request and its answer, sent twice, and a
+/// farewell.
+pub const SEALED_KEPT_MAX: usize = 8;
 
 // Executor ---------------------------------------------------------------------------------------
 

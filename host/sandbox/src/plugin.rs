@@ -233,6 +233,7 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
     };
     let elapsed_ms = state.elapsed_ms();
     let CallState { action, secrets, record, .. } = state;
+    let (exchanges, exchanges_dropped) = record.exchanges.into_kept();
     CallReport {
         action,
         result: match result {
@@ -243,8 +244,8 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
         ended,
         lied: lie.is_some(),
         checkpoint: record.checkpoint,
-        exchanges: record.exchanges,
-        exchanges_dropped: record.exchanges_dropped,
+        exchanges,
+        exchanges_dropped,
         log: record.log,
         log_dropped: record.log_dropped,
         elapsed_ms,

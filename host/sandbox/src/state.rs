@@ -10,10 +10,9 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::{Action, Call, Direction, Effect, Exchange, LogLine};
 use crate::cancel::Cancel;
+use crate::exchange::Exchanges;
 use crate::grants::Grants;
-use crate::limits::{
-    EXCHANGE_BYTES_MAX, EXCHANGES_MAX, HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX,
-};
+use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
 use crate::meter::Meter;
 use crate::net::Socket;
 use crate::randomness::Randomness;
@@ -61,9 +60,7 @@ pub(crate) struct Record {
     pub(crate) log: Vec<LogLine>,
     pub(crate) log_bytes: usize,
     pub(crate) log_dropped: u32,
-    pub(crate) exchanges: Vec<Exchange>,
-    pub(crate) exchange_bytes: usize,
-    pub(crate) exchanges_dropped: u32,
+    pub(crate) exchanges: Exchanges,
 }
 
 /// Why the host stops a plugin from inside one of its own calls.
@@ -77,7 +74,7 @@ pub(crate) enum Cut {
 
 impl CallState {
     pub(crate) fn new(call: Call, seed: [u8; 32], seams: Seams) -> Self {
-        let Call { request, grants, credentials, cancel } = call;
+        let Call { request, grants, credentials, cancel, exchange_record } = call;
         let started_ms = seams.clock.now_ms();
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
@@ -90,7 +87,7 @@ impl CallState {
             random: Randomness::new(seed, 0),
             meter: Meter::new(MEMORY_BYTES_MAX),
             spent: Spent::default(),
-            record: Record::new(),
+            record: Record::new(Exchanges::new(exchange_record)),
             sockets: BTreeMap::new(),
             started_ms,
             grants,
@@ -116,24 +113,35 @@ impl CallState {
 
     /// Keeps what went over the wire, as evidence.
     pub(crate) fn keep_exchange(&mut self, endpoint: &str, direction: Direction, bytes: &[u8]) {
-        let full = self.record.exchanges.len() >= EXCHANGES_MAX
-            || self.record.exchange_bytes + bytes.len() > EXCHANGE_BYTES_MAX;
-        if full {
-            self.record.exchanges_dropped = self.record.exchanges_dropped.saturating_add(1);
-            return;
+        if self.record.exchanges.are_kept() {
+            let exchange = Exchange {
+                at_ms: self.elapsed_ms(),
+                endpoint: endpoint.to_owned(),
+                direction,
+                bytes: self.secrets.blot(bytes),
+                plaintext: None,
+            };
+            self.record.exchanges.keep(exchange);
         }
-        self.record.exchange_bytes += bytes.len();
-        self.record.exchanges.push(Exchange {
-            at_ms: self.elapsed_ms(),
-            endpoint: endpoint.to_owned(),
-            direction,
-            bytes: self.secrets.blot(bytes),
-        });
+    }
+
+    /// Keeps what the host encrypted in the plugin's place.
+    pub(crate) fn keep_encrypted(&mut self, plaintext: &[u8], ciphertext: &[u8]) {
+        if self.record.exchanges.are_kept() {
+            self.record.exchanges.encrypted(self.secrets.blot(plaintext), ciphertext);
+        }
+    }
+
+    /// Keeps what the host decrypted in the plugin's place.
+    pub(crate) fn keep_decrypted(&mut self, ciphertext: &[u8], plaintext: &[u8]) {
+        if self.record.exchanges.are_kept() {
+            self.record.exchanges.decrypted(ciphertext, self.secrets.blot(plaintext));
+        }
     }
 }
 
 impl Record {
-    fn new() -> Self {
+    fn new(exchanges: Exchanges) -> Self {
         Self {
             effect: Effect::NotBegun,
             lie: None,
@@ -142,9 +150,7 @@ impl Record {
             log: Vec::new(),
             log_bytes: 0,
             log_dropped: 0,
-            exchanges: Vec::new(),
-            exchange_bytes: 0,
-            exchanges_dropped: 0,
+            exchanges,
         }
     }
 }
@@ -152,5 +158,34 @@ impl Record {
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::call::ExchangeRecord;
+    use crate::trial;
+
+    /// A command that sets a password carries it inside of the session.
+    #[test]
+    fn a_password_inside_a_session_is_blotted_out_both_ways() {
+        let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct-horse".to_vec()) };
+        let call = Call {
+            credentials: BTreeMap::from([("account".to_owned(), secret)]),
+            exchange_record: ExchangeRecord::On,
+            ..trial::call(Grants::default())
+        };
+        let mut state = CallState::new(call, [0; 32], trial::seams());
+        state.keep_encrypted(b"set correct-horse", b"SEALED-1");
+        state.keep_exchange("bmc", Direction::Sent, b"SEALED-1");
+        state.keep_exchange("bmc", Direction::Received, b"SEALED-2");
+        state.keep_decrypted(b"SEALED-2", b"was correct-horse");
+        let (kept, _) = state.record.exchanges.into_kept();
+        let plaintexts: Vec<_> = kept.into_iter().map(|one| one.plaintext).collect();
+        let blotted = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(plaintexts, [blotted("set *************"), blotted("was *************")]);
     }
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::{Action, Call, Request};
+use crate::call::{Action, Call, ExchangeRecord, Request};
 use crate::cancel::Cancel;
 use crate::grants::Grants;
 use crate::net::{Fabric, MemoryNet};
@@ -39,6 +39,7 @@ pub(crate) fn call(grants: Grants) -> Call {
         grants,
         credentials: BTreeMap::new(),
         cancel: Cancel::new(),
+        exchange_record: ExchangeRecord::Off,
     }
 }
 

@@ -84,7 +84,8 @@ fn is_unseen(character: char) -> bool {
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-fn find(bytes: &[u8], secret: &[u8]) -> Option<usize> {
+/// Where `secret` begins in `bytes`.
+pub(crate) fn find(bytes: &[u8], secret: &[u8]) -> Option<usize> {
     bytes.windows(secret.len()).position(|window| window == secret)
 }
 

@@ -13,13 +13,14 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
 use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace};
 use node_remedy_api::time::Span;
-use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
+use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
-    AdminGrant, Call, CallReport, Cancel, Cidr, Executor, Grants, Manifest, Names, NotLeader,
-    Seams, Secret, SendGate, Verdict,
+    AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Grants, Manifest, Names,
+    NotLeader, Seams, Secret, SendGate, Verdict,
 };
 
+use crate::clock::Clock;
 use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
 use crate::observe::plan::PluginFacts;
@@ -49,6 +50,8 @@ pub struct Asked {
     pub deadline: Duration,
     /// For status: poll in place until the plug reads this.
     pub until: Option<PlugState>,
+    /// For off and reset: when what allows them was read.
+    pub allowed_at: Option<Time>,
 }
 
 /// A call and its end.
@@ -114,6 +117,10 @@ pub struct Calls<C> {
     pub gate: Arc<RecordedGate>,
     /// How host names become addresses.
     pub names: Arc<dyn Names>,
+    /// Whether what goes over the wire is kept.
+    pub exchange_record: ExchangeRecord,
+    /// Against which the age of evidence is told.
+    pub clock: Clock,
     /// Whose turn it is at each device.
     pub devices: RefCell<BTreeMap<String, Rc<tokio::sync::Mutex<()>>>>,
 }
@@ -127,6 +134,11 @@ impl<C: Cluster> Calls<C> {
         };
         let turn = self.turn(&asked.method.device);
         let _turn = turn.lock().await;
+        // The last moment at which nothing was sent yet. A session that takes long is bounded by
+        // the call's own deadline: a slow BMC must not make its machine unfenceable.
+        if is_out_of_date(asked, self.clock.now()) {
+            return held_back();
+        }
         self.gate.intents().insert(asked.operation.clone());
         let report = self.executor.run(plugin, call, self.seams.clone()).await;
         self.gate.intents().remove(&asked.operation);
@@ -143,6 +155,7 @@ impl<C: Cluster> Calls<C> {
             attempt: 1,
             deadline: Duration::from_secs(1),
             until: None,
+            allowed_at: None,
         };
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
@@ -190,7 +203,9 @@ impl<C: Cluster> Calls<C> {
             until: asked.until.and_then(plug_state),
             resume: None,
         };
-        Ok((plugin.clone(), Call { request, grants, credentials, cancel }))
+        let exchange_record = self.exchange_record;
+        let call = Call { request, grants, credentials, cancel, exchange_record };
+        Ok((plugin.clone(), call))
     }
 
     /// One session at a time per device: a BMC has few, and answers strangely to two.
@@ -331,6 +346,22 @@ fn not_made(why: &str) -> Called {
     Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
 }
 
+/// A1: whether what is to be cut may have come back since anybody looked. Recording the intent,
+/// reading a Secret and waiting for a device's turn may take long.
+fn is_out_of_date(asked: &Asked, now: Time) -> bool {
+    let is_cut = match asked.action {
+        Action::Off | Action::Reset => true,
+        Action::On | Action::Status | Action::Monitor => false,
+    };
+    is_cut && asked.allowed_at.is_none_or(|at| now.since(at) > VIEW_AGE_MAX)
+}
+
+fn held_back() -> Called {
+    let detail = "held back: what it was decided on had grown old; looking again";
+    let failure = Failure { kind: FailureKind::Cancelled, detail: detail.to_owned() };
+    Called { end: End::NotAttempted(failure), detail: detail.to_owned(), report: None }
+}
+
 /// What is known after a call.
 fn end_of(report: &CallReport) -> End {
     match report.verdict() {
@@ -400,8 +431,8 @@ fn kind_of(kind: sandbox::FailureKind) -> FailureKind {
         sandbox::FailureKind::Busy => FailureKind::Busy,
         sandbox::FailureKind::Protocol => FailureKind::Protocol,
         sandbox::FailureKind::Device => FailureKind::Device,
-        sandbox::FailureKind::Cancelled => FailureKind::Cancelled,
-        sandbox::FailureKind::Other => FailureKind::Other,
+        // Whether a call is held back, and so was no try, is never for a plugin to say.
+        sandbox::FailureKind::Cancelled | sandbox::FailureKind::Other => FailureKind::Other,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use futures::{StreamExt as _, stream};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
@@ -24,27 +25,47 @@ const CALL_MAX: Duration = Duration::from_secs(30);
 const DELETES_AT_ONCE: usize = 16;
 
 impl<C: Cluster> Incident<C> {
-    /// Carries out effects, in order.
+    /// Carries out effects: what gives something away all at once, for none of it waits for
+    /// another, and then the rest in order.
     pub(crate) async fn act(&mut self, effects: &[Effect]) {
+        let (releases, rest): (Vec<&Effect>, Vec<&Effect>) =
+            effects.iter().partition(|effect| gives_away(effect));
+        let releases: Vec<&Effect> = releases.into_iter().filter(|one| self.may(one)).collect();
+        let released = join_all(releases.iter().map(|effect| self.release(effect))).await;
+        for (effect, result) in releases.iter().zip(released) {
+            self.note_failure(effect, result);
+        }
+        for effect in rest {
+            if self.may(effect) {
+                let result = self.carry_out(effect).await;
+                self.note_failure(effect, result);
+            }
+        }
         if let Err(error) = self.return_owed_slot().await {
             tracing::warn!(node = self.node(), %error, "failed to give a slot back; trying again");
-        }
-        for effect in effects {
-            let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
-            if let Some(why) = withheld(effect, self.parts.lease.remaining_ms(), age) {
-                tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
-                self.look_wanted = true;
-                continue;
-            }
-            if let Err(error) = self.carry_out(effect).await {
-                tracing::warn!(node = self.node(), ?effect, %error, "failed to act; will see");
-            }
         }
         if let Err(error) = self.take_words_away().await {
             tracing::debug!(node = self.node(), %error, "failed to take an annotation away");
         }
         if let Err(error) = self.keep_lock().await {
             tracing::warn!(node = self.node(), %error, "failed to keep the node's lock");
+        }
+    }
+
+    /// Whether an effect may still be carried out; if not, the world is looked at again.
+    fn may(&mut self, effect: &Effect) -> bool {
+        let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
+        let Some(why) = withheld(effect, self.parts.lease.remaining_ms(), age) else {
+            return true;
+        };
+        tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
+        self.look_wanted = true;
+        false
+    }
+
+    fn note_failure(&self, effect: &Effect, result: Result<(), ClusterError>) {
+        if let Err(error) = result {
+            tracing::warn!(node = self.node(), ?effect, %error, "failed to act; will see");
         }
     }
 
@@ -90,23 +111,39 @@ impl<C: Cluster> Incident<C> {
                 };
                 self.pending.push_back(Seen::Slot(answer));
             }
-            Effect::ReturnSlot => {
-                self.owes_slot = true;
-                self.return_owed_slot().await?;
-            }
+            Effect::ReturnSlot => self.owes_slot = true,
             Effect::HandOver => self.parts.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
             Effect::Quarantine => self.change(NodeChange::Quarantine).await?,
             Effect::Unquarantine => self.change(NodeChange::Unquarantine).await?,
             Effect::Cordon => self.change(NodeChange::Cordon { nodefence: self.name() }).await?,
             Effect::Uncordon => self.change(NodeChange::Uncordon).await?,
-            Effect::OutOfService => self.change(NodeChange::OutOfService).await?,
             Effect::LiftOutOfService => self.change(NodeChange::LiftOutOfService).await?,
-            Effect::DeletePods(uids) => self.delete_pods(uids, PodDelete::Force).await?,
             Effect::GracefulDelete(uids) => self.delete_pods(uids, PodDelete::Graceful).await?,
-            Effect::DeleteAttachments(uids) => self.delete_attachments(uids).await?,
+            // Released before anything else.
+            Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => {}
         }
         Ok(())
+    }
+
+    /// Carries out what gives something away, and nothing else.
+    async fn release(&self, effect: &Effect) -> Result<(), ClusterError> {
+        match effect {
+            Effect::OutOfService => self.change(NodeChange::OutOfService).await,
+            Effect::DeletePods(uids) => self.delete_pods(uids, PodDelete::Force).await,
+            Effect::DeleteAttachments(uids) => self.delete_attachments(uids).await,
+            Effect::Look
+            | Effect::TakeSlot
+            | Effect::ReturnSlot
+            | Effect::HandOver
+            | Effect::Call(_)
+            | Effect::Quarantine
+            | Effect::Unquarantine
+            | Effect::Cordon
+            | Effect::Uncordon
+            | Effect::LiftOutOfService
+            | Effect::GracefulDelete(_) => Ok(()),
+        }
     }
 
     fn call(&mut self, op: OpId) {
@@ -122,6 +159,7 @@ impl<C: Cluster> Incident<C> {
             attempt: operation.attempt,
             deadline: CALL_MAX,
             until: None,
+            allowed_at: self.facts.as_ref().map(|facts| facts.taken_at),
         };
         let parts = self.parts.clone();
         self.calls.spawn_local(async move {
@@ -153,11 +191,10 @@ impl<C: Cluster> Incident<C> {
         deleted.into_iter().collect()
     }
 
-    /// One whose deletion is under way waits for its attacher; asking again changes nothing.
     async fn delete_attachments(&self, uids: &[String]) -> Result<(), ClusterError> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
-        let all = all.filter(|one| !one.deleting).map(|one| (one.name.clone(), one.uid.clone()));
+        let all = all.map(|one| (one.name.clone(), one.uid.clone()));
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(all)
             .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })
@@ -209,25 +246,32 @@ impl<C: Cluster> Incident<C> {
 /// away also needs evidence that is still fresh. All of these are asked for again by the
 /// next look. Device calls have a gate of their own, and slots an epoch.
 fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'static str> {
-    let gives_away = match effect {
+    let is_write = match effect {
         Effect::Look
         | Effect::TakeSlot
         | Effect::ReturnSlot
         | Effect::HandOver
-        | Effect::Call(_) => return None,
+        | Effect::Call(_) => false,
         Effect::Quarantine
         | Effect::Unquarantine
         | Effect::Cordon
         | Effect::Uncordon
+        | Effect::OutOfService
         | Effect::LiftOutOfService
-        | Effect::GracefulDelete(_) => false,
-        Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => true,
+        | Effect::DeletePods(_)
+        | Effect::GracefulDelete(_)
+        | Effect::DeleteAttachments(_) => true,
     };
-    if lease_ms == 0 {
+    if is_write && lease_ms == 0 {
         return Some("the leader lease has run out");
     }
     let fresh = view_age.is_some_and(|age| age <= VIEW_AGE_MAX);
-    (gives_away && !fresh).then_some("the evidence has grown old")
+    (gives_away(effect) && !fresh).then_some("the evidence has grown old")
+}
+
+/// Whether an effect lets somebody else have what the node had.
+fn gives_away(effect: &Effect) -> bool {
+    matches!(effect, Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_))
 }
 
 #[cfg(test)]

@@ -7,3 +7,5 @@ pub mod effects;
 pub mod node;
 pub mod node_lease;
 pub mod release;
+#[cfg(test)]
+mod tests;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Cidr, Executor, Failure, Grants, Names as _,
-    OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy, SystemNames,
-    TokioClock, Verdict,
+    Action, AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Failure, Grants,
+    Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy,
+    SystemNames, TokioClock, Verdict,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -214,6 +214,7 @@ impl Hand {
             grants: self.grants.clone(),
             credentials: self.credentials.clone(),
             cancel: Cancel::new(),
+            exchange_record: ExchangeRecord::Off,
         };
         self.executor.run(self.plugin.clone(), call, self.seams.clone()).await
     }

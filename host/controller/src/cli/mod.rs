@@ -74,6 +74,11 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
     #[command(after_help = "Example:
   node-remedy approve worker-3-1")]
     Approve(PersonArgs),
+    /// Say that a device which failed to switch a node's machine on has been seen to
+    #[command(after_help = "Example:
+  node-remedy ack worker-3
+Until then nothing is switched off through that device.")]
+    Ack(AckArgs),
     /// Give your word that an incident's machine is off, so that its pods may be released
     #[command(after_help = "Example:
   node-remedy confirm-off worker-3-1 --yes
@@ -241,6 +246,17 @@ pub struct AbortArgs {
     pub leave_off: bool,
 }
 
+/// `ack`.
+#[derive(Debug, Args)]
+pub struct AckArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node whose machine it failed to switch on
+    #[arg(value_name = "NODE")]
+    pub node: String,
+}
+
 /// `confirm-off`.
 #[derive(Debug, Args)]
 pub struct ConfirmArgs {
@@ -313,6 +329,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Retry(args) => here(people::retry(&args)),
         Command::Abort(args) => here(people::abort(&args)),
         Command::Approve(args) => here(people::approve(&args)),
+        Command::Ack(args) => here(people::ack(&args)),
         Command::ConfirmOff(args) => here(people::confirm_off(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Rbac(args) => rbac::rbac(&args),

@@ -1,4 +1,4 @@
-//! What people ask and say: `status`, `explain`, `retry`, `confirm-off`.
+//! What people ask and say: `status`, `explain`, `retry`, `abort`, `approve`, `ack`, `confirm-off`.
 //!
 //! A word to a running incident is an annotation on its NodeFence; the leader reads it,
 //! decides, and takes the annotation away. Whoever may patch NodeFences may say it, and
@@ -15,9 +15,12 @@ use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, Phase, State}
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use serde_json::json;
 
-use super::{AbortArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs};
+use super::{
+    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
+};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, Scope};
+use crate::observe::closed;
 
 /// Asks a parked run to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
@@ -25,6 +28,8 @@ pub const RETRY: &str = "node-remedy.io/retry";
 pub const ABORT: &str = "node-remedy.io/abort";
 /// Allows the first off where policy asks for a person: `NODEFENCE-UID`.
 pub const APPROVE: &str = "node-remedy.io/approve";
+/// Opens the devices again that failed to switch the machine on: `NODEFENCE-UID`. It stays.
+pub const ACK: &str = "node-remedy.io/ack";
 /// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID`.
 pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";
 
@@ -217,6 +222,23 @@ pub async fn approve(args: &PersonArgs) -> anyhow::Result<ExitCode> {
         "{} may power off {}; watch it with: node-remedy explain {}",
         args.nodefence, incident.spec.node.name, incident.spec.node.name
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `ack`: lets machines be switched off again through the devices that failed to switch a node's
+/// machine on.
+pub async fn ack(args: &AckArgs) -> anyhow::Result<ExitCode> {
+    let cluster = connect(&args.cluster).await?;
+    let mut incidents = incidents(&cluster).await?;
+    incidents.retain(|one| one.spec.node.name == args.node && closed::is_closing(one));
+    if incidents.is_empty() {
+        bail!("no device of {} is closed; see: node-remedy explain {}", args.node, args.node);
+    }
+    for incident in &incidents {
+        let (name, uid) = (incident.name_any(), incident.uid().unwrap_or_default());
+        say(&cluster, &name, ACK, &uid).await?;
+        println!("{name}: its devices may switch machines off again");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -131,7 +131,7 @@ const CONTROLLER: [Right; 20] = [
         Everywhere,
         ("storage.k8s.io", "volumeattachments"),
         Any,
-        &["list", "watch", "delete"],
+        &["get", "list", "watch", "delete"],
         "release, by UID; finalizers are never touched",
     ),
     right(

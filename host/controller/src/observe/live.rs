@@ -1,11 +1,15 @@
 //! One node's objects: from the caches, or read from the API server right now.
 //!
 //! What cannot be undone is decided on live facts only (rule A1): quorum reads of the
-//! node, its Lease, its pods and its attachments, timed before the first of them and all
-//! asked at once, so that a slow API server does not let them grow old while they are read.
+//! node, its Lease, its pods and its attachments, all at once, timed before the first.
+//!
+//! No field selects attachments by node, and a cluster has thousands: those that the watch
+//! told of are read by name. One that it has not told of yet is not released; none is taken
+//! for gone that the server did not say is gone.
 
 use std::collections::BTreeMap;
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -15,6 +19,9 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use super::{Mirror, NODE_LEASES};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
+
+/// Attachments read at once.
+const READS_AT_ONCE: usize = 16;
 
 /// Everything about one node.
 #[derive(Debug, Clone)]
@@ -56,14 +63,13 @@ pub async fn live<C: Cluster>(
     name: &str,
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
-    let (on_node, all) = (Scope::all().matching("spec.nodeName", name), Scope::all());
+    let on_node = Scope::all().matching("spec.nodeName", name);
     let (node, lease, pods, attachments) = futures::try_join!(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
-        cluster.list::<VolumeAttachment>(&all),
+        attachments_of(cluster, mirror, name),
     )?;
-    let attachments = attachments.items.into_iter().filter_map(AttachmentSeen::of);
     mirror.hear(clock.now());
     Ok(Facts {
         taken_at,
@@ -71,8 +77,27 @@ pub async fn live<C: Cluster>(
         node: node.and_then(NodeSeen::of),
         lease: lease.and_then(|lease| timed(mirror, clock, lease)),
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
-        attachments: by_uid(attachments.filter(|one| one.node == name)),
+        attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
     })
+}
+
+/// The attachments that the watch told of, as the API server has them now.
+async fn attachments_of<C: Cluster>(
+    cluster: &C,
+    mirror: &Mirror,
+    node: &str,
+) -> Result<Vec<AttachmentSeen>, ClusterError> {
+    let known: Vec<String> = {
+        let attachments = mirror.attachments.all();
+        let of_node = attachments.values().filter(|one| one.node == node);
+        of_node.map(|one| one.name.clone()).collect()
+    };
+    stream::iter(known)
+        .map(|name| async move { cluster.get::<VolumeAttachment>(At::cluster(&name)).await })
+        .buffered(READS_AT_ONCE)
+        .try_filter_map(|found| std::future::ready(Ok(found.and_then(AttachmentSeen::of))))
+        .try_collect()
+        .await
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.

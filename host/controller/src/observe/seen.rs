@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
-use node_remedy_decide::Time;
+use node_remedy_decide::{Deletion, Time};
 
 use crate::clock::time_of;
 
@@ -118,7 +118,7 @@ pub struct PodSeen {
     /// `status.phase`.
     pub phase: String,
     /// Whether a deletion is under way.
-    pub deleting: bool,
+    pub deletion: Deletion,
     /// Owned by a DaemonSet.
     pub of_daemon_set: bool,
     /// A mirror of a static pod.
@@ -132,7 +132,12 @@ pub struct PodSeen {
 impl PodSeen {
     /// Reads what matters of a pod; `None` for an object without name or UID.
     pub fn of(pod: Pod) -> Option<Self> {
-        let deleting = pod.metadata.deletion_timestamp.is_some();
+        let grace_s = pod.metadata.deletion_grace_period_seconds;
+        let deletion = match (&pod.metadata.deletion_timestamp, grace_s) {
+            (None, _) => Deletion::NotAsked,
+            (Some(_), Some(0)) => Deletion::AtOnce,
+            (Some(_), _) => Deletion::Graceful,
+        };
         let of_daemon_set = pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet");
         let mirror = pod.annotations().contains_key("kubernetes.io/config.mirror");
         let spec = pod.spec.unwrap_or_default();
@@ -149,7 +154,7 @@ impl PodSeen {
             name: pod.metadata.name?,
             node: spec.node_name.unwrap_or_default(),
             phase: pod.status.unwrap_or_default().phase.unwrap_or_default(),
-            deleting,
+            deletion,
             of_daemon_set,
             mirror,
             tolerates_out_of_service,

@@ -12,6 +12,7 @@ use node_remedy_decide::{
     People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
 };
 
+use super::closed;
 use super::live::Facts;
 use super::seen::{AttachmentSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, NODE_LEASES};
@@ -39,6 +40,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
     let mut gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
+    gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
@@ -179,6 +181,7 @@ fn pod_view(pod: &PodSeen) -> PodView {
         volumes: volumes.collect(),
         ready: false,
         budget_forbids: false,
+        deletion: pod.deletion,
         finalizers: Vec::new(),
     }
 }
@@ -188,6 +191,7 @@ fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
         uid: attachment.uid.clone(),
         name: attachment.name.clone(),
         volume: attachment.volume.clone(),
+        deleting: attachment.deleting,
         finalizers: attachment.finalizers.clone(),
     }
 }
@@ -220,6 +224,7 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
         paused: None,
         heard_at: mirror.heard(),
         held_by: None,
+        // Known once there is a plan.
         closed_device: None,
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
     }

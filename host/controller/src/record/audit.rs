@@ -5,6 +5,7 @@
 
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Hold, Operation, Plan, Record, Time, Transition};
+use node_remedy_sandbox::ExchangeRecord;
 
 use super::notices;
 use crate::act::calls::Called;
@@ -32,6 +33,8 @@ pub trait Audit {
     );
     /// A run was not opened.
     fn held(&self, node: &str, hold: &Hold, now: Time);
+    /// Whether calls keep what goes over the wire, for this audit to read.
+    fn exchange_record(&self) -> ExchangeRecord;
 }
 
 /// Into the log, target `audit`.
@@ -88,5 +91,9 @@ impl Audit for LogAudit {
 
     fn held(&self, node: &str, hold: &Hold, _now: Time) {
         tracing::info!(target: "audit", node, why = notices::hold(hold), "not acted");
+    }
+
+    fn exchange_record(&self) -> ExchangeRecord {
+        ExchangeRecord::Off
     }
 }

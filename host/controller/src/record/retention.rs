@@ -11,7 +11,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Span, Time};
 
 use crate::cluster::{At, Cluster, DeleteHow};
-use crate::observe::{Mirror, view};
+use crate::observe::{Mirror, closed, view};
 
 /// Two weeks are kept whatever their number: questions about a night are asked within them.
 const KEPT: Span = Span::minutes(14 * 24 * 60);
@@ -43,9 +43,10 @@ pub async fn tidy<C: Cluster>(cluster: &C, mirror: &Mirror, now: Time) {
     }
 }
 
-/// `None` for one that goes on: it is never removed, however old.
+/// `None` for one that goes on, or that keeps a device closed: these are never removed.
 fn ended(nodefence: &NodeFence) -> Option<Ended> {
-    let status = nodefence.status.as_ref().filter(|_| !view::is_open(nodefence))?;
+    let speaks = view::is_open(nodefence) || closed::is_closing(nodefence);
+    let status = nodefence.status.as_ref().filter(|_| !speaks)?;
     Some(Ended {
         node: nodefence.spec.node.name.clone(),
         name: nodefence.name_any(),

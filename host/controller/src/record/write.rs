@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{OpId, Transition};
 
+use super::events::Note;
 use super::{notices, status};
 use crate::act::calls::Called;
 use crate::cluster::{At, Cluster, ClusterError};
@@ -94,17 +95,36 @@ impl<C: Cluster> Incident<C> {
         lost
     }
 
-    /// Tells people what was decided. After the act: an Event that takes long to write must
-    /// not let the evidence for a release grow old.
-    pub(crate) async fn tell(&self, decided: &Transition) {
-        for notice in &decided.notices {
-            let note = notices::note(notice, &self.plan, &self.name());
+    /// Tells people what was decided, in order and beside the path: an Event that takes long to
+    /// write must not let the evidence for a release grow old. No more than one telling waits.
+    pub(crate) async fn tell(&mut self, decided: &Transition) {
+        let notices = decided.notices.iter();
+        let notes: Vec<Note> =
+            notices.map(|notice| notices::note(notice, &self.plan, &self.name())).collect();
+        for note in &notes {
             if note.warning {
                 tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);
             } else {
                 tracing::info!(node = self.node(), reason = note.reason, "{}", note.text);
             }
-            self.parts.tell(&self.nodefence.spec.node, &note).await;
+        }
+        if notes.is_empty() {
+            return;
+        }
+        self.have_told().await;
+        let (parts, node) = (self.parts.clone(), self.nodefence.spec.node.clone());
+        self.telling = Some(tokio::task::spawn_local(async move {
+            for note in notes {
+                parts.tell(&node, &note).await;
+            }
+        }));
+    }
+
+    /// Waits until everything was told.
+    pub(crate) async fn have_told(&mut self) {
+        if let Some(telling) = self.telling.take() {
+            // It neither panics nor is aborted.
+            let _ = telling.await;
         }
     }
 

@@ -19,7 +19,7 @@ use crate::clock::VirtualClock;
 use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
 
 /// A request to an API server on the same network.
-const ROUND_TRIP: Duration = Duration::from_millis(4);
+pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
 
 /// The world's API server, as the client `name`.
 #[derive(Clone)]

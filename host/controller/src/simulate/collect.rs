@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Hold, Notice, Operation, Plan, Record, Rule, Time, Transition};
 use node_remedy_report::PluginUsed;
-use node_remedy_sandbox::Exchange;
+use node_remedy_sandbox::{Exchange, ExchangeRecord};
 
 use crate::act::calls::Called;
 use crate::record::audit::Audit;
@@ -155,6 +155,10 @@ impl Audit for Collector {
     fn held(&self, node: &str, hold: &Hold, now: Time) {
         let held = Held { at: now, node: node.to_owned(), hold: hold.clone() };
         self.collected.borrow_mut().held.push(held);
+    }
+
+    fn exchange_record(&self) -> ExchangeRecord {
+        ExchangeRecord::On
     }
 }
 

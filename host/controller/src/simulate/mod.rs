@@ -29,6 +29,7 @@ use self::collect::{Collected, Collector};
 use self::shared::{Shared, drive};
 use crate::admin::Readiness;
 use crate::clock::{Clock, VirtualClock};
+use crate::cluster::Cluster;
 use crate::controller::{Controller, Seams, Settings};
 use crate::plugins::Plugins;
 use crate::record::metrics::Metrics;
@@ -99,6 +100,15 @@ pub enum Part {
 
 /// Plays a scenario once.
 pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
+    play_through(scenario, part, |server| server)
+}
+
+/// The same, with whatever is put between the controller and the API server.
+pub(crate) fn play_through<C: Cluster>(
+    scenario: &Scenario,
+    part: Part,
+    between: impl FnOnce(ModelCluster) -> C,
+) -> anyhow::Result<Played> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -114,7 +124,9 @@ pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
             drive(driven).await;
         });
         if part == Part::With {
-            let controller = controller(scenario, &shared, &clock, &collector)?;
+            let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
+            let cluster = between(server);
+            let controller = controller(scenario, cluster, &shared, &clock, &collector)?;
             tasks.spawn_local(controller.run(std::future::pending()));
         }
         tokio::time::sleep(scenario.duration).await;
@@ -124,12 +136,13 @@ pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
     })
 }
 
-fn controller(
+fn controller<C: Cluster>(
     scenario: &Scenario,
+    cluster: C,
     shared: &Shared,
     clock: &VirtualClock,
     collector: &Rc<Collector>,
-) -> anyhow::Result<Controller<ModelCluster>> {
+) -> anyhow::Result<Controller<C>> {
     let sandbox = Sandbox::new().context("failed to start the sandbox")?;
     let plugins = Plugins::new(sandbox);
     let used = Plugins::names().filter_map(|name| {
@@ -142,7 +155,7 @@ fn controller(
     });
     collector.note_plugins(used.collect());
     let seams = Seams {
-        cluster: ModelCluster::new(shared.clone(), clock.clone(), CLIENT),
+        cluster,
         clock: Clock::simulated(clock.clone()),
         executor: Executor::Inline,
         net: Arc::new(MemoryNet::new(Arc::new(shared.clone()))),

@@ -2,7 +2,9 @@
 
 use crate::identity::{Match, matches};
 use crate::plan::{Progress, Want, next_wanted};
-use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
+use crate::retry::{
+    await_device, fail, give_up, held_back, method_failed, park, retry, unreachable,
+};
 use crate::run::{Flow, Run};
 use crate::{
     Action, End, FinalReason, Goal, Kind, MethodIndex, Notice, OpId, Operation, Phase, Plan,
@@ -175,7 +177,8 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         | None => Action::Off,
     };
     let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
-    let in_this_try = refused.filter(|one| one.attempt == run.record.attempt);
+    let in_this_try =
+        refused.filter(|one| one.attempt == run.record.attempt && !held_back(one.end.as_ref()));
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
         if unreachable(end.as_ref()) {
             return Some(await_device(run, index, Phase::ReadingIdentity));

@@ -5,8 +5,8 @@ use crate::release::Left;
 use crate::retry::{fail, give_up, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY, Marks,
-    NodeView, Notice, ParkReason, Phase, Record, Rule, View,
+    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY,
+    Marks, NodeView, Notice, ParkReason, Phase, Record, Rule, View,
 };
 
 use super::releasing::same_boot;
@@ -87,8 +87,9 @@ fn clear_left_overs(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     if left.count() == 0 {
         return None;
     }
-    if !left.pods.is_empty() {
-        run.effect(Effect::GracefulDelete(left.pod_uids()));
+    let pods = left.pods_before(Deletion::Graceful);
+    if !pods.is_empty() {
+        run.effect(Effect::GracefulDelete(pods));
     }
     let named_at = run.record.entered_at.after(run.policy.cleanup_timeout);
     if run.now >= named_at {

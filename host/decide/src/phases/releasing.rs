@@ -1,14 +1,15 @@
 //! Giving pods and attachments back: only behind proof, only what it covers, by UID.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::release::{Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
-    PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released,
-    Rule, Span, View,
+    Action, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
+    PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ReleaseMode, Released, Rule, Span,
+    View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -51,7 +52,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = read_again(run, &proof) {
         return flow;
     }
-    send(run, &proof, &released, &left);
+    send(run, node, &proof, &released, &left);
     run.look_in(LOOK_EVERY)
 }
 
@@ -188,40 +189,50 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     None
 }
 
-/// Sends the next batch: pods first, attachments when their pods are gone.
-fn send(run: &mut Run<'_>, proof: &Proof, released: &Released, left: &Left<'_>) {
-    let paced = match run.policy.release {
-        ReleaseMode::Prompt => None,
-        ReleaseMode::Paced { pods_per_minute } => Some(pods_per_minute.max(1)),
+/// Asks for the next batch: pods first, attachments when their pods are gone. What is asked for
+/// already is not asked for again; a write that was lost shows as an object that nobody asks for.
+fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, left: &Left<'_>) {
+    let prompt = run.policy.release == ReleaseMode::Prompt;
+    let quota = match run.policy.release {
+        ReleaseMode::Prompt => released.pods.len(),
+        ReleaseMode::Paced { pods_per_minute } => {
+            quota(pods_per_minute.max(1), run.now.since(released.at)).min(released.pods.len())
+        }
     };
-    let quota = paced.map_or(u32::MAX, |rate| quota(rate, run.now.since(released.at)));
-    let resend = released.sent_at.is_none_or(|at| run.now >= at.after(RESEND_EVERY));
-    if !resend && quota <= released.sent {
+    let allowed: Vec<&String> = released.pods.iter().take(quota).collect();
+    let mut pods = left.pods_before(Deletion::AtOnce);
+    pods.retain(|uid| allowed.contains(&uid));
+    protect_ready_pods(run, proof, released, left, &mut pods);
+    let attachments = if left.pods.is_empty() { left.attachments_not_asked() } else { Vec::new() };
+    // The taint takes everything that does not tolerate it: not for a proof of less.
+    let taint = released.everything && (prompt || left.pods.is_empty());
+    run.record.marks.out_of_service |= taint;
+    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
+    let mut asked = Vec::new();
+    if taint && !node.out_of_service {
+        asked.push(Effect::OutOfService);
+    }
+    if !pods.is_empty() {
+        asked.push(Effect::DeletePods(pods));
+        // The attachments wait for these pods only, which most often are gone at once.
+        if released.sent_at.is_none_or(|at| run.now >= at.after(LOOK_EVERY)) {
+            asked.push(Effect::Look);
+        }
+    }
+    if !attachments.is_empty() {
+        asked.push(Effect::DeleteAttachments(attachments));
+    }
+    if asked.is_empty() {
         return;
     }
     run.rule(Rule::P4);
-    let quota = usize::try_from(quota).unwrap_or(usize::MAX);
-    let allowed: Vec<&alloc::string::String> = released.pods.iter().take(quota).collect();
-    let mut pods = left.pod_uids();
-    pods.retain(|uid| allowed.contains(&uid));
-    protect_ready_pods(run, proof, released, left, &mut pods);
-    let prompt = paced.is_none();
-    // The taint takes everything that does not tolerate it: not for a proof of less.
-    if released.everything && (prompt || left.pods.is_empty()) {
-        run.record.marks.out_of_service = true;
-        run.effect(Effect::OutOfService);
-    }
-    if !pods.is_empty() {
-        run.effect(Effect::DeletePods(pods));
-    }
-    if left.pods.is_empty() {
-        run.effect(Effect::DeleteAttachments(left.attachment_uids()));
-    }
     let now = run.now;
-    run.record.first_released_at = run.record.first_released_at.or(Some(now));
     if let Some(released) = run.record.released.as_mut() {
         released.sent_at = Some(now);
-        released.sent = u32::try_from(allowed.len()).unwrap_or(u32::MAX);
+        released.sent = u32::try_from(quota).unwrap_or(u32::MAX);
+    }
+    for effect in asked {
+        run.effect(effect);
     }
 }
 
@@ -231,13 +242,13 @@ fn protect_ready_pods(
     proof: &Proof,
     released: &Released,
     left: &Left<'_>,
-    pods: &mut Vec<alloc::string::String>,
+    pods: &mut Vec<String>,
 ) {
     let patient = run.now < released.at.after(run.policy.pdb_patience);
     if proof.grade == Grade::PowerOffVerified || !patient {
         return;
     }
-    let protected = |uid: &alloc::string::String| {
+    let protected = |uid: &String| {
         left.pods.iter().any(|pod| &pod.uid == uid && pod.ready && pod.budget_forbids)
     };
     let before = pods.len();
@@ -248,7 +259,7 @@ fn protect_ready_pods(
 }
 
 /// How many pods may have been deleted after this long at so many a minute; the first at once.
-fn quota(pods_per_minute: u32, elapsed: Span) -> u32 {
+fn quota(pods_per_minute: u32, elapsed: Span) -> usize {
     let due = elapsed.0.saturating_mul(u64::from(pods_per_minute)) / Span::minutes(1).0;
-    u32::try_from(due).unwrap_or(u32::MAX).saturating_add(1)
+    usize::try_from(due).unwrap_or(usize::MAX).saturating_add(1)
 }

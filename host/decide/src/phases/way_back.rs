@@ -6,7 +6,7 @@ use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
-    MethodIndex, Notice, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Rule,
+    MethodIndex, Notice, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record, Rule,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -240,7 +240,7 @@ pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
         return Brought::NotYet(await_device(run, plug, resume));
     }
     let until = asked.ended_at.unwrap_or(asked.intended_at).after(run.policy.on_timeout);
-    if run.now < until {
+    if run.now < until && !is_lost(run, &asked, &read) {
         let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
         if run.now >= again_at {
             return Brought::NotYet(run.call(plug, Action::Status));
@@ -251,6 +251,20 @@ pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
     ask_once(run, plug)
 }
 
+/// Whether another process died over this call: that says nothing about the device, so it is no
+/// try of ours.
+fn was_cut_short(operation: &Operation, record: &Record) -> bool {
+    operation.end == Some(End::Indeterminate) && operation.process != record.process
+}
+
+/// Whether an `on` that nobody heard the end of did not arrive: a read that began when it could
+/// no longer land says off. An `on` is idempotent, so there is nothing to wait for.
+fn is_lost(run: &Run<'_>, asked: &Operation, read: &Operation) -> bool {
+    asked.end == Some(End::Indeterminate)
+        && read.state() == Some(PlugState::Off)
+        && read.intended_at >= asked.lands_until(run.plan)
+}
+
 /// One `on` per try; whatever came of the last one, another try comes after a pause.
 fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
     let tried = run.record.operations.iter().rev().find(|one| {
@@ -259,6 +273,7 @@ fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
             && one.action == Action::On
             && one.attempt == run.record.attempt
             && counts
+            && !was_cut_short(one, &run.record)
     });
     let tried = tried.cloned();
     let Some(tried) = tried else {

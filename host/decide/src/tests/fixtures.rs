@@ -68,6 +68,7 @@ pub(crate) fn lost_view(now: Time) -> View {
             uid: "va-1".to_string(),
             name: "va-1".to_string(),
             volume: "pv-db-0".to_string(),
+            deleting: false,
             finalizers: vec!["external-attacher/csi".to_string()],
         }],
         trigger: Crossing::Crossed { since: Time(0) },
@@ -99,6 +100,7 @@ pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {
             .collect(),
         ready: false,
         budget_forbids: false,
+        deletion: Deletion::NotAsked,
         finalizers: Vec::new(),
     }
 }

@@ -118,14 +118,15 @@ fn every_reason_is_told_with_its_numbers() {
     view.paused = Some("maintenance of the switches".to_string());
     view.heard_at = Time(now.0 - 16_000);
     view.held_by = Some("self-node-remediation".to_string());
-    view.closed_device = Some("bmc-7".to_string());
+    view.closed_device =
+        Some(ClosedDevice { device: "bmc-7".to_string(), node: "node-c".to_string() });
     view.last_incident_ended_at = Some(Time(now.0 - 60_000));
     check(
         (view, now),
         &expect![[r#"
         paused: maintenance of the switches
         self-node-remediation holds this node's Lease in medik8s-leases
-        bmc-7 failed to switch a machine on; acknowledge it with node-remedy ack bmc-7
+        bmc-7 failed to switch node-c on; see to it, then node-remedy ack node-c
         nothing heard from the API server for 16 s > 15 s: we may be cut off
         the node's last incident ended a short while ago
         in flight 1 ≥ 1: node-b-1

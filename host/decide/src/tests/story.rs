@@ -1,6 +1,7 @@
 //! A driver for tests: carries effects out on a view and on plugs, and tells what happened.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -109,14 +110,23 @@ impl Story {
             }),
             Effect::OutOfService => self.taint(true),
             Effect::LiftOutOfService => self.taint(false),
-            Effect::DeletePods(uids) | Effect::GracefulDelete(uids) => {
-                let held = self.holders;
-                self.view.pods.retain(|pod| held || !uids.contains(&pod.uid));
-            }
+            Effect::DeletePods(uids) => self.delete_pods(&uids, Deletion::AtOnce),
+            Effect::GracefulDelete(uids) => self.delete_pods(&uids, Deletion::Graceful),
             Effect::DeleteAttachments(uids) => {
                 let held = self.holders;
                 self.view.attachments.retain(|one| held || !uids.contains(&one.uid));
+                for one in self.view.attachments.iter_mut().filter(|one| uids.contains(&one.uid)) {
+                    one.deleting = true;
+                }
             }
+        }
+    }
+
+    fn delete_pods(&mut self, uids: &[String], how: Deletion) {
+        let held = self.holders;
+        self.view.pods.retain(|pod| held || !uids.contains(&pod.uid));
+        for pod in self.view.pods.iter_mut().filter(|pod| uids.contains(&pod.uid)) {
+            pod.deletion = pod.deletion.max(how);
         }
     }
 

@@ -47,6 +47,8 @@ struct World {
     quarantined: bool,
     out_of_service: bool,
     pods: bool,
+    /// Their deletion was asked for; they go unless they are stuck.
+    pods_asked: bool,
     attachment: bool,
     stuck: bool,
     plugs: Vec<bool>,
@@ -108,6 +110,8 @@ enum Move {
     DeleteNode,
     GateTurns,
     LateOffLands,
+    /// What held a pod whose deletion was asked for lets go: its kubelet lives again.
+    HoldersLetGo,
     DeviceTurns,
     Abort,
     AbortLeaveOff,
@@ -158,6 +162,7 @@ impl World {
             quarantined: false,
             out_of_service: false,
             pods: true,
+            pods_asked: false,
             attachment: true,
             stuck: false,
             plugs: vec![true; stage.plan.methods.len()],
@@ -197,6 +202,9 @@ impl World {
         }
         if !self.pods {
             view.pods.retain(|pod| pod.exempt.is_some());
+        }
+        for pod in view.pods.iter_mut().filter(|pod| self.pods_asked && pod.exempt.is_none()) {
+            pod.deletion = Deletion::AtOnce;
         }
         if !self.attachment {
             view.attachments.clear();

@@ -1,13 +1,14 @@
 //! Why it was allowed to act, and why it did not: proofs, refusals, parked incidents.
 
-use super::{Context, linked_rules, section};
-use crate::fold;
+use super::wire::{self, Bytes};
+use super::{Context, citations, linked_rules, section};
+use crate::alike;
 use crate::markup::Markup;
-use crate::{Direction, Exchange, Incident, JournalRow, Proof, spell};
+use crate::{Exchange, Incident, JournalRow, Proof, spell};
 
-/// The card shows this many datagrams, the last ones: what comes before only opens the
-/// session, and the journal has all.
-const CARD_EXCHANGES_MAX: usize = 6;
+/// The card shows this many datagrams, the last ones: three questions, their answers, and the
+/// end of a session. The journal has all.
+const CARD_EXCHANGES_MAX: usize = 8;
 
 /// More nodes than this are not listed one by one on a card.
 const CARD_NODES_MAX: usize = 60;
@@ -27,18 +28,17 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
             }
         });
     }
-    let refusals = fold::refusals(run);
-    let parked: Vec<&Incident> =
-        run.incidents.iter().filter(|incident| incident.parked.is_some()).collect();
-    if refusals.is_empty() && parked.is_empty() {
+    let refusals = alike::refusals(run);
+    let parked = || run.incidents.iter().enumerate().filter(|(_, one)| one.parked.is_some());
+    if refusals.is_empty() && parked().next().is_none() {
         return;
     }
     section(out, ("why-not", "Why not"), |out| {
-        for group in &refusals {
-            refusal_card(out, group);
+        for (place, incident) in parked() {
+            parked_card(out, place, incident);
         }
-        for incident in parked {
-            parked_card(out, incident);
+        for group in &refusals {
+            refusal_card(out, context, group);
         }
     });
 }
@@ -68,7 +68,7 @@ fn proof_card(out: &mut Markup, place: usize, incident: &Incident, proof: &Proof
             term(out, "Released", |out| out.leaf("b", &[], &proof.released));
         });
         if let Some(row) = row {
-            card_exchanges(out, place, row);
+            card_exchanges(out, &format!("#j{place}-{}", row.number), row);
         }
     });
 }
@@ -78,52 +78,33 @@ fn term(out: &mut Markup, name: &str, inside: impl FnOnce(&mut Markup)) {
     out.element("dd", &[], inside);
 }
 
-fn card_exchanges(out: &mut Markup, place: usize, row: &JournalRow) {
-    let before = row.exchanges.len().saturating_sub(CARD_EXCHANGES_MAX);
-    let shown = row.exchanges.get(before..).unwrap_or_default();
+fn card_exchanges(out: &mut Markup, href: &str, row: &JournalRow) {
+    let shown = telling(&row.exchanges);
+    let (count, all) = (shown.len(), row.exchanges.len());
     if !shown.is_empty() {
-        exchanges(out, shown, &format!("On the wire, the last {} datagrams", shown.len()));
+        wire::table(out, shown, Bytes::Told, |caption| {
+            caption.text(&format!("On the wire: the last {count} of {all} datagrams"));
+        });
     }
     out.element("p", &[("class", "note")], |out| {
-        let href = format!("#j{place}-{}", row.number);
-        let text = match row.exchanges.len() {
+        let text = match all {
             0 => format!("journal row {}", row.number),
-            all => format!("journal row {}, all {all} datagrams", row.number),
+            _ => format!("journal row {}, all {all} datagrams", row.number),
         };
-        out.leaf("a", &[("href", &href)], &text);
+        out.leaf("a", &[("href", href)], &text);
     });
 }
 
-/// A table of datagrams.
-pub(super) fn exchanges(out: &mut Markup, exchanges: &[Exchange], caption: &str) {
-    out.element("table", &[("class", "wire"), ("role", "table")], |table| {
-        table.leaf("caption", &[], caption);
-        super::columns(table, &["Time", "Way", "Meaning and bytes"]);
-        table.element("tbody", &[], |body| {
-            for exchange in exchanges {
-                body.element("tr", &[("role", "row")], |row| {
-                    super::cell(row, "when", |cell| cell.text(&spell::clock_ms(exchange.at_ms)));
-                    let (sign, way) = match exchange.direction {
-                        Direction::Sent => ("→", "sent"),
-                        Direction::Received => ("←", "received"),
-                    };
-                    super::cell(row, "way", |cell| {
-                        cell.leaf("span", &[("aria-hidden", "true")], sign);
-                        cell.leaf("span", &[("class", "heard")], way);
-                    });
-                    super::cell(row, "what", |cell| {
-                        let meaning = exchange.decoded.as_deref().unwrap_or("not decoded");
-                        cell.leaf("span", &[("class", "meaning")], meaning);
-                        cell.leaf("code", &[], &exchange.hex);
-                    });
-                });
-            }
-        });
-    });
+/// The end of an exchange, from where the session stands: what comes before only opens it.
+fn telling(exchanges: &[Exchange]) -> &[Exchange] {
+    let opening = exchanges.iter().position(|exchange| exchange.plaintext.is_some());
+    let inside = exchanges.get(opening.unwrap_or(0)..).unwrap_or_default();
+    let before = inside.len().saturating_sub(CARD_EXCHANGES_MAX);
+    inside.get(before..).unwrap_or_default()
 }
 
-fn refusal_card(out: &mut Markup, group: &fold::Refusals<'_>) {
-    let together = group.together();
+fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &alike::Refusals<'_>) {
+    let together = &group.together;
     let nodes = group.nodes();
     out.element("article", &[("class", "card")], |out| {
         out.leaf("h3", &[], &together.guard);
@@ -131,9 +112,11 @@ fn refusal_card(out: &mut Markup, group: &fold::Refusals<'_>) {
         out.element("p", &[], |out| {
             out.leaf("b", &[], &spell::names(&nodes));
             out.text(": ");
-            out.text(&spell::refusal_span(&together));
+            out.text(&spell::refusal_span(together));
             out.text(" · ");
             linked_rules(out, &together.rule);
+            out.text(" ");
+            citations::write(out, "timeline", &citations::of_refusals(context, group));
         });
         if let Some(next) = &together.next {
             next_step(out, next);
@@ -147,9 +130,9 @@ fn refusal_card(out: &mut Markup, group: &fold::Refusals<'_>) {
     });
 }
 
-fn each_node(out: &mut Markup, group: &fold::Refusals<'_>) {
+fn each_node(out: &mut Markup, group: &alike::Refusals<'_>) {
     out.element("table", &[("role", "table")], |table| {
-        super::columns(table, &["Node", "First", "Last", "Times"]);
+        super::columns(table, &["Node", "First", "Last", "Times", "Why"]);
         table.element("tbody", &[], |body| {
             for refusal in group.members.iter().take(CARD_NODES_MAX) {
                 body.element("tr", &[("role", "row")], |row| {
@@ -157,6 +140,7 @@ fn each_node(out: &mut Markup, group: &fold::Refusals<'_>) {
                     super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.first_ms)));
                     super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.last_ms)));
                     super::cell(row, "when", |cell| cell.text(&refusal.times.to_string()));
+                    super::cell(row, "", |cell| cell.text(&refusal.numbers));
                 });
             }
         });
@@ -167,14 +151,24 @@ fn each_node(out: &mut Markup, group: &fold::Refusals<'_>) {
     }
 }
 
-fn parked_card(out: &mut Markup, incident: &Incident) {
+fn parked_card(out: &mut Markup, place: usize, incident: &Incident) {
     let Some(reason) = &incident.parked else { return };
+    let says = |row: &&JournalRow| row.exchanges.iter().any(|one| one.plaintext.is_some());
+    let last = incident.journal.iter().rev().find(says);
     out.element("article", &[("class", "card")], |out| {
         out.element("h3", &[], |out| {
             out.text("Parked: ");
-            out.text(&incident.name);
+            let href = format!("#j{place}");
+            out.leaf("a", &[("class", "plain"), ("href", &href)], &incident.name);
         });
         next_step(out, reason);
+        if let Some(row) = last {
+            out.element("p", &[], |out| {
+                out.text("The last word of the device: ");
+                out.leaf("b", &[], &row.end);
+            });
+            card_exchanges(out, &format!("#j{place}-{}", row.number), row);
+        }
     });
 }
 

@@ -1,7 +1,7 @@
 //! The first screen: the verdict and the swim-lanes.
 
 use super::{Context, Side, section};
-use crate::fold::Turn;
+use crate::alike::Turn;
 use crate::lanes::{Axis, Chart, Frame, Links, flag_label};
 use crate::markup::Markup;
 use crate::{Run, Weight, spell};
@@ -90,7 +90,7 @@ fn legend(out: &mut Markup, side: Side, turns: &[Turn<'_>]) {
                 out.element("a", &[("class", "plain"), ("href", &href)], |out| {
                     out.leaf("b", &[], &spell::names(&names));
                     out.text(" ");
-                    out.text(&first.text);
+                    out.text(&turn.text);
                 });
             });
         }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::evidence::exchanges;
+use super::citations::{self, Line};
+use super::wire::{self, Bytes};
 use super::{Context, Share, section};
 use crate::markup::Markup;
 use crate::rules::{self, Piece, RULES, Rule};
@@ -16,11 +17,11 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
             let note = "Each operation was written down before it was begun.";
             out.leaf("p", &[("class", "note")], note);
             for (place, incident) in run.incidents.iter().enumerate() {
-                journal(out, context.share, place, incident);
+                journal(out, context, place, incident);
             }
         });
     }
-    section(out, ("rules", "Rules"), |out| write_rules(out, &cited(context)));
+    section(out, ("rules", "Rules"), |out| write_rules(out, context));
     section(out, ("again", "Play it again"), |out| {
         inputs(out, &context.story.inputs);
         if let Some(left_out) = context.share.left_out() {
@@ -30,7 +31,7 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     });
 }
 
-fn journal(out: &mut Markup, share: Share, place: usize, incident: &Incident) {
+fn journal(out: &mut Markup, context: &Context<'_>, place: usize, incident: &Incident) {
     out.element("h3", &[("id", &format!("j{place}"))], |out| {
         out.text(&incident.name);
         out.text(" ");
@@ -39,26 +40,24 @@ fn journal(out: &mut Markup, share: Share, place: usize, incident: &Incident) {
     let proving = incident.proof.as_ref().map(|proof| proof.journal);
     for row in &incident.journal {
         let is_proving = proving == Some(row.number);
-        let shows_exchanges = share == Share::Everything || is_proving;
+        let shows_exchanges = context.share == Share::Everything || is_proving;
         let id = format!("j{place}-{}", row.number);
-        operation(out, &id, row, shows_exchanges);
-    }
-}
-
-fn operation(out: &mut Markup, id: &str, row: &JournalRow, shows_exchanges: bool) {
-    if row.exchanges.is_empty() || !shows_exchanges {
-        out.element("div", &[("class", "op"), ("id", id)], |out| {
-            summary(out, row);
+        let lines = citations::of_row(context, &incident.name, row.number);
+        if row.exchanges.is_empty() || !shows_exchanges {
+            out.element("div", &[("class", "op"), ("id", &id)], |out| summary(out, row, &lines));
+            continue;
+        }
+        out.element("details", &[("class", "op"), ("id", &id)], |out| {
+            out.element("summary", &[], |out| summary(out, row, &lines));
+            wire::table(out, &row.exchanges, Bytes::All, |caption| {
+                caption.text("On the wire. ");
+                citations::write(caption, "In the timeline at", &lines);
+            });
         });
-        return;
     }
-    out.element("details", &[("class", "op"), ("id", id)], |out| {
-        out.element("summary", &[], |out| summary(out, row));
-        exchanges(out, &row.exchanges, "On the wire");
-    });
 }
 
-fn summary(out: &mut Markup, row: &JournalRow) {
+fn summary(out: &mut Markup, row: &JournalRow, lines: &[Line]) {
     out.leaf("span", &[("class", "op-number")], &format!("#{}", row.number));
     out.leaf("span", &[("class", "time")], &spell::clock_ms(row.intended_ms));
     out.leaf("b", &[], &row.what);
@@ -72,6 +71,7 @@ fn summary(out: &mut Markup, row: &JournalRow) {
         let datagrams = format!("{} datagrams", row.exchanges.len());
         out.leaf("span", &[("class", "soft-text")], &datagrams);
     }
+    citations::write(out, "timeline", lines);
 }
 
 /// The rules that the page names somewhere.
@@ -91,24 +91,29 @@ fn cited(context: &Context<'_>) -> BTreeSet<&'static str> {
     runs.flat_map(of_run).collect()
 }
 
-fn write_rules(out: &mut Markup, cited: &BTreeSet<&str>) {
+fn write_rules(out: &mut Markup, context: &Context<'_>) {
+    let cited = cited(context);
     let (named, others): (Vec<&Rule>, Vec<&Rule>) =
         RULES.iter().partition(|rule| cited.contains(rule.id));
-    list(out, &named);
+    list(out, context, &named);
     out.element("details", &[("class", "fold")], |out| {
         out.leaf("summary", &[], &format!("{} more that this night did not need", others.len()));
-        list(out, &others);
+        list(out, context, &others);
     });
 }
 
-fn list(out: &mut Markup, rules: &[&Rule]) {
+fn list(out: &mut Markup, context: &Context<'_>, rules: &[&Rule]) {
     if rules.is_empty() {
         return;
     }
     out.element("dl", &[("class", "rules")], |out| {
         for rule in rules {
             out.leaf("dt", &[("id", &format!("rule-{}", rule.id))], rule.id);
-            out.leaf("dd", &[], rule.meaning);
+            out.element("dd", &[], |out| {
+                out.text(rule.meaning);
+                out.text(" ");
+                citations::write(out, "Cited at", &citations::of_rule(context, rule.id));
+            });
         }
     });
 }

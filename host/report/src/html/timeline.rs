@@ -1,8 +1,8 @@
-//! Every line of both runs, each with its rule, grade and journal row.
+//! Every line of both runs, each with its rule, grade and journal row; those alike share one.
 
 use super::opening::flag;
-use super::{Context, Share, Side, journal_id, linked_rules, section};
-use crate::fold::Turn;
+use super::{Context, Side, journal_id, linked_rules, section};
+use crate::alike::{self, Group, Turn};
 use crate::lanes::flag_label;
 use crate::markup::Markup;
 use crate::{Entry, Run, Weight, spell};
@@ -21,11 +21,11 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
 }
 
 fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
-    let (caption, turns) = match side {
-        Side::With => ("With node-remedy", &context.with),
-        Side::Without => ("Without node-remedy", &context.without),
+    let caption = match side {
+        Side::With => "With node-remedy",
+        Side::Without => "Without node-remedy",
     };
-    let shows_detail = context.share <= Share::ProvingExchanges;
+    let shows_detail = context.share.shows(Weight::Detail);
     let details = run.entries.iter().filter(|entry| entry.weight == Weight::Detail).count();
     if shows_detail && details > 0 {
         let id = format!("{}-detail", side.prefix());
@@ -36,51 +36,92 @@ fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
         table.leaf("caption", &[("class", "heard")], caption);
         super::columns(table, &["", "Time", "Lane", "About", "What", "By"]);
         table.element("tbody", &[], |body| {
-            for (place, entry) in run.entries.iter().enumerate() {
-                if shows_detail || entry.weight != Weight::Detail {
-                    let id = format!("{}{place}", side.prefix());
-                    body.element(
-                        "tr",
-                        &[("id", &id), ("class", class(entry)), ("role", "row")],
-                        |row| {
-                            super::cell(row, "flags", |cell| {
-                                if let Some(number) = number_of(turns, place) {
-                                    flag(cell, &flag_label(side.prefix(), number), entry.weight);
-                                }
-                            });
-                            line(row, run, entry);
-                        },
-                    );
-                }
+            for group in alike::groups(run, |entry| context.share.shows(entry.weight)) {
+                group_row(body, context, side, &group);
             }
         });
     });
 }
 
-fn line(row: &mut Markup, run: &Run, entry: &Entry) {
-    super::cell(row, "when", |cell| cell.text(&spell::clock(entry.at_ms)));
-    super::cell(row, "lane-name", |cell| cell.text(spell::lane(entry.lane)));
-    super::cell(row, "about", |cell| cell.text(&entry.subject));
-    super::cell(row, "text", |cell| cell.text(&entry.text));
-    super::cell(row, "by", |cell| {
-        if let Some(rule) = &entry.rule {
-            linked_rules(cell, rule);
-            cell.text(" ");
-        }
-        if let Some(grade) = &entry.grade {
-            cell.leaf("span", &[("class", "grade")], grade);
-            cell.text(" ");
-        }
-        if let Some((incident, number)) = &entry.journal {
-            let text = format!("{incident} #{number}");
-            match journal_id(run, incident, *number) {
-                Some(id) => {
-                    cell.leaf("a", &[("class", "row-link"), ("href", &format!("#{id}"))], &text);
-                }
-                None => cell.text(&text),
+/// One line of the table: an entry, or what several say alike, with each of them inside.
+fn group_row(body: &mut Markup, context: &Context<'_>, side: Side, group: &Group<'_>) {
+    let Some(&(place, first)) = group.members.first() else { return };
+    let (run, turns) = match (side, &context.story.without) {
+        (Side::Without, Some(without)) => (without, &context.without),
+        (Side::With | Side::Without, _) => (&context.story.with, &context.with),
+    };
+    let subjects = group.members.len();
+    let id = context.line_id(side, place).filter(|_| subjects == 1);
+    let mut attributes = vec![("class", class(first)), ("role", "row")];
+    attributes.extend(id.as_deref().map(|id| ("id", id)));
+    body.element("tr", &attributes, |row| {
+        super::cell(row, "flags", |cell| {
+            if let Some(number) = number_of(turns, place) {
+                flag(cell, &flag_label(side.prefix(), number), first.weight);
             }
-        }
+        });
+        super::cell(row, "when", |cell| cell.text(&spell::clock(first.at_ms)));
+        super::cell(row, "lane-name", |cell| cell.text(spell::lane(first.lane)));
+        super::cell(row, "about", |cell| match subjects {
+            1 => cell.text(&first.subject),
+            several => cell.text(&spell::many(first.lane, several)),
+        });
+        super::cell(row, "text", |cell| {
+            cell.text(&group.text);
+            if subjects > 1 {
+                each(cell, context, side, group);
+            }
+        });
+        super::cell(row, "by", |cell| {
+            if let Some(rule) = &first.rule {
+                linked_rules(cell, rule);
+                cell.text(" ");
+            }
+            if let Some(grade) = &first.grade {
+                cell.leaf("span", &[("class", "grade")], grade);
+                cell.text(" ");
+            }
+            if subjects == 1 {
+                journal_link(cell, run, first);
+            }
+        });
     });
+}
+
+/// Every entry of a group, folded away.
+fn each(cell: &mut Markup, context: &Context<'_>, side: Side, group: &Group<'_>) {
+    let names: Vec<&str> = group.members.iter().map(|(_, entry)| entry.subject.as_str()).collect();
+    cell.element("details", &[("class", "each")], |out| {
+        out.leaf("summary", &[], &spell::names(&names));
+        out.element("ul", &[], |list| {
+            for &(place, entry) in &group.members {
+                let id = context.line_id(side, place).unwrap_or_default();
+                list.element("li", &[("id", &id)], |out| {
+                    super::time(out, entry.at_ms);
+                    out.text(" ");
+                    out.leaf("b", &[], &entry.subject);
+                    out.text(" ");
+                    // The sentence stands above unless it is not quite the same.
+                    if entry.text != group.text {
+                        out.text(&entry.text);
+                        out.text(" ");
+                    }
+                    journal_link(out, &context.story.with, entry);
+                });
+            }
+        });
+    });
+}
+
+fn journal_link(out: &mut Markup, run: &Run, entry: &Entry) {
+    let Some((incident, number)) = &entry.journal else { return };
+    let text = format!("{incident} #{number}");
+    match journal_id(run, incident, *number) {
+        Some(id) => {
+            out.leaf("a", &[("class", "row-link"), ("href", &format!("#{id}"))], &text);
+        }
+        None => out.text(&text),
+    }
 }
 
 fn class(entry: &Entry) -> &'static str {

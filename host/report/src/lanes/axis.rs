@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::alike;
 use crate::fold::{self, Row};
 use crate::{Run, Story};
 
@@ -73,7 +74,7 @@ impl Axis {
 
 fn turn_times(run: &Run) -> Vec<u64> {
     let proofs = run.incidents.iter().filter_map(|incident| incident.proof.as_ref());
-    let turns = fold::turns(run);
+    let turns = alike::turns(run);
     let ends =
         turns.iter().flat_map(|turn| turn.members.first().into_iter().chain(turn.members.last()));
     proofs.map(|proof| proof.read_ms).chain(ends.map(|(_, entry)| entry.at_ms)).collect()

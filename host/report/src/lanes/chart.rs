@@ -1,66 +1,13 @@
-//! One run's lanes, drawn for one width.
+//! One run's lanes, drawn for one width: rows of names, bars and flags over one axis.
 
 use super::Axis;
-use crate::fold::{self, Quiet, Row, Subject, Turn};
+use super::flags::FLAG_STRIP;
+use super::frame::Frame;
+use super::shapes::{LETTER_WIDTH, label, px, px_letters, rule, upright};
+use crate::alike::Turn;
+use crate::fold::{self, Row};
 use crate::markup::Markup;
-use crate::{Lane, Run, Stretch, Weight, spell};
-
-/// For what width a chart is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Frame {
-    /// Names beside the bars, for a page on a screen.
-    Wide,
-    /// Names above the bars, for a telephone.
-    Narrow,
-    /// Names beside the bars, for a picture that stands alone.
-    Picture,
-}
-
-impl Frame {
-    /// The width in pixels.
-    pub(crate) fn width(self) -> f64 {
-        match self {
-            Frame::Wide => 1160.0,
-            Frame::Narrow => 350.0,
-            Frame::Picture => 1000.0,
-        }
-    }
-
-    /// Where the bars begin: right of the names, or under them.
-    fn left(self) -> f64 {
-        match self {
-            Frame::Wide => 242.0,
-            Frame::Narrow => 2.0,
-            Frame::Picture => 246.0,
-        }
-    }
-
-    fn right(self) -> f64 {
-        match self {
-            Frame::Wide | Frame::Picture => self.width() - 16.0,
-            Frame::Narrow => self.width() - 4.0,
-        }
-    }
-
-    fn lane_x(self) -> f64 {
-        match self {
-            Frame::Picture => 16.0,
-            Frame::Wide | Frame::Narrow => 0.0,
-        }
-    }
-
-    fn name_x(self) -> f64 {
-        match self {
-            Frame::Wide => 118.0,
-            Frame::Narrow => 2.0,
-            Frame::Picture => 130.0,
-        }
-    }
-
-    fn is_narrow(self) -> bool {
-        self == Frame::Narrow
-    }
-}
+use crate::{Lane, Run, spell};
 
 /// Where the flags lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,35 +42,10 @@ pub(crate) struct Drawn {
     pub(crate) height: f64,
 }
 
-/// What stands in a flag: numbers with node-remedy, letters without.
-pub(crate) fn flag_label(id: &str, number: usize) -> String {
-    let letter = u8::try_from(number).ok().filter(|n| id.starts_with('o') && *n <= 26);
-    letter.map_or_else(|| number.to_string(), |n| char::from(b'a' + (n - 1)).to_string())
-}
-
-const BAR_HEIGHT: f64 = 20.0;
-const THIN_HEIGHT: f64 = 5.0;
-const THIN_STEP: f64 = 6.0;
-const FLAG_RADIUS: f64 = 8.0;
-/// Flags and the space under them.
-const FLAG_STRIP: f64 = 21.0;
 const ROW_GAP: f64 = 6.0;
 const NAME_HEIGHT: f64 = 16.0;
-/// An average letter of the state texts; generous, so that none runs out of its bar.
-const LETTER_WIDTH: f64 = 6.3;
-/// Fewer letters of a state than these would puzzle rather than tell.
-const STATE_LETTERS_MIN: usize = 7;
 const NAME_LETTERS_MAX: usize = 17;
 const TICK_WIDTH: f64 = 62.0;
-
-struct Flag<'a> {
-    turn: &'a Turn<'a>,
-    weight: Weight,
-    /// The place of the entry in the run, for the link.
-    entry: usize,
-    true_x: f64,
-    x: f64,
-}
 
 impl Chart<'_> {
     /// Draws it from y = 0 on.
@@ -167,7 +89,7 @@ impl Chart<'_> {
         });
     }
 
-    fn x(&self, at_ms: u64) -> f64 {
+    pub(super) fn x(&self, at_ms: u64) -> f64 {
         let (left, right) = (self.frame.left(), self.frame.right());
         left + (right - left) * self.axis.place(at_ms)
     }
@@ -189,10 +111,6 @@ impl Chart<'_> {
             y = self.row(out, y, lane, row) + ROW_GAP;
         }
         y
-    }
-
-    fn strip(&self, lane: Lane, row: &Row<'_>) -> f64 {
-        if self.flags(lane, row).is_empty() { 0.0 } else { FLAG_STRIP }
     }
 
     fn row(&self, out: &mut Markup, top: f64, lane: Lane, row: &Row<'_>) -> f64 {
@@ -225,184 +143,9 @@ impl Chart<'_> {
         });
     }
 
-    fn one(&self, out: &mut Markup, top: f64, subject: &Subject<'_>) -> f64 {
-        let mut y = top;
-        for track in &subject.tracks {
-            for stretch in track {
-                self.bar(out, y, BAR_HEIGHT, stretch);
-                self.state(out, y, stretch, &stretch.state);
-            }
-            y += BAR_HEIGHT + 2.0;
-        }
-        if subject.tracks.is_empty() {
-            let (x1, x2) = (self.frame.left(), self.frame.right());
-            rule(out, x1, x2, y + BAR_HEIGHT / 2.0, "rule");
-            y += BAR_HEIGHT;
-        }
-        y
-    }
-
-    fn bundle(&self, out: &mut Markup, top: f64, subjects: &[Subject<'_>]) -> f64 {
-        let mut y = top;
-        for subject in subjects {
-            for stretch in subject.tracks.iter().flatten() {
-                self.bar(out, y, THIN_HEIGHT, stretch);
-            }
-            y += THIN_STEP;
-        }
-        let middle = f64::midpoint(top, y) + 4.0;
-        let example = subjects.get(subjects.len() / 2);
-        for stretch in example.iter().filter_map(|subject| subject.tracks.first()).flatten() {
-            let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
-            // No length here: it differs from line to line.
-            if let Some(text) = fitting(&stretch.state, "", x2 - x1 - 24.0) {
-                let class = format!("state halo {}", weight_class(stretch.weight));
-                label(out, &class, x1 + 16.0, middle, &text);
-            }
-        }
-        y.max(top + BAR_HEIGHT)
-    }
-
-    fn quiet(&self, out: &mut Markup, top: f64, quiet: &Quiet<'_>) -> f64 {
-        self.bar(out, top, BAR_HEIGHT, quiet.stretch);
-        self.state(out, top, quiet.stretch, quiet.state);
-        top + BAR_HEIGHT
-    }
-
-    fn bar(&self, out: &mut Markup, y: f64, height: f64, stretch: &Stretch) {
-        let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
-        let width = (x2 - x1 - 1.0).max(1.0);
-        let goes_on = stretch.to_ms >= self.run.end_ms;
-        let weight = weight_class(stretch.weight);
-        let class = format!("bar {weight}");
-        let edge = format!("edge {weight}");
-        let (from, to) = (spell::clock(stretch.from_ms), spell::clock(stretch.to_ms));
-        let lasted = spell::span(stretch.to_ms.saturating_sub(stretch.from_ms));
-        let title = format!("{}: {}, {from} to {to} ({lasted})", stretch.subject, stretch.state);
-        out.element("g", &[], |out| {
-            out.leaf("title", &[], &title);
-            if goes_on {
-                let tip = (height / 2.0).min(7.0);
-                let bottom = y + height;
-                let path = format!(
-                    "M{x1:.1} {y:.1}H{:.1}L{:.1} {:.1}L{:.1} {bottom:.1}H{x1:.1}Z",
-                    x2 - tip,
-                    x2,
-                    y + height / 2.0,
-                    x2 - tip,
-                );
-                out.void("path", &[("d", &path), ("class", &class)]);
-            } else {
-                shape(out, &class, (x1, y), (width, height));
-            }
-            // A darker edge tells the kind of a state without its colour.
-            if stretch.weight != Weight::Normal && stretch.weight != Weight::Detail {
-                shape(out, &edge, (x1, y), (width.min(3.0), height));
-            }
-        });
-    }
-
-    fn state(&self, out: &mut Markup, y: f64, stretch: &Stretch, state: &str) {
-        let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
-        let lasted = spell::span(stretch.to_ms.saturating_sub(stretch.from_ms));
-        // What the run's own start or end cuts off has no length worth telling.
-        let is_whole = stretch.from_ms > 0 && stretch.to_ms < self.run.end_ms;
-        let lasted = if is_whole { lasted.as_str() } else { "" };
-        let Some(text) = fitting(state, lasted, x2 - x1 - 12.0) else { return };
-        let width = px_letters(&text);
-        let crossed =
-            |x: f64| self.proof_places().find(|&line| line > x - 4.0 && line < x + width + 4.0);
-        let beside = |line: f64| {
-            let x = line + 6.0;
-            (x + width + 4.0 <= x2 && crossed(x).is_none()).then_some(x)
-        };
-        let start = x1 + 7.0;
-        let x = crossed(start).and_then(beside).unwrap_or(start);
-        label(out, "state", x, y + 14.0, &text);
-    }
-
-    fn proof_places(&self) -> impl Iterator<Item = f64> {
+    pub(super) fn proof_places(&self) -> impl Iterator<Item = f64> {
         let proofs = self.run.incidents.iter().filter_map(|incident| incident.proof.as_ref());
         proofs.map(|proof| self.x(proof.read_ms))
-    }
-
-    fn flags(&self, lane: Lane, row: &Row<'_>) -> Vec<Flag<'_>> {
-        let is_here = |name: &str| match row {
-            Row::One(subject) => subject.name == name,
-            Row::Bundle(subjects) => subjects.iter().any(|subject| subject.name == name),
-            Row::Quiet(_) => false,
-        };
-        let mut flags: Vec<Flag<'_>> = self
-            .turns
-            .iter()
-            .filter_map(|turn| {
-                let mut members = turn.members.iter();
-                let &(entry, first) =
-                    members.find(|(_, e)| e.lane == lane && is_here(&e.subject))?;
-                let x = self.x(first.at_ms);
-                Some(Flag { turn, weight: first.weight, entry, true_x: x, x })
-            })
-            .collect();
-        flags.sort_by(|a, b| a.true_x.total_cmp(&b.true_x));
-        self.spread(&mut flags);
-        flags
-    }
-
-    /// Moves flags apart so that each can be read; their leaders keep to the true time.
-    fn spread(&self, flags: &mut [Flag<'_>]) {
-        let apart = 2.0 * FLAG_RADIUS + 2.0;
-        let mut least = self.frame.left() + FLAG_RADIUS;
-        for flag in flags.iter_mut() {
-            flag.x = flag.x.max(least);
-            least = flag.x + apart;
-        }
-        let mut most = self.frame.right() - FLAG_RADIUS;
-        for flag in flags.iter_mut().rev() {
-            flag.x = flag.x.min(most);
-            most = flag.x - apart;
-        }
-    }
-
-    fn draw_flags(&self, out: &mut Markup, top: f64, flags: &[Flag<'_>]) {
-        let centre = top + FLAG_RADIUS;
-        for flag in flags {
-            let leader = format!(
-                "M{:.1} {:.1}L{:.1} {:.1}",
-                flag.x,
-                centre + FLAG_RADIUS,
-                flag.true_x,
-                top + FLAG_STRIP
-            );
-            out.void("path", &[("d", &leader), ("class", "leader")]);
-            match self.links {
-                Links::None => self.draw_flag(out, centre, flag),
-                Links::Entries(prefix) => {
-                    let href = format!("#{prefix}{}", flag.entry);
-                    out.element("a", &[("href", &href)], |out| self.draw_flag(out, centre, flag));
-                }
-            }
-        }
-    }
-
-    fn draw_flag(&self, out: &mut Markup, centre: f64, flag: &Flag<'_>) {
-        let weight = weight_class(flag.weight);
-        let (x, y, r) = (px(flag.x), px(centre), px(FLAG_RADIUS));
-        if let Some((_, entry)) = flag.turn.members.first() {
-            let at = spell::clock(entry.at_ms);
-            out.leaf("title", &[], &format!("{at} {}: {}", entry.subject, entry.text));
-        }
-        let class = format!("flag {weight}");
-        if flag.weight == Weight::Bad {
-            // Bad news is square: shape and number carry it where colour cannot.
-            let corner = (flag.x - FLAG_RADIUS, centre - FLAG_RADIUS);
-            shape(out, &class, corner, (2.0 * FLAG_RADIUS, 2.0 * FLAG_RADIUS));
-        } else {
-            out.void("circle", &[("cx", &x), ("cy", &y), ("r", &r), ("class", &class)]);
-        }
-        let class = format!("flag-text {weight}");
-        let baseline = px(centre + 3.5);
-        let number = flag_label(self.id, flag.turn.number);
-        out.leaf("text", &[("x", &x), ("y", &baseline), ("class", &class)], &number);
     }
 
     fn ticks(&self, out: &mut Markup, top: f64, bottom: f64) {
@@ -456,67 +199,4 @@ fn shortened(name: &str) -> String {
         return name.to_owned();
     }
     name.chars().take(NAME_LETTERS_MAX - 1).chain(['…']).collect()
-}
-
-/// As much of state and length as there is room for; nothing where it would not be a word.
-pub(super) fn fitting(state: &str, lasted: &str, room: f64) -> Option<String> {
-    let long = if lasted.is_empty() { String::from(state) } else { format!("{state} · {lasted}") };
-    if px_letters(&long) <= room {
-        return Some(long);
-    }
-    if px_letters(state) <= room {
-        return Some(state.to_owned());
-    }
-    let letters = state.chars().count();
-    let kept =
-        (1..letters).rev().find(|&kept| px_letters(state) * part(kept + 1, letters) <= room)?;
-    (kept >= STATE_LETTERS_MIN).then(|| state.chars().take(kept).chain(['…']).collect())
-}
-
-fn part(of: usize, all: usize) -> f64 {
-    let number = |n| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
-    number(of) / number(all)
-}
-
-fn weight_class(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Key => "key",
-        Weight::Bad => "bad",
-        Weight::Normal | Weight::Detail => "",
-    }
-}
-
-fn px(value: f64) -> String {
-    format!("{value:.1}")
-}
-
-pub(super) fn px_letters(text: &str) -> f64 {
-    LETTER_WIDTH * f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX))
-}
-
-fn label(out: &mut Markup, class: &str, x: f64, y: f64, text: &str) {
-    out.leaf("text", &[("x", &px(x)), ("y", &px(y)), ("class", class)], text);
-}
-
-fn rule(out: &mut Markup, x1: f64, x2: f64, y: f64, class: &str) {
-    let (x1, x2, y) = (px(x1), px(x2), px(y));
-    out.void("line", &[("x1", &x1), ("x2", &x2), ("y1", &y), ("y2", &y), ("class", class)]);
-}
-
-fn upright(out: &mut Markup, class: &str, x: f64, (top, bottom): (f64, f64)) {
-    let (x, y1, y2) = (px(x), px(top), px(bottom));
-    out.void("line", &[("x1", &x), ("x2", &x), ("y1", &y1), ("y2", &y2), ("class", class)]);
-}
-
-fn shape(out: &mut Markup, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
-    let (x, y, width, height) = (px(x), px(y), px(width), px(height));
-    let attributes = [
-        ("x", x.as_str()),
-        ("y", &y),
-        ("width", &width),
-        ("height", &height),
-        ("rx", "2"),
-        ("class", class),
-    ];
-    out.void("rect", &attributes);
 }

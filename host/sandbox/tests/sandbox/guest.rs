@@ -12,8 +12,8 @@ use std::time::Duration;
 use node_remedy_sandbox::manifest::{Manifest, Operation, Protocol};
 use node_remedy_sandbox::net::{Fabric, MemoryNet};
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Grants, NoNames, NotLeader, Plugin, Request,
-    Sandbox, Seams, Secret, SeededEntropy, SendGate, TokioClock,
+    Action, AdminGrant, Call, CallReport, Cancel, ExchangeRecord, Grants, NoNames, NotLeader,
+    Plugin, Request, Sandbox, Seams, Secret, SeededEntropy, SendGate, TokioClock,
 };
 use zeroize::Zeroizing;
 
@@ -158,5 +158,6 @@ pub(crate) fn call(action: Action, deed: &str) -> Call {
             ("community".to_owned(), secret(None, COMMUNITY)),
         ]),
         cancel: Cancel::new(),
+        exchange_record: ExchangeRecord::On,
     }
 }

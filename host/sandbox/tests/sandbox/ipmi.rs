@@ -9,12 +9,14 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit, Mac};
 use node_remedy_devices::bmc::{Bmc, Config, Privilege, User};
 use node_remedy_sandbox::net::{Fabric, MemoryNet, Sockets};
 use node_remedy_sandbox::{
-    Action, Call, CallReport, Cancel, Effect, Executor, OpenGate, PlugState, Plugin, Request,
-    Seams, Secret, SeededEntropy, SystemEntropy, TokioClock, Verdict,
+    Action, Call, CallReport, Cancel, Direction, Effect, ExchangeRecord, Executor, OpenGate,
+    PlugState, Plugin, Request, Seams, Secret, SeededEntropy, SystemEntropy, TokioClock, Verdict,
 };
+use sha2::Sha256;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
@@ -100,6 +102,7 @@ fn call(action: Action, until: Option<PlugState>, password: &str) -> Call {
             },
         )]),
         cancel: Cancel::new(),
+        exchange_record: ExchangeRecord::On,
     }
 }
 
@@ -139,6 +142,75 @@ async fn the_same_call_in_virtual_time_makes_the_same_report() {
     let second = run(&Rack::new(), Action::Off, None).await;
     assert!(!first.exchanges.is_empty());
     assert_eq!(first, second);
+}
+
+/// Get Chassis Status as the console asks it and as the BMC answers, up to their numbers: addresses,
+/// network function, command, completion code, power.
+const ASKED_POWER: [(usize, u8); 3] = [(1, 0x00 << 2), (3, 0x81), (5, 0x01)];
+const READ_ON: [(usize, u8); 4] = [(1, 0x01 << 2), (5, 0x01), (6, 0x00), (7, 0x01)];
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_inside_a_session_is_kept_and_neither_password_nor_keys() {
+    let report = run(&Rack::new(), Action::Status, None).await;
+    let said = |direction, wanted: &[(usize, u8)]| {
+        let mut of_way = report.exchanges.iter().filter(|one| one.direction == direction);
+        of_way.any(|one| {
+            one.plaintext
+                .as_ref()
+                .is_some_and(|plain| wanted.iter().all(|&(at, byte)| plain.get(at) == Some(&byte)))
+        })
+    };
+    assert!(said(Direction::Sent, &ASKED_POWER), "{report:#?}");
+    assert!(said(Direction::Received, &READ_ON), "{report:#?}");
+
+    let (sik, k1, k2) = keys(&report);
+    let secrets = [("password", PASSWORD.as_bytes()), ("SIK", &sik), ("K1", &k1), ("K2", &k2)];
+    for exchange in &report.exchanges {
+        for bytes in std::iter::once(&exchange.bytes).chain(&exchange.plaintext) {
+            for (name, secret) in secrets {
+                let is_told =
+                    bytes.windows(16.min(secret.len())).any(|some| secret.starts_with(some));
+                assert!(!is_told, "the {name} stands in {exchange:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_keeps_no_exchange_does_the_same_without_one() {
+    let kept = run(&Rack::new(), Action::Off, None).await;
+    let call = Call { exchange_record: ExchangeRecord::Off, ..call(Action::Off, None, PASSWORD) };
+    let report = IPMI.call(call, &seams(&Rack::new())).await;
+    assert_eq!((report.exchanges.as_slice(), report.exchanges_dropped), (&[][..], 0));
+    assert!(!kept.exchanges.is_empty());
+    assert_eq!(report, CallReport { exchanges: Vec::new(), ..kept });
+}
+
+/// The keys of a session that followed RAKP (IPMI 2.0, 13.31 and 13.32), by someone who knows the
+/// password. The BMC's offer makes it cipher suite 17: HMAC-SHA256.
+fn keys(report: &CallReport) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    const BODY: usize = 16;
+    let body = |kind: u8| {
+        let found = report.exchanges.iter().find(|one| one.bytes.get(5) == Some(&kind));
+        &found.unwrap().bytes[BODY..]
+    };
+    let hmac = |key: &[u8], parts: &[&[u8]]| {
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
+        let mac = parts.iter().fold(mac, Mac::chain_update);
+        mac.finalize().into_bytes().to_vec()
+    };
+    let (rakp_1, rakp_2) = (body(0x12), body(0x13));
+    let (console_random, bmc_random) = (&rakp_1[8..24], &rakp_2[8..24]);
+    let (role, name_length) = (&rakp_1[24..25], &rakp_1[27..28]);
+    let name = &rakp_1[28..28 + usize::from(name_length[0])];
+    let parts = [console_random, bmc_random, role, name_length, name];
+    let sik = hmac(PASSWORD.as_bytes(), &parts);
+    let (k1, k2) = (hmac(&sik, &[&[1; 20]]), hmac(&sik, &[&[2; 20]]));
+    // Whoever made these keys wrongly would look for the wrong ones: RAKP 4 is proof of the first.
+    let (sid, guid) = (&rakp_1[4..8], &rakp_2[24..40]);
+    let proof = hmac(&sik, &[console_random, sid, guid]);
+    assert_eq!(body(0x15)[8..24], proof[..16], "not the keys of this session");
+    (sik, k1, k2)
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@
 
 mod end_to_end;
 mod floor;
+mod memory;
 mod plugins;
 mod sandboxed;
 
@@ -26,8 +27,11 @@ async fn main() -> Result<()> {
     match name.as_deref() {
         Some("floor") => floor::measure().await,
         Some("end-to-end") => end_to_end::measure().await,
+        Some("memory") => memory::measure().await,
         Some("plugins") => plugins::measure().await,
-        other => bail!("there is no bench {other:?}; there are: floor, end-to-end, plugins"),
+        other => {
+            bail!("there is no bench {other:?}; there are: floor, end-to-end, memory, plugins")
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use node_remedy_sandbox::manifest::{Operation, Protocol};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Executor, Grants, NoNames, OpenGate, Plugin,
-    Request, Sandbox, Seams, Secret, SystemEntropy, TokioClock,
+    Action, AdminGrant, Call, CallReport, Cancel, ExchangeRecord, Executor, Grants, NoNames,
+    OpenGate, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy, TokioClock,
 };
 use node_remedy_tests::Bmc;
 use node_remedy_tests::ipmi::{PASSWORD, USERNAME};
@@ -87,6 +87,7 @@ impl Sandboxed {
             },
             credentials: BTreeMap::from([("account".to_owned(), account)]),
             cancel: Cancel::new(),
+            exchange_record: ExchangeRecord::On,
         })
     }
 

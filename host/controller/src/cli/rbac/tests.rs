@@ -3,37 +3,22 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
-use node_remedy_decide::Time;
-use node_remedy_sandbox::net::MemoryNet;
-use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock};
 use node_remedy_world::facts::{Fact, What};
-use node_remedy_world::scenario::START;
-use node_remedy_world::{Scenario, World};
 use serde_json::Value;
-use tokio::task::JoinSet;
 
 use super::*;
-use crate::admin::Readiness;
-use crate::clock::{Clock, VirtualClock};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
-use crate::controller::{Controller, Seams, Settings};
-use crate::plugins::Plugins;
-use crate::record::audit::LogAudit;
-use crate::record::metrics::Metrics;
-use crate::simulate::cluster::ModelCluster;
-use crate::simulate::shared::{Shared, drive};
-use crate::simulate::{CLIENT, NAMESPACE};
+use crate::cluster::ClusterError;
+use crate::simulate::NAMESPACE;
+use crate::testing::{Door, Request, example, play_behind};
 
 fn kept() -> &'static str {
     include_str!("../../../../../deploy/rbac.yaml")
 }
 
-fn example() -> String {
+fn shipped() -> String {
     manifest("node-remedy", &["bmc-credentials".to_owned()])
 }
 
@@ -43,13 +28,13 @@ fn objects(text: &str) -> Vec<Value> {
 
 #[test]
 fn the_shipped_roles_are_the_table() {
-    assert_eq!(kept(), example(), "run `cargo xtask codegen`");
+    assert_eq!(kept(), shipped(), "run `cargo xtask codegen`");
 }
 
 #[test]
 fn every_object_is_a_role_or_a_binding_to_our_account() {
     let mut roles = 0;
-    for object in objects(&example()) {
+    for object in objects(&shipped()) {
         match object["kind"].as_str().unwrap() {
             "ClusterRole" => {
                 serde_json::from_value::<ClusterRole>(object).unwrap();
@@ -119,172 +104,52 @@ fn what_is_no_name_is_refused_before_it_is_yaml() {
     assert!(is_name("bmc-1.rack-2", NAME_MAX) && !is_name(&"a".repeat(254), NAME_MAX));
 }
 
-/// The simulated API server, asked by an account that has the table's rights and no others.
-#[derive(Clone)]
-struct Guarded {
-    server: ModelCluster,
+/// An API server, asked by an account that has the table's rights and no others.
+#[derive(Default)]
+struct Table {
     /// What of the table was needed: its line, and the verb.
-    used: Rc<RefCell<BTreeSet<(usize, String)>>>,
-    denied: Rc<RefCell<BTreeSet<String>>>,
+    used: RefCell<BTreeSet<(usize, String)>>,
+    denied: RefCell<BTreeSet<String>>,
 }
 
-/// What a request is about.
-struct Asked<'a> {
-    verb: &'a str,
-    subresource: &'a str,
-    namespace: Option<&'a str>,
-    /// Requests that create or select name no object.
-    name: Option<&'a str>,
-}
-
-impl Guarded {
-    fn check<K: Object>(&self, asked: &Asked<'_>) -> Result<(), ClusterError> {
-        let resource = format!("{}{}", K::plural(&()), asked.subresource);
+impl Door for Table {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let allows = |right: &Right| {
             let place = namespace_of(right.place, NAMESPACE);
             let name = match right.names {
                 Any => true,
-                Only(name) => asked.name == Some(name),
-                Secrets => asked.name == Some("bmc-credentials"),
+                Only(name) => request.name == Some(name),
+                Secrets => request.name == Some("bmc-credentials"),
             };
-            right.group == K::group(&())
-                && right.resource == resource
-                && right.verbs.contains(&asked.verb)
-                && (place.is_none() || place == asked.namespace)
+            right.group == request.group
+                && right.resource == request.resource
+                && right.verbs.contains(&request.verb)
+                && (place.is_none() || place == request.namespace)
                 && name
         };
         if let Some(line) = CONTROLLER.iter().position(allows) {
-            self.used.borrow_mut().insert((line, asked.verb.to_owned()));
+            self.used.borrow_mut().insert((line, request.verb.to_owned()));
             return Ok(());
         }
-        let place = asked.namespace.unwrap_or("the cluster");
-        let what = format!("{} {resource} {:?} in {place}", asked.verb, asked.name);
+        let place = request.namespace.unwrap_or("the cluster");
+        let what = format!("{} {} {:?} in {place}", request.verb, request.resource, request.name);
         self.denied.borrow_mut().insert(what.clone());
         Err(ClusterError::Denied(what))
-    }
-
-    fn select<K: Object>(&self, verb: &str, scope: &Scope) -> Result<(), ClusterError> {
-        let namespace = scope.namespace.as_deref();
-        self.check::<K>(&Asked { verb, subresource: "", namespace, name: None })
-    }
-
-    fn one<K: Object>(&self, verb: &str, part: &str, at: At<'_>) -> Result<(), ClusterError> {
-        let (namespace, name) = (at.namespace, Some(at.name));
-        self.check::<K>(&Asked { verb, subresource: part, namespace, name })
-    }
-}
-
-fn at<K: Object>(object: &K) -> At<'_> {
-    let meta = object.meta();
-    At { namespace: meta.namespace.as_deref(), name: meta.name.as_deref().unwrap_or_default() }
-}
-
-impl Cluster for Guarded {
-    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
-        self.select::<K>("list", scope)?;
-        self.server.list(scope).await
-    }
-
-    async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
-        self.select::<K>("watch", scope)?;
-        self.server.watch(scope, from).await
-    }
-
-    async fn get<K: Object>(&self, at: At<'_>) -> Result<Option<K>, ClusterError> {
-        self.one::<K>("get", "", at)?;
-        self.server.get(at).await
-    }
-
-    async fn create<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        let namespace = object.meta().namespace.as_deref();
-        self.check::<K>(&Asked { verb: "create", subresource: "", namespace, name: None })?;
-        self.server.create(object).await
-    }
-
-    async fn replace<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.one::<K>("update", "", at(object))?;
-        self.server.replace(object).await
-    }
-
-    async fn replace_status<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.one::<K>("update", "/status", at(object))?;
-        self.server.replace_status(object).await
-    }
-
-    async fn patch<K: Object>(
-        &self,
-        at: At<'_>,
-        patch: &json_patch::Patch,
-    ) -> Result<K, ClusterError> {
-        self.one::<K>("patch", "", at)?;
-        self.server.patch(at, patch).await
-    }
-
-    async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
-        self.one::<K>("patch", "/status", at)?;
-        self.server.merge_status(at, patch).await
-    }
-
-    async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        self.one::<K>("delete", "", at)?;
-        self.server.delete::<K>(at, how).await
-    }
-
-    async fn server_time(&self) -> Result<Time, ClusterError> {
-        self.server.server_time().await
     }
 }
 
 /// What playing under the table came to.
-struct Played {
+struct Night {
     used: BTreeSet<(usize, String)>,
     denied: BTreeSet<String>,
     facts: Vec<Fact>,
 }
 
 /// Plays an example with nothing but the table's rights.
-fn play(example: &str) -> Played {
-    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scenarios"));
-    let scenario = Scenario::read(&examples.join(example)).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, async {
-        let clock = VirtualClock::start_at(START);
-        let shared = Shared::new(World::new(&scenario), clock.clone());
-        let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
-        let cluster = Guarded { server, used: Rc::default(), denied: Rc::default() };
-        let seams = Seams {
-            cluster: cluster.clone(),
-            clock: Clock::simulated(clock),
-            executor: Executor::Inline,
-            net: Arc::new(MemoryNet::new(Arc::new(shared.clone()))),
-            call_clock: Arc::new(TokioClock::starting_at(START.0)),
-            entropy: Arc::new(SeededEntropy::new(scenario.seed)),
-            names: Arc::new(NoNames),
-            audit: Rc::new(LogAudit),
-        };
-        let settings = Settings {
-            namespace: NAMESPACE.to_owned(),
-            process: CLIENT.to_owned(),
-            host_node: None,
-        };
-        let plugins = Plugins::new(Sandbox::new().unwrap());
-        let metrics = Rc::new(Metrics::new());
-        let controller = Controller::new(seams, settings, plugins, metrics, Readiness::new());
-        let mut tasks = JoinSet::new();
-        let driven = shared.clone();
-        tasks.spawn_local(async move {
-            drive(driven).await;
-        });
-        tasks.spawn_local(controller.run(std::future::pending()));
-        tokio::time::sleep(scenario.duration).await;
-        drop(tasks);
-        let facts = shared.with(|world| world.facts().to_vec());
-        Played { used: cluster.used.take(), denied: cluster.denied.take(), facts }
-    })
+fn play(file: &str) -> Night {
+    let table = Rc::new(Table::default());
+    let played = play_behind(&example(file, |text| text), &table);
+    Night { used: table.used.take(), denied: table.denied.take(), facts: played.facts }
 }
 
 #[test]

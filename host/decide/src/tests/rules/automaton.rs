@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, lost_view, power, stage, succeeded};
+use crate::tests::fixtures::{bmc_plan, failed, lost_view, not_attempted, power, stage, succeeded};
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
@@ -33,6 +33,36 @@ fn a1_what_allowed_an_off_is_read_again_right_before() {
 }
 
 #[test]
+fn a1_an_off_that_was_held_back_is_decided_on_anew() {
+    let fabric = cutting_plan(Kind::Fabric(Path::Other));
+    for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
+        for comes_back in [true, false] {
+            let mut story = Story::new(plan.clone(), RunPolicy::default());
+            story.until_call(Action::Off);
+            let held_back = story.record.in_flight().expect("an off").clone();
+            assert_eq!(held_back.method, method);
+            story.todo.clear();
+            if comes_back {
+                story.wakes();
+            }
+            let end = not_attempted(FailureKind::Cancelled);
+            story.event(Event::Ended { op: held_back.id, end });
+            assert_eq!(story.todo, [Effect::Look], "nothing is sent before a new look");
+            if comes_back {
+                story.until(Phase::Final(FinalReason::Recovered));
+                assert_eq!(story.count(Action::Off), 0, "a node heard meanwhile is not cut");
+            } else {
+                story.until_call(Action::Off);
+                let again = story.record.in_flight().expect("an off");
+                assert_eq!((again.method, again.attempt), (method, held_back.attempt));
+                assert_eq!(story.record.retries, 0, "it was no try");
+                story.until(Phase::AwaitingWell);
+            }
+        }
+    }
+}
+
+#[test]
 fn a2_switching_on_is_never_gated() {
     let mut story = story();
     story.until(Phase::Untainting);
@@ -41,6 +71,42 @@ fn a2_switching_on_is_never_gated() {
     story.until(Phase::AwaitingWell);
     assert_eq!(story.count(Action::On), 1);
     assert!(story.hit(Rule::A2));
+}
+
+#[test]
+fn a2_an_on_that_died_with_its_process_is_sent_again_once_it_cannot_land_any_more() {
+    let mut lost = story();
+    lost.until_call(Action::On);
+    let sent_at = lost.now;
+    lost.todo.clear();
+    lost.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    lost.until_call(Action::On);
+    let waited = lost.now.since(sent_at);
+    assert!(waited >= FOREIGN_CALL_MAX, "sent again after {waited}, when the first could land");
+    assert!(waited < ON_TIMEOUT, "sent again only after {waited}");
+    assert_eq!((lost.record.retries, lost.record.phase), (0, Phase::PoweringOn));
+    lost.until(Phase::AwaitingWell);
+    assert_eq!((lost.count(Action::Off), lost.count(Action::On)), (1, 1));
+
+    let mut arrived = story();
+    arrived.until_call(Action::On);
+    arrived.todo.clear();
+    arrived.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    arrived.plugs[0] = PlugState::On;
+    arrived.until(Phase::AwaitingWell);
+    assert_eq!(arrived.count(Action::On), 0, "a machine that is on is left alone");
+}
+
+#[test]
+fn a2_an_on_that_the_device_swallows_costs_a_retry_each() {
+    let mut story = story();
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => End::Indeterminate,
+        Action::Off | Action::Status | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
+    assert_eq!(story.count(Action::On), 3, "the first and two retries");
 }
 
 #[test]
@@ -121,6 +187,27 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
     story.wakes().until_call(Action::Off);
     assert_eq!(story.record.restarts, 1);
     assert!(story.hit(Rule::A6));
+}
+
+#[test]
+fn a7_a_machine_that_is_slow_to_go_off_does_not_fill_the_journal() {
+    let policy = RunPolicy { off_timeout: Span::minutes(15), ..RunPolicy::default() };
+    let mut slow = Story::new(bmc_plan(), policy);
+    let goes_off_at = slow.now.after(Span::minutes(10));
+    slow.device = Box::new(move |operation, plugs| {
+        if operation.action == Action::Status && operation.intended_at < goes_off_at {
+            return succeeded(PlugState::On);
+        }
+        honest(operation, plugs)
+    });
+    let mut most = 0;
+    while slow.record.phase != Phase::Releasing {
+        slow.go();
+        most = most.max(slow.record.operations.len());
+    }
+    assert!(slow.now >= goes_off_at && slow.count(Action::Status) > 100, "{}", slow.calls.len());
+    assert!(most < 10, "{most} entries");
+    assert_eq!(slow.count(Action::Off), 1);
 }
 
 #[test]

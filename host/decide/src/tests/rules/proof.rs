@@ -109,6 +109,37 @@ fn p4_quarantine_first_then_by_mode() {
 }
 
 #[test]
+fn p4_what_is_asked_for_already_is_not_asked_for_again() {
+    let mut story = story();
+    story.holders = true;
+    story.until(Phase::Releasing);
+    let mut written = 0;
+    while story.record.phase == Phase::Releasing {
+        let before = story.record.clone();
+        story.go();
+        written += usize::from(story.record != before);
+    }
+    let looks = story.done.iter().filter(|one| **one == Effect::Look).count();
+    assert!(written < 20, "{written} records in two minutes of waiting, {looks} looks");
+    let asked = |wanted: fn(&Effect) -> bool| story.done.iter().filter(|one| wanted(one)).count();
+    assert_eq!(asked(|one| matches!(one, Effect::OutOfService)), 1);
+    assert_eq!(asked(|one| matches!(one, Effect::DeletePods(_))), 1);
+    // A pod that its kubelet was asked for in vain is deleted at once, and one whose delete was
+    // lost is asked for again.
+    let mut waits = self::story();
+    waits.view.pods.iter_mut().for_each(|pod| pod.deletion = Deletion::Graceful);
+    waits.until(Phase::Releasing);
+    while !waits.released() {
+        waits.go();
+    }
+    let delete = Effect::DeletePods(vec!["db-0".to_string()]);
+    assert!(waits.todo.contains(&delete), "{:?}", waits.todo);
+    waits.todo.clear();
+    waits.look();
+    assert!(waits.todo.contains(&delete), "{:?}", waits.todo);
+}
+
+#[test]
 fn p5_on_waits_for_what_is_released_but_not_for_ever() {
     let mut story = story();
     story.holders = true;

@@ -15,6 +15,12 @@ impl World {
         found.cloned().ok_or_else(|| format!("S5: {op:?} is called without an intent"))
     }
 
+    /// Whether the next thing to do is a call of this action.
+    pub(super) fn calls(&self, action: Action) -> bool {
+        let Some(Effect::Call(op)) = self.todo.first() else { return false };
+        self.operation(*op).is_ok_and(|operation| operation.action == action)
+    }
+
     pub(super) fn mark_unread(&mut self, operation: &Operation, heard: Heard) {
         if let Some(unread) = self.ghost.unread.get_mut(operation.method) {
             *unread = Some((operation.action, heard));
@@ -46,6 +52,10 @@ impl World {
         let identity = if self.other_machine { "another" } else { UUID };
         let identity = vec![("system-uuid".to_string(), identity.to_string())];
         let failure = |kind| Failure { kind, detail: "world".to_string() };
+        if outcome == Outcome::NotSent {
+            // What it was decided on grew old before it could be sent.
+            return Ok(End::NotAttempted(failure(FailureKind::Cancelled)));
+        }
         if self.dead {
             let failure = failure(FailureKind::Unreachable);
             return Ok(if operation.is_effect() {

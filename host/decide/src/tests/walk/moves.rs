@@ -33,6 +33,9 @@ impl World {
         if self.late_off.is_some() {
             moves.push(Move::LateOffLands);
         }
+        if self.pods && self.pods_asked && self.kubelet {
+            moves.push(Move::HoldersLetGo);
+        }
         if self.dead && self.faults == 0 {
             moves.push(Move::DeviceTurns);
         }
@@ -42,6 +45,9 @@ impl World {
         if self.faults > 0 {
             if call && !self.dead {
                 moves.extend([Outcome::NoAnswer, Outcome::Refused, Outcome::Late].map(Move::Act));
+                if self.calls(Action::Off) {
+                    moves.push(Move::Act(Outcome::NotSent));
+                }
                 moves.extend([Outcome::Good, Outcome::Late, Outcome::NotSent].map(Move::Crash));
             } else if !self.todo.is_empty() {
                 moves.push(Move::Crash(Outcome::NotSent));
@@ -145,6 +151,10 @@ impl World {
                     self.cut_all();
                 }
             }
+            Move::HoldersLetGo => {
+                self.pods = false;
+                self.attachment = false;
+            }
             Move::Abort => return self.command(stage, Command::Abort, seen),
             Move::AbortLeaveOff => return self.command(stage, Command::AbortLeaveOff, seen),
             Move::Retry => return self.command(stage, Command::Retry, seen),
@@ -210,6 +220,9 @@ impl World {
             }
             Effect::OutOfService => {
                 self.check_release()?;
+                if self.out_of_service {
+                    return Err("asks for a taint that stands".to_string());
+                }
                 self.out_of_service = self.node;
             }
             Effect::LiftOutOfService => self.out_of_service = false,
@@ -218,6 +231,10 @@ impl World {
                 if uids.iter().any(|uid| uid != "db-0") {
                     return Err(format!("S8: deletes {uids:?}"));
                 }
+                if self.pods_asked {
+                    return Err("asks twice for the same pod's deletion".to_string());
+                }
+                self.pods_asked = true;
                 self.pods = self.stuck;
                 self.attachment &= self.pods || !self.out_of_service;
             }

@@ -1,0 +1,169 @@
+//! What the controller asks of devices and of the API server in a whole night, and when.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use node_remedy_decide::{Action, End, FailureKind, FinalReason, Operation, Phase};
+use node_remedy_world::Scenario;
+use node_remedy_world::facts::{Fact, Power, What};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::cluster::ClusterError;
+use crate::simulate::cluster::ROUND_TRIP;
+use crate::testing::{Door, Request, example, night_of_a_failed_on, play_behind};
+
+/// An API server that takes its time with the first record that says: off is meant.
+struct SlowIntent {
+    takes: Duration,
+    is_written: Cell<bool>,
+}
+
+impl SlowIntent {
+    fn taking(takes: Duration) -> Rc<Self> {
+        Rc::new(Self { takes, is_written: Cell::new(false) })
+    }
+}
+
+impl Door for SlowIntent {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if request.object.as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
+            tokio::time::sleep(self.takes).await;
+        }
+        Ok(())
+    }
+}
+
+fn means_off(object: &Value) -> bool {
+    let is_begun = |one: &Value| one["action"] == "off" && one["end"].is_null();
+    object["status"]["operations"].as_array().is_some_and(|all| all.iter().any(is_begun))
+}
+
+/// How often the machine's power was cut.
+fn cuts(facts: &[Fact]) -> usize {
+    let is_cut = |fact: &&Fact| matches!(&fact.what, What::PowerChanged { power: Power::Off, .. });
+    facts.iter().filter(is_cut).count()
+}
+
+fn is_held_back(operation: &Operation) -> bool {
+    let held_back =
+        |end: &End| matches!(end, End::NotAttempted(why) if why.kind == FailureKind::Cancelled);
+    operation.action == Action::Off && operation.end.as_ref().is_some_and(held_back)
+}
+
+#[test]
+fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
+    let comes_back = |text: String| {
+        text.replace("happenings:", "happenings:\n- { at: 100s, nodeComesBack: node-a }")
+    };
+    let slow = SlowIntent::taking(Duration::from_secs(60));
+    let played = play_behind(&example("lost-node.yaml", comes_back), &slow);
+    assert!(slow.is_written.get(), "an off was meant");
+    assert_eq!(cuts(&played.facts), 0);
+    let mut ends = played.collected.incidents.values().map(|(_, _, record)| record.phase);
+    assert_eq!(ends.next(), Some(Phase::Final(FinalReason::Recovered)));
+}
+
+#[test]
+fn an_off_that_was_held_back_is_decided_on_anew_and_costs_no_retry() {
+    for (takes, held_back) in [(Duration::from_secs(6), 1), (Duration::from_secs(3), 0)] {
+        let slow = SlowIntent::taking(takes);
+        let played = play_behind(&example("lost-node.yaml", |text| text), &slow);
+        assert_eq!(cuts(&played.facts), 1, "{takes:?}");
+        let mut journals = played.collected.journals.values();
+        let offs = journals.next().unwrap().values().filter(|one| one.action == Action::Off);
+        let offs: Vec<&Operation> = offs.collect();
+        assert_eq!(offs.iter().filter(|one| is_held_back(one)).count(), held_back, "{offs:?}");
+        assert!(offs.iter().all(|one| one.attempt == 1), "{offs:?}");
+    }
+}
+
+/// An API server on which every request takes its time, and which notes each.
+#[derive(Default)]
+struct Log {
+    takes: Duration,
+    asked: RefCell<Vec<Asked>>,
+}
+
+/// A request, and when it was asked.
+#[derive(Debug)]
+struct Asked {
+    at: Instant,
+    what: String,
+    has_proof: bool,
+}
+
+impl Door for Log {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if !matches!(request.verb, "list" | "watch" | "get") {
+            let object = request.object.as_ref();
+            self.asked.borrow_mut().push(Asked {
+                at: Instant::now(),
+                what: format!("{} {}", request.verb, request.resource),
+                has_proof: object.is_some_and(|object| object["status"]["proof"].is_object()),
+            });
+        }
+        tokio::time::sleep(self.takes).await;
+        Ok(())
+    }
+}
+
+impl Log {
+    fn of(scenario: &Scenario, takes: Duration) -> Rc<Self> {
+        let log = Rc::new(Self { takes, asked: RefCell::default() });
+        play_behind(scenario, &log);
+        log
+    }
+
+    /// What was written, how often; leases are renewed for as long as a night is long.
+    fn writes(&self) -> BTreeMap<String, usize> {
+        let mut writes = BTreeMap::new();
+        for asked in self.asked.borrow().iter().filter(|asked| !asked.what.ends_with("leases")) {
+            *writes.entry(asked.what.clone()).or_default() += 1;
+        }
+        writes
+    }
+
+    /// From the record that has the proof to the first delete of an attachment, which is the last
+    /// kind of thing to be given away.
+    fn release_took(&self) -> Duration {
+        let asked = self.asked.borrow();
+        let proven = asked.iter().find(|asked| asked.has_proof).unwrap();
+        let released = asked.iter().find(|asked| asked.what == "delete volumeattachments").unwrap();
+        released.at - proven.at
+    }
+}
+
+#[test]
+fn an_incident_asks_for_each_thing_once() {
+    let log = Log::of(&example("lost-node.yaml", |text| text), Duration::ZERO);
+    let writes = log.writes();
+    let count = |what: &str| writes.get(what).copied().unwrap_or_default();
+    assert_eq!(count("delete pods"), 1, "{writes:?}");
+    assert_eq!(count("patch pods/status"), 1, "{writes:?}");
+    assert_eq!(count("delete volumeattachments"), 1, "{writes:?}");
+    assert_eq!(count("patch nodes"), 4, "quarantine, out of service, and back: {writes:?}");
+    assert!(count("update nodefences/status") <= RECORDS_MAX, "{writes:?}");
+}
+
+/// Records written in an incident in which nothing goes wrong.
+const RECORDS_MAX: usize = 16;
+
+#[test]
+fn a_release_waits_for_few_answers_of_the_api_server() {
+    let takes = Duration::from_millis(10);
+    let log = Log::of(&example("lost-node.yaml", |text| text), takes);
+    let took = log.release_took();
+    // The record, the pod's mark, its delete, a look and a record: five answers.
+    let answers = (takes + ROUND_TRIP) * 5;
+    assert!(took <= answers + takes, "{took:?} are more than {answers:?}");
+}
+
+#[test]
+fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_run() {
+    let played = night_of_a_failed_on();
+    let (.., record) = &played.collected.incidents["node-a-1"];
+    assert_eq!(record.phase, Phase::Final(FinalReason::RecoveredByHand));
+}

@@ -1,0 +1,236 @@
+//! The lines of the timeline: facts of the world, decisions with their rules, calls, refusals.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use node_remedy_decide::Notice;
+use node_remedy_report::{Entry, Lane, Refusal, Weight};
+use node_remedy_world::facts::{Fact, Power, What};
+
+use super::{bmc_of, count_of, ms};
+use crate::simulate::CLIENT;
+use crate::simulate::collect::Collected;
+
+/// The facts, each as loud as it is in this story.
+pub(super) fn of_facts(facts: &[Fact]) -> Vec<Entry> {
+    let mut seen = Seen::default();
+    let gone: BTreeSet<&str> = facts.iter().filter_map(uid_of_gone).collect();
+    let mut entries = Vec::new();
+    for (place, fact) in facts.iter().enumerate() {
+        let mut entry = entry_of_fact(fact);
+        entry.weight = seen.weight(&fact.what).unwrap_or(entry.weight);
+        if let What::PodTerminating { uid, .. } = &fact.what
+            && !gone.contains(uid.as_str())
+        {
+            entry.weight = Weight::Bad;
+        }
+        if is_ignored(facts, place) {
+            entry.text.push_str(" and did nothing");
+            entry.weight = Weight::Bad;
+        }
+        entries.push(entry);
+    }
+    entries
+}
+
+/// What was told before. That something is as it should be is no news the first time, and bad
+/// news is told once; that a pod runs again is what all this is for.
+#[derive(Default)]
+struct Seen<'a> {
+    ready: BTreeSet<&'a str>,
+    unready: BTreeSet<&'a str>,
+    attached: BTreeSet<&'a str>,
+    ran: BTreeSet<&'a str>,
+}
+
+impl<'a> Seen<'a> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are told differently")]
+    fn weight(&mut self, what: &'a What) -> Option<Weight> {
+        let is_no_news = match what {
+            What::NodeReady { node, status, .. } if status == "True" => {
+                self.unready.remove(node.as_str());
+                self.ready.insert(node)
+            }
+            What::NodeReady { node, .. } => !self.unready.insert(node),
+            What::VolumeAttached { volume, .. } => self.attached.insert(volume),
+            What::PodPhase { pod, phase, .. } => phase == "Running" && self.ran.insert(pod),
+            _ => false,
+        };
+        is_no_news.then_some(Weight::Detail)
+    }
+}
+
+fn uid_of_gone(fact: &Fact) -> Option<&str> {
+    let What::PodGone { uid, .. } = &fact.what else { return None };
+    Some(uid)
+}
+
+/// Whether this is a yes to an off that was followed by nothing, before the next yes or ever.
+fn is_ignored(facts: &[Fact], place: usize) -> bool {
+    let (before, after) = facts.split_at(place);
+    let Some((yes, after)) = after.split_first() else { return false };
+    let What::BmcSaidYes { node, command } = &yes.what else { return false };
+    let power = |fact: &Fact| {
+        let What::PowerChanged { node: of, power, .. } = &fact.what else { return None };
+        (of == node).then_some(*power)
+    };
+    let was_on = before.iter().rev().find_map(power) != Some(Power::Off);
+    let is_before_next =
+        |fact: &&Fact| !matches!(&fact.what, What::BmcSaidYes { node: of, .. } if of == node);
+    let mut until_next = after.iter().take_while(is_before_next);
+    command == "off" && was_on && until_next.find_map(power).is_none()
+}
+
+fn entry_of_fact(fact: &Fact) -> Entry {
+    let (lane, subject, weight) = place(&fact.what);
+    let sentence = fact.what.to_string();
+    // Every sentence begins with whom it is about, which has a column of its own.
+    let text = sentence.split_once(": ").map_or(sentence.as_str(), |(_, rest)| rest).to_owned();
+    let (rule, grade, journal) = (None, None, None);
+    Entry { at_ms: ms(fact.at), lane, subject, text, weight, rule, grade, journal }
+}
+
+/// On whose line a fact is told, about whom, how loudly.
+fn place(what: &What) -> (Lane, String, Weight) {
+    use {
+        Lane::{Device, Node, Workload},
+        Weight::{Bad, Detail, Key, Normal},
+    };
+    match what {
+        What::KubeletStopped { node } | What::NetworkLost { node } | What::MachineHung { node } => {
+            (Node, node.clone(), Bad)
+        }
+        What::KubeletStarted { node, .. }
+        | What::NetworkBack { node }
+        | What::MachineResumed { node } => (Node, node.clone(), Normal),
+        What::NodeReady { node, status, .. } => {
+            (Node, node.clone(), if status == "True" { Normal } else { Bad })
+        }
+        What::NodeDeleted { node, .. } => (Node, node.clone(), Bad),
+        What::TaintAdded { node, by, .. } | What::TaintRemoved { node, by, .. } => {
+            (Node, node.clone(), if by == CLIENT { Normal } else { Detail })
+        }
+        What::NodeCreated { node } => (Node, node.clone(), Detail),
+        What::Cordoned { node, .. } | What::Uncordoned { node, .. } => (Node, node.clone(), Normal),
+        What::PowerChanged { node, .. } => (Device, bmc_of(node), Key),
+        What::MachineReset { node, .. } => (Device, bmc_of(node), Normal),
+        // The controller's own call tells that it was accepted.
+        What::BmcSaidYes { node, .. } => (Device, bmc_of(node), Detail),
+        What::BmcRefused { node, .. } => (Device, bmc_of(node), Bad),
+        What::PodCreated { pod, .. } | What::PodScheduled { pod, .. } => {
+            (Workload, pod.clone(), Detail)
+        }
+        What::PodPhase { pod, phase, .. } => {
+            (Workload, pod.clone(), if phase == "Running" { Key } else { Detail })
+        }
+        What::PodTerminating { pod, .. } => (Workload, pod.clone(), Normal),
+        What::PodGone { pod, .. } => (Workload, pod.clone(), Normal),
+        What::VolumeAttached { volume, .. } | What::VolumeDetached { volume, .. } => {
+            (Workload, volume.clone(), Normal)
+        }
+        What::DetachRequested { volume, .. }
+        | What::WriterStarted { volume, .. }
+        | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
+        What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
+        What::FenceState { node, .. } => (Lane::Controller, node.clone(), Detail),
+    }
+}
+
+/// What the controller told of what it decided, with the rules behind it.
+pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for decided in &collected.decided {
+        let rules = decided.rules.iter().map(|rule| format!("{rule:?}"));
+        let rule = rules.collect::<Vec<_>>().join(" ");
+        for (notice, text) in &decided.notices {
+            let grade = if let Notice::Proven { grade } = notice {
+                Some(grade.word().to_owned())
+            } else {
+                None
+            };
+            entries.push(Entry {
+                at_ms: ms(decided.at),
+                lane: Lane::Controller,
+                subject: decided.node.clone(),
+                text: words(notice, text),
+                weight: weight_of_notice(notice),
+                rule: (!rule.is_empty()).then(|| rule.clone()),
+                grade,
+                journal: None,
+            });
+        }
+    }
+    entries
+}
+
+/// How device calls ended.
+pub(super) fn of_calls(collected: &Collected) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut before: BTreeMap<&str, String> = BTreeMap::new();
+    for call in &collected.calls {
+        let text = format!("{}: {}", call.what, call.detail);
+        // A device that is read again and again says the same; once is enough to read.
+        let again = before.insert(&call.nodefence, text.clone()).as_ref() == Some(&text);
+        entries.push(Entry {
+            at_ms: ms(call.at),
+            lane: Lane::Device,
+            subject: bmc_of(&call.node),
+            text,
+            weight: if again { Weight::Detail } else { Weight::Normal },
+            rule: None,
+            grade: None,
+            journal: Some((call.nodefence.clone(), call.number)),
+        });
+    }
+    entries
+}
+
+/// A notice as a line of a story; people who are told in the cluster get the same sentence.
+fn words(notice: &Notice, text: &str) -> String {
+    if let Notice::Releasing { pods, attachments } = notice {
+        let count = |count: u32, what| count_of(usize::try_from(count).unwrap_or(usize::MAX), what);
+        return format!("releasing {}, {}", count(*pods, "pod"), count(*attachments, "attachment"));
+    }
+    text.to_owned()
+}
+
+fn weight_of_notice(notice: &Notice) -> Weight {
+    match notice {
+        Notice::Proven { .. } | Notice::Released | Notice::Ended(_) => Weight::Key,
+        Notice::MethodFailed { .. }
+        | Notice::ProofVoided
+        | Notice::ReleaseStalled { .. }
+        | Notice::Indeterminate { .. }
+        | Notice::DeviceUnreachable { .. }
+        | Notice::CloseDevice { .. }
+        | Notice::Retrying { .. }
+        | Notice::Restarting { .. }
+        | Notice::AbortTaken { .. }
+        | Notice::Parked(_) => Weight::Bad,
+        Notice::Isolating
+        | Notice::Identified { .. }
+        | Notice::PoweringOff { .. }
+        | Notice::Releasing { .. }
+        | Notice::PoweringOn { .. }
+        | Notice::DeviceBack { .. } => Weight::Normal,
+        Notice::Held { .. } | Notice::Ignored { .. } => Weight::Detail,
+    }
+}
+
+/// The guard that waits to hear of the other nodes.
+const TOO_EARLY: &str = "SilenceNotJudged";
+
+/// The first refusal of each guard and node stands in the timeline.
+pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Entry> {
+    let told = refusals.iter().map(|refusal| Entry {
+        at_ms: refusal.first_ms,
+        lane: Lane::Controller,
+        subject: refusal.node.clone(),
+        text: format!("not cut: {}", refusal.numbers),
+        // Too early to tell is over in seconds; the other guards stand.
+        weight: if refusal.guard == TOO_EARLY { Weight::Normal } else { Weight::Bad },
+        rule: Some(format!("A1 {}", refusal.guard)),
+        grade: None,
+        journal: None,
+    });
+    told.collect()
+}

@@ -1,0 +1,135 @@
+//! How a run ended, judged by facts alone: what the controller believes proves nothing.
+
+use std::collections::BTreeMap;
+
+use node_remedy_decide::Notice;
+use node_remedy_report::{Outcome, Refusal};
+use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::scenario::Expectation;
+
+use super::{count_of, ms};
+use crate::simulate::{CLIENT, Played};
+
+/// The verdict is the first of the facts, in the order of what people ask in the morning.
+pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectation]) -> Outcome {
+    let unmet = expected.iter().filter_map(|one| one.judge(&played.facts).err());
+    let missed: Vec<String> = unmet
+        .map(|unmet| {
+            let at = &unmet.expectation.place;
+            format!("{at}: expected {}, found {} times", unmet.expectation, unmet.found)
+        })
+        .collect();
+    let mut facts = back_again(played);
+    let (two_writers, whole) = writers(played);
+    let is_whole_last = facts.is_empty() && two_writers == 0;
+    if !is_whole_last {
+        facts.push(whole.clone());
+    }
+    facts.extend(cut(played, refused));
+    for (name, (_, _, record)) in &played.collected.incidents {
+        if let Some(parked) = &record.parked {
+            facts.push(format!("parked: {}", parked.reason).replace("NODEFENCE", name));
+        }
+    }
+    facts.extend(stuck(played));
+    if is_whole_last {
+        facts.push(whole);
+    }
+    let verdict = facts.remove(0);
+    Outcome { verdict, as_expected: missed.is_empty(), facts, missed }
+}
+
+fn count(played: &Played, test: impl Fn(&What) -> bool) -> usize {
+    played.facts.iter().filter(|fact| test(&fact.what)).count()
+}
+
+fn writers(played: &Played) -> (usize, String) {
+    match count(played, |what| matches!(what, What::TwoWriters { .. })) {
+        0 => (0, "no volume ever had two writers".to_owned()),
+        times => (times, format!("TWO WRITERS {times} times")),
+    }
+}
+
+/// What was switched and released, or that nothing was and why.
+fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
+    let power = |wanted: Power| {
+        count(played, |what| {
+            matches!(what, What::PowerChanged { power, cause: PowerCause::Command, .. }
+                if *power == wanted)
+        })
+    };
+    let (off, on) = (power(Power::Off), power(Power::On));
+    let is_yes = |what: &What| matches!(what, What::BmcSaidYes { command, .. } if command == "off");
+    let said_yes = count(played, is_yes);
+    let pods = count(played, |what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
+    let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
+    let attachments = count(played, is_ours);
+    let mut facts = Vec::new();
+    let storm = refused.iter().filter(|one| one.guard == "UnhealthyShare");
+    if let (0, Some(refusal)) = (off, storm.max_by_key(|one| one.last_ms)) {
+        facts.push(format!("nothing was cut: {}", refusal.numbers));
+    }
+    let lie = format!("the BMC said yes {said_yes} times, status still on");
+    if said_yes > off && pods + attachments == 0 {
+        facts.push(format!("nothing was released: {lie}"));
+        return facts;
+    }
+    if said_yes > off {
+        facts.push(lie);
+    } else if off + on > 0 {
+        facts.push(format!("BMC off {off}, on {on}"));
+    }
+    if !played.collected.incidents.is_empty() {
+        let attachments = count_of(attachments, "attachment");
+        facts.push(format!("released {}, {attachments}", count_of(pods, "pod")));
+    }
+    facts
+}
+
+/// `db-0 back on node-b 0.4 s after proof`, for every pod that moved.
+fn back_again(played: &Played) -> Vec<String> {
+    let proven = played.collected.decided.iter().find_map(|decided| {
+        let proof = |(notice, _): &(Notice, String)| matches!(notice, Notice::Proven { .. });
+        decided.notices.iter().any(proof).then_some(decided.at)
+    });
+    let mut home: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut moved = Vec::new();
+    for fact in &played.facts {
+        let What::PodPhase { pod, node, phase, .. } = &fact.what else { continue };
+        if phase != "Running" {
+            continue;
+        }
+        if home.insert(pod, node).is_some_and(|before| before != node) {
+            let pod = pod.rsplit('/').next().unwrap_or(pod);
+            let after = proven.map_or(String::new(), |proven| {
+                let ms = fact.at.0.saturating_sub(proven.0);
+                format!(" {}.{} s after proof", ms / 1_000, ms % 1_000 / 100)
+            });
+            moved.push(format!("{pod} back on {node}{after}"));
+        }
+    }
+    moved
+}
+
+/// Pods that were marked for deletion and never went.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only two facts are about this")]
+fn stuck(played: &Played) -> Vec<String> {
+    let mut marked: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for fact in &played.facts {
+        match &fact.what {
+            What::PodTerminating { pod, uid, .. } => {
+                marked.insert((pod, uid), ms(fact.at));
+            }
+            What::PodGone { pod, uid, .. } => {
+                marked.remove(&(pod.as_str(), uid.as_str()));
+            }
+            _ => {}
+        }
+    }
+    let told = marked.iter().map(|((pod, _), since)| {
+        let pod = pod.rsplit('/').next().unwrap_or(pod);
+        let s = since / 1_000;
+        format!("{pod} Terminating since {}:{:02}, for ever", s / 60, s % 60)
+    });
+    told.collect()
+}

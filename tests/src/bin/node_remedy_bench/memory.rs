@@ -1,0 +1,110 @@
+//! What `node-remedy run` needs of memory while nothing happens, in clusters of growing size.
+//!
+//! The release build, after it has seen every node and a while has passed; beside it the API
+//! server in the same run, so that a figure has something to be compared with.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::control_plane::NodeMonitoring;
+use node_remedy_tests::crowd::Crowd;
+use node_remedy_tests::ipmi::Kind;
+use node_remedy_tests::process::repository;
+use node_remedy_tests::remedy::{self, Installation};
+use node_remedy_tests::{Cluster, Controller, Pace};
+use serde_json::json;
+
+/// Nodes in all; the first three have machines.
+const SIZES: [u32; 3] = [3, 1_000, 5_000];
+const MACHINES: u32 = 3;
+const PODS_EACH: u32 = 10;
+/// Three rounds of renewals: caches have been read, written and freed again.
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+const SETTINGS: Settings = Settings {
+    nodes: MACHINES,
+    pace: Pace::REAL,
+    monitoring: NodeMonitoring::DEFAULT,
+    bmcs: Kind::IpmiSim,
+};
+
+struct Row {
+    nodes: usize,
+    idle_kib: u64,
+    most_kib: u64,
+    cpu_percent: f64,
+    api_server_kib: u64,
+}
+
+pub(crate) async fn measure() -> Result<()> {
+    let mut rows = Vec::new();
+    for size in SIZES {
+        rows.push(measure_size(size).await?);
+        println!("measured {size} nodes");
+    }
+    println!("{:>6}  {:>10}  {:>10}  {:>6}  {:>16}", "nodes", "idle", "most", "CPU", "API server");
+    for row in rows {
+        let mib = |kib: u64| format!("{}.{} MiB", kib / 1_024, kib % 1_024 * 10 / 1_024);
+        println!(
+            "{:>6}  {:>10}  {:>10}  {:>4.1} %  {:>16}",
+            row.nodes,
+            mib(row.idle_kib),
+            mib(row.most_kib),
+            row.cpu_percent,
+            mib(row.api_server_kib),
+        );
+    }
+    println!("each node with {PODS_EACH} pods; idle: after {IDLE_FOR:?}; CPU: of one core, idle");
+    Ok(())
+}
+
+async fn measure_size(size: u32) -> Result<Row> {
+    let cluster = Cluster::start(&format!("bench-memory-{size}"), SETTINGS).await?;
+    let crowd = Crowd::join(cluster.client(), size - MACHINES, PODS_EACH).await?;
+    let threshold = json!({"nodeLeaseAge": "20s"});
+    remedy::install(&cluster, &Installation { threshold, ..Installation::default() }).await?;
+    let binary = repository().join("target/release/node-remedy");
+    let mut controller = Controller::start_as(&cluster, "one", &binary)?;
+    controller.until_ready().await?;
+    tokio::time::sleep(IDLE_FOR).await;
+    let pid = controller.pid();
+    let before = cpu_ticks(pid)?;
+    tokio::time::sleep(IDLE_FOR).await;
+    // USER_HZ is 100 on Linux: a tick is 10 ms (proc_pid_stat(5), sysconf(3)).
+    let cpu = Duration::from_millis((cpu_ticks(pid)? - before) * 10);
+    let nodes = Api::<Node>::all(cluster.client()).list_metadata(&ListParams::default()).await?;
+    let row = Row {
+        nodes: nodes.items.len(),
+        idle_kib: memory(pid, "VmRSS")?,
+        most_kib: memory(pid, "VmHWM")?,
+        cpu_percent: cpu.as_secs_f64() / IDLE_FOR.as_secs_f64() * 100.0,
+        api_server_kib: memory(cluster.control_plane().api_server_pid(), "VmRSS")?,
+    };
+    controller.terminate().await?;
+    drop(crowd);
+    Ok(row)
+}
+
+/// A line of /proc/PID/status, in KiB (proc_pid_status(5)).
+fn memory(pid: u32, name: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let words = line.with_context(|| format!("no {name} of {pid}"))?;
+    let number = words.split_whitespace().next().context("an empty line")?;
+    Ok(number.parse()?)
+}
+
+/// User and system time together (proc_pid_stat(5), fields 14 and 15).
+fn cpu_ticks(pid: u32) -> Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The second field is a name in parentheses that may contain blanks.
+    let (_, rest) = stat.rsplit_once(')').context("no process name")?;
+    let fields: Vec<_> = rest.split_whitespace().collect();
+    let field = |number: usize| -> Result<u64> {
+        Ok(fields.get(number - 3).context("too few fields")?.parse()?)
+    };
+    Ok(field(14)? + field(15)?)
+}
