@@ -107,10 +107,10 @@ const ROWS: &[Row] = &[
         until: None,
     },
     Row {
-        // A look and a write together take longer than evidence for a release keeps.
-        what: "every reply takes three seconds until the machine is proven off",
+        // A look and a write together take longer than evidence for an off keeps.
+        what: "every reply takes three seconds until the machine is to be switched off",
         rules: &[Rule { fault: Fault::Slow(Duration::from_secs(3)), ..EVERYTHING }],
-        until: Some("Releasing"),
+        until: Some("PoweringOff"),
     },
 ];
 
