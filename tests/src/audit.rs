@@ -41,6 +41,13 @@ pub fn policy() -> Value {
     })
 }
 
+/// What the API server says of a JSON patch that does not apply. An object that a patch would make
+/// invalid is refused with sentences of its own.
+const PATCH_DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
+
+/// What it says of a patch with the UID of another object.
+const ANOTHER_UID: &str = "is invalid: metadata.uid: Invalid value";
+
 /// One answered request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,6 +64,9 @@ pub struct AuditEvent {
     /// How it was answered.
     #[serde(default)]
     pub response_status: ResponseStatus,
+    /// The body of the request.
+    #[serde(default)]
+    pub request_object: Value,
     /// The body of the answer.
     #[serde(default)]
     pub response_object: Value,
@@ -104,9 +114,19 @@ impl AuditEvent {
     /// malformed or against the schema. A race that was lost is no refusal.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        // A failed `test` of a JSON patch is answered with 422: somebody else wrote first.
-        let is_race = self.verb == "patch" && self.response_status.message.contains("testing ");
-        matches!(self.response_status.code, 400 | 401 | 403 | 405 | 413 | 415 | 422) && !is_race
+        matches!(self.response_status.code, 400 | 401 | 403 | 405 | 413 | 415 | 422)
+            && !self.is_race()
+    }
+
+    /// A patch that names what it was computed from is answered with 422 where somebody else wrote
+    /// first: a JSON patch by its `test`, without saying more, a merge patch by the UID of an
+    /// object that another one of its name has replaced.
+    fn is_race(&self) -> bool {
+        let edits = self.request_object.as_array();
+        let has_test = edits.is_some_and(|edits| edits.iter().any(|edit| edit["op"] == "test"));
+        let message = &self.response_status.message;
+        self.verb == "patch"
+            && (has_test && message == PATCH_DOES_NOT_APPLY || message.contains(ANOTHER_UID))
     }
 
     /// `pods default/db-0`, for people.

@@ -13,7 +13,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::control_plane::{NodeMonitoring, User};
-use crate::ipmi::{Guid, Kind, Power};
+use crate::ipmi::{Kind, Power};
 use crate::machine::Plan;
 use crate::observer::PowerLogs;
 use crate::storage::DRIVER;
@@ -79,8 +79,7 @@ impl Cluster {
         let (mut machines, mut bmcs) = (BTreeMap::new(), BTreeMap::new());
         for number in 0..settings.nodes {
             let name = format!("node-{number}");
-            let guid = Guid::numbered(number);
-            let bmc = Bmc::start(settings.bmcs, &folder.join("bmc").join(&name), guid).await?;
+            let bmc = Bmc::start(settings.bmcs, &folder.join("bmc").join(&name)).await?;
             let plan = Plan {
                 name: name.clone(),
                 guid: bmc.guid().clone(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
 
 use crate::audit;
 use crate::pki::Pki;
@@ -233,6 +234,18 @@ impl ControlPlane {
         Ok(path)
     }
 
+    /// Writes a kubeconfig file for this user that leads to `server` instead.
+    pub fn kubeconfig_through(&self, user: User, server: &str) -> Result<PathBuf> {
+        let path = self.folder.join(format!("kubeconfig-{}-through", user.word()));
+        write_kubeconfig(&path, user, &json!({"server": server}))?;
+        Ok(path)
+    }
+
+    /// How a client for this user connects.
+    pub async fn config(&self, user: User) -> Result<kube::Config> {
+        config(&self.kubeconfigs, user).await
+    }
+
     /// A client for this user.
     pub async fn client(&self, user: User) -> Result<Client> {
         connect(&self.kubeconfigs, user).await
@@ -313,27 +326,34 @@ fn write_kubeconfigs(folder: &Path, server: &str, ca_pem: &str) -> Result<BTreeM
         .into_iter()
         .map(|user| {
             let path = folder.join(format!("kubeconfig-{}", user.word()));
-            let cluster = serde_json::json!({"server": server, "certificate-authority": authority});
-            let file = serde_json::json!({
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "test", "cluster": cluster}],
-                "users": [{"name": user.word(), "user": {"token": user.token()}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user.word()}}],
-                "current-context": "test",
-            });
-            std::fs::write(&path, serde_json::to_string_pretty(&file)?)?;
+            let cluster = json!({"server": server, "certificate-authority": authority});
+            write_kubeconfig(&path, user, &cluster)?;
             Ok((user, path))
         })
         .collect()
 }
 
+fn write_kubeconfig(path: &Path, user: User, cluster: &Value) -> Result<()> {
+    let file = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": cluster}],
+        "users": [{"name": user.word(), "user": {"token": user.token()}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": user.word()}}],
+        "current-context": "test",
+    });
+    Ok(std::fs::write(path, serde_json::to_string_pretty(&file)?)?)
+}
+
 async fn connect(kubeconfigs: &BTreeMap<User, PathBuf>, user: User) -> Result<Client> {
+    Ok(Client::try_from(config(kubeconfigs, user).await?)?)
+}
+
+async fn config(kubeconfigs: &BTreeMap<User, PathBuf>, user: User) -> Result<kube::Config> {
     let path = kubeconfigs.get(&user).context("a user without kubeconfig")?;
     let kubeconfig = Kubeconfig::read_from(path)?;
     let options = KubeConfigOptions::default();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    Ok(Client::try_from(config)?)
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
 }
 
 fn http_get(path: &str) -> Result<http::Request<Vec<u8>>> {

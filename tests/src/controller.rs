@@ -38,15 +38,25 @@ impl Controller {
     /// Starts `node-remedy run` on a cluster, as one replica of perhaps several. Its log is
     /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
     pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
-        Self::start_as(cluster, identity, &Self::binary())
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
     }
 
     /// The same with another build of it.
     pub fn start_as(cluster: &Cluster, identity: &str, path: &Path) -> Result<Self> {
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        Self::launch(cluster, identity, path, kubeconfig)
+    }
+
+    /// The same with another kubeconfig file, which may lead through a [`crate::FaultyApi`].
+    pub fn start_with(cluster: &Cluster, identity: &str, kubeconfig: &Path) -> Result<Self> {
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
+    }
+
+    fn launch(cluster: &Cluster, identity: &str, path: &Path, kubeconfig: &Path) -> Result<Self> {
         if !path.exists() {
             bail!("node-remedy is not built: run `cargo build -p node-remedy`");
         }
-        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
         let [admin_port] = free_tcp_ports()?;
         let arguments = [
             "run".to_owned(),

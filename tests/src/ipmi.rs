@@ -4,18 +4,27 @@
 //! and log what clients asked, what they were told and what really changed.
 
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{Process, Program, free_udp_port, is_udp_port_bound, repository};
+use crate::process::{Process, Program, free_udp_port, repository};
 use crate::time::until;
 
 /// Both start in tenths of a second on an idle machine.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 /// A free port may be taken before it is bound: rare, so a few tries do.
-const START_TRIES: usize = 3;
+const START_TRIES: usize = 5;
+/// A BMC on loopback answers in milliseconds; a lost question is asked again after this.
+const ANSWER_WITHIN: Duration = Duration::from_millis(500);
+/// Get System GUID outside any session, in the wrapper of IPMI 1.5 (IPMI 2.0, 13.6 and 22.14).
+const GET_SYSTEM_GUID: [u8; 21] =
+    [6, 0, 0xff, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0x20, 0x18, 0xc8, 0x81, 0, 0x37, 0x48];
+/// Where the GUID stands in the answer.
+const GUID_AT: std::ops::Range<usize> = 21..37;
 /// The administrator of every simulated BMC.
 pub const USERNAME: &str = "admin";
 /// The administrator's password.
@@ -44,10 +53,15 @@ pub enum Kind {
 pub struct Guid(String);
 
 impl Guid {
-    /// A GUID that tells machines apart by number.
-    #[must_use]
-    pub fn numbered(number: u32) -> Self {
-        Self(format!("5ca1ab1e000040008000{number:012x}"))
+    /// A GUID that no other machine has, also not one of another test process: a BMC that answers
+    /// with it is the one that was started with it.
+    fn fresh() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        Self::numbered(std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn numbered(process: u32, number: u32) -> Self {
+        Self(format!("5ca1ab1e000040008000{process:06x}{number:06x}"))
     }
 
     /// With hyphens: how a node's `systemUUID` prints it.
@@ -109,25 +123,23 @@ pub struct Bmc {
     guid: Guid,
     kind: Kind,
     process: Process,
+    /// Holds the port of a BMC that is dead.
+    silence: Option<UdpSocket>,
 }
 
 impl Bmc {
-    /// Starts one with its files in `folder` and its machine on.
-    pub async fn start(kind: Kind, folder: &Path, guid: Guid) -> Result<Self> {
+    /// Starts one with its files in `folder`, a GUID of its own and its machine on, and makes sure
+    /// that it is this one that answers.
+    pub async fn start(kind: Kind, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("power"), "1\n")?;
+        let guid = Guid::fresh();
         for _ in 0..START_TRIES {
             let port = free_udp_port()?;
             let mut process = start_process(kind, folder, &guid, port)?;
-            let bound = until("the BMC is bound to its port", READY_WITHIN, || {
-                let ended = process.has_ended();
-                async move {
-                    let bound = is_udp_port_bound(port)?;
-                    Ok(if ended? { Some(false) } else { bound.then_some(true) })
-                }
-            });
-            if bound.await? {
-                return Ok(Self { folder: folder.to_owned(), port, guid, kind, process });
+            if answers(&mut process, &guid, port).await? {
+                let folder = folder.to_owned();
+                return Ok(Self { folder, port, guid, kind, process, silence: None });
             }
         }
         bail!("failed to start a BMC: see {}", folder.display())
@@ -177,13 +189,13 @@ impl Bmc {
         append(&self.log_file(), &line)
     }
 
-    /// Sets faults, `name value` a line. `ipmi_sim` knows `stuck`, `fail` and `delay` (seconds);
-    /// `bmc17.py` those that it documents. An empty text heals it.
+    /// Sets faults, `name value` a line. `ipmi_sim` knows `stuck`, `fail`, `delay` and `hold` (both
+    /// in seconds); `bmc17.py` those that it documents. An empty text heals it.
     pub fn set_faults(&self, faults: &str) -> Result<()> {
         match self.kind {
             Kind::Bmc17 => fs::write(self.folder.join("faults"), faults)?,
             Kind::IpmiSim => {
-                for name in ["stuck", "fail", "delay"] {
+                for name in ["stuck", "fail", "delay", "hold"] {
                     let path = self.folder.join(format!("power.{name}"));
                     let value = faults.lines().find_map(|line| line.strip_prefix(name));
                     match value {
@@ -197,14 +209,21 @@ impl Bmc {
         Ok(())
     }
 
-    /// The BMC itself dies; the machine runs on.
+    /// The BMC itself dies and its address falls silent; the machine runs on. Nobody else gets the
+    /// port meanwhile.
     pub fn kill(&mut self) -> Result<()> {
-        self.process.kill9()
+        self.process.kill9()?;
+        self.silence = Some(UdpSocket::bind((Ipv4Addr::LOCALHOST, self.port))?);
+        Ok(())
     }
 
     /// A BMC that was killed answers again on the same port.
-    pub fn revive(&mut self) -> Result<()> {
+    pub async fn revive(&mut self) -> Result<()> {
+        self.silence = None;
         self.process = start_process(self.kind, &self.folder, &self.guid, self.port)?;
+        if !answers(&mut self.process, &self.guid, self.port).await? {
+            bail!("failed to revive a BMC: see {}", self.folder.display());
+        }
         Ok(())
     }
 
@@ -221,6 +240,23 @@ impl Bmc {
     /// Everything that happened to the machine's power, in order.
     pub fn log(&self) -> Result<Vec<PowerEvent>> {
         read_log(&self.log_file())
+    }
+
+    /// The cipher suites of the sessions that were opened, in order; only `bmc17.py` tells.
+    pub fn cipher_suites(&self) -> Result<Vec<u8>> {
+        let text = match fs::read_to_string(self.folder.join("log")) {
+            Ok(text) => text,
+            Err(failure) if failure.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(failure) => return Err(failure.into()),
+        };
+        let opened = text.lines().filter_map(|line| line.strip_prefix("open algs="));
+        opened
+            .map(|line| match line.split_once(')').map(|(algorithms, _)| algorithms) {
+                Some("(1, 1, 1") => Ok(3),
+                Some("(3, 4, 1") => Ok(17),
+                other => bail!("unknown algorithms {other:?}"),
+            })
+            .collect()
     }
 
     /// The file behind [`Bmc::log`].
@@ -291,6 +327,33 @@ fn start_process(kind: Kind, folder: &Path, guid: &Guid, port: u16) -> Result<Pr
     Process::start(&Program { name: "bmc", path: &path, arguments: &arguments, logs: folder })
 }
 
+/// Waits until the BMC on this port says who it is: whether it is the one that was started.
+async fn answers(process: &mut Process, guid: &Guid, port: u16) -> Result<bool> {
+    until("the BMC says its GUID", READY_WITHIN, || {
+        let ended = process.has_ended();
+        async move {
+            if ended? {
+                return Ok(Some(false));
+            }
+            Ok(ask_guid(port).await?.map(|told| told == *guid))
+        }
+    })
+    .await
+}
+
+async fn ask_guid(port: u16) -> Result<Option<Guid>> {
+    let socket = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    socket.connect((Ipv4Addr::LOCALHOST, port)).await?;
+    socket.send(&GET_SYSTEM_GUID).await?;
+    let mut answer = [0; 64];
+    let Ok(length) = tokio::time::timeout(ANSWER_WITHIN, socket.recv(&mut answer)).await else {
+        return Ok(None);
+    };
+    let told = answer.get(..length?).and_then(|answer| answer.get(GUID_AT));
+    let told = told.context("no GUID in the answer")?;
+    Ok(Some(Guid(format!("{:032x}", u128::from_be_bytes(told.try_into()?)))))
+}
+
 fn append(path: &Path, line: &str) -> Result<()> {
     use std::io::Write;
     let mut file = fs::File::options().create(true).append(true).open(path)?;
@@ -303,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_guid_prints_as_a_uuid() {
-        assert_eq!(Guid::numbered(26).as_uuid(), "5ca1ab1e-0000-4000-8000-00000000001a");
+        assert_eq!(Guid::numbered(1, 26).as_uuid(), "5ca1ab1e-0000-4000-8000-00000100001a");
     }
 
     #[test]

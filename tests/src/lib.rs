@@ -3,7 +3,8 @@
 //! [`ControlPlane`] is a real Kubernetes control plane; [`Bmc`] a real management controller's
 //! simulator; [`Machine`] a node's hardware with its kubelet, tied to that BMC's power; [`Storage`]
 //! and [`Attacher`] the volumes behind the pods; [`Cluster`] all of them together. [`Controller`]
-//! is the program under test, and [`Observer`] judges it from outside.
+//! is the program under test, [`FaultyApi`] the way between it and the API server when that has
+//! faults, and [`Observer`] judges it from outside.
 //!
 //! Nothing here decides anything about fencing, and nothing here shares code with the controller:
 //! a mistake made in both would be invisible.
@@ -15,6 +16,7 @@ pub mod cluster;
 pub mod control_plane;
 pub mod controller;
 pub mod crowd;
+pub mod faulty_api;
 pub mod ipmi;
 pub mod kubelet;
 pub mod machine;
@@ -31,6 +33,7 @@ pub use attacher::Attacher;
 pub use cluster::Cluster;
 pub use control_plane::ControlPlane;
 pub use controller::Controller;
+pub use faulty_api::FaultyApi;
 pub use ipmi::Bmc;
 pub use machine::{Machine, Pace};
 pub use observer::Observer;

@@ -352,9 +352,21 @@ mod tests {
         denied.response_status.message = "may not".to_owned();
         let mut lost = event("node-remedy", "patch", "nodes", &json!({"kind": "Status"}));
         lost.response_status.code = 422;
-        lost.response_status.message = "testing value /spec/taints failed".to_owned();
-        let events = [denied, lost, event("node-remedy", "get", "pods", &Value::Null)];
+        lost.response_status.message =
+            "the server rejected our request due to an error in our request".to_owned();
+        lost.request_object = json!([{"op": "test", "path": "/spec/taints", "value": []}]);
+        let mut invalid = lost.clone();
+        invalid.response_status.message = "Node is invalid".to_owned();
+        let mut blind = lost.clone();
+        blind.request_object = json!([{"op": "remove", "path": "/spec/taints"}]);
+        let mut replaced = event("node-remedy", "patch", "pods", &Value::Null);
+        replaced.response_status.code = 422;
+        replaced.response_status.message =
+            "Pod \"db-0\" is invalid: metadata.uid: Invalid value: \"a\": field is immutable"
+                .into();
+        let events = [denied, lost, replaced, event("node-remedy", "get", "pods", &Value::Null)];
         assert_eq!(refused(&events, "node-remedy"), ["delete pods node-0: 403 may not"]);
+        assert_eq!(refused(&[invalid, blind], "node-remedy").len(), 2);
         assert_eq!(refused(&events, "admin"), [""; 0]);
     }
 

@@ -135,16 +135,6 @@ pub fn free_udp_port() -> Result<u16> {
     Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Whether some process is bound to this UDP port: a datagram server has no other sign of being
-/// ready that does not use its protocol.
-pub fn is_udp_port_bound(port: u16) -> Result<bool> {
-    let table = std::fs::read_to_string("/proc/net/udp")?;
-    let wanted = format!(":{port:04X}");
-    Ok(table.lines().skip(1).any(|line| {
-        line.split_whitespace().nth(1).is_some_and(|address| address.ends_with(&wanted))
-    }))
-}
-
 /// The root of the repository.
 #[must_use]
 pub fn repository() -> &'static Path {

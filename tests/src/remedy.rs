@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
@@ -18,6 +20,10 @@ use crate::time::until;
 
 /// The Secret that `deploy/rbac.yaml` lets node-remedy read.
 const SECRET: &str = "bmc-credentials";
+/// The name of the one FenceConfiguration.
+pub const FENCE: &str = "machines";
+/// The name of the one RemedyConfiguration.
+pub const REMEDY: &str = "lost-nodes";
 /// The annotation that names a node's BMC.
 const BMC_ANNOTATION: &str = "bmc";
 /// The API server needs a moment to serve a new kind.
@@ -34,6 +40,10 @@ pub struct Installation {
     pub threshold: Value,
     /// The policy's numbers that differ from their defaults.
     pub policies: Value,
+    /// `enforce` or `shadow`.
+    pub mode: &'static str,
+    /// Which nodes are watched.
+    pub node_selector: &'static str,
 }
 
 impl Default for Installation {
@@ -47,6 +57,8 @@ impl Default for Installation {
                 "nodeConditionPeriod": "1s",
             }),
             policies: json!({}),
+            mode: "enforce",
+            node_selector: "kubernetes.io/os=linux",
         }
     }
 }
@@ -68,11 +80,26 @@ pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<(
         let nodes = Api::<Node>::all(client.clone());
         nodes.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
     }
+    configure(cluster, installation).await
+}
+
+/// Writes the configuration, or edits it to what is said now.
+pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result<()> {
+    let client = cluster.client();
     let ports: Vec<_> = cluster.bmcs.values().map(crate::Bmc::port).collect();
     let fence = fence_configuration(installation.cipher_suite, &ports);
     apply(&custom(&client, "FenceConfiguration"), fence).await?;
     let remedy = remedy_configuration(installation);
     apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
+    Ok(())
+}
+
+/// Deletes the configuration.
+pub async fn unconfigure(cluster: &Cluster) -> Result<()> {
+    let client = cluster.client();
+    for (kind, name) in [("RemedyConfiguration", REMEDY), ("FenceConfiguration", FENCE)] {
+        custom(&client, kind).delete(name, &DeleteParams::default()).await?;
+    }
     Ok(())
 }
 
@@ -100,15 +127,20 @@ pub async fn grant(client: &Client) -> Result<()> {
 
 /// The one NodeFence of a node, once there is one.
 pub async fn incident(client: &Client, node: &str) -> Result<Option<DynamicObject>> {
-    let list = custom(client, "NodeFence").list(&kube::api::ListParams::default()).await?;
-    let of_node = |object: &DynamicObject| {
-        object.data.pointer("/spec/node/name").and_then(Value::as_str) == Some(node)
-    };
-    let mut found: Vec<_> = list.into_iter().filter(of_node).collect();
+    let mut found = incidents(client, node).await?;
     if found.len() > 1 {
         bail!("{node} has {} incidents: {found:#?}", found.len());
     }
     Ok(found.pop())
+}
+
+/// All NodeFences of a node.
+pub async fn incidents(client: &Client, node: &str) -> Result<Vec<DynamicObject>> {
+    let list = custom(client, "NodeFence").list(&ListParams::default()).await?;
+    let of_node = |object: &DynamicObject| {
+        object.data.pointer("/spec/node/name").and_then(Value::as_str) == Some(node)
+    };
+    Ok(list.into_iter().filter(of_node).collect())
 }
 
 /// All of our kinds as the API server has them, untyped: the tests read what users read.
@@ -158,7 +190,7 @@ fn fence_configuration(cipher_suite: &str, ports: &[u16]) -> Value {
     json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "FenceConfiguration",
-        "metadata": {"name": "machines"},
+        "metadata": {"name": FENCE},
         "spec": {
             "nodeSelector": "kubernetes.io/os=linux",
             "templates": [{
@@ -185,9 +217,10 @@ fn remedy_configuration(installation: &Installation) -> Value {
     json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "RemedyConfiguration",
-        "metadata": {"name": "lost-nodes"},
+        "metadata": {"name": REMEDY},
         "spec": {
-            "nodeSelector": "kubernetes.io/os=linux",
+            "mode": installation.mode,
+            "nodeSelector": installation.node_selector,
             "thresholdConfigs": [threshold],
             "policies": installation.policies,
         },

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use node_remedy_tests::Bmc;
-use node_remedy_tests::ipmi::{Guid, Kind, PASSWORD, Power, PowerChange, USERNAME};
+use node_remedy_tests::ipmi::{Kind, PASSWORD, Power, PowerChange, USERNAME};
 use node_remedy_tests::process::fresh_folder;
 
 /// Runs ipmitool against a BMC and answers its output.
@@ -30,7 +30,7 @@ fn to_owned(words: &[&str]) -> Vec<String> {
 /// Both simulators tell the same story in the same words.
 async fn check(kind: Kind, suite: &str) -> Result<()> {
     let folder = fresh_folder(&format!("bmc-{kind:?}-{suite}"))?;
-    let bmc = Bmc::start(kind, &folder, Guid::numbered(7)).await?;
+    let bmc = Bmc::start(kind, &folder).await?;
     let suite = ["-C", suite];
     let power = |action: &'static str| {
         let bmc = &bmc;

@@ -5,13 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{Api, ListParams};
 use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
-use serde_json::Value;
 
-use crate::e2e_story::Story;
+use crate::e2e_story::{Story, is_being_switched_off};
 
 /// A lock is given up right after the record's last write.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(10);
@@ -81,12 +80,6 @@ async fn leadership_moves_in_the_middle_when_the_leader_is_stopped() -> Result<(
     let epoch = |incident| status(incident, "/epoch").as_u64();
     assert!(epoch(&ended) > epoch(&incident), "the second replica ended it");
     standby.terminate().await
-}
-
-/// The journal says that an off was begun, and nothing of its end.
-fn is_being_switched_off(incident: &DynamicObject) -> bool {
-    let is_begun = |one: &Value| one["action"] == "off" && one["end"].is_null();
-    status(incident, "/operations").as_array().is_some_and(|all| all.iter().any(is_begun))
 }
 
 /// Two replicas: the one that leads is killed in the middle, the other ends the story.

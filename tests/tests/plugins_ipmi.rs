@@ -10,16 +10,14 @@ mod power;
 mod sandboxed;
 mod sessions;
 
-use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use node_remedy_sandbox::{
     Action, Call, CallReport, Direction, Fields, Outcome, PlugState, Verdict,
 };
 use node_remedy_tests::Bmc;
-use node_remedy_tests::ipmi::{Guid, Kind, PASSWORD};
+use node_remedy_tests::ipmi::PASSWORD;
 
 use sandboxed::Sandboxed;
 
@@ -28,24 +26,6 @@ static IPMI: LazyLock<Result<Sandboxed>> = LazyLock::new(Sandboxed::load);
 
 fn ipmi() -> Result<&'static Sandboxed> {
     IPMI.as_ref().map_err(|failure| anyhow!("{failure:#}"))
-}
-
-/// Two tests that start BMCs at the same time can choose the same port, rarely.
-const START_TRIES: usize = 5;
-
-/// Starts a BMC with a GUID of its own, and makes sure that it is this one that answers.
-async fn start(kind: Kind, folder: &Path) -> Result<Bmc> {
-    static STARTED: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..START_TRIES {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let guid = Guid::numbered(std::process::id().wrapping_mul(1_000).wrapping_add(number));
-        let bmc = Bmc::start(kind, folder, guid).await?;
-        let report = act(&bmc, Action::Monitor, "auto").await?;
-        if report.result.is_ok_and(|outcome| outcome.identity == identity(&bmc)) {
-            return Ok(bmc);
-        }
-    }
-    bail!("no BMC answers with its own GUID: see {}", folder.display())
 }
 
 /// What a plugin must report of the machine behind this BMC.

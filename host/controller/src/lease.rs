@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use tokio::time::MissedTickBehavior;
 
 use crate::clock::{BootClock, Clock, timestamp};
 use crate::cluster::{At, Cluster, ClusterError};
@@ -64,6 +65,9 @@ pub struct Leadership<C> {
     gate: Arc<LeaseGate>,
     /// The Lease's resourceVersion as last seen, and since when it has not changed.
     watched: Option<(String, u64)>,
+    /// The Lease as this process last wrote it, until a write of it fails: to renew takes one
+    /// request, so that a slow API server costs the lease as late as can be.
+    written: Option<Lease>,
 }
 
 impl<C: Cluster> Leadership<C> {
@@ -75,7 +79,7 @@ impl<C: Cluster> Leadership<C> {
         identity: String,
         gate: Arc<LeaseGate>,
     ) -> Self {
-        Self { cluster, clock, namespace, identity, gate, watched: None }
+        Self { cluster, clock, namespace, identity, gate, watched: None, written: None }
     }
 
     /// Waits until this process leads; returns its epoch.
@@ -99,8 +103,11 @@ impl<C: Cluster> Leadership<C> {
 
     /// Renews until the lease is lost; the gate is closed when this returns.
     pub async fn keep(&mut self) {
+        let mut ticks = tokio::time::interval(RETRY_PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.tick().await;
         loop {
-            tokio::time::sleep(RETRY_PERIOD).await;
+            ticks.tick().await;
             match self.renew().await {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -150,8 +157,9 @@ impl<C: Cluster> Leadership<C> {
             None => self.cluster.create(&lease).await,
         };
         match written {
-            Ok(_) => {
+            Ok(written) => {
                 self.gate.renewed_at(started);
+                self.written = Some(written);
                 Ok(Some(epoch))
             }
             Err(ClusterError::Conflict(_) | ClusterError::AlreadyExists(_)) => Ok(None),
@@ -201,16 +209,20 @@ impl<C: Cluster> Leadership<C> {
 
     async fn renew(&mut self) -> Result<bool, ClusterError> {
         let started = self.clock.boot_ms();
-        let Some(mut lease) = self.read().await? else { return Ok(false) };
-        if holder(&lease) != Some(self.identity.as_str()) {
+        let found = match self.written.take() {
+            Some(lease) => Some(lease),
+            None => self.read().await?,
+        };
+        let Some(mut lease) = found.filter(|one| holder(one) == Some(&self.identity)) else {
             return Ok(false);
-        }
+        };
         if let Some(spec) = lease.spec.as_mut() {
             spec.renew_time = Some(MicroTime(timestamp(self.clock.now())));
         }
         match self.cluster.replace(&lease).await {
-            Ok(_) => {
+            Ok(written) => {
                 self.gate.renewed_at(started);
+                self.written = Some(written);
                 Ok(true)
             }
             Err(ClusterError::Conflict(_)) => Ok(true),

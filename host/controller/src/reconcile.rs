@@ -72,6 +72,8 @@ pub struct Incident<C: Cluster> {
     /// A person's annotation was heard and may still stand in the cache.
     pub(crate) heard_word: bool,
     pub(crate) next_look: Option<Time>,
+    /// The record says that the slot is free, and the budget may not have heard it.
+    pub(crate) owes_slot: bool,
     /// When the node's lock in `medik8s-leases` was last taken or renewed by this task.
     pub(crate) locked_at: Option<Time>,
     /// Who has that lock instead, if it was lost.
@@ -99,6 +101,7 @@ impl<C: Cluster> Incident<C> {
         let policy = run_policy_of(&nodefence.spec.policy);
         let foreign = record.process != parts.process || record.epoch != epoch;
         let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
+        let owes_slot = record.slot == decide::Slot::Free;
         Ok(Self {
             parts,
             epoch,
@@ -111,6 +114,7 @@ impl<C: Cluster> Incident<C> {
             look_wanted: true,
             heard_word: false,
             next_look: None,
+            owes_slot,
             locked_at: None,
             locked_by: None,
             mail,

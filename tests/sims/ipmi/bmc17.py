@@ -282,6 +282,8 @@ class Bmc:
                 rec += bytes([0xc0, c, a[0], 0x40 | a[1], 0x80 | a[2]])
             i = (data[2] & 0x3f) * 16
             return 0, bytes([1]) + rec[i:i + 16]
+        if (netfn, cmd) == (6, 0x37):                    # Get System GUID, before a session too: as in RAKP 2
+            return 0, GUID
         if s is None:
             return 0xd4, b''
         if (netfn, cmd) == (6, 0x3b):                    # Set Session Privilege Level
@@ -293,8 +295,6 @@ class Bmc:
         if (netfn, cmd) == (6, 0x3c):
             s.closing = True
             return 0, b''
-        if (netfn, cmd) == (6, 0x37):                    # Get System GUID: the same bytes as in RAKP 2
-            return 0, GUID
         if (netfn, cmd) == (6, 0x01):
             return 0, bytes([0x20, 1, 1, 0x20, 2, 0x9f, 0x91, 0x12, 0, 2, 0x0f])
         if (netfn, cmd) == (0, 0x01):                    # Get Chassis Status

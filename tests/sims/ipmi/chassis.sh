@@ -10,6 +10,7 @@
 # Optional files beside STATE make it misbehave:
 #   STATE.delay  seconds to hold back a power change   STATE.stuck  accept the command, change nothing
 #   STATE.fail   refuse (non-zero exit -> IPMI completion code 0xff)
+#   STATE.hold   seconds to hold back the answer to a power command
 state=$1; verb=$2; shift 2
 note() { echo "$(date +%s.%N) $1 $( [ "$2" = 0 ] && echo off || echo on)" >> "$state.log"; }
 [ -s "$state" ] || echo 1 > "$state"
@@ -37,7 +38,7 @@ set)
   while [ $# -gt 0 ]; do
     k=$1; v=$2; shift 2
     case $k in
-      power) put "$v" ;;
+      power) put "$v"; [ -s "$state.hold" ] && sleep "$(cat "$state.hold")" ;;
       reset) : ;;
       shutdown) [ "$v" = 1 ] && put 0 ;;
       boot|identify) : ;;

@@ -14,7 +14,7 @@ use node_remedy_tests::time::until;
 use node_remedy_tests::{Bmc, Controller};
 use serde_json::Value;
 
-use super::{identity, start};
+use super::identity;
 
 /// Of a command that is told to give up soon. A lying BMC is read until then.
 const SOON: &[&str] = &["--timeout", "3"];
@@ -52,7 +52,7 @@ impl Ended {
 impl Hand {
     async fn start(name: &str, kind: Kind, password: &'static str) -> Result<Self> {
         let folder = fresh_folder(&format!("plugins-by-hand-{name}"))?;
-        let bmc = start(kind, &folder).await?;
+        let bmc = Bmc::start(kind, &folder).await?;
         let password_file = folder.join("password");
         fs::write(&password_file, format!("{password}\n"))?;
         Ok(Self { bmc, password, password_file })

@@ -12,7 +12,7 @@ use node_remedy_tests::Bmc;
 use node_remedy_tests::ipmi::{Kind, Power};
 use node_remedy_tests::process::{fresh_folder, repository};
 
-use super::{act, sessions, start};
+use super::{act, sessions};
 
 /// Late, but before anything is sent again, so that a slow test machine sees the same.
 const LATE_MS: u32 = 150;
@@ -101,7 +101,7 @@ async fn table(action: Action, suite: &str) -> Result<String> {
     let folder = fresh_folder(&format!("plugins-faults-{}-{suite}", action.as_str()))?;
     let starts = (0..FAULTS.len()).map(|number| {
         let folder = folder.join(number.to_string());
-        async move { start(Kind::Bmc17, &folder).await }
+        async move { Bmc::start(Kind::Bmc17, &folder).await }
     });
     let bmcs = try_join_all(starts).await?;
     let plays = bmcs.iter().zip(FAULTS).map(|(bmc, fault)| Row::play(bmc, fault, (action, suite)));

@@ -3,14 +3,16 @@
 
 use anyhow::Result;
 use node_remedy_sandbox::{Action, Effect, Ended, PlugState, Verdict};
+use node_remedy_tests::Bmc;
 use node_remedy_tests::ipmi::{Kind, Power};
 use node_remedy_tests::process::fresh_folder;
 
-use super::{act, identity, outcome, sessions, start, suite_on_the_wire, wait_for};
+use super::{act, identity, outcome, sessions, suite_on_the_wire, wait_for};
 
 /// The parameter `cipher-suite`, and the suite that it must come to.
 async fn check(kind: Kind, (parameter, expected): (&str, u8)) -> Result<()> {
-    let bmc = start(kind, &fresh_folder(&format!("plugins-power-{kind:?}-{parameter}"))?).await?;
+    let bmc =
+        Bmc::start(kind, &fresh_folder(&format!("plugins-power-{kind:?}-{parameter}"))?).await?;
 
     for action in [Action::Status, Action::Monitor] {
         let report = act(&bmc, action, parameter).await?;
@@ -75,7 +77,7 @@ async fn ipmi_sim_which_has_no_suite_17_is_asked_over_suite_3() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ipmi_sim_is_not_asked_over_a_suite_that_it_lacks() -> Result<()> {
-    let bmc = start(Kind::IpmiSim, &fresh_folder("plugins-lacks-17")?).await?;
+    let bmc = Bmc::start(Kind::IpmiSim, &fresh_folder("plugins-lacks-17")?).await?;
     let off = act(&bmc, Action::Off, "17").await?;
     assert!(matches!(off.verdict(), Verdict::FailedBeforeEffect(_)), "{:?}", off.result);
     assert_eq!((bmc.power(), bmc.offs()?), (Power::On, 0));
@@ -87,7 +89,7 @@ async fn ipmi_sim_is_not_asked_over_a_suite_that_it_lacks() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_off_is_believed_when_it_is_read() -> Result<()> {
     for (kind, fault) in [(Kind::Bmc17, "off_after 1500"), (Kind::IpmiSim, "delay 1.5")] {
-        let bmc = start(kind, &fresh_folder(&format!("plugins-late-{kind:?}"))?).await?;
+        let bmc = Bmc::start(kind, &fresh_folder(&format!("plugins-late-{kind:?}"))?).await?;
         bmc.set_faults(fault)?;
         let off = act(&bmc, Action::Off, "auto").await?;
         assert_eq!(outcome(&off)?.state, PlugState::Transitioning);

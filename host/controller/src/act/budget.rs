@@ -3,13 +3,15 @@
 //! Two leaders cannot open two runs: both would have to write `RemedyBudget/default`,
 //! and only one write wins; a budget stamped with a larger epoch refuses the older
 //! leader altogether. An entry without its NodeFence is what a crash between the two
-//! writes leaves; it is removed before anything is opened.
+//! writes leaves, one whose NodeFence is Final what a failed return leaves; both are
+//! removed before anything is opened.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::remedybudget::{InFlight, NAME, RemedyBudget, RemedyBudgetSpec};
 
 use crate::cluster::{At, Cluster, ClusterError};
+use crate::observe::view::is_open;
 
 /// A lost race is run again; more than this many in a row is somebody gone wild.
 const RACES_MAX: usize = 8;
@@ -31,15 +33,16 @@ pub async fn epoch<C: Cluster>(cluster: &C) -> Result<u64, ClusterError> {
     Ok(budget.map_or(0, |budget| budget.spec.epoch))
 }
 
-/// Stamps the budget with a new leader's epoch and drops entries without a NodeFence.
+/// Stamps the budget with a new leader's epoch and drops entries without an open NodeFence.
 pub async fn stamp<C: Cluster>(cluster: &C, epoch: u64) -> Result<Taken, ClusterError> {
     edit(cluster, epoch, async |cluster, spec| {
         let mut kept = Vec::new();
         for entry in spec.in_flight.drain(..) {
-            if cluster.get::<NodeFence>(At::cluster(&entry.node_fence)).await?.is_some() {
+            let found = cluster.get::<NodeFence>(At::cluster(&entry.node_fence)).await?;
+            if found.as_ref().is_some_and(is_open) {
                 kept.push(entry);
             } else {
-                tracing::warn!(nodefence = entry.node_fence, "dropped a slot without NodeFence");
+                tracing::warn!(nodefence = entry.node_fence, "dropped a slot that nobody holds");
             }
         }
         spec.in_flight = kept;

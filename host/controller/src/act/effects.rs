@@ -41,6 +41,9 @@ impl<C: Cluster> Incident<C> {
                 self.note_failure(effect, result);
             }
         }
+        if let Err(error) = self.return_owed_slot().await {
+            tracing::warn!(node = self.node(), %error, "failed to give a slot back; trying again");
+        }
         if let Err(error) = self.take_words_away().await {
             tracing::debug!(node = self.node(), %error, "failed to take an annotation away");
         }
@@ -84,12 +87,23 @@ impl<C: Cluster> Incident<C> {
         Ok(())
     }
 
+    /// The record says that the slot is free; the budget has to hear it, or nobody else gets it.
+    async fn return_owed_slot(&mut self) -> Result<(), ClusterError> {
+        if self.owes_slot {
+            let entry = slot_of(&self.nodefence);
+            budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
+            self.owes_slot = false;
+        }
+        Ok(())
+    }
+
     async fn carry_out(&mut self, effect: &Effect) -> Result<(), ClusterError> {
         match effect {
             Effect::Look => self.look_wanted = true,
             Effect::TakeSlot => {
                 let max = self.nodefence.spec.gate.max_in_flight;
                 let entry = slot_of(&self.nodefence);
+                self.owes_slot = false;
                 let cluster = &self.parts.cluster;
                 let answer = match budget::take(cluster, self.epoch, &entry, max).await? {
                     Taken::Yes => SlotAnswer::Granted,
@@ -97,10 +111,7 @@ impl<C: Cluster> Incident<C> {
                 };
                 self.pending.push_back(Seen::Slot(answer));
             }
-            Effect::ReturnSlot => {
-                let entry = slot_of(&self.nodefence);
-                budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
-            }
+            Effect::ReturnSlot => self.owes_slot = true,
             Effect::HandOver => self.parts.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
             Effect::Quarantine => self.change(NodeChange::Quarantine).await?,

@@ -15,7 +15,7 @@ use node_remedy_plugin_sdk::testing::TestHost;
 use node_remedy_plugin_sdk::{FenceMethod, PlugState, Request};
 use node_remedy_sandbox::{Action, Call, Direction, Verdict};
 use node_remedy_tests::Bmc;
-use node_remedy_tests::ipmi::{Guid, Kind, PASSWORD, USERNAME};
+use node_remedy_tests::ipmi::{Kind, PASSWORD, USERNAME};
 use node_remedy_tests::process::fresh_folder;
 use tokio::time::Instant;
 
@@ -67,7 +67,7 @@ pub(crate) async fn measure() -> Result<()> {
     let mut columns = Vec::new();
     for device in &DEVICES {
         let folder = fresh_folder(&format!("bench-plugins-{}", columns.len()))?;
-        let bmc = Bmc::start(device.kind, &folder, Guid::numbered(1)).await?;
+        let bmc = Bmc::start(device.kind, &folder).await?;
         columns.push(measure_device(&sandboxed, &bmc, device.suite, &folder).await?);
         println!("measured {}", device.name);
     }

@@ -1,0 +1,203 @@
+//! The way between node-remedy and the API server is bad while a node is lost: it answers with
+//! errors, loses replies, is slow, is down. The story ends as it always does, and nothing is done
+//! twice.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use http::Method;
+use node_remedy_tests::control_plane::User;
+use node_remedy_tests::faulty_api::{EVERYTHING, Fault, Rule, Times};
+use node_remedy_tests::ipmi::{Power, PowerChange};
+use node_remedy_tests::remedy::{Installation, is_in_phase};
+use node_remedy_tests::time::until;
+use node_remedy_tests::{Controller, FaultyApi};
+use serde_json::json;
+
+use crate::e2e_story::{INCIDENT_WITHIN, Story, is_being_switched_off};
+
+const STATUS_OF_NODEFENCE: &str = "/nodefences/";
+/// How long the server is down: the leader's lease has run out long before.
+const DOWN_FOR: Duration = Duration::from_secs(20);
+
+/// A node is lost while these rules hold.
+struct Row {
+    what: &'static str,
+    rules: &'static [Rule],
+    /// The phase in which they end; none: they hold to the end.
+    until: Option<&'static str>,
+}
+
+const fn percent(percent: u64, seed: u64) -> Times {
+    Times::Percent { percent, seed }
+}
+
+const fn first_reply_lost(methods: &'static [Method], path: &'static str) -> Rule {
+    let times = Times::First(1);
+    Rule { methods, path, times, fault: Fault::ReplyLost, ..EVERYTHING }
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        what: "half of all record writes lose the race",
+        rules: &[Rule {
+            methods: &[Method::PUT],
+            path: STATUS_OF_NODEFENCE,
+            times: percent(50, 1),
+            fault: Fault::Answer(409),
+            ..EVERYTHING
+        }],
+        until: None,
+    },
+    Row {
+        what: "three of ten requests are asked to come again",
+        rules: &[Rule { times: percent(30, 2), fault: Fault::Answer(429), ..EVERYTHING }],
+        until: None,
+    },
+    Row {
+        what: "two of ten reads fail in one of two ways",
+        rules: &[
+            Rule {
+                methods: &[Method::GET],
+                times: percent(10, 3),
+                fault: Fault::Answer(500),
+                ..EVERYTHING
+            },
+            Rule {
+                methods: &[Method::GET],
+                times: percent(11, 4),
+                fault: Fault::Answer(503),
+                ..EVERYTHING
+            },
+        ],
+        until: None,
+    },
+    Row {
+        what: "the reply to the off's intent is lost",
+        rules: &[Rule {
+            body: "\"action\":\"off\"",
+            ..first_reply_lost(&[Method::PUT], STATUS_OF_NODEFENCE)
+        }],
+        until: None,
+    },
+    Row {
+        what: "the reply to the pod's delete is lost",
+        rules: &[first_reply_lost(&[Method::DELETE], "/pods/")],
+        until: None,
+    },
+    Row {
+        what: "the first reply to every other kind of write is lost",
+        rules: &[
+            first_reply_lost(&[Method::PUT], "/remedybudgets/"),
+            first_reply_lost(&[Method::POST], "/nodefences"),
+            first_reply_lost(&[Method::PUT], STATUS_OF_NODEFENCE),
+            first_reply_lost(&[Method::PATCH], "/nodes/"),
+        ],
+        until: None,
+    },
+    Row {
+        what: "the slot cannot be given back at first, and another node needs it next",
+        rules: &[Rule {
+            methods: &[Method::PUT],
+            path: "/remedybudgets/",
+            body: "\"inFlight\":[]",
+            times: Times::First(3),
+            fault: Fault::Answer(500),
+        }],
+        until: None,
+    },
+    Row {
+        // A look and a write together take longer than evidence for an off keeps.
+        what: "every reply takes three seconds until the machine is to be switched off",
+        rules: &[Rule { fault: Fault::Slow(Duration::from_secs(3)), ..EVERYTHING }],
+        until: Some("PoweringOff"),
+    },
+];
+
+/// A story whose controller reaches the API server through a proxy.
+async fn begin(name: &str) -> Result<(Story, FaultyApi, Controller)> {
+    let policies = json!({"coolDown": "0s"});
+    let story = Story::begin(name, &Installation { policies, ..Installation::default() }).await?;
+    let api = FaultyApi::start(story.cluster.control_plane(), User::NodeRemedy).await?;
+    let mut controller = Controller::start_with(&story.cluster, "one", api.kubeconfig())?;
+    controller.until_ready().await?;
+    Ok((story, api, controller))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_fail_get_lost_or_are_late() -> Result<()> {
+    let (mut story, api, controller) = begin("e2e-api-answers").await?;
+    for Row { what, rules, until } in ROWS {
+        story.again().await?;
+        let began = tokio::time::Instant::now();
+        api.set(rules);
+        story.lose_node()?;
+        let phase = until.unwrap_or("Final");
+        story.incident(phase, |incident| is_in_phase(incident, phase)).await.context(*what)?;
+        let struck = api.struck();
+        api.set(&[]);
+        story.ends_well().await.context(*what)?;
+        assert!(!struck.contains(&0), "{what}: a fault never came: {struck:?}");
+        println!("{what}: {struck:?} times, {:.1} s", began.elapsed().as_secs_f64());
+    }
+    controller.terminate().await
+}
+
+/// The BMC falls silent after the intent was recorded and before a command reached it; then the
+/// server goes down; the BMC comes back to a controller that may not lead any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_down_before_the_off() -> Result<()> {
+    let (mut story, api, controller) = begin("e2e-api-down-before").await?;
+    let intent = Rule {
+        methods: &[Method::PUT],
+        path: STATUS_OF_NODEFENCE,
+        body: "\"action\":\"off\"",
+        times: Times::First(1),
+        fault: Fault::Slow(Duration::from_secs(1)),
+    };
+    api.set(&[intent]);
+    story.lose_node()?;
+    until("the intent is on its way", INCIDENT_WITHIN, || async {
+        Ok((api.struck() == [1]).then_some(()))
+    })
+    .await?;
+    story.bmc()?.kill()?;
+    story.incident("to be switched off", is_being_switched_off).await?;
+    api.go_down();
+    let up_again = tokio::time::Instant::now() + DOWN_FOR;
+    until("the lease has run out", DOWN_FOR, || async {
+        let metrics = controller.metrics().await?;
+        Ok(metrics.contains("node_remedy_leader 0").then_some(()))
+    })
+    .await?;
+    story.bmc()?.revive().await?;
+    tokio::time::sleep_until(up_again).await;
+    assert_eq!(story.asked(&story.node)?, (0, 0), "nobody leads");
+    api.come_up();
+    story.ends_well().await?;
+    controller.terminate().await
+}
+
+/// The machine goes off while nobody can be told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_down_between_off_and_release() -> Result<()> {
+    let (mut story, api, controller) = begin("e2e-api-down-between").await?;
+    story.bmc()?.set_faults("delay 2")?;
+    story.lose_node()?;
+    let bmc = story.cluster.bmc(&story.node)?;
+    until("the machine is asked off", INCIDENT_WITHIN, || async {
+        let log = bmc.log()?;
+        let asked = log.iter().any(|event| event.what == PowerChange::Asked);
+        Ok(asked.then_some(()))
+    })
+    .await?;
+    api.go_down();
+    let up_again = tokio::time::Instant::now() + DOWN_FOR;
+    story.cluster.until_power(&story.node, Power::Off).await?;
+    story.bmc()?.set_faults("")?;
+    tokio::time::sleep_until(up_again).await;
+    assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.releases, []);
+    api.come_up();
+    story.ends_well().await?;
+    controller.terminate().await
+}

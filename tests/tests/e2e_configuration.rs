@@ -1,0 +1,169 @@
+//! What the configuration says reaches the runs that begin after it: shadow mode, edits, deletion
+//! and mistakes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, DynamicObject, ListParams};
+use node_remedy_tests::audit::AuditEvent;
+use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::control_plane::User;
+use node_remedy_tests::ipmi::Kind;
+use node_remedy_tests::remedy::{self, FENCE, Installation, REMEDY, is_in_phase};
+use node_remedy_tests::time::until;
+use node_remedy_tests::{Controller, audit, controller};
+use serde_json::{Value, json};
+
+use crate::e2e_story::Story;
+
+/// An edit is read at once; a refusal's line is written anew every ten seconds.
+const TOLD_WITHIN: Duration = Duration::from_mins(1);
+/// What shadow mode must not change.
+const UNTOUCHED: [&str; 4] = ["nodes", "pods", "volumeattachments", "nodefences"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shadow_mode_says_what_it_would_do_and_does_nothing() -> Result<()> {
+    let shadow = Installation { mode: "shadow", ..Installation::default() };
+    let story = Story::begin("e2e-shadow", &shadow).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let would = "shadow mode: would run remedy fence now";
+    until("explain says what would be done", TOLD_WITHIN, || async {
+        let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+        Ok(said.contains(would).then_some(()))
+    })
+    .await?;
+    assert!(
+        events(&story).await?.iter().any(|(about, note)| *about == story.node && note == would),
+        "no Event on the node"
+    );
+    let first = last_refused(&story).await?;
+    until("it has been looked at again", TOLD_WITHIN, || async {
+        Ok((last_refused(&story).await? > first).then_some(()))
+    })
+    .await?;
+    for (name, bmc) in &story.cluster.bmcs {
+        assert_eq!(bmc.log()?, [], "{name}: nobody talked to it");
+    }
+    let asked = audit::read(&story.cluster.control_plane().audit_log())?;
+    let of_remedy = asked.iter().filter(|event| event.user.username == User::NodeRemedy.name());
+    let writes = of_remedy.filter(|event| !matches!(&*event.verb, "get" | "list" | "watch"));
+    let touched = writes.filter(|event| UNTOUCHED.contains(&&*event.object_ref.resource));
+    assert_eq!(touched.map(AuditEvent::object).collect::<Vec<_>>(), [""; 0]);
+
+    // Nothing else was in the way.
+    remedy::configure(&story.cluster, &Installation::default()).await?;
+    story.ends_well().await?;
+    controller.terminate().await
+}
+
+/// When the node's refusal was last told.
+async fn last_refused(story: &Story) -> Result<String> {
+    let budget = remedy::custom(&story.cluster.client(), "RemedyBudget").get("default").await?;
+    let refusals = remedy::status(&budget, "/refusals").as_array().cloned().unwrap_or_default();
+    let line = refusals.iter().find(|line| line["node"] == story.node.as_str());
+    let last = line.and_then(|line| line["last"].as_str());
+    Ok(last.context("nothing is refused about the node")?.to_owned())
+}
+
+/// What node-remedy told of whom.
+async fn events(story: &Story) -> Result<Vec<(String, String)>> {
+    let events = Api::<Event>::all(story.cluster.client()).list(&ListParams::default()).await?;
+    let ours = events
+        .into_iter()
+        .filter(|event| event.reporting_controller.as_deref() == Some("node-remedy.io/controller"));
+    Ok(ours
+        .map(|event| {
+            let about = event.regarding.and_then(|regarding| regarding.name);
+            (about.unwrap_or_default(), event.note.unwrap_or_default())
+        })
+        .collect())
+}
+
+/// Words that differ in the numbers of a run and in what its fence method speaks.
+fn words(cipher_suite: &'static str, retries: u32) -> Installation {
+    let policies = json!({"retries": retries, "coolDown": "0s"});
+    Installation { cipher_suite, policies, ..Installation::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_keeps_the_words_it_began_with() -> Result<()> {
+    let settings = Settings { bmcs: Kind::Bmc17, ..Settings::QUICK };
+    let mut story = Story::begin_with("e2e-snapshot", settings, &words("3", 7)).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+
+    begin_run(&mut story).await?;
+    remedy::configure(&story.cluster, &words("17", 5)).await?;
+    until_read(&story, "True").await?;
+    end_run(&mut story, "3", 7).await?;
+
+    story.again().await?;
+    begin_run(&mut story).await?;
+    remedy::unconfigure(&story.cluster).await?;
+    end_run(&mut story, "17", 5).await?;
+
+    remedy::configure(&story.cluster, &words("3", 4)).await?;
+    until_read(&story, "True").await?;
+    let broken = Installation { node_selector: "a=b=c", ..words("3", 9) };
+    remedy::configure(&story.cluster, &broken).await?;
+    let sentence = until_read(&story, "False").await?;
+    assert!(sentence.contains("nodeSelector"), "{sentence}");
+    let told = events(&story).await?;
+    assert!(told.contains(&(REMEDY.to_owned(), sentence)), "{told:?}");
+    story.again().await?;
+    begin_run(&mut story).await?;
+    end_run(&mut story, "3", 4).await?;
+    controller.terminate().await
+}
+
+/// The node is lost, and its run waits for a BMC that is dead.
+async fn begin_run(story: &mut Story) -> Result<()> {
+    story.bmc()?.kill()?;
+    story.lose_node()?;
+    let waits = |incident: &DynamicObject| is_in_phase(incident, "AwaitingDevice");
+    story.incident("waiting for its device", waits).await?;
+    Ok(())
+}
+
+/// The BMC comes back, and the run ends by these words.
+async fn end_run(story: &mut Story, cipher_suite: &str, retries: u32) -> Result<()> {
+    let asked_before = story.bmc()?.cipher_suites()?.len();
+    story.bmc()?.revive().await?;
+    story.ends_well().await?;
+    let ended = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    let spec = |pointer: &str| ended.data.pointer(&format!("/spec{pointer}")).cloned();
+    assert_eq!(spec("/policy/retries"), Some(json!(retries)));
+    assert_eq!(spec("/plan/methods/0/parameters/cipher-suite"), Some(json!(cipher_suite)));
+    let spoken = story.bmc()?.cipher_suites()?.split_off(asked_before);
+    let spoken: BTreeSet<_> = spoken.into_iter().map(|suite| suite.to_string()).collect();
+    assert_eq!(spoken, BTreeSet::from([cipher_suite.to_owned()]));
+    Ok(())
+}
+
+/// Waits until node-remedy says of both objects as they stand now whether they are in force: of
+/// the fences that they are, of the remedies what `status` says. Answers the remedies' sentence.
+async fn until_read(story: &Story, status: &str) -> Result<String> {
+    accepted(story, "FenceConfiguration", FENCE, "True").await?;
+    accepted(story, "RemedyConfiguration", REMEDY, status).await
+}
+
+async fn accepted(story: &Story, kind: &str, name: &str, status: &str) -> Result<String> {
+    let api = remedy::custom(&story.cluster.client(), kind);
+    until(&format!("{kind} {name} has Accepted {status}"), TOLD_WITHIN, || async {
+        let object = api.get(name).await?;
+        let conditions = remedy::status(&object, "/conditions").as_array().cloned();
+        let mut conditions = conditions.into_iter().flatten();
+        let is_told = |condition: &Value| {
+            condition["type"] == "Accepted"
+                && condition["status"] == status
+                && condition["observedGeneration"].as_i64() == object.metadata.generation
+        };
+        let message = conditions.find(is_told).and_then(|told| told.get("message").cloned());
+        Ok(message.and_then(|message| message.as_str().map(str::to_owned)))
+    })
+    .await
+}
