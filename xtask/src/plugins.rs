@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -118,8 +119,13 @@ fn compile_ahead(plugin: &Plugin) -> Result<bool> {
     if stamp::is_fresh(&plugin.ahead, &hash) {
         return Ok(false);
     }
-    let mut compile = cargo();
-    compile.args(["run", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile", "--"]);
+    // With node-remedy selected, too, the engine is built with the features that it has there, and
+    // so once for both.
+    let mut build = cargo();
+    build.args(["build", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile"]);
+    build.args(["--package", "node-remedy"]);
+    run_logged("building the sandbox's compiler", "plugin-compiler", &mut build)?;
+    let mut compile = Command::new(at("target/debug/node-remedy-compile"));
     compile.arg(&plugin.component).arg(&plugin.ahead);
     let what = format!("compiling plugin {} ahead", plugin.name);
     run_logged(&what, &format!("plugin-{}-ahead", plugin.name), &mut compile)?;

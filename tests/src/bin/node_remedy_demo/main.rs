@@ -100,7 +100,7 @@ fn judge(cluster: &Cluster, node: &str, told: &Told, verdict: &Verdict) -> Resul
     for violation in &verdict.violations {
         println!("         ✗ {violation}");
     }
-    let back = told.from_proof_to_ready(&bmc.log()?).context("db-0 is not back after a proof")?;
+    let back = told.proof_to_ready(&bmc.log()?).context("db-0 is not back after a proof")?;
     ensure!(verdict.violations.is_empty(), "the observer found what must never happen");
     ensure!((offs, ons) == (1, 1), "BMC off {offs}, on {ons}");
     println!(

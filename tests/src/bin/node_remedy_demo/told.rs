@@ -82,7 +82,7 @@ impl Told {
     }
 
     /// From the first read that said off after the machine went off to the database's return.
-    pub(crate) fn from_proof_to_ready(&self, log: &[PowerEvent]) -> Option<Duration> {
+    pub(crate) fn proof_to_ready(&self, log: &[PowerEvent]) -> Option<Duration> {
         let off = |event: &&PowerEvent| event.power == Power::Off;
         let went = log.iter().filter(off).find(|event| event.what == PowerChange::Became)?.at;
         let proven = log
