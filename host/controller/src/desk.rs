@@ -331,6 +331,7 @@ impl<C: Cluster> Desk<C> {
         let nodefences = self.parts.mirror.nodefences.all();
         let parked = nodefences
             .values()
+            .filter(|kept| view::is_open(&kept.0))
             .filter(|kept| kept.0.status.as_ref().is_some_and(|status| status.parked.is_some()));
         metrics.parked.set(i64::try_from(parked.count()).unwrap_or(i64::MAX));
     }

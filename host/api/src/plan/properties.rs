@@ -74,7 +74,8 @@ pub(super) fn lines(
         let mut spot = document.spot(path);
         spot.place = document.place_of_line(path, index, text).or(spot.place);
         let Some((name, value)) = text.split_once('=') else {
-            problems.push(spot.error(format!("found {text:?}, expected name=value")));
+            // Not the line itself: it may hold a password.
+            problems.push(spot.error("found a line without `=`, expected name=value"));
             continue;
         };
         let name = name.trim().to_owned();

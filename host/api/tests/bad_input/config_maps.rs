@@ -68,7 +68,7 @@ fn config_maps() {
         "power_management=bmc",
         "power_management",
         expect![[r#"
-            f.yaml:7:5: data["config.properties"]: found "power_management", expected name=value
+            f.yaml:7:5: data["config.properties"]: found a line without `=`, expected name=value
         "#]],
     );
     check(

@@ -4,6 +4,7 @@
 //! next look sees that it did not take, and it is asked for again. Device calls run as
 //! tasks of their own; their ends come back as events.
 
+use std::future::ready;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -54,13 +55,16 @@ impl<C: Cluster> Incident<C> {
 
     /// Whether an effect may still be carried out; if not, the world is looked at again.
     fn may(&mut self, effect: &Effect) -> bool {
-        let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
-        let Some(why) = withheld(effect, self.parts.lease.remaining_ms(), age) else {
-            return true;
-        };
+        let Some(why) = self.withheld_now(effect) else { return true };
         tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
         self.look_wanted = true;
         false
+    }
+
+    /// Asked again before each request of a release: a long list takes long.
+    fn withheld_now(&self, effect: &Effect) -> Option<&'static str> {
+        let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
+        withheld(effect, self.parts.lease.remaining_ms(), age)
     }
 
     fn note_failure(&self, effect: &Effect, result: Result<(), ClusterError>) {
@@ -103,9 +107,10 @@ impl<C: Cluster> Incident<C> {
             Effect::TakeSlot => {
                 let max = self.nodefence.spec.gate.max_in_flight;
                 let entry = slot_of(&self.nodefence);
-                self.owes_slot = false;
-                let cluster = &self.parts.cluster;
-                let answer = match budget::take(cluster, self.epoch, &entry, max).await? {
+                let taken = budget::take(&self.parts.cluster, self.epoch, &entry, max).await;
+                // Where no answer came it may be taken: given back, and asked for again.
+                self.owes_slot = taken.is_err();
+                let answer = match taken? {
                     Taken::Yes => SlotAnswer::Granted,
                     Taken::Full(_) | Taken::NewerEpoch(_) => SlotAnswer::Refused,
                 };
@@ -119,7 +124,9 @@ impl<C: Cluster> Incident<C> {
             Effect::Cordon => self.change(NodeChange::Cordon { nodefence: self.name() }).await?,
             Effect::Uncordon => self.change(NodeChange::Uncordon).await?,
             Effect::LiftOutOfService => self.change(NodeChange::LiftOutOfService).await?,
-            Effect::GracefulDelete(uids) => self.delete_pods(uids, PodDelete::Graceful).await?,
+            Effect::GracefulDelete(uids) => {
+                self.delete_pods(effect, uids, PodDelete::Graceful).await?;
+            }
             // Released before anything else.
             Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => {}
         }
@@ -130,8 +137,8 @@ impl<C: Cluster> Incident<C> {
     async fn release(&self, effect: &Effect) -> Result<(), ClusterError> {
         match effect {
             Effect::OutOfService => self.change(NodeChange::OutOfService).await,
-            Effect::DeletePods(uids) => self.delete_pods(uids, PodDelete::Force).await,
-            Effect::DeleteAttachments(uids) => self.delete_attachments(uids).await,
+            Effect::DeletePods(uids) => self.delete_pods(effect, uids, PodDelete::Force).await,
+            Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
             Effect::Look
             | Effect::TakeSlot
             | Effect::ReturnSlot
@@ -174,7 +181,12 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// Deletes pods that the last live look saw; one that it did not see is gone already.
-    async fn delete_pods(&self, uids: &[String], delete: PodDelete) -> Result<(), ClusterError> {
+    async fn delete_pods(
+        &self,
+        effect: &Effect,
+        uids: &[String],
+        delete: PodDelete,
+    ) -> Result<(), ClusterError> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let pods = uids.iter().filter_map(|uid| facts.pods.get(uid)).map(|pod| PodId {
             uid: pod.uid.clone(),
@@ -182,8 +194,10 @@ impl<C: Cluster> Incident<C> {
             name: pod.name.clone(),
         });
         let cluster = &self.parts.cluster;
+        let may_go_on = || self.withheld_now(effect).is_none();
         let deleted = stream::iter(pods)
-            .map(|pod| async move { delete_pod(cluster, &pod, delete).await })
+            .take_while(|_| ready(may_go_on()))
+            .map(|pod| async move { delete_pod(cluster, &pod, delete, &may_go_on).await })
             .buffer_unordered(DELETES_AT_ONCE)
             .collect::<Vec<_>>()
             .await;
@@ -191,12 +205,17 @@ impl<C: Cluster> Incident<C> {
         deleted.into_iter().collect()
     }
 
-    async fn delete_attachments(&self, uids: &[String]) -> Result<(), ClusterError> {
+    async fn delete_attachments(
+        &self,
+        effect: &Effect,
+        uids: &[String],
+    ) -> Result<(), ClusterError> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
         let all = all.map(|one| (one.name.clone(), one.uid.clone()));
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(all)
+            .take_while(|_| ready(self.withheld_now(effect).is_none()))
             .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })
             .buffer_unordered(DELETES_AT_ONCE)
             .collect::<Vec<_>>()

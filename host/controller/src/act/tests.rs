@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_decide::{Action, End, FailureKind, FinalReason, Operation, Phase};
+use node_remedy_decide::{Action, End, FailureKind, FinalReason, Operation, Phase, VIEW_AGE_MAX};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
@@ -134,6 +134,51 @@ impl Log {
         let released = asked.iter().find(|asked| asked.what == "delete volumeattachments").unwrap();
         released.at - proven.at
     }
+}
+
+/// An API server that is slow with pods, and remembers when it was asked for what.
+#[derive(Default)]
+struct SlowWithPods {
+    /// When the node's pods were read last.
+    looked: Cell<Option<Instant>>,
+    /// How old that was at each delete.
+    ages: RefCell<Vec<Duration>>,
+}
+
+impl Door for SlowWithPods {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        match (request.verb, request.resource.as_str()) {
+            ("list", "pods") => self.looked.set(Some(Instant::now())),
+            ("delete", "pods") => {
+                let age = self.looked.get().map(|at| at.elapsed());
+                self.ages.borrow_mut().extend(age);
+                tokio::time::sleep(SLOW).await;
+            }
+            ("patch", "pods/status") => tokio::time::sleep(SLOW).await,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Two of these, a mark and a delete, are more than what evidence may be old.
+const SLOW: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_long_release_stops_when_its_evidence_has_grown_old() {
+    // A StatefulSet makes its pods one after the other, about one in a second.
+    let many = |text: String| {
+        let text = text.replace("replicas: 2", "replicas: 90").replace("at: 60s", "at: 3m");
+        text.replace("duration: 10m", "duration: 20m")
+    };
+    let slow = Rc::new(SlowWithPods::default());
+    let played = play_behind(&example("lost-node.yaml", many), &slow);
+    let ages = slow.ages.borrow();
+    assert!(ages.len() > 16, "more than go out at once: {}", ages.len());
+    let bound = Duration::from_millis(VIEW_AGE_MAX.0);
+    assert!(ages.iter().all(|age| *age <= bound), "{ages:?}");
+    let (.., record) = &played.collected.incidents["node-a-1"];
+    assert!(matches!(record.phase, Phase::Final(_)), "{:?}", record.phase);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! whose end is unknown is never sent again: it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +89,8 @@ fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> ExitCode {
             if !outcome.detail.is_empty() {
                 println!("  {}", outcome.detail);
             }
-            if !outcome.confirmed && args.action != FenceAction::Status {
+            let changes = !matches!(args.action, FenceAction::Status | FenceAction::Monitor);
+            if changes && !outcome.confirmed {
                 println!("  not confirmed by a later read; look at the machine");
             }
         }
@@ -299,17 +301,14 @@ fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<Str
     let Some(ask) = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional) else {
         bail!("{} takes no password; leave --password-file out", args.plugin);
     };
-    let size = std::fs::metadata(file)
-        .with_context(|| format!("failed to read --password-file {}", file.display()))?
-        .len();
-    if size > PASSWORD_BYTES_MAX {
-        bail!(
-            "--password-file {} has {size} bytes, at most {PASSWORD_BYTES_MAX} are read",
-            file.display()
-        );
-    }
-    let mut bytes = std::fs::read(file)
+    let mut bytes = Vec::new();
+    // One byte more than may be, and no more: a device without end says that it is empty.
+    std::fs::File::open(file)
+        .and_then(|opened| opened.take(PASSWORD_BYTES_MAX + 1).read_to_end(&mut bytes))
         .with_context(|| format!("failed to read --password-file {}", file.display()))?;
+    if u64::try_from(bytes.len())? > PASSWORD_BYTES_MAX {
+        bail!("--password-file {} has more than {PASSWORD_BYTES_MAX} bytes", file.display());
+    }
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }

@@ -36,8 +36,16 @@ impl KubeCluster {
         use anyhow::Context as _;
         let mut config = match kubeconfig {
             Some(path) => {
-                let file = kube::config::Kubeconfig::read_from(path)
-                    .with_context(|| format!("failed to read kubeconfig {}", path.display()))?;
+                let told = path.display();
+                std::fs::metadata(path)
+                    .with_context(|| format!("failed to read kubeconfig {told}"))?;
+                // Not the reason: it shows the lines around the fault, and a token may be there.
+                let file = kube::config::Kubeconfig::read_from(path).map_err(|_| {
+                    anyhow::anyhow!(
+                        "failed to read kubeconfig {told}: it is no kubeconfig; see `kubectl \
+                         config view --kubeconfig {told}`"
+                    )
+                })?;
                 let options = kube::config::KubeConfigOptions::default();
                 kube::Config::from_custom_kubeconfig(file, &options)
                     .await

@@ -40,16 +40,12 @@ struct Row {
 }
 
 pub(crate) async fn measure() -> Result<()> {
-    let mut rows = Vec::new();
+    println!("{:>6}  {:>10}  {:>10}  {:>6}  {:>12}", "nodes", "idle", "most", "CPU", "API server");
     for size in SIZES {
-        rows.push(measure_size(size).await?);
-        println!("measured {size} nodes");
-    }
-    println!("{:>6}  {:>10}  {:>10}  {:>6}  {:>16}", "nodes", "idle", "most", "CPU", "API server");
-    for row in rows {
+        let row = measure_size(size).await?;
         let mib = |kib: u64| format!("{}.{} MiB", kib / 1_024, kib % 1_024 * 10 / 1_024);
         println!(
-            "{:>6}  {:>10}  {:>10}  {:>4.1} %  {:>16}",
+            "{:>6}  {:>10}  {:>10}  {:>4.1} %  {:>12}",
             row.nodes,
             mib(row.idle_kib),
             mib(row.most_kib),
