@@ -152,7 +152,7 @@ fn node(name: &str) -> Value {
 
 fn pod(name: &str, node: &str) -> Value {
     json!({
-        "metadata": {"name": name, "labels": {"app": "crowd", "part-of": "a larger whole"}},
+        "metadata": {"name": name, "labels": {"app": "crowd", "part-of": "a-larger-whole"}},
         "spec": {
             "nodeName": node,
             "containers": [{
