@@ -136,7 +136,9 @@ impl<C: Cluster> Incident<C> {
     /// Carries out what gives something away, and nothing else.
     async fn release(&self, effect: &Effect) -> Result<(), ClusterError> {
         match effect {
-            Effect::OutOfService => self.change(NodeChange::OutOfService).await,
+            Effect::OutOfService => {
+                self.change(NodeChange::OutOfService { nodefence: self.name() }).await
+            }
             Effect::DeletePods(uids) => self.delete_pods(effect, uids, PodDelete::Force).await,
             Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
             Effect::Look

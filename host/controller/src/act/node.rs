@@ -17,6 +17,8 @@ const RACES_MAX: usize = 5;
 
 /// Says on the Node which incident cordoned it; only such a cordon is ever lifted.
 pub const CORDONED_BY: &str = "node-remedy.io/cordoned-by";
+/// Says on the Node which incident declared it out of service; a person's word is left standing.
+pub const OUT_OF_SERVICE_BY: &str = "node-remedy.io/out-of-service-by";
 
 /// A change to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +27,12 @@ pub enum NodeChange {
     Quarantine,
     /// Lift our quarantine.
     Unquarantine,
-    /// Pods may be force-deleted and volumes detached: the node is proven off.
-    OutOfService,
-    /// Lift the out-of-service taint.
+    /// Pods may be force-deleted and volumes detached: the node is proven off. Noted as ours.
+    OutOfService {
+        /// The incident's name.
+        nodefence: String,
+    },
+    /// Lift the out-of-service taint, if we had set it.
     LiftOutOfService,
     /// Mark unschedulable, and note that we did.
     Cordon {
@@ -74,10 +79,8 @@ fn patch_for(node: &Node, change: &NodeChange) -> Result<Option<Patch>, ClusterE
     let edits = match change {
         NodeChange::Quarantine => put_taint(node, QUARANTINE, "", "NoSchedule"),
         NodeChange::Unquarantine => drop_taint(node, QUARANTINE),
-        NodeChange::OutOfService => {
-            put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoExecute")
-        }
-        NodeChange::LiftOutOfService => drop_taint(node, OUT_OF_SERVICE),
+        NodeChange::OutOfService { nodefence } => out_of_service(node, nodefence),
+        NodeChange::LiftOutOfService => in_service(node),
         NodeChange::Cordon { nodefence } => cordon(node, nodefence),
         NodeChange::Uncordon => uncordon(node),
         NodeChange::Annotate { key, value } => annotate(node, key, value.as_deref()),
@@ -129,6 +132,25 @@ fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
         json!({"op": "replace", "path": "/spec/taints", "value": after})
     };
     vec![test("/spec/taints", &json!(before)), edit]
+}
+
+/// A node that somebody else declared out of service stays theirs, as with a cordon.
+fn out_of_service(node: &Node, nodefence: &str) -> Vec<Value> {
+    if has_taint(node, OUT_OF_SERVICE) {
+        return Vec::new();
+    }
+    let mut edits = annotate(node, OUT_OF_SERVICE_BY, Some(nodefence));
+    edits.extend(put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoExecute"));
+    edits
+}
+
+fn in_service(node: &Node) -> Vec<Value> {
+    if !node.annotations().contains_key(OUT_OF_SERVICE_BY) {
+        return Vec::new();
+    }
+    let mut edits = annotate(node, OUT_OF_SERVICE_BY, None);
+    edits.extend(drop_taint(node, OUT_OF_SERVICE));
+    edits
 }
 
 /// A node that somebody else cordoned stays theirs: nothing is noted, nothing undone.
@@ -204,13 +226,25 @@ mod tests {
     fn foreign_taints_survive_ours_coming_and_going() {
         let foreign = json!({"key": "x", "effect": "NoSchedule"});
         let before = node(json!({"taints": [foreign]}), Value::Null);
-        let tainted = after(&before, &NodeChange::OutOfService).unwrap();
+        let declare = NodeChange::OutOfService { nodefence: "a-1".to_owned() };
+        let tainted = after(&before, &declare).unwrap();
+        assert_eq!(tainted["metadata"]["annotations"][OUT_OF_SERVICE_BY], "a-1");
         assert_eq!(tainted["spec"]["taints"][0], foreign);
         assert_eq!(tainted["spec"]["taints"][1]["key"], OUT_OF_SERVICE);
         assert_eq!(tainted["spec"]["taints"][1]["value"], "nodeshutdown");
         let tainted: Node = serde_json::from_value(tainted).unwrap();
         let lifted = after(&tainted, &NodeChange::LiftOutOfService).unwrap();
         assert_eq!(lifted["spec"]["taints"], json!([foreign]));
+        assert_eq!(lifted["metadata"]["annotations"], json!({}));
+    }
+
+    #[test]
+    fn only_our_own_word_that_a_node_is_out_of_service_is_taken_back() {
+        let taint = json!({"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"});
+        let theirs = node(json!({"taints": [taint]}), Value::Null);
+        let declare = NodeChange::OutOfService { nodefence: "a-1".to_owned() };
+        assert_eq!(after(&theirs, &declare), None);
+        assert_eq!(after(&theirs, &NodeChange::LiftOutOfService), None);
     }
 
     #[test]
