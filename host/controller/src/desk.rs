@@ -18,7 +18,7 @@ use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use crate::controller::Parts;
 use crate::observe::config::Config;
-use crate::observe::live::cached;
+use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
 use crate::observe::view;
@@ -220,13 +220,12 @@ impl<C: Cluster> Desk<C> {
     /// Looks one node over; says when to look again by itself.
     async fn consider(&mut self, name: &str) -> Option<Time> {
         let now = self.parts.clock.now();
-        let facts = cached(&self.parts.mirror, &self.parts.clock, name);
-        let seen = facts.node.as_ref()?;
+        let seen = &self.parts.mirror.nodes.find(name)?;
         if self.left_open(name).await {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
         let policy = self.parts.config.borrow().policy_for(seen)?;
-        let node = view::node_view(seen, &facts);
+        let node = view::node_view(seen, self.parts.mirror.leases.find(&lease_key(name)).as_ref());
         let mut next: Option<Time> = None;
         for (number, threshold) in policy.thresholds.iter().enumerate() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {

@@ -54,16 +54,17 @@ pub async fn open<C: Cluster>(
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(Opened::NotReady("the threshold is gone".to_owned()));
     };
-    let node_plan = match &threshold.plan {
-        Ok(plan) => plan.clone(),
-        Err(why) => return Ok(Opened::NotReady(why.clone())),
+    let planned = threshold.is_run.clone().and_then(|()| parts.config.borrow().plan_for(seen));
+    let node_plan = match planned {
+        Ok(plan) => plan,
+        Err(why) => return Ok(Opened::NotReady(why)),
     };
     let facts = live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name).await?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
         return Ok(Opened::Held(Hold::TriggerClear, None));
     };
     let now = parts.clock.now();
-    let node_view = view::node_view(&node, &facts);
+    let node_view = view::node_view(&node, facts.lease.as_ref());
     let crossing = crossed(&node_view, &threshold.threshold, now);
     let spec = NodeFenceSpec {
         node: FencedNode {

@@ -19,6 +19,10 @@ use super::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope,
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Objects of a large collection that are read at once: kubectl's number.
+const PAGE: u32 = 500;
+/// A million objects: far beyond what a cluster has, short of for ever.
+const PAGES_MAX: u32 = 2_000;
 /// A watch on a dead connection is found out no later than this.
 const WATCH_TIMEOUT_S: u32 = 50;
 /// A watch that outlives its own server-side time-out by this much is dead.
@@ -132,6 +136,31 @@ impl Cluster for KubeCluster {
         let list: ObjectList<K> = bounded(self.client.request(request)).await?;
         let resource_version = list.metadata.resource_version.clone().unwrap_or_default();
         Ok(Listed { items: list.items, resource_version })
+    }
+
+    async fn list_each<K: Object>(
+        &self,
+        scope: &Scope,
+        mut each: impl FnMut(K),
+    ) -> Result<String, ClusterError> {
+        let mut next = None;
+        for _ in 0..PAGES_MAX {
+            let params = ListParams {
+                field_selector: scope.fields.clone(),
+                limit: Some(PAGE),
+                continue_token: next.take(),
+                ..ListParams::default()
+            };
+            let request = built(Self::request::<K>(scope.namespace.as_deref()).list(&params))?;
+            let page: ObjectList<K> = bounded(self.client.request(request)).await?;
+            page.items.into_iter().for_each(&mut each);
+            // All pages are of one resourceVersion; a page that came too late is a 410.
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => next = Some(token),
+                None => return Ok(page.metadata.resource_version.unwrap_or_default()),
+            }
+        }
+        Err(ClusterError::Unreadable(format!("more than {PAGES_MAX} pages of {PAGE}")))
     }
 
     async fn watch<K: Object>(

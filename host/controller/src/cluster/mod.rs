@@ -168,6 +168,20 @@ pub trait Cluster: Clone + 'static {
         scope: &Scope,
     ) -> impl Future<Output = Result<Listed<K>, ClusterError>>;
 
+    /// The same for large collections: each object as it is read, so that never much more than one
+    /// page of them is in memory. Answers the collection's resourceVersion.
+    fn list_each<K: Object>(
+        &self,
+        scope: &Scope,
+        mut each: impl FnMut(K),
+    ) -> impl Future<Output = Result<String, ClusterError>> {
+        async move {
+            let listed = self.list(scope).await?;
+            listed.items.into_iter().for_each(&mut each);
+            Ok(listed.resource_version)
+        }
+    }
+
     /// Changes in `scope` after `resource_version`, with bookmarks.
     fn watch<K: Object>(
         &self,

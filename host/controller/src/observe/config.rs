@@ -73,8 +73,8 @@ pub struct NodeThreshold {
     pub threshold: Threshold,
     /// The remedy's name.
     pub remedy: String,
-    /// How it is carried out on this node, or why it cannot be.
-    pub plan: Result<NodePlan, String>,
+    /// Whether this version runs it, or why not.
+    pub is_run: Result<(), String>,
 }
 
 impl Config {
@@ -138,11 +138,10 @@ impl Config {
                 return None;
             }
         };
-        let plan = self.plan_for(node);
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
-            let plan = match &rung.remedy {
-                Remedy::Fence => plan.clone(),
+            let is_run = match &rung.remedy {
+                Remedy::Fence => Ok(()),
                 Remedy::Isolation
                 | Remedy::Recovery
                 | Remedy::Method(_)
@@ -156,7 +155,7 @@ impl Config {
             Some(NodeThreshold {
                 threshold: threshold_from(&threshold.sign, threshold.period),
                 remedy: rung.name.clone(),
-                plan,
+                is_run,
             })
         });
         Some(NodePolicy {
@@ -167,7 +166,9 @@ impl Config {
         })
     }
 
-    fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
+    /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be
+    /// fenced, not for one that was looked at.
+    pub fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
         let sources = self.fences.values().map(|source| &**source);
         let source =
             plan::for_node(&node.name, &node.labels, sources).map_err(|twice| twice.to_string())?;

@@ -16,7 +16,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_decide::{Freshness, Time};
 
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
-use super::{Mirror, NODE_LEASES};
+use super::{Mirror, NODE_LEASES, lease_key};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
 
@@ -49,7 +49,7 @@ pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
         taken_at: clock.now(),
         freshness: Freshness::Cached,
         node: mirror.nodes.find(name),
-        lease: mirror.leases.find(&format!("{NODE_LEASES}/{name}")),
+        lease: mirror.leases.find(&lease_key(name)),
         pods: by_pod_uid(pods.values().filter(of_node).cloned()),
         attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
     }
@@ -103,7 +103,7 @@ async fn attachments_of<C: Cluster>(
 /// A Lease read live: renewed since the cache saw it means renewed now.
 fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
     let seen = LeaseSeen::of(lease, clock.now())?;
-    let before = mirror.leases.find(&format!("{NODE_LEASES}/{}", seen.node));
+    let before = mirror.leases.find(&lease_key(&seen.node));
     Some(before.filter(|before| before.renewed == seen.renewed).unwrap_or(seen))
 }
 

@@ -36,6 +36,11 @@ use crate::cluster::{Cluster, Object, Scope};
 /// Where kubelets keep their Leases.
 pub const NODE_LEASES: &str = "kube-node-lease";
 
+/// The key of a node's Lease in its store.
+pub fn lease_key(node: &str) -> String {
+    format!("{NODE_LEASES}/{node}")
+}
+
 /// Everything the controller watches.
 pub struct Mirror {
     /// By name.

@@ -66,17 +66,15 @@ where
     V: PartialEq,
     S: Fn(K, Option<&V>) -> Option<V>,
 {
-    let listed = cluster.list::<K>(scope).await?;
     let mut objects = BTreeMap::new();
-    for object in listed.items {
+    let keep = |object: K| {
         let key = key_of(&object);
         let seen = see(object, store.all().get(&key));
-        if let Some(seen) = seen {
-            objects.insert(key, seen);
-        }
-    }
+        objects.extend(seen.map(|seen| (key, seen)));
+    };
+    let version = cluster.list_each(scope, keep).await?;
     store.replace(objects);
-    Ok(listed.resource_version)
+    Ok(version)
 }
 
 /// Watches until the resourceVersion is gone.

@@ -14,9 +14,9 @@ use node_remedy_decide::{
 
 use super::closed;
 use super::live::Facts;
-use super::seen::{AttachmentSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
-use super::{Mirror, NODE_LEASES};
-use crate::act::node::CORDONED_BY;
+use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
+use super::{Mirror, lease_key};
+use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::time_of;
 use crate::cluster::Cluster;
@@ -34,7 +34,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let now = parts.clock.now();
     let spec = &incident.nodefence.spec;
     let threshold = threshold_of(&spec.trigger);
-    let node = facts.node.as_ref().map(|node| node_view(node, facts));
+    let node = facts.node.as_ref().map(|node| node_view(node, facts.lease.as_ref()));
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
@@ -119,10 +119,9 @@ pub fn statuses(status: &str) -> BTreeSet<ConditionStatus> {
 }
 
 /// A node as decisions see it.
-pub fn node_view(node: &NodeSeen, facts: &Facts) -> NodeView {
-    let lease = facts.lease.as_ref();
+pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>) -> NodeView {
     let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
-    let ours = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
+    let out_of_service = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
     NodeView {
         uid: node.uid.clone(),
         signs: Signs {
@@ -151,8 +150,8 @@ pub fn node_view(node: &NodeSeen, facts: &Facts) -> NodeView {
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
         cordoned: node.unschedulable,
         cordoned_by_us: node.unschedulable && node.annotations.contains_key(CORDONED_BY),
-        out_of_service: ours,
-        out_of_service_by_us: ours,
+        out_of_service,
+        out_of_service_by_us: out_of_service && node.annotations.contains_key(OUT_OF_SERVICE_BY),
         volumes_in_use: node.volumes_in_use.clone(),
     }
 }
@@ -205,7 +204,7 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
     let leases = mirror.leases.all();
     let nodes = mirror.nodes.all();
     let health = nodes.values().map(|node| {
-        let lease = leases.get(&format!("{NODE_LEASES}/{}", node.name));
+        let lease = leases.get(&lease_key(&node.name));
         NodeHealth {
             name: node.name.clone(),
             ready: node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
