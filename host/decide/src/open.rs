@@ -113,6 +113,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         gate_closed_at: None,
         unreachable_at: None,
         unreachable: None,
+        on_failed: Vec::new(),
         parked: None,
         request: None,
     }))

@@ -65,6 +65,9 @@ pub struct Record {
     pub unreachable_at: Option<Time>,
     /// Which method's device cannot be reached.
     pub unreachable: Option<MethodIndex>,
+    /// Devices that did not switch a machine on and have not done so since: closed for further
+    /// offs (A13).
+    pub on_failed: Vec<OnFailure>,
     /// Why a person is needed.
     pub parked: Option<Parked>,
     /// What a person asked for and is not yet done.
@@ -263,6 +266,17 @@ pub enum Goal {
     Close(FinalReason),
     /// A person, with this reason.
     Park(ParkReason),
+}
+
+/// A method that did not switch its machine on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OnFailure {
+    /// Which method of the plan.
+    pub method: MethodIndex,
+    /// When it was given up on.
+    pub at: Time,
+    /// How its device failed; `Other` where it said yes and did nothing.
+    pub kind: FailureKind,
 }
 
 /// Stopped for a person.

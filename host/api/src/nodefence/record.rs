@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::Condition;
 use crate::limits;
-use crate::nodefence::journal::Operation;
+use crate::nodefence::journal::{FailureKind, Operation};
 use crate::time::Moment;
 
 /// All that a controller knows of a run; a new process needs nothing else.
@@ -106,6 +106,11 @@ pub struct NodeFenceStatus {
     /// The method whose device that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<u32>,
+    /// Methods that did not switch their machine on and have not done so since; their devices
+    /// switch nothing off until somebody acknowledged it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub on_failed: Vec<OnFailure>,
     /// Why it stopped for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
@@ -525,6 +530,18 @@ pub struct Parked {
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub next: String,
+}
+
+/// A method that did not switch its machine on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OnFailure {
+    /// The method's place in the plan's list of methods, from 0.
+    pub method: u32,
+    /// When it was given up on.
+    pub at: Moment,
+    /// How its device failed; `other` where it said yes and did nothing.
+    pub kind: FailureKind,
 }
 
 /// What we put on the Node object and owe to take away again.

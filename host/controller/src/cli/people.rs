@@ -237,8 +237,9 @@ pub async fn ack(args: &AckArgs) -> anyhow::Result<ExitCode> {
         bail!("no device of {} is closed; see: node-remedy explain {}", args.node, args.node);
     }
     for incident in &incidents {
-        let (name, uid) = (incident.name_any(), incident.uid().unwrap_or_default());
-        say(&cluster, &name, ACK, &uid).await?;
+        let name = incident.name_any();
+        let word = closed::acknowledgement(incident).context("the incident has no UID")?;
+        say(&cluster, &name, ACK, &word).await?;
         println!("{name}: its devices may switch machines off again");
     }
     Ok(ExitCode::SUCCESS)

@@ -20,7 +20,7 @@ use super::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope,
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Objects of a large collection that are read at once: kubectl's number.
-const PAGE: u32 = 500;
+const PAGE: u32 = 250;
 /// A million objects: far beyond what a cluster has, short of for ever.
 const PAGES_MAX: u32 = 2_000;
 /// A watch on a dead connection is found out no later than this.

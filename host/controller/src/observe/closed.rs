@@ -1,11 +1,12 @@
 //! Devices through which nothing is switched off: they failed to switch a machine on (rule A13).
 //!
-//! The records of the incidents that parked for it say which, and for how long: until a person
-//! acknowledges it on the record. Nothing is remembered anywhere else.
+//! The records of the incidents say which (`onFailed`): until a later `on` of theirs works, or a
+//! person acknowledges it. Nothing is remembered anywhere else.
 
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{Action, FailureKind, NodeFence, ParkWord};
+use node_remedy_api::nodefence::{FailureKind, NodeFence, OnFailure};
 use node_remedy_api::plan::{Method, NodePlan};
+use node_remedy_api::time::Moment;
 use node_remedy_decide::{ClosedDevice, Span, Time};
 
 use super::Mirror;
@@ -58,37 +59,39 @@ fn is_one_of_two(one: &Failed, failed: &[Failed]) -> bool {
     })
 }
 
-/// The devices that failed in one incident and that nobody acknowledged.
+/// The devices that failed in one incident since somebody last acknowledged it.
 fn failed_in(nodefence: &NodeFence) -> Vec<Failed> {
-    let acknowledged =
-        nodefence.annotations().get(ACK).is_some_and(|uid| Some(uid) == nodefence.uid().as_ref());
-    let Some(status) = nodefence.status.as_ref().filter(|_| !acknowledged) else {
-        return Vec::new();
-    };
-    let parked = status.parked.as_ref().filter(|one| one.why.reason == ParkWord::OnFailed);
-    let Some(parked) = parked else { return Vec::new() };
-    let denied = |place: u32| {
-        let mut ons = status.operations.iter().rev();
-        let last = ons.find(|one| one.method == place && one.action == Action::On);
-        let kind = last.and_then(|one| one.end.as_ref()?.failure_kind);
-        matches!(kind, Some(FailureKind::Unauthenticated | FailureKind::Denied))
-    };
-    let failed = |place: &u32| {
-        let method: &Method = nodefence.spec.plan.methods.get(usize::try_from(*place).ok()?)?;
+    let Some(status) = &nodefence.status else { return Vec::new() };
+    let acknowledged = acknowledged_until(nodefence);
+    let unseen = status.on_failed.iter().filter(|one| Some(one.at) > acknowledged);
+    let failed = |one: &OnFailure| {
+        let method: &Method = nodefence.spec.plan.methods.get(usize::try_from(one.method).ok()?)?;
         Some(Failed {
             device: method.device.clone(),
             kind: method.plugin.clone()?,
             node: nodefence.spec.node.name.clone(),
-            at: Time(parked.at.ms),
-            is_denied: denied(*place),
+            at: Time(one.at.ms),
+            is_denied: matches!(one.kind, FailureKind::Unauthenticated | FailureKind::Denied),
         })
     };
-    parked.powered_off_by_us.iter().filter_map(failed).collect()
+    unseen.filter_map(failed).collect()
+}
+
+/// What a person writes who has seen to the devices that failed in an incident so far: its UID,
+/// and when the last of them failed. A later failure is not acknowledged by it.
+pub fn acknowledgement(nodefence: &NodeFence) -> Option<String> {
+    let last = nodefence.status.as_ref()?.on_failed.iter().map(|one| one.at.ms).max()?;
+    Some(format!("{}/{last}", nodefence.uid()?))
+}
+
+fn acknowledged_until(nodefence: &NodeFence) -> Option<Moment> {
+    let (uid, last) = nodefence.annotations().get(ACK)?.split_once('/')?;
+    let is_of_this = Some(uid) == nodefence.uid().as_deref();
+    is_of_this.then(|| last.parse().ok().map(Moment::from_ms))?
 }
 
 #[cfg(test)]
 mod tests {
-    use node_remedy_api::nodefence::EndKind;
     use node_remedy_world::facts::{Power, What};
 
     use super::*;
@@ -112,11 +115,15 @@ mod tests {
         let closed = find(&plan, &failed_in(&nodefence)).unwrap();
         assert_eq!(closed.node, "node-a");
         assert!(is_closing(&nodefence));
+        let seen = acknowledgement(&nodefence).unwrap();
         let uid = nodefence.uid().unwrap();
-        for (word, is_open) in [("another", false), (uid.as_str(), true)] {
+        for (word, is_open) in [("another/9", false), (&*uid, false), (seen.as_str(), true)] {
             nodefence.annotations_mut().insert(ACK.to_owned(), word.to_owned());
             assert_eq!(find(&plan, &failed_in(&nodefence)).is_none(), is_open, "{word}");
         }
+        let at = nodefence.status.as_ref().unwrap().on_failed[0].at;
+        nodefence.status.as_mut().unwrap().on_failed[0].at = Moment::from_ms(at.ms + 1);
+        assert!(is_closing(&nodefence), "what fails later was not acknowledged");
 
         nodefence.annotations_mut().clear();
         let mut other = plan.clone();
@@ -135,12 +142,7 @@ mod tests {
         assert_eq!(find(&other, &second("10.9.9.8", Span::minutes(61))), None);
         let same = failed[0].device.clone();
         assert_eq!(find(&other, &second(&same, Span::minutes(1))), None, "one device, twice");
-        let status = nodefence.status.as_mut().unwrap();
-        for on in status.operations.iter_mut().filter(|one| one.action == Action::On) {
-            let end = on.end.as_mut().unwrap();
-            (end.kind, end.state) = (EndKind::NotAttempted, None);
-            end.failure_kind = Some(FailureKind::Denied);
-        }
+        nodefence.status.as_mut().unwrap().on_failed[0].kind = FailureKind::Denied;
         assert!(find(&other, &failed_in(&nodefence)).is_some(), "the credential is the fleet's");
     }
 }

@@ -6,7 +6,8 @@ use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
-    MethodIndex, Notice, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record, Rule,
+    MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record,
+    Rule,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -126,6 +127,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = leave_off(run) {
         return flow;
     }
+    forget_failures(&mut run.record);
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
     if run.record.goal == Goal::BringBack {
@@ -193,6 +195,9 @@ fn on_failed(run: &mut Run<'_>, plug: MethodIndex) -> Flow {
         let device = method.device.clone();
         run.notice(Notice::CloseDevice { device, kind, scope: closure(kind) });
     }
+    let at = run.now;
+    run.record.on_failed.retain(|one| one.method != plug);
+    run.record.on_failed.push(OnFailure { method: plug, at, kind });
     park(run, ParkReason::OnFailed)
 }
 
@@ -213,6 +218,19 @@ pub(crate) fn closure(kind: FailureKind) -> Closure {
         | FailureKind::Cancelled
         | FailureKind::Other => Closure::Device,
     }
+}
+
+/// Opens what a later `on` of ours did switch on. A machine that is on without one was switched on
+/// by hand, which says nothing for its device.
+fn forget_failures(record: &mut Record) {
+    let works = |one: &OnFailure| {
+        let last = record.last_effect(one.method);
+        let is_later =
+            last.is_some_and(|last| last.action == Action::On && last.intended_at >= one.at);
+        is_later && record.state_since_effect(one.method) == Some(PlugState::On)
+    };
+    let failures = record.on_failed.iter().filter(|one| !works(one)).cloned().collect();
+    record.on_failed = failures;
 }
 
 /// How far an `on` has come.

@@ -80,6 +80,11 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         gate_closed_at: status.gate_closed_at.map(Moment::twin),
         unreachable_at: status.unreachable_at.map(Moment::twin),
         unreachable: status.unreachable.map(|one| methods.one("unreachable", one)).transpose()?,
+        on_failed: status
+            .on_failed
+            .iter()
+            .map(|one| on_failure(one, &methods))
+            .collect::<Result<_, _>>()?,
         parked: status.parked.as_ref().map(|one| parked(one, &methods)).transpose()?,
         request: status.request.as_ref().map(request).transpose()?,
     })
@@ -325,6 +330,14 @@ fn parked(parked: &api::Parked, methods: &Methods) -> Result<decide::Parked, Bro
         at: parked.at.twin(),
         powered_off_by_us: methods.all("parked.poweredOffByUs", &parked.powered_off_by_us)?,
     })
+}
+
+fn on_failure(
+    failed: &api::OnFailure,
+    methods: &Methods,
+) -> Result<decide::OnFailure, BrokenRecord> {
+    let method = methods.one("onFailed", failed.method)?;
+    Ok(decide::OnFailure { method, at: failed.at.twin(), kind: failed.kind.twin() })
 }
 
 fn request(request: &api::Request) -> Result<decide::Request, BrokenRecord> {

@@ -113,9 +113,9 @@ impl Dice {
         ])
     }
 
-    fn end(&mut self) -> End {
+    fn failure_kind(&mut self) -> FailureKind {
         use FailureKind::*;
-        let kind = self.of(&[
+        self.of(&[
             Unreachable,
             Timeout,
             Unauthenticated,
@@ -129,8 +129,11 @@ impl Dice {
             Device,
             Cancelled,
             Other,
-        ]);
-        let failure = Failure { kind, detail: self.text() };
+        ])
+    }
+
+    fn end(&mut self) -> End {
+        let failure = Failure { kind: self.failure_kind(), detail: self.text() };
         let state = self.plug_state();
         let identity = self.list(3, |dice| (dice.text(), dice.text()));
         let succeeded = End::Succeeded { state, identity };
@@ -264,6 +267,11 @@ impl Dice {
             gate_closed_at: self.maybe(Self::time),
             unreachable_at: self.maybe(Self::time),
             unreachable: self.maybe(Self::method),
+            on_failed: self.list(3, |dice| OnFailure {
+                method: dice.method(),
+                at: dice.time(),
+                kind: dice.failure_kind(),
+            }),
             parked: if phase == Phase::Parked { Some(parked) } else { self.maybe(|_| parked) },
             request: self.maybe(|dice| dice.of(&requests)),
         }

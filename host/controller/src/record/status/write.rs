@@ -76,6 +76,7 @@ pub fn write(
         gate_closed_at: record.gate_closed_at.map(Time::twin),
         unreachable_at: record.unreachable_at.map(Time::twin),
         unreachable: record.unreachable.map(place),
+        on_failed: record.on_failed.iter().map(on_failure).collect(),
         parked: record.parked.as_ref().map(|one| parked(one, plan)),
         request: record.request.as_ref().map(request),
         conditions: Vec::new(),
@@ -353,6 +354,14 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
         Why::BrokenRecord => Word::BrokenRecord,
     };
     written
+}
+
+fn on_failure(failed: &decide::OnFailure) -> api::OnFailure {
+    api::OnFailure {
+        method: place(failed.method),
+        at: failed.at.twin(),
+        kind: failed.kind.twin(),
+    }
 }
 
 fn parked(parked: &decide::Parked, plan: &Plan) -> api::Parked {

@@ -342,7 +342,27 @@ fn a13_a_failed_on_closes_the_device() {
         assert_eq!(parked.powered_off_by_us, [0]);
         let closed = Notice::CloseDevice { device: "bmc".to_string(), kind, scope };
         assert!(story.notices.contains(&closed) && story.hit(Rule::A13));
+        assert_eq!(story.record.on_failed.len(), 1);
+
+        // A retry does not open it, and an `on` that worked does.
+        story.event(Event::Command(Command::Retry));
+        story.until(Phase::PoweringOn);
+        assert_eq!(story.record.on_failed.len(), 1);
+        story.device = Box::new(honest);
+        story.until(Phase::AwaitingWell);
+        assert_eq!(story.record.on_failed, []);
     }
+
+    let mut by_hand = story();
+    by_hand.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => failed(FailureKind::Device),
+        Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    by_hand.until(Phase::Parked);
+    by_hand.plugs[0] = PlugState::On;
+    by_hand.event(Event::Command(Command::Retry));
+    by_hand.until(Phase::AwaitingWell);
+    assert_eq!(by_hand.record.on_failed.len(), 1, "a hand says nothing for the device");
 }
 
 #[test]
