@@ -19,7 +19,8 @@ use super::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope,
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Objects of a large collection that are read at once: kubectl's number.
+/// Objects of a large collection that are read at once: half of what kubectl takes, as all of a
+/// page is in memory twice, as JSON and typed.
 const PAGE: u32 = 250;
 /// A million objects: far beyond what a cluster has, short of for ever.
 const PAGES_MAX: u32 = 2_000;

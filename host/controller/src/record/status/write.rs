@@ -357,11 +357,7 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
 }
 
 fn on_failure(failed: &decide::OnFailure) -> api::OnFailure {
-    api::OnFailure {
-        method: place(failed.method),
-        at: failed.at.twin(),
-        kind: failed.kind.twin(),
-    }
+    api::OnFailure { method: place(failed.method), at: failed.at.twin(), kind: failed.kind.twin() }
 }
 
 fn parked(parked: &decide::Parked, plan: &Plan) -> api::Parked {
