@@ -27,7 +27,7 @@ use crate::reconcile::{Incident, Mail, Over, slot_of};
 use crate::record::accepted;
 use crate::record::events::Note;
 use crate::record::{retention, status};
-use crate::refusals::Refusals;
+use crate::refusals::{Reason, Refusals};
 
 /// After a failed start of the term.
 const START_AGAIN: Duration = Duration::from_secs(1);
@@ -239,7 +239,7 @@ impl<C: Cluster> Desk<C> {
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
                     if !verdict.refusals.is_empty() {
                         let at = verdict.next_look.unwrap_or(again);
-                        self.hold(name, &Hold::Gate(verdict.refusals)).await;
+                        self.refuse(name, &Reason::Hold(Hold::Gate(verdict.refusals))).await;
                         return Some(at.max(Time(now.0.saturating_add(100))));
                     }
                     return match open(&self.parts, self.epoch, &policy, number, seen).await {
@@ -250,16 +250,12 @@ impl<C: Cluster> Desk<C> {
                                 Err(_) => Some(again),
                             }
                         }
-                        Ok(Opened::Held(hold, at)) => {
-                            self.hold(name, &hold).await;
+                        Ok(Opened::Held(reason, at)) => {
+                            self.refuse(name, &reason).await;
                             Some(at.unwrap_or(again).max(Time(now.0.saturating_add(100))))
                         }
-                        Ok(Opened::NotReady(why)) => {
-                            self.refuse(name, "NotReady", &why).await;
-                            Some(again)
-                        }
                         Err(error) => {
-                            tracing::warn!(node = name, %error, "failed to open; again soon");
+                            self.refuse(name, &Reason::ApiFailed(error.to_string())).await;
                             Some(again)
                         }
                     };
@@ -296,15 +292,9 @@ impl<C: Cluster> Desk<C> {
         true
     }
 
-    async fn hold(&mut self, node: &str, hold: &Hold) {
-        let now = self.parts.clock.now();
-        self.parts.audit.held(node, hold, now);
-        let word = crate::refusals::word(hold);
-        self.refuse(node, word, &crate::record::notices::hold(hold)).await;
-    }
-
-    async fn refuse(&mut self, node: &str, guard: &str, sentence: &str) {
-        self.refusals.note(&self.parts, node, guard, sentence).await;
+    async fn refuse(&mut self, node: &str, reason: &Reason) {
+        self.parts.audit.refused(node, reason, self.parts.clock.now());
+        self.refusals.note(&self.parts, node, reason).await;
     }
 
     async fn reconfigure(&self) {

@@ -27,15 +27,22 @@ use crate::observe::seen::NodeSeen;
 use crate::observe::view;
 use crate::reconcile::slot_of;
 use crate::record::status;
+use crate::refusals::Reason;
 
 /// What came of opening.
 pub enum Opened {
     /// The incident; its record is written.
     Yes(Box<NodeFence>),
-    /// Not now.
-    Held(Hold, Option<Time>),
-    /// Not with this configuration.
-    NotReady(String),
+    /// Not now, and when to look again if that is known.
+    Held(Reason, Option<Time>),
+}
+
+fn held(hold: Hold, next_look: Option<Time>) -> Opened {
+    Opened::Held(Reason::Hold(hold), next_look)
+}
+
+fn not_ready(why: impl ToString) -> Opened {
+    Opened::Held(Reason::NotReady(why.to_string()), None)
 }
 
 /// Numbers of one node's NodeFences tried in a row; each is a lost race.
@@ -52,16 +59,16 @@ pub async fn open<C: Cluster>(
     seen: &NodeSeen,
 ) -> Result<Opened, ClusterError> {
     let Some(threshold) = policy.thresholds.get(number) else {
-        return Ok(Opened::NotReady("the threshold is gone".to_owned()));
+        return Ok(not_ready("the threshold is gone"));
     };
     let planned = threshold.is_run.clone().and_then(|()| parts.config.borrow().plan_for(seen));
     let node_plan = match planned {
         Ok(plan) => plan,
-        Err(why) => return Ok(Opened::NotReady(why)),
+        Err(why) => return Ok(not_ready(why)),
     };
     let facts = live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name).await?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
-        return Ok(Opened::Held(Hold::TriggerClear, None));
+        return Ok(held(Hold::TriggerClear, None));
     };
     let now = parts.clock.now();
     let node_view = view::node_view(&node, facts.lease.as_ref());
@@ -83,14 +90,14 @@ pub async fn open<C: Cluster>(
     let find = |plugin: &str| parts.calls.facts_of(plugin);
     let spec = match snapshot(&node_plan, &spec.node, find) {
         Ok(plan) => NodeFenceSpec { plan, ..spec },
-        Err(error) => return Ok(Opened::NotReady(error.to_string())),
+        Err(error) => return Ok(not_ready(error)),
     };
     let plan = match plan_of(&spec) {
         Ok(plan) => plan,
-        Err(error) => return Ok(Opened::NotReady(error.to_string())),
+        Err(error) => return Ok(not_ready(error)),
     };
-    if let Some(why) = not_ready(parts, &spec).await {
-        return Ok(Opened::NotReady(why));
+    if let Some(why) = what_is_missing(parts, &spec).await {
+        return Ok(not_ready(why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
     gate_view.held_by = node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
@@ -102,17 +109,16 @@ pub async fn open<C: Cluster>(
         Opening { plan: &plan, policy: &run_policy, view: &looked, epoch, process: &parts.process };
     let record = match node_remedy_decide::open(&opening, now) {
         OpenDecision::Open(record) => record,
-        OpenDecision::Wait { hold, next_look } => return Ok(Opened::Held(hold, next_look)),
-        OpenDecision::Refuse(refusal) => return Ok(Opened::NotReady(refusal.to_string())),
+        OpenDecision::Wait { hold, next_look } => return Ok(held(hold, next_look)),
+        OpenDecision::Refuse(refusal) => return Ok(not_ready(refusal)),
     };
     if policy.mode == Mode::Shadow {
-        let would = format!("shadow mode: would run remedy {} now", spec.remedy);
-        return Ok(Opened::NotReady(would));
+        return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));
     }
     if let Lock::Theirs { holder } =
         node_lease::take(&parts.cluster, &parts.clock, &node.name).await?
     {
-        return Ok(Opened::Held(Hold::Gate(vec![Refusal::HeldByOther { holder }]), None));
+        return Ok(held(Hold::Gate(vec![Refusal::HeldByOther { holder }]), None));
     }
     let opened = create(parts, epoch, spec, |nodefence| {
         status::write(&record, nodefence, &plan, Some(&facts), now)
@@ -149,9 +155,9 @@ async fn create<C: Cluster>(
             Taken::Full(_) => {
                 // Stamping again drops slots whose NodeFence was never created.
                 budget::stamp(&parts.cluster, epoch).await?;
-                return Ok(Opened::Held(Hold::NoSlot, None));
+                return Ok(held(Hold::NoSlot, None));
             }
-            Taken::NewerEpoch(_) => return Ok(Opened::Held(Hold::NoSlot, None)),
+            Taken::NewerEpoch(_) => return Ok(held(Hold::NoSlot, None)),
         }
         match parts.cluster.create(&nodefence).await {
             Ok(mut created) => {
@@ -169,7 +175,7 @@ async fn create<C: Cluster>(
 }
 
 /// Why a plan could not be carried out if it were opened.
-async fn not_ready<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
+async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
     for method in &spec.plan.methods {
         if method.plugin.is_some()
             && let Err(why) = parts.calls.ready(method, &spec.plan.grants).await

@@ -5,6 +5,7 @@
 //! rewritten at most every [`WRITE_EVERY_MS`].
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::remedybudget::{NAME, Refused, RemedyBudget};
@@ -16,6 +17,7 @@ use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
 use crate::record::events::Note;
 use crate::record::metrics::ReasonLabel;
+use crate::record::notices;
 
 /// An unchanged reason with newer numbers is written this often.
 const WRITE_EVERY_MS: u64 = 10_000;
@@ -32,13 +34,8 @@ pub struct Refusals {
 
 impl Refusals {
     /// Notes that `node` is not acted on.
-    pub async fn note<C: Cluster>(
-        &mut self,
-        parts: &Parts<C>,
-        node: &str,
-        guard: &str,
-        sentence: &str,
-    ) {
+    pub async fn note<C: Cluster>(&mut self, parts: &Parts<C>, node: &str, reason: &Reason) {
+        let (guard, sentence) = (reason.guard(), reason.to_string());
         let now = parts.clock.now();
         let before = self.lines.get(node).filter(|line| line.guard == guard);
         let is_new = before.is_none();
@@ -47,7 +44,7 @@ impl Refusals {
         let line = Refused {
             node: node.to_owned(),
             guard: guard.to_owned(),
-            sentence: sentence.to_owned(),
+            sentence: sentence.clone(),
             since,
             last: Moment::from_ms(now.0),
         };
@@ -56,8 +53,8 @@ impl Refusals {
             tracing::info!(node, guard, "{sentence}");
             let uid = parts.mirror.nodes.find(node).map(|seen| seen.uid).unwrap_or_default();
             let about = FencedNode { name: node.to_owned(), uid, ..FencedNode::default() };
-            let text = sentence.to_owned();
-            parts.tell(&about, &Note { reason: guard.to_owned(), text, warning: true }).await;
+            let note = Note { reason: guard.to_owned(), text: sentence, warning: true };
+            parts.tell(&about, &note).await;
         }
         if is_new || now.0.saturating_sub(self.written_at) >= WRITE_EVERY_MS {
             self.write(parts).await;
@@ -88,8 +85,51 @@ impl Refusals {
     }
 }
 
+/// Why nothing is done about a node whose threshold is crossed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The core says so.
+    Hold(Hold),
+    /// It could not be carried out: what is missing.
+    NotReady(String),
+    /// It is only to be told.
+    Shadow {
+        /// The remedy that would be run.
+        remedy: String,
+    },
+    /// The API server did not answer, or not as needed.
+    ApiFailed(String),
+}
+
+impl Reason {
+    /// Its CamelCase word.
+    pub fn guard(&self) -> &'static str {
+        match self {
+            Self::Hold(hold) => word(hold),
+            Self::NotReady(_) => "NotReady",
+            Self::Shadow { .. } => "Shadow",
+            Self::ApiFailed(_) => "ApiFailed",
+        }
+    }
+}
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hold(hold) => f.write_str(&notices::hold(hold)),
+            Self::NotReady(what) => f.write_str(what),
+            Self::Shadow { remedy } => {
+                write!(f, "shadow mode: would run remedy {remedy} now")
+            }
+            Self::ApiFailed(error) => {
+                write!(f, "the API server must be asked before anything is done: {error}")
+            }
+        }
+    }
+}
+
 /// The CamelCase word of what holds a run back.
-pub fn word(hold: &Hold) -> &'static str {
+fn word(hold: &Hold) -> &'static str {
     match hold {
         Hold::NotYet { .. } => "NotYet",
         Hold::Gate(refusals) => refusals.first().map_or("Gate", refusal_word),

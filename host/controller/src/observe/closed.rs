@@ -92,10 +92,11 @@ fn acknowledged_until(nodefence: &NodeFence) -> Option<Moment> {
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_decide::Hold;
     use node_remedy_world::facts::{Power, What};
 
     use super::*;
-    use crate::refusals::refusal_word;
+    use crate::refusals::{Reason, refusal_word};
     use crate::testing::night_of_a_failed_on;
 
     #[test]
@@ -104,11 +105,11 @@ mod tests {
         let is_cut = |what: &What| matches!(what, What::PowerChanged { power: Power::Off, .. });
         let cuts = played.facts.iter().filter(|fact| is_cut(&fact.what)).count();
         assert_eq!(cuts, 1, "it is not switched off again");
-        let held = played.collected.held.iter().any(|held| {
-            matches!(&held.hold, node_remedy_decide::Hold::Gate(refusals)
+        let refused = played.collected.refused.iter().any(|refused| {
+            matches!(&refused.reason, Reason::Hold(Hold::Gate(refusals))
                 if refusals.iter().any(|one| refusal_word(one) == "DeviceClosed"))
         });
-        assert!(held, "and that is told");
+        assert!(refused, "and that is told");
 
         let (mut nodefence, ..) = played.collected.incidents.into_values().next().unwrap();
         let plan = nodefence.spec.plan.clone();

@@ -4,11 +4,12 @@
 //! Nothing here is ever read back to decide.
 
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Hold, Operation, Plan, Record, Time, Transition};
+use node_remedy_decide::{Operation, Plan, Record, Time, Transition};
 use node_remedy_sandbox::ExchangeRecord;
 
 use super::notices;
 use crate::act::calls::Called;
+use crate::refusals::Reason;
 use kube::ResourceExt as _;
 
 /// Someone who is told everything.
@@ -32,7 +33,7 @@ pub trait Audit {
         now: Time,
     );
     /// A run was not opened.
-    fn held(&self, node: &str, hold: &Hold, now: Time);
+    fn refused(&self, node: &str, reason: &Reason, now: Time);
     /// Whether calls keep what goes over the wire, for this audit to read.
     fn exchange_record(&self) -> ExchangeRecord;
 }
@@ -89,8 +90,8 @@ impl Audit for LogAudit {
         );
     }
 
-    fn held(&self, node: &str, hold: &Hold, _now: Time) {
-        tracing::info!(target: "audit", node, why = notices::hold(hold), "not acted");
+    fn refused(&self, node: &str, reason: &Reason, _now: Time) {
+        tracing::info!(target: "audit", node, guard = reason.guard(), why = %reason, "not acted");
     }
 
     fn exchange_record(&self) -> ExchangeRecord {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Hold, Notice, Operation, Plan, Record, Rule, Time, Transition};
+use node_remedy_decide::{Notice, Operation, Plan, Record, Rule, Time, Transition};
 use node_remedy_report::PluginUsed;
 use node_remedy_sandbox::{Exchange, ExchangeRecord};
 
 use crate::act::calls::Called;
 use crate::record::audit::Audit;
 use crate::record::notices;
+use crate::refusals::Reason;
 
 /// A transition, as far as a story needs it.
 #[derive(Debug, Clone)]
@@ -49,13 +50,13 @@ pub struct CallSeen {
 
 /// A decision not to act.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct Refused {
     /// When.
     pub at: Time,
     /// On which node.
     pub node: String,
     /// Why.
-    pub hold: Hold,
+    pub reason: Reason,
 }
 
 /// Everything collected.
@@ -66,7 +67,7 @@ pub struct Collected {
     /// Calls, in order.
     pub calls: Vec<CallSeen>,
     /// Decisions not to act, in order.
-    pub held: Vec<Held>,
+    pub refused: Vec<Refused>,
     /// Every incident's last record and plan.
     pub incidents: BTreeMap<String, (NodeFence, Plan, Record)>,
     /// Every incident's whole journal; a record forgets what is long over.
@@ -152,9 +153,9 @@ impl Audit for Collector {
         });
     }
 
-    fn held(&self, node: &str, hold: &Hold, now: Time) {
-        let held = Held { at: now, node: node.to_owned(), hold: hold.clone() };
-        self.collected.borrow_mut().held.push(held);
+    fn refused(&self, node: &str, reason: &Reason, now: Time) {
+        let refused = Refused { at: now, node: node.to_owned(), reason: reason.clone() };
+        self.collected.borrow_mut().refused.push(refused);
     }
 
     fn exchange_record(&self) -> ExchangeRecord {

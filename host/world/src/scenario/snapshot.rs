@@ -30,6 +30,8 @@ use crate::time::seconds_stamp;
 const SNAPSHOT_BYTES: usize = 4 << 30;
 /// When the node is lost: the cluster has settled by then.
 const LOST_AT: Duration = Duration::from_mins(1);
+/// What the title says besides where the cluster only tells what it would do.
+const SHADOW_PLAYED: &str = ", and mode: shadow is played as enforce";
 /// How long the story lasts.
 const DURATION: Duration = Duration::from_mins(15);
 /// The controller's namespace, where the credentials are made up.
@@ -100,8 +102,15 @@ impl Scenario {
             | Kind::StatefulSet
             | Kind::DaemonSet
             | Kind::CsiNode
-            | Kind::CsiDriver
-            | Kind::RemedyConfiguration => self.existing.push(item),
+            | Kind::CsiDriver => self.existing.push(item),
+            Kind::RemedyConfiguration => {
+                if let Some(mode) = item.pointer_mut("/spec/mode").filter(|one| *one == "shadow") {
+                    // The question is what would be done.
+                    *mode = "enforce".into();
+                    self.title.push_str(SHADOW_PLAYED);
+                }
+                self.existing.push(item);
+            }
             // Kubelets make their Leases; what happened before the snapshot is over.
             Kind::Lease | Kind::CoreEvent | Kind::Event | Kind::NodeFence | Kind::RemedyBudget => {}
         }

@@ -26,6 +26,12 @@ fn snapshot() -> String {
         "metadata": { "name": "ipmi" },
         "spec": { "templates": [{ "credentials": [{ "secret": "bmc" }] }] },
     }));
+    items.push(json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "RemedyConfiguration",
+        "metadata": { "name": "default" },
+        "spec": { "mode": "shadow" },
+    }));
     items.push(json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "x" } }));
     json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
 }
@@ -45,6 +51,15 @@ fn a_snapshot_goes_on_and_its_node_is_lost() {
     let secret = Key::within(Kind::Secret, "node-remedy", "bmc");
     let data = &world.api().peek(&secret).unwrap()["data"];
     assert_eq!(*data, json!({ "username": "YWRtaW4=", "password": "c2ltdWxhdGVk" }));
+}
+
+#[test]
+fn what_a_cluster_only_tells_is_done_in_its_story() {
+    let scenario = Scenario::from_snapshot("c.yaml", &snapshot(), "node-a").unwrap();
+    assert_eq!(scenario.title, "node-a is lost, and mode: shadow is played as enforce");
+    let is_policy = |item: &&Value| item["kind"] == "RemedyConfiguration";
+    let policy = scenario.existing.iter().find(is_policy).unwrap();
+    assert_eq!(policy["spec"]["mode"], "enforce");
 }
 
 #[test]

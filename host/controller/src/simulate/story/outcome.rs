@@ -14,12 +14,17 @@ use crate::simulate::{CLIENT, Played};
 /// The verdict is the first of the facts, in the order of what people ask in the morning.
 pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectation]) -> Outcome {
     let unmet = expected.iter().filter_map(|one| one.judge(&played.facts).err());
-    let missed: Vec<String> = unmet
+    let mut missed: Vec<String> = unmet
         .map(|unmet| {
             let at = &unmet.expectation.place;
             format!("{at}: expected {}, found {} times", unmet.expectation, unmet.found)
         })
         .collect();
+    if expected.is_empty() {
+        // Nobody wrote what to expect; a plan that cannot be carried out is not it.
+        let not_ready = refused.iter().filter(|one| one.guard == "NotReady");
+        missed.extend(not_ready.map(|one| format!("{}: {}", one.node, one.numbers)));
+    }
     let mut facts = back_again(played);
     let (two_writers, whole) = writers(played);
     let is_whole_last = facts.is_empty() && two_writers == 0;
@@ -66,8 +71,10 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
     let attachments = count(played, is_ours);
     let mut facts = Vec::new();
-    let storm = refused.iter().filter(|one| one.guard == "UnhealthyShare");
-    if let (0, Some(refusal)) = (off, storm.max_by_key(|one| one.last_ms)) {
+    let is_storm = |one: &Refusal| one.guard == "UnhealthyShare";
+    let never_begun = played.collected.incidents.is_empty();
+    let why = refused.iter().filter(|one| is_storm(one) || never_begun);
+    if let (0, Some(refusal)) = (off, why.max_by_key(|one| (is_storm(one), one.last_ms))) {
         facts.push(format!("nothing was cut: {}", refusal.numbers));
     }
     let lie = format!("the BMC said yes {said_yes} times, status still on");

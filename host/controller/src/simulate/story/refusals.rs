@@ -8,36 +8,65 @@ use node_remedy_world::facts::What;
 
 use super::incidents::journal;
 use super::ms;
-use crate::refusals::refusal_word;
+use crate::refusals::{Reason, refusal_word};
 use crate::simulate::Played;
 use crate::simulate::collect::Collected;
 
-pub(super) fn gated(collected: &Collected) -> Vec<report::Refusal> {
+/// What kept runs from being opened; what passes by itself within a second is left out.
+pub(super) fn unopened(collected: &Collected) -> Vec<report::Refusal> {
     let mut folded: BTreeMap<(String, &str), report::Refusal> = BTreeMap::new();
-    for held in &collected.held {
-        let Hold::Gate(refused) = &held.hold else { continue };
-        for refusal in refused {
-            let guard = refusal_word(refusal);
-            let at_ms = ms(held.at);
-            let line =
-                folded.entry((held.node.clone(), guard)).or_insert_with(|| report::Refusal {
+    for refused in &collected.refused {
+        for told in told(&refused.reason) {
+            let at_ms = ms(refused.at);
+            let line = folded.entry((refused.node.clone(), told.guard)).or_insert_with(|| {
+                report::Refusal {
                     first_ms: at_ms,
                     last_ms: at_ms,
                     times: 0,
-                    node: held.node.clone(),
-                    guard: guard.to_owned(),
+                    node: refused.node.clone(),
+                    guard: told.guard.to_owned(),
                     numbers: String::new(),
-                    rule: "A1, the gate".to_owned(),
-                    next: next_of(refusal),
-                });
+                    rule: told.rule.to_owned(),
+                    next: told.next,
+                }
+            });
             line.last_ms = at_ms;
             line.times += 1;
-            line.numbers = refusal.to_string();
+            line.numbers = told.numbers;
         }
     }
     let mut all: Vec<report::Refusal> = folded.into_values().collect();
     all.sort_by(|a, b| (a.first_ms, &a.node).cmp(&(b.first_ms, &b.node)));
     all
+}
+
+struct Told {
+    guard: &'static str,
+    numbers: String,
+    rule: &'static str,
+    next: Option<String>,
+}
+
+fn told(reason: &Reason) -> Vec<Told> {
+    let one = |rule, next: &str| {
+        let next = Some(next.to_owned());
+        vec![Told { guard: reason.guard(), numbers: reason.to_string(), rule, next }]
+    };
+    match reason {
+        Reason::Hold(Hold::Gate(refusals)) => {
+            let told = refusals.iter().map(|refusal| Told {
+                guard: refusal_word(refusal),
+                numbers: refusal.to_string(),
+                rule: "A1, the gate",
+                next: next_of(refusal),
+            });
+            told.collect()
+        }
+        Reason::Hold(_) => Vec::new(),
+        Reason::NotReady(_) => one("A1, the plan", "supply what is missing"),
+        Reason::Shadow { .. } => one("mode", "mode: enforce, once you agree with it"),
+        Reason::ApiFailed(_) => one("A1, its own view", "look at the API server"),
+    }
 }
 
 /// Releases that were refused because a device said yes and then read on: no grade, no release.
@@ -74,4 +103,43 @@ pub(super) fn unproven(played: &Played) -> Vec<report::Refusal> {
 fn next_of(refusal: &Refusal) -> Option<String> {
     let storm = matches!(refusal, Refusal::UnhealthyShare { .. } | Refusal::UnhealthyCount { .. });
     storm.then(|| "look at what the silent nodes share: power, switch, rack".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use crate::simulate::story;
+    use crate::testing::{Open, example, play_behind};
+
+    #[test]
+    fn what_keeps_a_lost_node_from_being_helped_is_told_and_is_no_success() {
+        let cases = [
+            ("name: bmc-credentials", "name: misspelt", "NotReady", "bmc-credentials", false),
+            ("mode: enforce", "mode: shadow", "Shadow", "would run remedy fence", true),
+        ];
+        for (from, to, guard, says, as_expected) in cases {
+            let mut scenario = example("lost-node.yaml", |text| text);
+            for document in &mut scenario.configuration {
+                let text = document.object.to_string();
+                let is_secret = text.contains("\"Secret\"");
+                if is_secret == (guard == "NotReady") {
+                    let (from, to) = (from.replace(": ", "\":\""), to.replace(": ", "\":\""));
+                    document.object = serde_json::from_str(&text.replace(&from, &to)).unwrap();
+                }
+            }
+            let played = play_behind(&scenario, &Rc::new(Open));
+            let told = story::run(&scenario, &played, &[]);
+            let refusal = told.refusals.iter().find(|one| one.guard == guard).unwrap();
+            assert!(refusal.node == "node-a" && refusal.numbers.contains(says), "{refusal:?}");
+            assert!(
+                told.outcome
+                    .facts
+                    .iter()
+                    .chain([&told.outcome.verdict])
+                    .any(|fact| { fact.starts_with("nothing was cut") && fact.contains(says) })
+            );
+            assert_eq!(told.outcome.as_expected, as_expected, "{:?}", told.outcome);
+        }
+    }
 }
