@@ -24,6 +24,7 @@ use crate::controller::Parts;
 use crate::observe::live::Facts;
 use crate::observe::plan::{plan_of, run_policy_of};
 use crate::record::status;
+use crate::record::write::Late;
 
 /// What can reach an incident; one mail is one reason to look.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) locked_by: Option<String>,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
+    /// What was held back because its evidence had grown old, and is still to be told.
+    pub(crate) late: Late,
     /// Events that are being written.
     pub(crate) telling: Option<JoinHandle<()>>,
 }
@@ -119,6 +122,7 @@ impl<C: Cluster> Incident<C> {
             locked_by: None,
             mail,
             calls: JoinSet::new(),
+            late: Late::default(),
             telling: None,
         })
     }

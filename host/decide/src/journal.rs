@@ -6,7 +6,9 @@
 use alloc::string::String;
 
 use crate::retry::unreachable;
-use crate::{Action, End, MethodIndex, OpId, Operation, Plan, PlugState, Record, Span, Time};
+use crate::{
+    Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Record, Span, Time,
+};
 
 /// Reads kept per plug beyond those that a proof names; effects are always kept.
 const READS_KEPT: usize = 2;
@@ -204,5 +206,17 @@ impl Operation {
     /// Whether it may have changed something.
     pub fn may_have_acted(&self) -> bool {
         self.is_effect() && !matches!(self.end, Some(End::NotAttempted(_)))
+    }
+
+    /// Whether we held it back ourselves.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.end.as_ref().is_some_and(End::is_held_back)
+    }
+}
+
+impl End {
+    /// Whether we held a call back ourselves: nothing was tried, so it is decided on anew.
+    pub fn is_held_back(&self) -> bool {
+        matches!(self, Self::NotAttempted(failure) if failure.kind == FailureKind::Cancelled)
     }
 }

@@ -120,11 +120,6 @@ pub(crate) fn unreachable(end: Option<&End>) -> bool {
     }
 }
 
-/// Whether we held a call back ourselves: nothing was tried, so it is decided on anew.
-pub(crate) fn held_back(end: Option<&End>) -> bool {
-    matches!(end, Some(End::NotAttempted(failure)) if failure.kind == FailureKind::Cancelled)
-}
-
 /// A12: waits for a device that does not answer; that is no try of anything.
 pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase) -> Flow {
     run.rule(Rule::A12);

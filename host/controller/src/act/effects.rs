@@ -58,6 +58,9 @@ impl<C: Cluster> Incident<C> {
         let Some(why) = self.withheld_now(effect) else { return true };
         tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
         self.look_wanted = true;
+        if self.parts.lease.remaining_ms() > 0 {
+            self.note_late();
+        }
         false
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_decide::{Action, End, FailureKind, FinalReason, Operation, Phase, VIEW_AGE_MAX};
+use node_remedy_decide::{Action, End, FinalReason, Operation, Phase, VIEW_AGE_MAX};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
@@ -48,9 +48,7 @@ fn cuts(facts: &[Fact]) -> usize {
 }
 
 fn is_held_back(operation: &Operation) -> bool {
-    let held_back =
-        |end: &End| matches!(end, End::NotAttempted(why) if why.kind == FailureKind::Cancelled);
-    operation.action == Action::Off && operation.end.as_ref().is_some_and(held_back)
+    operation.action == Action::Off && operation.end.as_ref().is_some_and(End::is_held_back)
 }
 
 #[test]
@@ -78,6 +76,37 @@ fn an_off_that_was_held_back_is_decided_on_anew_and_costs_no_retry() {
         assert_eq!(offs.iter().filter(|one| is_held_back(one)).count(), held_back, "{offs:?}");
         assert!(offs.iter().all(|one| one.attempt == 1), "{offs:?}");
     }
+}
+
+/// An API server that always takes too long with records that say: off is meant.
+#[derive(Default)]
+struct AlwaysSlow {
+    /// Why Events were written.
+    told: RefCell<Vec<String>>,
+}
+
+impl Door for AlwaysSlow {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let Some(object) = &request.object else { return Ok(()) };
+        if request.resource == "events" && request.verb == "create" {
+            self.told.borrow_mut().extend(object["reason"].as_str().map(str::to_owned));
+        }
+        if means_off(object) {
+            tokio::time::sleep(Duration::from_millis(VIEW_AGE_MAX.0 + 1_000)).await;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn an_api_server_that_is_always_too_slow_cuts_nothing_and_is_spoken_of() {
+    let slow = Rc::new(AlwaysSlow::default());
+    let played = play_behind(&example("lost-node.yaml", |text| text), &slow);
+    assert_eq!(cuts(&played.facts), 0);
+    let told = slow.told.borrow();
+    let times = |reason: &str| told.iter().filter(|one| *one == reason).count();
+    assert_eq!(times("PoweringOff"), 1, "nothing was sent: {told:?}");
+    assert!((7..10).contains(&times("StaleView")), "once a minute: {told:?}");
 }
 
 /// An API server on which every request takes its time, and which notes each.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use node_remedy_decide::{Command, Time, View};
+use node_remedy_decide::{Command, Time, VIEW_AGE_MAX, View};
 
 use super::live::{cached, live};
 use super::view;
@@ -43,6 +43,9 @@ impl<C: Cluster> Incident<C> {
                     // A call's task neither panics nor is aborted while its incident lives.
                     if let Ok((op, called)) = done {
                         self.note_call(op, &called);
+                        if called.end.is_held_back() {
+                            self.note_late();
+                        }
                         self.pending.push_back(Seen::Ended(op, called.end));
                     }
                 }
@@ -62,6 +65,9 @@ impl<C: Cluster> Incident<C> {
     async fn look(&mut self) -> Result<View, ClusterError> {
         let parts = self.parts.clone();
         let facts = live(&parts.cluster, &parts.mirror, &parts.clock, self.node()).await?;
+        if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
+            self.note_late();
+        }
         let view = view::of_incident(self, &facts);
         self.facts = Some(facts);
         Ok(view)

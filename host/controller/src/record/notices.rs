@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan};
+use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan, VIEW_AGE_MAX};
 
 use super::events::Note;
 
@@ -102,6 +102,16 @@ pub fn hold(hold: &Hold) -> String {
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),
     }
+}
+
+/// Something was not carried out because the evidence for it had grown old.
+pub fn late() -> Note {
+    let text = format!(
+        "held back: what is decided on may be {} s old when it is carried out, and the API server \
+         answers too slowly for that; looking again",
+        VIEW_AGE_MAX.0 / 1_000
+    );
+    Note { reason: "StaleView".to_owned(), text, warning: true }
 }
 
 /// The name that people gave a method.

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{OpId, Transition};
+use node_remedy_decide::{OpId, Span, Time, Transition};
 
 use super::events::Note;
+use super::metrics::ReasonLabel;
 use super::{notices, status};
 use crate::act::calls::Called;
 use crate::cluster::{At, Cluster, ClusterError};
@@ -20,6 +21,17 @@ use crate::reconcile::Incident;
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// Longest wait; the lease runs out soon after.
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
+/// An API server that stays slow is told of this often.
+const TELL_LATE_EVERY: Span = Span::minutes(1);
+
+/// What was held back because the evidence for it had grown old.
+#[derive(Debug, Default)]
+pub(crate) struct Late {
+    /// When that was last noted for people.
+    noted_at: Option<Time>,
+    /// What they have not been told yet.
+    untold: Option<Note>,
+}
 
 /// The record is not ours to write any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,9 +110,10 @@ impl<C: Cluster> Incident<C> {
     /// Tells people what was decided, in order and beside the path: an Event that takes long to
     /// write must not let the evidence for a release grow old. No more than one telling waits.
     pub(crate) async fn tell(&mut self, decided: &Transition) {
+        let late = self.late.untold.take();
         let notices = decided.notices.iter();
-        let notes: Vec<Note> =
-            notices.map(|notice| notices::note(notice, &self.plan, &self.name())).collect();
+        let notes = notices.map(|notice| notices::note(notice, &self.plan, &self.name()));
+        let notes: Vec<Note> = notes.chain(late).collect();
         for note in &notes {
             if note.warning {
                 tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);
@@ -118,6 +131,17 @@ impl<C: Cluster> Incident<C> {
                 parts.tell(&node, &note).await;
             }
         }));
+    }
+
+    /// Notes that evidence was too old to act on. Nothing is wrong with that once; an API server
+    /// that is slow for long keeps a lost node from being helped, and that has to be heard.
+    pub(crate) fn note_late(&mut self) {
+        let reason = ReasonLabel { reason: "StaleView".to_owned() };
+        self.parts.metrics.refusals.get_or_create(&reason).inc();
+        let now = self.parts.clock.now();
+        if self.late.noted_at.is_none_or(|at| now.since(at) >= TELL_LATE_EVERY) {
+            self.late = Late { noted_at: Some(now), untold: Some(notices::late()) };
+        }
     }
 
     /// Waits until everything was told.

@@ -1,9 +1,7 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
 use crate::plan::{Progress, Want, next_wanted};
-use crate::retry::{
-    await_device, fail, give_up, held_back, method_failed, node_gone, retry, unreachable,
-};
+use crate::retry::{await_device, fail, give_up, method_failed, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Effect, End, Evidence, Grade, IsolatedForGood, Kind, Method, MethodIndex,
@@ -94,8 +92,7 @@ fn isolate_by(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
 
 fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
     let asked = run.record.last_in_phase(index, Action::Off);
-    let in_this_try =
-        asked.filter(|one| one.attempt == run.record.attempt && !held_back(one.end.as_ref()));
+    let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     let Some(asked) = in_this_try else {
         return Some(run.call(index, Action::Off));
     };

@@ -2,9 +2,7 @@
 
 use crate::identity::{Match, matches};
 use crate::plan::{Progress, Want, next_wanted};
-use crate::retry::{
-    await_device, fail, give_up, held_back, method_failed, park, retry, unreachable,
-};
+use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, End, FinalReason, Goal, Kind, MethodIndex, Notice, OpId, Operation, Phase, Plan,
@@ -177,8 +175,9 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         | None => Action::Off,
     };
     let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
+    let is_told = refused.is_some_and(|one| one.is_held_back());
     let in_this_try =
-        refused.filter(|one| one.attempt == run.record.attempt && !held_back(one.end.as_ref()));
+        refused.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
         if unreachable(end.as_ref()) {
             return Some(await_device(run, index, Phase::ReadingIdentity));
@@ -192,7 +191,9 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
     if let Err(flow) = leave_to_cut(run) {
         return Some(flow);
     }
-    run.notice(Notice::PoweringOff { method: index });
+    if !is_told {
+        run.notice(Notice::PoweringOff { method: index });
+    }
     run.record.baseline = None;
     Some(run.call(index, action))
 }
