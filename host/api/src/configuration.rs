@@ -2,7 +2,7 @@
 //! controller holds. Each document is sorted by its kind and read by the module of that kind.
 
 use crate::document::{Document, Path, Problems, Severity, Tree, Value, nearest};
-use crate::plan::{self, FenceSource};
+use crate::plan::{self, FenceSource, NodeReading};
 use crate::policy::{self, Policy};
 
 /// The kinds that are read.
@@ -51,7 +51,7 @@ impl Configuration {
                 other => all.refuse_kind(document, other),
             }
         }
-        for reading in plan::read_config_maps(documents) {
+        for NodeReading { reading, .. } in plan::read_config_maps(documents) {
             all.fences.extend(reading.value);
             all.problems.append(reading.problems);
         }

@@ -18,22 +18,33 @@ const NAME_LABEL: &str = "node-remedy.io/name";
 /// The names of a stage's steps, where its methods do not tell.
 const STEPS: &str = "step=isolation or step=power-management";
 
+/// How one node is fenced, as far as its ConfigMaps can be read.
+#[derive(Debug)]
+pub struct NodeReading {
+    /// The node's own ConfigMap, as `ConfigMap/name`.
+    pub origin: String,
+    /// The node's name: what the ConfigMap says, or what its own name says where that is missing.
+    pub node: String,
+    /// What was read, and what was wrong.
+    pub reading: Reading<FenceSource>,
+}
+
 /// One reading for every node that the ConfigMaps configure. Other ConfigMaps are passed over.
-pub fn read_config_maps(documents: &[Document]) -> Vec<Reading<FenceSource>> {
+pub fn read_config_maps(documents: &[Document]) -> Vec<NodeReading> {
     let mut all = Objects::default();
     for document in documents {
         all.sort_in(document);
     }
     let mut readings = Vec::new();
     for (document, name) in &all.nodes_with_methods {
-        let mut reader = Reader { objects: &all, problems: all.problems.clone() };
+        let mut reader = Reader::new(&all);
         let source = reader.node_with_methods(document, name);
-        readings.push(reader.problems.with(source));
+        readings.push(reader.end(name, "fence-config-", source));
     }
     for node in &all.nodes_with_stages {
-        let mut reader = Reader { objects: &all, problems: all.problems.clone() };
+        let mut reader = Reader::new(&all);
         let source = reader.node_with_stages(node);
-        readings.push(reader.problems.with(source));
+        readings.push(reader.end(&node.config_map, "node-fence-config-", source));
     }
     readings
 }
@@ -90,10 +101,24 @@ fn find<'o>(
 
 struct Reader<'a> {
     objects: &'a Objects<'a>,
+    /// The name that the node's ConfigMap gives.
+    node: Option<String>,
     problems: Problems,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(objects: &'a Objects<'a>) -> Self {
+        Self { objects, node: None, problems: objects.problems.clone() }
+    }
+
+    fn end(self, own: &str, prefix: &str, source: Option<FenceSource>) -> NodeReading {
+        let of_name = || normal(own).strip_prefix(prefix).unwrap_or_default().to_owned();
+        NodeReading {
+            origin: format!("ConfigMap/{own}"),
+            node: self.node.unwrap_or_else(of_name),
+            reading: self.problems.with(source),
+        }
+    }
     /// The form of the second proposal: the methods stand in the node's own ConfigMap.
     fn node_with_methods(&mut self, document: &Document, name: &str) -> Option<FenceSource> {
         let mut methods = BTreeMap::new();
@@ -180,6 +205,7 @@ impl Reader<'_> {
             self.problems.push(node.spot.error("found no node_name, expected the node's name"));
             return None;
         };
+        self.node = Some(name.value.clone());
         Some(FenceSource {
             origin: node.origin.clone(),
             nodes: Nodes::Named(name.value.clone()),

@@ -13,7 +13,7 @@ mod source;
 
 use std::collections::BTreeMap;
 
-pub use self::config_maps::read_config_maps;
+pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::document::{Document, Reading};
-use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan};
+use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan, NodeReading, Nodes};
 pub use node_remedy_api::policy::Mode;
 use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_decide::Threshold;
@@ -25,6 +25,9 @@ use crate::cluster::Object;
 pub struct Config {
     policies: BTreeMap<String, Rc<Policy>>,
     fences: BTreeMap<String, Rc<FenceSource>>,
+    /// What is wrong with a node's own ConfigMap that was never valid, by node: nobody knows how
+    /// that node is to be fenced, so nothing less specific speaks for it.
+    unreadable: BTreeMap<String, String>,
     /// Where inventories stand: ConfigMap data by name.
     inventories: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -98,29 +101,27 @@ impl Config {
             readouts.push(readout);
             config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
         }
-        config.read_config_maps(mirror, &mut readouts);
+        config.read_config_maps(mirror, before, &mut readouts);
         (config, readouts)
     }
 
     /// ConfigMaps of our namespace: the proposals' fence configurations, and inventories.
-    fn read_config_maps(&mut self, mirror: &Mirror, readouts: &mut Vec<Readout>) {
+    fn read_config_maps(&mut self, mirror: &Mirror, before: &Self, readouts: &mut Vec<Readout>) {
         let config_maps = mirror.config_maps.all();
         let documents: Vec<Document> = config_maps
             .values()
             .map(|kept| Document::from_object(&json("ConfigMap", &kept.0)))
             .collect();
-        for Reading { value, problems: found } in plan::read_config_maps(&documents) {
-            let name = value.as_ref().map_or_else(|| "?".to_owned(), |one| one.origin.clone());
-            readouts.push(Readout {
-                kind: "ConfigMap",
-                name,
-                generation: 0,
-                in_force: if value.is_some() { InForce::This } else { InForce::Nothing },
-                problems: found.to_string(),
-            });
-            if let Some(source) = value {
-                self.fences.insert(source.origin.clone(), Rc::new(source));
+        for NodeReading { origin, node, reading } in plan::read_config_maps(&documents) {
+            let last = before.fences.get(&origin).cloned();
+            let (value, in_force) = in_force(reading.value, last);
+            let problems = reading.problems.to_string();
+            let name = origin.strip_prefix("ConfigMap/").unwrap_or(&origin).to_owned();
+            if value.is_none() {
+                self.unreadable.insert(node, format!("{name} is not valid: {problems}"));
             }
+            self.fences.extend(value.map(|source| (origin, source)));
+            readouts.push(Readout { kind: "ConfigMap", name, generation: 0, in_force, problems });
         }
         for kept in config_maps.values() {
             let data = kept.0.data.clone().unwrap_or_default();
@@ -172,6 +173,10 @@ impl Config {
         let sources = self.fences.values().map(|source| &**source);
         let source =
             plan::for_node(&node.name, &node.labels, sources).map_err(|twice| twice.to_string())?;
+        let is_own = source.is_some_and(|source| matches!(source.nodes, Nodes::Named(_)));
+        if let Some(why) = self.unreadable.get(&node.name).filter(|_| !is_own) {
+            return Err(why.clone());
+        }
         let mut facts = NodeFacts {
             name: node.name.clone(),
             labels: node.labels.clone(),
@@ -217,17 +222,21 @@ impl Config {
     }
 }
 
+fn in_force<T>(read: Option<T>, last: Option<Rc<T>>) -> (Option<Rc<T>>, InForce) {
+    match (read, last) {
+        (Some(value), _) => (Some(Rc::new(value)), InForce::This),
+        (None, Some(last)) => (Some(last), InForce::LastValid),
+        (None, None) => (None, InForce::Nothing),
+    }
+}
+
 /// What is in force of an object after reading it, and what to say about it.
 fn settle<K: Object, T>(
     object: &K,
     reading: Reading<T>,
     last: Option<Rc<T>>,
 ) -> (Option<Rc<T>>, Readout) {
-    let (value, in_force) = match (reading.value, last) {
-        (Some(value), _) => (Some(Rc::new(value)), InForce::This),
-        (None, Some(last)) => (Some(last), InForce::LastValid),
-        (None, None) => (None, InForce::Nothing),
-    };
+    let (value, in_force) = in_force(reading.value, last);
     let readout = Readout {
         kind: if K::kind(&()) == "RemedyConfiguration" {
             "RemedyConfiguration"
@@ -299,5 +308,50 @@ mod tests {
         let (fourth, said) = Config::read(&mirror, &second);
         assert_eq!(in_force(&said), [InForce::This]);
         assert_ne!(fourth.policies, second.policies);
+    }
+
+    fn fence_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
+        let object = json!({
+            "metadata": {"name": "fence-config-node-a", "resourceVersion": text},
+            "data": {
+                "config.properties": format!("node_name=node-a\npower_management=bmc\n{text}"),
+                "fence-method-bmc": "agent_name=fence_ipmilan\nipaddr=192.0.2.11\nlogin=a\npasswd=b\n",
+            },
+        });
+        Kept(serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
+        let node = |name: &str| {
+            let labels = json!({"node-remedy.io/fence": "ipmi"});
+            let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
+            NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        };
+        let origin = "ConfigMap/fence-config-node-a";
+        let (changes, _changed) = mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        let shown = crate::testing::example("lost-node.yaml", |text| text).configuration;
+        let mut selecting = shown.into_iter().map(|document| document.object);
+        let mut selecting = selecting.find(|one| one["kind"] == "FenceConfiguration").unwrap();
+        selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
+        let selecting = serde_json::from_value(selecting).unwrap();
+        mirror.fences.apply("ipmi".to_owned(), Kept(selecting));
+        let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);
+
+        mirror.config_maps.apply("own".to_owned(), fence_config_map(""));
+        let (valid, _) = Config::read(&mirror, &Config::default());
+        assert_eq!(sources(&valid, "node-a"), Ok(vec![origin.to_owned()]));
+
+        mirror.config_maps.apply("own".to_owned(), fence_config_map("isolatoin=x\n"));
+        let (edited, said) = Config::read(&mirror, &valid);
+        assert_eq!(said[1].in_force, InForce::LastValid);
+        assert_eq!(sources(&edited, "node-a"), Ok(vec![origin.to_owned()]));
+
+        let (begun, said) = Config::read(&mirror, &Config::default());
+        assert_eq!((said[1].in_force, &*said[1].name), (InForce::Nothing, "fence-config-node-a"));
+        let refused = sources(&begun, "node-a").unwrap_err();
+        assert!(refused.contains("isolatoin"), "{refused}");
+        assert_eq!(sources(&begun, "node-b"), Ok(vec!["FenceConfiguration/ipmi".to_owned()]));
     }
 }
