@@ -113,10 +113,15 @@ pub(crate) struct Request<'a> {
     pub(crate) object: Option<Value>,
 }
 
-/// What every request of the controller passes.
+/// What every request of the controller passes, and every answer to it.
 pub(crate) trait Door: 'static {
     /// Lets a request through, at once or later, or denies it.
     fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
+
+    /// Lets the answer to what was carried out through, or loses it.
+    fn answer(&self, _: &Request<'_>) -> Result<(), ClusterError> {
+        Ok(())
+    }
 }
 
 /// The simulated API server behind a door.
@@ -132,30 +137,33 @@ impl<D> Clone for Guarded<D> {
 }
 
 impl<D: Door> Guarded<D> {
-    async fn select<K: Object>(&self, verb: &str, scope: &Scope) -> Result<(), ClusterError> {
-        let asked = Request { namespace: scope.namespace.as_deref(), ..request::<K>(verb, "") };
-        self.door.admit(&asked).await
-    }
-
-    async fn one<K: Object>(&self, verb: &str, part: &str, at: At<'_>) -> Result<(), ClusterError> {
-        let asked = request::<K>(verb, part);
-        self.door.admit(&Request { namespace: at.namespace, name: Some(at.name), ..asked }).await
-    }
-
-    async fn whole<K: Object>(
+    async fn pass<T>(
         &self,
-        verb: &str,
-        part: &str,
-        object: &K,
-    ) -> Result<(), ClusterError> {
-        let meta = object.meta();
-        let asked = Request {
-            namespace: meta.namespace.as_deref(),
-            name: meta.name.as_deref().filter(|_| verb != "create"),
-            object: Some(serde_json::to_value(object).unwrap()),
-            ..request::<K>(verb, part)
-        };
-        self.door.admit(&asked).await
+        asked: Request<'_>,
+        carried_out: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        self.door.admit(&asked).await?;
+        let answer = carried_out.await?;
+        self.door.answer(&asked)?;
+        Ok(answer)
+    }
+}
+
+fn select<'a, K: Object>(verb: &'a str, scope: &'a Scope) -> Request<'a> {
+    Request { namespace: scope.namespace.as_deref(), ..request::<K>(verb, "") }
+}
+
+fn one<'a, K: Object>(verb: &'a str, part: &str, at: At<'a>) -> Request<'a> {
+    Request { namespace: at.namespace, name: Some(at.name), ..request::<K>(verb, part) }
+}
+
+fn whole<'a, K: Object>(verb: &'a str, part: &str, object: &'a K) -> Request<'a> {
+    let meta = object.meta();
+    Request {
+        namespace: meta.namespace.as_deref(),
+        name: meta.name.as_deref().filter(|_| verb != "create"),
+        object: Some(serde_json::to_value(object).unwrap()),
+        ..request::<K>(verb, part)
     }
 }
 
@@ -172,33 +180,27 @@ fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
 
 impl<D: Door> Cluster for Guarded<D> {
     async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
-        self.select::<K>("list", scope).await?;
-        self.server.list(scope).await
+        self.pass(select::<K>("list", scope), self.server.list(scope)).await
     }
 
     async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
-        self.select::<K>("watch", scope).await?;
-        self.server.watch(scope, from).await
+        self.pass(select::<K>("watch", scope), self.server.watch(scope, from)).await
     }
 
     async fn get<K: Object>(&self, at: At<'_>) -> Result<Option<K>, ClusterError> {
-        self.one::<K>("get", "", at).await?;
-        self.server.get(at).await
+        self.pass(one::<K>("get", "", at), self.server.get(at)).await
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.whole("create", "", object).await?;
-        self.server.create(object).await
+        self.pass(whole("create", "", object), self.server.create(object)).await
     }
 
     async fn replace<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.whole("update", "", object).await?;
-        self.server.replace(object).await
+        self.pass(whole("update", "", object), self.server.replace(object)).await
     }
 
     async fn replace_status<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.whole("update", "/status", object).await?;
-        self.server.replace_status(object).await
+        self.pass(whole("update", "/status", object), self.server.replace_status(object)).await
     }
 
     async fn patch<K: Object>(
@@ -206,18 +208,15 @@ impl<D: Door> Cluster for Guarded<D> {
         at: At<'_>,
         patch: &json_patch::Patch,
     ) -> Result<K, ClusterError> {
-        self.one::<K>("patch", "", at).await?;
-        self.server.patch(at, patch).await
+        self.pass(one::<K>("patch", "", at), self.server.patch(at, patch)).await
     }
 
     async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
-        self.one::<K>("patch", "/status", at).await?;
-        self.server.merge_status(at, patch).await
+        self.pass(one::<K>("patch", "/status", at), self.server.merge_status(at, patch)).await
     }
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        self.one::<K>("delete", "", at).await?;
-        self.server.delete::<K>(at, how).await
+        self.pass(one::<K>("delete", "", at), self.server.delete::<K>(at, how)).await
     }
 
     async fn server_time(&self) -> Result<Time, ClusterError> {

@@ -109,6 +109,65 @@ fn an_api_server_that_is_always_too_slow_cuts_nothing_and_is_spoken_of() {
     assert!((7..10).contains(&times("StaleView")), "once a minute: {told:?}");
 }
 
+/// An API server that fails one write of the budget, or carries it out and loses the answer.
+struct FailsWrite {
+    /// The write, from 0.
+    failed: usize,
+    is_carried_out: bool,
+    written: Cell<usize>,
+    /// Who holds slots, as last written.
+    holders: RefCell<Value>,
+}
+
+impl FailsWrite {
+    fn once(&self) -> Result<(), ClusterError> {
+        if self.written.replace(self.written.get() + 1) == self.failed {
+            return Err(ClusterError::Unavailable("it fails once".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn budget_of<'r>(request: &'r Request<'_>) -> Option<&'r Value> {
+    request.object.as_ref().filter(|_| request.resource == "remedybudgets")
+}
+
+impl Door for FailsWrite {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let fails = !self.is_carried_out && budget_of(request).is_some();
+        if fails { self.once() } else { Ok(()) }
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let Some(budget) = budget_of(request) else { return Ok(()) };
+        self.holders.replace(budget["spec"]["inFlight"].clone());
+        if self.is_carried_out { self.once() } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_slot_is_neither_lost_nor_kept_where_the_budget_cannot_be_written_once() {
+    for is_carried_out in [false, true] {
+        let (mut failed, mut writes) = (0, usize::MAX);
+        while failed < writes {
+            let fails = Rc::new(FailsWrite {
+                failed,
+                is_carried_out,
+                written: Cell::new(0),
+                holders: RefCell::new(Value::Null),
+            });
+            let played = play_behind(&example("lost-node.yaml", |text| text), &fails);
+            assert_eq!(cuts(&played.facts), 1, "write {failed}, {is_carried_out}");
+            let holders = fails.holders.borrow();
+            let held = holders.as_array().map_or(0, Vec::len);
+            assert_eq!(held, 0, "write {failed}, {is_carried_out}: {holders}");
+            writes = fails.written.get();
+            failed += 1;
+        }
+        assert!(failed >= 3, "made, taken, given back: {failed}");
+    }
+}
+
 /// An API server on which every request takes its time, and which notes each.
 #[derive(Default)]
 struct Log {
