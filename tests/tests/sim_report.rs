@@ -148,3 +148,86 @@ fn what_is_no_report_is_refused_in_words() {
         assert!(said.contains("is not a report of ours"), "{what}: {said}");
     }
 }
+
+/// A lost node whose BMC and Secret have a password, and an old ConfigMap with another.
+fn with_passwords() -> String {
+    let text = std::fs::read_to_string(examples().join("scenarios/lost-node.yaml"));
+    let text = text.expect("an example");
+    let bmc = "name: node-a, bmc: { user: root, password: hunter2 },";
+    let text = text.replacen("name: node-a,", bmc, 1);
+    let map = "- object:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: { name: fence-method-old, namespace: node-remedy }
+    data: { old.properties: \"agent_name=fence_ipmilan\\npasswd=letmein\\n\" }
+happenings:";
+    let text = text.replacen("happenings:", map, 1);
+    let secret = "{ username: root, password: hunter2 }";
+    text.replace("../config/", "").replace("{ username: admin, password: simulated }", secret)
+}
+
+fn files(folder: &str, scenario: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for file in ["remedy.yaml", "fence-ipmi.yaml"] {
+        std::fs::copy(examples().join("config").join(file), folder.join(file)).expect("a copy");
+    }
+    let path = folder.join("scenario.yaml");
+    std::fs::write(&path, scenario).expect("a scenario");
+    path
+}
+
+/// Nothing that simulate writes holds a credential, and yet the BMC takes what the plugin brings,
+/// and the report is reproduced.
+#[test]
+fn no_credential_of_a_scenario_is_in_what_is_written() {
+    let scenario = files("sim-blot", &with_passwords());
+    let page = scenario.with_file_name("page.html");
+    let [scenario, page_name] = [&scenario, &page].map(|path| path.to_str().expect("a path"));
+    let played = simulate(&[scenario, "--report", page_name, "--only-with"]);
+    let json = simulate(&[scenario, "--output", "json", "--only-with"]);
+    let text = std::fs::read_to_string(&page).expect("a report");
+    for written in [&played.stdout, &played.stderr, &json.stdout, text.as_bytes()] {
+        let written = String::from_utf8_lossy(written);
+        for secret in ["hunter2", "letmein", "aHVudGVyMg"] {
+            assert!(!written.contains(secret), "{secret} in {written}");
+        }
+    }
+    let said = String::from_utf8_lossy(&played.stdout);
+    assert!(played.status.success(), "{said}");
+    assert!(text.contains("were replaced by stand-ins"), "the report does not say so");
+    let verified = verify(&page);
+    let said = String::from_utf8_lossy(&verified.stdout);
+    assert!(verified.status.success() && said.starts_with("reproduced"), "{said}");
+}
+
+/// A password that the Secret has and the BMC has not is refused, under stand-ins as well.
+#[test]
+fn a_wrong_password_stays_wrong() {
+    let wrong = with_passwords().replace("root, password: hunter2 }\n", "root, password: x }\n");
+    let scenario = files("sim-wrong-password", &wrong);
+    let played = simulate(&[scenario.to_str().expect("a path"), "--only-with"]);
+    let said = String::from_utf8_lossy(&played.stdout);
+    assert_eq!(played.status.code(), Some(1), "{said}");
+    assert!(said.contains("password"), "{said}");
+}
+
+/// A snapshot of a cluster with an old configuration: the password is gone, the story is told.
+#[test]
+fn no_credential_of_a_snapshot_is_in_what_is_written() {
+    let snapshot = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-a" },
+          "status": { "conditions": [{ "type": "Ready", "status": "True" }] } },
+        { "apiVersion": "v1", "kind": "ConfigMap",
+          "metadata": { "name": "fence-method-a", "namespace": "node-remedy", "annotations": {
+              "kubectl.kubernetes.io/last-applied-configuration":
+                  "{\"data\":{\"passwd\":\"hunter2\"}}" } },
+          "data": { "login": "root", "passwd": "hunter2" } },
+    ] });
+    let path = files("sim-blot-snapshot", &snapshot.to_string());
+    let path = path.to_str().expect("a path");
+    let played = simulate(&[path, "--lose", "node-a", "--output", "json"]);
+    let said = String::from_utf8_lossy(&played.stdout);
+    assert!(said.contains("node-a is lost"), "{}", String::from_utf8_lossy(&played.stderr));
+    assert!(said.contains("simulated") && !said.contains("hunter2"), "{said}");
+}

@@ -23,12 +23,16 @@ use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{Cluster as _, Object, Scope};
 use crate::observe::NODE_LEASES;
+use crate::simulate::blot::{self, Blotter};
 use crate::simulate::{Beside, Source, tell};
 
 /// Between a scenario and the files that it names, in what a report carries.
 const FILE_MARK: &str = "#### file: ";
 /// Where nobody says how wide the terminal is.
 const COLUMNS: usize = 110;
+
+/// What a container is started with.
+const STARTED_WITH: [&str; 4] = ["env", "envFrom", "args", "command"];
 
 /// Plays a scenario, prints its timeline, writes its report.
 pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
@@ -83,14 +87,21 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) {
     print!("{}", text::verdict(story, &closing, &terminal));
 }
 
-/// A scenario with every file it names, as one text that a report can carry.
+/// A scenario with every file it names, as one text that a report can carry: what is played is
+/// that very text, in which stand-ins have taken the place of credentials.
 fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
     let text = read_file(path)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario").to_owned();
     let shown = path.display().to_string();
     if let Some(node) = lose {
-        let scenario = Scenario::from_snapshot(&shown, &text, node)
-            .with_context(|| format!("failed to make a scenario of {shown}"))?;
+        let scenario = |text: &str| {
+            Scenario::from_snapshot(&shown, text, node)
+                .with_context(|| format!("failed to make a scenario of {shown}"))
+        };
+        // Mistakes are told of what the person wrote.
+        scenario(&text)?;
+        let text = Blotter::new(blot::Kind::Snapshot).text(&text)?;
+        let scenario = scenario(&text)?;
         let text = format!("# lose {node}\n{text}");
         return Ok((scenario, Source { name, text }));
     }
@@ -101,9 +112,16 @@ fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
         loaded.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
     };
-    let scenario = Scenario::parse(&shown, &text, &load)?;
-    let mut whole = text;
-    for (file, text) in loaded.into_inner() {
+    Scenario::parse(&shown, &text, &load)?;
+    let mut blotter = Blotter::new(blot::Kind::Scenario);
+    let mut whole = blotter.text(&text)?;
+    let mut files = loaded.into_inner();
+    for text in files.values_mut() {
+        *text = blotter.text(text)?;
+    }
+    let load = |file: &str| files.get(file).cloned().ok_or_else(|| format!("no {file}"));
+    let scenario = Scenario::parse(&shown, &whole, &load)?;
+    for (file, text) in files {
         for part in ["\n", FILE_MARK, &file, "\n", &text] {
             whole.push_str(part);
         }
@@ -168,7 +186,9 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     let _ = add::<RemedyConfiguration>(&cluster, &all, &mut items).await;
     let _ = add::<FenceConfiguration>(&cluster, &all, &mut items).await;
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-    print!("{}", serde_saphyr::to_string(&list).context("failed to write YAML")?);
+    let text = serde_saphyr::to_string(&list).context("failed to write YAML")?;
+    // ConfigMaps of historical configurations hold passwords.
+    print!("{}", Blotter::new(blot::Kind::Snapshot).text(&text)?);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -181,17 +201,33 @@ async fn add<K: Object>(
     let listed =
         cluster.list::<K>(scope).await.with_context(|| format!("failed to list {kind}s"))?;
     for mut object in listed.items {
-        object.meta_mut().managed_fields = None;
+        let meta = object.meta_mut();
+        meta.managed_fields = None;
+        // The whole object once more, as text.
+        meta.annotations.get_or_insert_default().remove(blot::LAST_APPLIED);
         let mut value = serde_json::to_value(&object)?;
         if let Some(fields) = value.as_object_mut() {
             fields.insert("apiVersion".to_owned(), K::api_version(&()).into_owned().into());
             fields.insert("kind".to_owned(), kind.clone().into_owned().into());
-            // Literals in old configurations may be passwords; images are most of a node.
-            if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
-                status.remove("images");
+        }
+        // Images are most of a node; what containers are started with may hold any secret.
+        leave_out(&mut value, "/status", &["images"]);
+        for pod in ["/spec", "/spec/template/spec"] {
+            for containers in ["containers", "initContainers"] {
+                let count = value.pointer(&format!("{pod}/{containers}")).and_then(Value::as_array);
+                for index in 0..count.map_or(0, Vec::len) {
+                    leave_out(&mut value, &format!("{pod}/{containers}/{index}"), &STARTED_WITH);
+                }
             }
         }
         items.push(value);
     }
     Ok(())
+}
+
+/// Takes fields away from the object at a place, if there is one.
+fn leave_out(value: &mut Value, place: &str, names: &[&str]) {
+    if let Some(fields) = value.pointer_mut(place).and_then(Value::as_object_mut) {
+        fields.retain(|name, _| !names.contains(&name.as_str()));
+    }
 }

@@ -6,6 +6,7 @@
 //! paused time), the executor (inline) and entropy (from the seed). One thread, one
 //! seed: the same scenario is the same story every time.
 
+pub mod blot;
 pub mod cluster;
 pub mod collect;
 pub mod decode;
