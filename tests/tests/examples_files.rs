@@ -87,3 +87,39 @@ fn the_commands_in_the_comments_name_files_that_exist() {
     }
     assert!(found > 0, "no comment names a command");
 }
+
+/// Whoever has seen enough goes away, as `head -1` does: no command makes a noise about it.
+#[test]
+fn a_reader_who_goes_away_ends_a_command_quietly() {
+    let lost = examples().join("scenarios/lost-node.yaml");
+    let remedy = examples().join("config/remedy.yaml");
+    let [lost, remedy] = [&lost, &remedy].map(|path| path.to_str().expect("a path"));
+    let rows: [(&[&str], i32); 6] = [
+        (&["simulate", lost, "--only-with"], 141),
+        (&["simulate", lost, "--only-with", "--output", "json"], 141),
+        (&["check", remedy], 141),
+        (&["rbac"], 141),
+        (&["completion", "bash"], 141),
+        (&["--help"], 0),
+    ];
+    for (arguments, code) in rows {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(Controller::binary());
+        let ran = command.args(arguments).stdout(writer).output().expect("node-remedy was built");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!((ran.status.code(), said.as_str()), (Some(code), ""), "{arguments:?}");
+    }
+}
+
+/// Nor does it where nobody hears its complaints.
+#[test]
+fn a_complaint_that_nobody_hears_is_no_fault() {
+    for (command, file) in [("check", "no such file"), ("simulate", "no such file")] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut complains = Command::new(Controller::binary());
+        let ran = complains.args([command, file]).stderr(writer).output();
+        assert_eq!(ran.expect("node-remedy was built").status.code(), Some(1), "{command}");
+    }
+}

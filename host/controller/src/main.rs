@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use node_remedy::cli::out::{self, Unread};
 use node_remedy::cli::{self, Cli};
 
 /// A command that was mistyped (EX_USAGE of sysexits.h). Not 2, as is clap's habit: that is
@@ -20,8 +21,9 @@ fn main() -> ExitCode {
     };
     match cli::carry_out(cli) {
         Ok(code) => code,
+        Err(error) if error.is::<Unread>() => ExitCode::from(Unread::EXIT),
         Err(error) => {
-            eprintln!("node-remedy: {error:#}");
+            out::complain(format_args!("node-remedy: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@ use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::{Document, Path, Problem, Problems, Severity, Tree, Value};
 use serde_json::json;
 
+use super::out::{complain, outln};
 use super::{CheckArgs, Output};
 use crate::plugins::Plugins;
 
@@ -24,13 +25,13 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     match args.output {
         Output::Json => {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            println!("{}", json!({"documents": documents, "errors": errors, "problems": lines}));
+            outln!("{}", json!({"documents": documents, "errors": errors, "problems": lines}));
         }
         Output::Text => {
             if problems.iter().next().is_some() {
-                eprintln!("{problems}");
+                complain(format_args!("{problems}"));
             }
-            println!("{documents} documents, {errors} errors, {warnings} warnings");
+            outln!("{documents} documents, {errors} errors, {warnings} warnings");
         }
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -19,6 +19,7 @@ use node_remedy_sandbox::{
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::out::{complain, outln};
 use super::{FenceAction, FenceArgs, Output};
 use crate::clock::Clock;
 use crate::plugins::Plugins;
@@ -54,10 +55,10 @@ pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
             other => other,
         },
     };
-    Ok(print(args, &done))
+    print(args, &done)
 }
 
-fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> ExitCode {
+fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<ExitCode> {
     let code = match done {
         Err(_) => 1,
         Ok(outcome) => match (args.action, outcome.state) {
@@ -75,30 +76,30 @@ fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> ExitCode {
                 "state": word(outcome.state), "confirmed": outcome.confirmed,
                 "identity": identity, "detail": outcome.detail, "exitCode": code,
             });
-            println!("{all}");
+            outln!("{all}");
         }
         (Output::Json, Err(failure)) => {
             let kind = format!("{:?}", failure.kind);
-            println!("{}", json!({"failure": kind, "detail": failure.detail, "exitCode": code}));
+            outln!("{}", json!({"failure": kind, "detail": failure.detail, "exitCode": code}));
         }
         (Output::Text, Ok(outcome)) => {
-            println!("{}", word(outcome.state));
+            outln!("{}", word(outcome.state));
             for (name, value) in &outcome.identity {
-                println!("  {name}: {value}");
+                outln!("  {name}: {value}");
             }
             if !outcome.detail.is_empty() {
-                println!("  {}", outcome.detail);
+                outln!("  {}", outcome.detail);
             }
             let changes = !matches!(args.action, FenceAction::Status | FenceAction::Monitor);
             if changes && !outcome.confirmed {
-                println!("  not confirmed by a later read; look at the machine");
+                outln!("  not confirmed by a later read; look at the machine");
             }
         }
         (Output::Text, Err(failure)) => {
-            eprintln!("node-remedy: {} failed: {}", args.plugin, failure.detail);
+            complain(format_args!("node-remedy: {} failed: {}", args.plugin, failure.detail));
         }
     }
-    ExitCode::from(code)
+    Ok(ExitCode::from(code))
 }
 
 fn word(state: PlugState) -> &'static str {

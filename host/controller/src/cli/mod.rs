@@ -3,8 +3,11 @@
 //! Errors end in the next command to type; exit codes are part of the interface and
 //! stand in each command's help.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod check;
 pub mod fence;
+pub mod out;
 pub mod people;
 pub mod rbac;
 pub mod run;
@@ -334,8 +337,9 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Rbac(args) => rbac::rbac(&args),
         Command::Completion { shell } => {
-            let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "node-remedy", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "node-remedy", &mut script);
+            out::print(format_args!("{}", String::from_utf8(script)?))?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -15,6 +15,7 @@ use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, Phase, State}
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use serde_json::json;
 
+use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
 };
@@ -53,9 +54,9 @@ async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
 pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let incidents = incidents(&connect(&args.cluster).await?).await?;
     match args.output {
-        Output::Json => println!("{}", serde_json::to_string_pretty(&incidents)?),
-        Output::Text if incidents.is_empty() => println!("no incidents"),
-        Output::Text => print!("{}", table(&incidents)),
+        Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
+        Output::Text if incidents.is_empty() => outln!("no incidents"),
+        Output::Text => out!("{}", table(&incidents)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -110,20 +111,23 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         .collect();
     if args.output == Output::Json {
         let all = json!({"node": args.node, "incidents": incidents, "refusals": refusals});
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
     for refusal in &refusals {
-        println!(
+        outln!(
             "not acted on {}: {} (since {}, last {})",
-            args.node, refusal.sentence, refusal.since, refusal.last
+            args.node,
+            refusal.sentence,
+            refusal.since,
+            refusal.last
         );
     }
     for incident in &incidents {
-        print!("{}", story(incident));
+        out!("{}", story(incident));
     }
     if refusals.is_empty() && incidents.is_empty() {
-        println!(
+        outln!(
             "{}: no threshold is crossed that any RemedyConfiguration names; \
              nothing was refused",
             args.node
@@ -193,9 +197,10 @@ pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let incident = parked(&cluster, &args.nodefence).await?;
     let uid = incident.uid().unwrap_or_default();
     say(&cluster, &args.nodefence, RETRY, &uid).await?;
-    println!(
+    outln!(
         "{} will be tried again; watch it with: node-remedy explain {}",
-        args.nodefence, incident.spec.node.name
+        args.nodefence,
+        incident.spec.node.name
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -208,7 +213,7 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     let uid = incident.uid().unwrap_or_default();
     let word = if args.leave_off { format!("{uid}/leave-off") } else { uid };
     say(&cluster, name, ABORT, &word).await?;
-    println!(
+    outln!(
         "{name} will stop at its next boundary; what it took: node-remedy explain {}",
         incident.spec.node.name
     );
@@ -220,9 +225,11 @@ pub async fn approve(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let cluster = connect(&args.cluster).await?;
     let incident = open(&cluster, &args.nodefence).await?;
     say(&cluster, &args.nodefence, APPROVE, &incident.uid().unwrap_or_default()).await?;
-    println!(
+    outln!(
         "{} may power off {}; watch it with: node-remedy explain {}",
-        args.nodefence, incident.spec.node.name, incident.spec.node.name
+        args.nodefence,
+        incident.spec.node.name,
+        incident.spec.node.name
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -240,7 +247,7 @@ pub async fn ack(args: &AckArgs) -> anyhow::Result<ExitCode> {
         let name = incident.name_any();
         let word = closed::acknowledgement(incident).context("the incident has no UID")?;
         say(&cluster, &name, ACK, &word).await?;
-        println!("{name}: its devices may switch machines off again");
+        outln!("{name}: its devices may switch machines off again");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -256,9 +263,10 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     }
     let word = format!("{}/{}", incident.uid().unwrap_or_default(), node.boot_id);
     say(&cluster, name, CONFIRM_OFF, &word).await?;
-    println!(
+    outln!(
         "noted; the pods of {} will be released on your word. Watch: node-remedy explain {}",
-        node.name, node.name
+        node.name,
+        node.name
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -267,7 +275,7 @@ fn asked(node: &str, machine: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("to confirm without a terminal, add --yes");
     }
-    println!(
+    outln!(
         "The machine of node {node} ({machine}) must be off, and stay off until its pods run \
          elsewhere.\nA machine that still runs will corrupt their volumes. Type the node's name \
          to confirm:"

@@ -13,6 +13,7 @@ use clap::Args;
 use self::Names::{Any, Only, Secrets};
 use self::Place::{Everywhere, Own, Within};
 use crate::act::node_lease;
+use crate::cli::out::out;
 use crate::lease::LEASE_NAME;
 use crate::observe::NODE_LEASES;
 
@@ -54,7 +55,7 @@ pub fn rbac(args: &RbacArgs) -> anyhow::Result<ExitCode> {
             args.namespace
         );
     }
-    print!("{}", manifest(&args.namespace, &args.secrets));
+    out!("{}", manifest(&args.namespace, &args.secrets));
     Ok(ExitCode::SUCCESS)
 }
 

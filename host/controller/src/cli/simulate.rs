@@ -19,6 +19,7 @@ use node_remedy_world::Scenario;
 use serde_json::{Value, json};
 
 use super::check::read_file;
+use super::out::{out, outln};
 use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{Cluster as _, Object, Scope};
@@ -56,8 +57,8 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
     match args.output {
-        Output::Json => println!("{}", serde_json::to_string_pretty(&story)?),
-        Output::Text => print_text(args, path, &story),
+        Output::Json => outln!("{}", serde_json::to_string_pretty(&story)?),
+        Output::Text => print_text(args, path, &story)?,
     }
     Ok(if as_expected(&story) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -67,11 +68,11 @@ fn as_expected(story: &Story) -> bool {
     story.with.outcome.as_expected && without
 }
 
-fn print_text(args: &SimulateArgs, path: &Path, story: &Story) {
+fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result<()> {
     let colour = if std::io::stdout().is_terminal() { Colour::Always } else { Colour::Never };
     let terminal = Terminal { columns: COLUMNS, colour };
-    print!("{}", text::timeline(story, Depth::Story, &terminal));
-    println!();
+    out!("{}", text::timeline(story, Depth::Story, &terminal));
+    outln!("");
     let report = args
         .report
         .as_ref()
@@ -84,7 +85,8 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) {
     ];
     let try_next: Vec<&str> = again.iter().map(String::as_str).collect();
     let closing = Closing { report: &report, scenario: &path, try_next: &try_next };
-    print!("{}", text::verdict(story, &closing, &terminal));
+    out!("{}", text::verdict(story, &closing, &terminal));
+    Ok(())
 }
 
 /// A scenario with every file it names, as one text that a report can carry: what is played is
@@ -154,18 +156,18 @@ fn verify(report: &Path) -> anyhow::Result<ExitCode> {
     let beside = if told.without.is_some() { Beside::Without } else { Beside::Nothing };
     let again = tell(&scenario, &source, beside)?;
     if again.inputs.plugins != told.inputs.plugins || again.inputs.version != told.inputs.version {
-        println!("not comparable: the report was made by other plugins or another version");
-        println!("  report: {} {:?}", told.inputs.version, told.inputs.plugins);
-        println!("  here:   {} {:?}", again.inputs.version, again.inputs.plugins);
+        outln!("not comparable: the report was made by other plugins or another version");
+        outln!("  report: {} {:?}", told.inputs.version, told.inputs.plugins);
+        outln!("  here:   {} {:?}", again.inputs.version, again.inputs.plugins);
         return Ok(ExitCode::FAILURE);
     }
     if again == told && html::page(&again).context("failed to make the report")? == page {
         let entries = told.with.entries.len();
-        println!("reproduced: seed {}, {entries} entries, identical", told.inputs.seed);
+        outln!("reproduced: seed {}, {entries} entries, identical", told.inputs.seed);
         return Ok(ExitCode::SUCCESS);
     }
     let differs = again.with.entries.iter().zip(&told.with.entries).find(|(a, b)| a != b);
-    println!("not reproduced; the first difference: {differs:#?}");
+    outln!("not reproduced; the first difference: {differs:#?}");
     Ok(ExitCode::FAILURE)
 }
 
@@ -188,7 +190,7 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let text = serde_saphyr::to_string(&list).context("failed to write YAML")?;
     // ConfigMaps of historical configurations hold passwords.
-    print!("{}", Blotter::new(blot::Kind::Snapshot).text(&text)?);
+    out!("{}", Blotter::new(blot::Kind::Snapshot).text(&text)?);
     Ok(ExitCode::SUCCESS)
 }
 
