@@ -9,7 +9,9 @@ use serde_json::Value;
 use serde_saphyr::Location;
 
 use super::nodes::is_object_name;
-use super::raw::{RawCluster, RawConfiguration, RawExpectation, RawScenario, RawStatefulSet, Text};
+use super::raw::{
+    RawCluster, RawConfiguration, RawExpectation, RawHappening, RawScenario, RawStatefulSet, Text,
+};
 use super::{
     Document, Expectation, Order, Scenario, StatefulSetSpec, VolumesSpec, duration, happening,
 };
@@ -170,6 +172,7 @@ impl Reader {
             let rng = Rng::named(raw.seed, &format!("happening {}", happening.referenced.line()));
             let at = happening.referenced;
             happenings.extend(happening::read(self, &happening.value, at, &names, rng));
+            self.in_time(&happening.value, &raw.duration);
         }
         happenings.sort_by_key(|happening| happening.at);
         Scenario {
@@ -193,6 +196,26 @@ impl Reader {
             expect: raw.expect.iter().map(|one| self.expectation(one)).collect(),
             expect_without: raw.expect_without.iter().map(|one| self.expectation(one)).collect(),
             nodes,
+        }
+    }
+
+    /// What would come when the story is over never comes.
+    fn in_time(&mut self, happening: &RawHappening, story: &Text) {
+        let Some(duration) = duration::read(&story.value) else { return };
+        let mut latest = Duration::ZERO;
+        let fields = [("at", Some(&happening.at)), ("within", happening.within.as_ref())];
+        for (field, said) in fields {
+            let Some(said) = said else { continue };
+            latest = latest.saturating_add(duration::read(&said.value).unwrap_or_default());
+            if latest >= duration {
+                let what = format!(
+                    "happenings.{field}: found {:?}, expected that it happens before the story is \
+                     over, whose duration is {}",
+                    said.value, story.value
+                );
+                self.wrong(said.referenced, what);
+                return;
+            }
         }
     }
 

@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 22] = [
+    let rows: [(&str, &str, Expect); 24] = [
         (
             "title: a story",
             "titel: a story",
@@ -210,6 +210,20 @@ fn mistakes_are_named_with_their_place() {
             "rackSilent: [rack-3]",
             expect![[
                 r#"s.yaml:15:40: happenings.rackSilent: found "rack-3", expected a node or a zone of this scenario"#
+            ]],
+        ),
+        (
+            "at: 60s",
+            "at: 5m",
+            expect![[
+                r#"s.yaml:14:9: happenings.at: found "5m", expected that it happens before the story is over, whose duration is 5m"#
+            ]],
+        ),
+        (
+            "at: 60s",
+            "at: 60s, within: 6m",
+            expect![[
+                r#"s.yaml:14:22: happenings.within: found "6m", expected that it happens before the story is over, whose duration is 5m"#
             ]],
         ),
         (
