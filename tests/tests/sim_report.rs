@@ -119,7 +119,7 @@ fn a_report_that_was_changed_is_refused() {
         let refused = verify(&page);
         let said = String::from_utf8_lossy(&refused.stdout);
         assert!(!refused.status.success(), "{what} was changed, and yet: {said}");
-        assert!(!said.starts_with("reproduced"), "{what}: {said}");
+        assert!(!said.starts_with("reproduced") && !said.contains("None"), "{what}: {said}");
     }
 }
 
@@ -134,6 +134,9 @@ fn a_page_whose_words_were_changed_around_its_data_is_refused() {
     let refused = verify(&page);
     let said = String::from_utf8_lossy(&refused.stdout);
     assert!(!refused.status.success(), "the words were changed, and yet: {said}");
+    let line = text.lines().zip(painted.lines()).position(|(a, b)| a != b).expect("a line") + 1;
+    let named = format!("the first difference: line {line}, column ");
+    assert!(said.contains(&named) && said.contains("somebody pulled the plug"), "{said}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod blot;
 pub mod cluster;
 pub mod collect;
 pub mod decode;
+pub mod difference;
 pub mod shared;
 pub mod story;
 
