@@ -138,7 +138,7 @@ impl<C: Cluster> Desk<C> {
 
     async fn park(&self, mut nodefence: NodeFence, why: &str) -> Result<(), ClusterError> {
         let Some(broken) = nodefence.status.take() else { return Ok(()) };
-        let parked = status::park(&broken, &why, self.parts.clock.now());
+        let parked = status::park(&broken, &nodefence.name_any(), &why, self.parts.clock.now());
         if parked == broken {
             return Ok(());
         }

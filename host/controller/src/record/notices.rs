@@ -14,8 +14,17 @@ pub fn count_of<N: Copy + fmt::Display + PartialEq + From<u8>>(count: N, what: &
     format!("{count} {what}{plural}")
 }
 
-/// A notice in words; `nodefence` is the incident's name, for commands to type.
-pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
+/// A sentence with the commands to type: what `decide` calls NODEFENCE and NODE by their names.
+pub fn by_name(sentence: &str, nodefence: &str, node: &str) -> String {
+    // Elsewhere the word may be another's, such as a device's.
+    ["ack", "explain"].iter().fold(sentence.replace("NODEFENCE", nodefence), |text, command| {
+        let command = format!("node-remedy {command} ");
+        text.replace(&format!("{command}NODE"), &format!("{command}{node}"))
+    })
+}
+
+/// A notice in words; the names are the incident's and the node's, for commands to type.
+pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
     let name = |method: &MethodIndex| method_name(plan, *method);
     let normal =
         |reason: &str, text: String| Note { reason: reason.to_owned(), text, warning: false };
@@ -79,7 +88,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str) -> Note {
         Notice::Held { reason } => normal("Held", hold(reason)),
         Notice::AbortTaken { boundary } => warning("Aborted", boundary.to_string()),
         Notice::Parked(reason) => {
-            warning("Parked", format!("parked: {reason}").replace("NODEFENCE", nodefence))
+            warning("Parked", by_name(&format!("parked: {reason}"), nodefence, node))
         }
         Notice::Ended(reason) => normal("Final", format!("the incident is over: {reason:?}")),
         Notice::Ignored { why } => normal("Ignored", (*why).to_owned()),
@@ -117,4 +126,28 @@ pub fn late() -> Note {
 /// The name that people gave a method.
 pub fn method_name(plan: &Plan, method: MethodIndex) -> String {
     plan.method(method).map_or_else(|| format!("method {method}"), |method| method.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_decide::ParkReason;
+
+    use super::*;
+
+    #[test]
+    fn a_person_is_told_commands_that_can_be_typed() {
+        let failed = ParkReason::MethodFailed { method: "a".into(), detail: "NODE A1".into() };
+        let rows = [
+            (ParkReason::OnFailed, "node-remedy ack worker-3"),
+            (ParkReason::GateClosed, "node-remedy explain worker-3"),
+            (ParkReason::GateClosed, "node-remedy retry worker-3-1"),
+            (ParkReason::NotWell, "node-remedy retry worker-3-1"),
+            (failed, "NODE A1"),
+        ];
+        for (reason, says) in rows {
+            let text =
+                note(&Notice::Parked(reason), &Plan::default(), "worker-3-1", "worker-3").text;
+            assert!(text.contains(says) && !text.contains("NODEFENCE"), "{text}");
+        }
+    }
 }

@@ -112,7 +112,8 @@ impl<C: Cluster> Incident<C> {
     pub(crate) async fn tell(&mut self, decided: &Transition) {
         let late = self.late.untold.take();
         let notices = decided.notices.iter();
-        let notes = notices.map(|notice| notices::note(notice, &self.plan, &self.name()));
+        let note = |notice| notices::note(notice, &self.plan, &self.name(), self.node());
+        let notes = notices.map(note);
         let notes: Vec<Note> = notes.chain(late).collect();
         for note in &notes {
             if note.warning {

@@ -115,13 +115,13 @@ impl Audit for Collector {
     ) {
         let mut collected = self.collected.borrow_mut();
         let notices = decided.notices.iter();
-        let name = nodefence.name_any();
+        let (name, node) = (nodefence.name_any(), &nodefence.spec.node.name);
         let notices =
-            notices.map(|one| (one.clone(), notices::note(one, plan, &name).text)).collect();
+            notices.map(|one| (one.clone(), notices::note(one, plan, &name, node).text)).collect();
         collected.decided.push(Decided {
             at: now,
             nodefence: name.clone(),
-            node: nodefence.spec.node.name.clone(),
+            node: node.clone(),
             notices,
             rules: decided.rules.clone(),
         });

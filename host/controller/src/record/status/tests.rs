@@ -404,14 +404,30 @@ fn a_broken_status_is_refused_by_name_and_parked() {
         break_it(&mut status);
         let broken = read(&spec, &status).expect_err(field);
         assert_eq!(broken.field, field, "row {row}: {broken}");
-        let parked = park(&status, &broken, Time(99));
+        let parked = park(&status, "a-1", &broken, Time(99));
         let why = parked.parked.as_ref().unwrap();
         assert_eq!(parked.phase, api::Phase::Parked, "row {row}");
         assert_eq!(why.why.reason, api::ParkWord::BrokenRecord, "row {row}");
         assert!(why.sentence.contains(field), "row {row}: {}", why.sentence);
+        assert!(why.next.ends_with("abort a-1"), "row {row}: {}", why.next);
         assert_eq!(parked.operations, status.operations, "row {row}: the journal is kept");
-        assert_eq!(park(&parked, &broken, Time(100)), parked, "row {row}: once is enough");
+        assert_eq!(park(&parked, "a-1", &broken, Time(100)), parked, "row {row}: once is enough");
     }
+}
+
+#[test]
+fn what_to_do_about_a_parking_names_the_node() {
+    let nodefence = nodefence();
+    let mut record = read(&nodefence.spec, &sample()).unwrap();
+    record.phase = Phase::Parked;
+    let reason = ParkReason::OnFailed;
+    record.parked = Some(Parked { reason, at: Time(8), powered_off_by_us: vec![1] });
+    let status = written(&record, None, 10);
+    let next = status.parked.clone().unwrap().next;
+    let command = format!("node-remedy ack {}", nodefence.spec.node.name);
+    assert!(next.ends_with(&command), "{next}");
+    let told = status.conditions.iter().any(|one| one.message.ends_with(&command));
+    assert!(told, "{:?}", status.conditions);
 }
 
 #[test]
@@ -424,7 +440,8 @@ fn a_reason_keeps_what_it_speaks_of() {
     let status = written(&record, None, 10);
     let parked = status.parked.clone().unwrap();
     assert_eq!(parked.plugs, ["3 on b.example"]);
-    assert!(parked.next.contains("node-remedy retry"), "{}", parked.next);
+    let name = nodefence().metadata.name.unwrap();
+    assert!(parked.next.ends_with(&format!("node-remedy retry {name}")), "{}", parked.next);
     for break_it in [
         |why: &mut api::ParkReason| why.found = None,
         |why: &mut api::ParkReason| why.tries = Some(1),

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use kube::ResourceExt as _;
 use node_remedy_api::limits;
 use node_remedy_api::nodefence::{self as api, NodeFence, NodeFenceStatus};
 use node_remedy_decide as decide;
@@ -10,6 +11,7 @@ use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 use super::conditions;
 use super::words::Twin as _;
 use crate::observe::live::Facts;
+use crate::record::notices::by_name;
 
 /// Characters of a device's or a person's word; the CRD takes no more.
 const WORD_MAX: usize = 1024;
@@ -77,7 +79,7 @@ pub fn write(
         unreachable_at: record.unreachable_at.map(Time::twin),
         unreachable: record.unreachable.map(place),
         on_failed: record.on_failed.iter().map(on_failure).collect(),
-        parked: record.parked.as_ref().map(|one| parked(one, plan)),
+        parked: record.parked.as_ref().map(|one| parked(one, nodefence, plan)),
         request: record.request.as_ref().map(request),
         conditions: Vec::new(),
         history: Vec::new(),
@@ -89,7 +91,12 @@ pub fn write(
 
 /// The status of a run whose own status cannot be read: everything in it as it stands, but
 /// parked. It is as unreadable as before, so nothing goes on until a person has looked.
-pub fn park(broken: &NodeFenceStatus, why: &impl Display, now: Time) -> NodeFenceStatus {
+pub fn park(
+    broken: &NodeFenceStatus,
+    nodefence: &str,
+    why: &impl Display,
+    now: Time,
+) -> NodeFenceStatus {
     let is_parked = broken.phase == api::Phase::Parked
         && broken.parked.as_ref().is_some_and(|one| one.why.reason == api::ParkWord::BrokenRecord);
     if is_parked {
@@ -104,7 +111,7 @@ pub fn park(broken: &NodeFenceStatus, why: &impl Display, now: Time) -> NodeFenc
     plugs.sort_unstable();
     plugs.dedup();
     let phase = decide::Phase::Parked;
-    let (_, next) = sentences(&decide::ParkReason::BrokenRecord);
+    let (_, next) = sentences(&decide::ParkReason::BrokenRecord, (nodefence, &broken.node));
     let mut status = NodeFenceStatus {
         step: phase.step().twin(),
         status: phase.state().twin(),
@@ -360,8 +367,9 @@ fn on_failure(failed: &decide::OnFailure) -> api::OnFailure {
     api::OnFailure { method: place(failed.method), at: failed.at.twin(), kind: failed.kind.twin() }
 }
 
-fn parked(parked: &decide::Parked, plan: &Plan) -> api::Parked {
-    let (sentence, next) = sentences(&parked.reason);
+fn parked(parked: &decide::Parked, nodefence: &NodeFence, plan: &Plan) -> api::Parked {
+    let names = (&*nodefence.name_any(), &*nodefence.spec.node.name);
+    let (sentence, next) = sentences(&parked.reason, names);
     let methods = parked.powered_off_by_us.iter().filter_map(|index| plan.method(*index));
     api::Parked {
         why: park_reason(&parked.reason),
@@ -374,8 +382,8 @@ fn parked(parked: &decide::Parked, plan: &Plan) -> api::Parked {
 }
 
 /// What happened, and what to do: `decide` says both, with a semicolon between them.
-fn sentences(reason: &impl Display) -> (String, String) {
-    let text = reason.to_string();
+fn sentences(reason: &decide::ParkReason, (nodefence, node): (&str, &str)) -> (String, String) {
+    let text = by_name(&reason.to_string(), nodefence, node);
     let (sentence, next) = text.split_once("; ").unwrap_or((&text, ""));
     (cut(sentence, SENTENCE_MAX), cut(next, SENTENCE_MAX))
 }

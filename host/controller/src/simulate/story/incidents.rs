@@ -8,6 +8,7 @@ use node_remedy_report::{Direction, Incident, JournalRow};
 use node_remedy_sandbox as sandbox;
 
 use super::{ms, proof};
+use crate::record::notices::by_name;
 use crate::simulate::Played;
 use crate::simulate::collect::{CallSeen, Collected, what};
 use crate::simulate::decode;
@@ -34,7 +35,7 @@ pub(super) fn incidents(played: &Played) -> Vec<Incident> {
             name: name.clone(),
             node: nodefence.spec.node.name.clone(),
             state: format!("{:?}", record.phase.state()),
-            parked: parked.map(|text| text.replace("NODEFENCE", name)),
+            parked: parked.map(|text| by_name(&text, name, &nodefence.spec.node.name)),
             journal: journal(collected, name).map(row).collect(),
             proof: proof::proof(played, name, record),
         }

@@ -8,7 +8,7 @@ use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::scenario::Expectation;
 
 use super::ms;
-use crate::record::notices::count_of;
+use crate::record::notices::{by_name, count_of};
 use crate::simulate::{CLIENT, Played};
 
 /// The verdict is the first of the facts, in the order of what people ask in the morning.
@@ -32,9 +32,10 @@ pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectat
         facts.push(whole.clone());
     }
     facts.extend(cut(played, refused));
-    for (name, (_, _, record)) in &played.collected.incidents {
+    for (name, (nodefence, _, record)) in &played.collected.incidents {
         if let Some(parked) = &record.parked {
-            facts.push(format!("parked: {}", parked.reason).replace("NODEFENCE", name));
+            let sentence = format!("parked: {}", parked.reason);
+            facts.push(by_name(&sentence, name, &nodefence.spec.node.name));
         }
     }
     facts.extend(stuck(played));
