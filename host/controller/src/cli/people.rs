@@ -20,7 +20,7 @@ use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
 };
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster as _, Scope};
+use crate::cluster::{At, Cluster as _, ClusterError, Scope};
 use crate::observe::closed;
 use crate::record::notices::count_of;
 
@@ -43,11 +43,16 @@ async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
 }
 
 async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
-    let listed = cluster.list::<NodeFence>(&Scope::all()).await.context(
-        "failed to list NodeFences; are the CRDs installed? \
-         try: kubectl apply -f deploy/crds",
-    )?;
-    Ok(listed.items)
+    let listed = cluster.list::<NodeFence>(&Scope::all()).await;
+    listed.map(|listed| listed.items).map_err(not_listed)
+}
+
+/// A whole kind that does not exist was never installed; other failures have other reasons.
+fn not_listed(error: ClusterError) -> anyhow::Error {
+    let is_missing = matches!(error, ClusterError::NotFound(_));
+    let hint = "; are the CRDs installed? try: kubectl apply -f deploy/crds";
+    let hint = if is_missing { hint } else { "" };
+    anyhow::Error::new(error).context(format!("failed to list NodeFences{hint}"))
 }
 
 /// `status`: one line per incident.
@@ -333,4 +338,25 @@ async fn say(cluster: &KubeCluster, name: &str, key: &str, value: &str) -> anyho
         .await
         .with_context(|| format!("failed to annotate NodeFence {name}; type the command again"))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_kind_is_answered_with_how_to_install_it() {
+        let said = "the words of the API server".to_owned();
+        let rows = [
+            (ClusterError::NotFound(said.clone()), true),
+            (ClusterError::Denied(said.clone()), false),
+            (ClusterError::Unavailable(said.clone()), false),
+            (ClusterError::Unreadable(said.clone()), false),
+        ];
+        for (error, is_hinted) in rows {
+            let text = format!("{:#}", not_listed(error));
+            assert!(text.starts_with("failed to list NodeFences") && text.contains(&said));
+            assert_eq!(text.contains("deploy/crds"), is_hinted, "{text}");
+        }
+    }
 }
