@@ -274,3 +274,40 @@ fn a_method_without_a_grant_is_refused() {
     let said = refusal("check", "no-grant", &spoilt(FENCE, grant));
     assert!(said.contains("bad.yaml:") && said.ends_with("exit 1\n"), "{said}");
 }
+
+/// A file that cannot be read is a problem like any other, for people and for programs.
+#[test]
+fn what_cannot_be_read_is_a_problem_of_its_file() {
+    let valid = examples().join(REMEDY);
+    let check = |arguments: &[&str]| {
+        let mut command = Command::new(Controller::binary());
+        let ran = command.arg("check").arg(&valid).args(arguments).output();
+        let ran = ran.expect("node-remedy was built");
+        let [out, err] = [ran.stdout, ran.stderr].map(|said| String::from_utf8_lossy(&said).into());
+        (ran.status.code(), out, err)
+    };
+    let endless =
+        "/dev/zero: failed to read it: found more than the 1048576 bytes that it may have";
+    let missing = "missing.yaml: failed to read it: No such file or directory (os error 2)";
+    for (file, says) in [("/dev/zero", endless), ("missing.yaml", missing)] {
+        let (code, out, err): (_, String, String) = check(&[file]);
+        assert_eq!((code, out.as_str()), (Some(1), "1 documents, 1 errors, 0 warnings\n"));
+        assert_eq!(err, format!("{says}\n"));
+        let (code, out, err) = check(&[file, "--output", "json"]);
+        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let expected = serde_json::json!({ "documents": 1, "errors": 1, "problems": [says] });
+        assert_eq!((code, told, err.as_str()), (Some(1), expected, ""));
+    }
+}
+
+#[test]
+fn a_scenario_or_report_without_end_is_refused() {
+    for arguments in [&["/dev/zero"][..], &["--verify", "/dev/zero"], &["/dev/zero", "--lose", "a"]]
+    {
+        let ran = Command::new(Controller::binary()).arg("simulate").args(arguments).output();
+        let ran = ran.expect("node-remedy was built");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(said.contains("failed to read /dev/zero: found more than"), "{said}");
+        assert_eq!(ran.status.code(), Some(1));
+    }
+}

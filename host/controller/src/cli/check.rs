@@ -1,26 +1,31 @@
 //! `check`: validates configuration files as the controller would read them.
 
+use std::io::Read as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::{Document, Path, Problem, Problems, Severity, Tree, Value};
+use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use serde_json::json;
 
 use super::out::{complain, outln};
 use super::{CheckArgs, Output};
 use crate::plugins::Plugins;
 
-/// etcd refuses larger objects; a file may hold a few of them.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
 /// Reads every file and prints every problem.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let mut files = Vec::new();
+    let (mut files, mut unread) = (Vec::new(), Vec::new());
     for file in &args.files {
-        files.push((file.display().to_string(), read_file(file)?));
+        let name = file.display().to_string();
+        match read_file(file, DOCUMENT_BYTES_MAX) {
+            Ok(text) => files.push((name, text)),
+            Err(error) => unread.push(problem(&name, &format!("failed to read it: {error:#}"))),
+        }
     }
-    let (documents, problems) = problems_of(&files);
+    let (documents, mut problems) = problems_of(&files);
+    for one in unread {
+        problems.push(one);
+    }
     let (errors, warnings) = (problems.errors().count(), problems.warnings().count());
     match args.output {
         Output::Json => {
@@ -125,16 +130,15 @@ fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a s
     })
 }
 
-/// A file's text, if it is one of a size that a person may have written.
-pub fn read_file(file: &std::path::Path) -> anyhow::Result<String> {
-    let size = std::fs::metadata(file)
-        .with_context(|| format!("failed to read {}", file.display()))?
-        .len();
+/// A file's text, if it has at most `bytes_max`. A device without end says that it is empty.
+pub fn read_file(file: &std::path::Path, bytes_max: usize) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    // One byte more than may be, and no more.
+    let limit = u64::try_from(bytes_max)?.saturating_add(1);
+    std::fs::File::open(file).and_then(|opened| opened.take(limit).read_to_end(&mut bytes))?;
     anyhow::ensure!(
-        size <= FILE_BYTES_MAX,
-        "{} has {size} bytes, at most {FILE_BYTES_MAX} are read",
-        file.display()
+        bytes.len() <= bytes_max,
+        "found more than the {bytes_max} bytes that it may have"
     );
-    std::fs::read_to_string(file)
-        .with_context(|| format!("failed to read {} as text", file.display()))
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("found bytes that are no text (UTF-8)"))
 }

@@ -11,6 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_report::html;
 use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
@@ -33,6 +34,8 @@ const FILE_MARK: &str = "#### file: ";
 /// Where nobody says how wide the terminal is.
 const COLUMNS: usize = 110;
 
+/// A snapshot of a thousand nodes with a hundred pods each.
+const SNAPSHOT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// What a container is started with.
 const STARTED_WITH: [&str; 4] = ["env", "envFrom", "args", "command"];
 
@@ -42,7 +45,7 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         return verify(report);
     }
     let Some(path) = &args.scenario else { bail!("no scenario; see node-remedy simulate --help") };
-    let (mut scenario, source) = read(path, args.lose.as_deref())?;
+    let (mut scenario, source) = prepare(path, args.lose.as_deref())?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
@@ -92,8 +95,10 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result
 
 /// A scenario with every file it names, as one text that a report can carry: what is played is
 /// that very text, in which stand-ins have taken the place of credentials.
-fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
-    let text = read_file(path)?;
+fn prepare(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
+    // A snapshot is of a whole cluster.
+    let bytes_max = if lose.is_some() { SNAPSHOT_BYTES_MAX } else { DOCUMENT_BYTES_MAX };
+    let text = read(path, bytes_max)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario").to_owned();
     let shown = path.display().to_string();
     if let Some(node) = lose {
@@ -111,7 +116,8 @@ fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let loaded = RefCell::new(BTreeMap::new());
     let load = |file: &str| {
-        let text = read_file(&folder.join(file)).map_err(|error| format!("{error:#}"))?;
+        let text = read(&folder.join(file), DOCUMENT_BYTES_MAX);
+        let text = text.map_err(|error| format!("{error:#}"))?;
         loaded.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
     };
@@ -132,9 +138,13 @@ fn read(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
     Ok((scenario, Source { name, text: whole }))
 }
 
+fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
+    read_file(path, bytes_max).with_context(|| format!("failed to read {}", path.display()))
+}
+
 /// Plays what a report carries again and compares.
 fn verify(report: &Path) -> anyhow::Result<ExitCode> {
-    let page = read_file(report)?;
+    let page = read(report, html::READ_BYTES_MAX)?;
     let told = html::read_back(&page)
         .with_context(|| format!("{} is not a report of ours", report.display()))?;
     let mark = format!("\n{FILE_MARK}");
