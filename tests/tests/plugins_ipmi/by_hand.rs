@@ -141,6 +141,67 @@ async fn a_bmc_that_says_yes_and_does_nothing_is_never_believed() -> Result<()> 
     Ok(())
 }
 
+/// The machine's power when the wait is over is not known to be what it will be.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_off_that_takes_longer_than_the_wait_is_told_as_it_stands() -> Result<()> {
+    let hand = Hand::start("slow", Kind::Bmc17, PASSWORD).await?;
+    hand.bmc.set_faults("off_after 600000\n")?;
+    for (options, says) in [
+        (SOON, "the off was accepted; the last read said on"),
+        (&["--timeout", "1"], "the off was accepted; nothing was read after it"),
+    ] {
+        let ended = hand.fence("off", options).await?;
+        assert_eq!(ended.code, 1);
+        assert!(ended.out.contains(says), "{}", ended.out);
+    }
+    let ended = hand.fence("reboot", SOON).await?;
+    let last = ended.out.lines().last().context("nothing was said")?;
+    assert!(last.contains("the off may come yet") && last.contains("fence ipmi on"), "{last}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_off_is_not_reset() -> Result<()> {
+    let hand = Hand::start("reset-off", Kind::Bmc17, PASSWORD).await?;
+    hand.bmc.press_button(Power::Off)?;
+    let ended = hand.fence("reset", &[]).await?;
+    assert_eq!((ended.code, hand.bmc.power()), (1, Power::Off));
+    assert!(ended.out.contains("a machine that is off cannot be reset"), "{}", ended.out);
+    let asked = |event: &PowerEvent| event.what == PowerChange::Asked;
+    assert!(!hand.bmc.log()?.iter().any(asked), "nothing was sent");
+    Ok(())
+}
+
+/// There is no time to see it off, and yet it is not left off.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reboot_in_a_hurry_leaves_no_machine_off() -> Result<()> {
+    let hand = Hand::start("hurry", Kind::Bmc17, PASSWORD).await?;
+    let ended = hand.fence("reboot", &["--timeout", "1"]).await?;
+    assert_eq!(hand.bmc.offs()?, hand.bmc.ons()?, "{}{}", ended.out, ended.err);
+    assert_eq!((ended.code, hand.bmc.power()), (1, Power::On), "nobody saw it off");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reboot_that_leaves_the_machine_off_says_so_last() -> Result<()> {
+    let hand = Hand::start("left-off", Kind::Bmc17, PASSWORD).await?;
+    hand.bmc.set_faults("off_after 1000\n")?;
+    let mut command = hand.command("reboot", SOON);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    until("the off is asked for", SHOWS_WITHIN, || async {
+        Ok(Some(()).filter(|()| hand.bmc.offs().is_ok_and(|offs| offs > 0)))
+    })
+    .await?;
+    hand.bmc.set_faults("silent 1\n")?;
+    let ended = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
+    let out = String::from_utf8(ended.stdout)?;
+    let last = out.lines().last().context("nothing was said")?;
+    assert!(last.contains("NOT switched on again"), "{out}");
+    assert!(last.contains("run: node-remedy fence ipmi on --address"), "{out}");
+    assert_eq!(ended.status.code(), Some(1));
+    Ok(())
+}
+
 /// What a status says that fails; an off fails too, and cuts nothing.
 async fn failure(hand: &Hand, options: &[&str]) -> Result<String> {
     let off = hand.fence("off", options).await?;

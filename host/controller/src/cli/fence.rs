@@ -1,37 +1,29 @@
 //! `fence`: one method by hand, in its sandbox, granted exactly the address given.
 //!
 //! An `off` is believed only when a later read, in a fresh instance, says off. A command
-//! whose end is unknown is never sent again: it is read.
+//! whose end is unknown is never sent again: it is read. Only an `on` that never began is.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+mod hand;
+
+use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use node_remedy_sandbox::net::Sockets;
-use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Failure, Grants,
-    Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy,
-    SystemNames, TokioClock, Verdict,
-};
+use node_remedy_sandbox::{Action, Failure, PlugState};
 use serde_json::json;
 use tokio::time::Instant;
 
+use self::hand::Hand;
 use super::out::{complain, outln};
 use super::{FenceAction, FenceArgs, Output};
-use crate::clock::Clock;
-use crate::plugins::Plugins;
 
 /// Status says off.
 const EXIT_OFF: u8 = 2;
-/// Between reads that wait for a change to show.
-const READ_EVERY: Duration = Duration::from_millis(500);
-/// A read that is given less time than this says only that there was none.
-const READ_MIN: Duration = Duration::from_secs(1);
-/// A password is a line, not a file system.
-const PASSWORD_BYTES_MAX: u64 = 4096;
+/// What the on of a reboot has at least, whatever the off has used up: a machine must not stay
+/// off for want of seconds.
+const ON_MIN: Duration = Duration::from_secs(10);
+/// Between tries of an on that never began.
+const ON_EVERY: Duration = Duration::from_secs(1);
 
 /// What a command came to.
 struct Outcome {
@@ -39,6 +31,64 @@ struct Outcome {
     identity: Vec<(String, String)>,
     detail: String,
     confirmed: bool,
+    /// What to do, where the command did not do it.
+    next: Option<String>,
+}
+
+/// A change that the device was told to make, or may have been.
+struct Sent {
+    action: Action,
+    wanted: PlugState,
+    /// What the device, or the way to it, said against it.
+    refusal: Option<String>,
+    /// The last read after it.
+    last: Option<Result<Outcome, Failure>>,
+}
+
+impl Sent {
+    /// Whether the last read shows what was wanted.
+    fn is_seen(&self) -> bool {
+        self.reads() == Some(self.wanted)
+    }
+
+    fn reads(&self) -> Option<PlugState> {
+        self.last.as_ref()?.as_ref().ok().map(|read| read.state)
+    }
+
+    fn outcome(self) -> Outcome {
+        let is_seen = self.is_seen();
+        // A machine that reads on was not thereby reset; that it was accepted is all that can
+        // be known.
+        let confirmed = is_seen && (self.action != Action::Reset || self.refusal.is_none());
+        let verb = self.action.as_str();
+        let sent = match &self.refusal {
+            None => format!("the {verb} was accepted"),
+            Some(why) => format!("nobody knows whether the {verb} was carried out ({why})"),
+        };
+        let (read, identity, said) = match self.last {
+            None => (PlugState::Unknown, Vec::new(), "nothing was read after it".to_owned()),
+            Some(Ok(read)) => {
+                let said = format!("the last read said {}", word(read.state));
+                let said = match read.detail.as_str() {
+                    "" => said,
+                    detail => format!("{said}, {detail}"),
+                };
+                (read.state, read.identity, said)
+            }
+            Some(Err(failure)) => {
+                let said = format!("the last read failed: {}", failure.detail);
+                (PlugState::Unknown, Vec::new(), said)
+            }
+        };
+        let next = "not confirmed by a later read; look at the machine".to_owned();
+        Outcome {
+            state: read,
+            identity,
+            detail: if confirmed { String::new() } else { format!("{sent}; {said}") },
+            confirmed,
+            next: (!confirmed).then_some(next),
+        }
+    }
 }
 
 /// Carries one action out.
@@ -47,15 +97,91 @@ pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
     let done = match args.action {
         FenceAction::Status => hand.read(None).await,
         FenceAction::Monitor => hand.once(Action::Monitor).await,
-        FenceAction::Off => hand.switch(Action::Off, PlugState::Off).await,
-        FenceAction::On => hand.switch(Action::On, PlugState::On).await,
-        FenceAction::Reset => hand.switch(Action::Reset, PlugState::On).await,
-        FenceAction::Reboot => match hand.switch(Action::Off, PlugState::Off).await {
-            Ok(off) if off.confirmed => hand.switch(Action::On, PlugState::On).await,
-            other => other,
-        },
+        FenceAction::Off => hand.switch(Action::Off, PlugState::Off).await.map(Sent::outcome),
+        FenceAction::On => hand.switch(Action::On, PlugState::On).await.map(Sent::outcome),
+        FenceAction::Reset => reset(&mut hand, args).await,
+        FenceAction::Reboot => reboot(&mut hand, args).await,
     };
     print(args, &done)
+}
+
+/// A machine that is off is not reset: it would stay off, or come on though nobody said `on`.
+async fn reset(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
+    match hand.read(None).await {
+        Ok(read) if read.state == PlugState::Off => Ok(Outcome {
+            detail: "nothing was sent: a machine that is off cannot be reset".to_owned(),
+            next: Some(format!("to switch it on, run: {}", command(args, "on"))),
+            ..read
+        }),
+        // Where nobody knows, the device decides.
+        Ok(_) | Err(_) => hand.switch(Action::Reset, PlugState::On).await.map(Sent::outcome),
+    }
+}
+
+/// Once an off was sent, an on is, unless the machine reads on all the same.
+async fn reboot(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
+    let off = hand.switch(Action::Off, PlugState::Off).await?;
+    let command = command(args, "on");
+    if off.reads() == Some(PlugState::On) {
+        let next =
+            format!("the off may come yet: look at the machine; if it goes off, run: {command}");
+        return Ok(Outcome { next: Some(next), ..off.outcome() });
+    }
+    let was_off = off.is_seen();
+    let time = ON_MIN.max(Duration::from_secs(u64::from(args.timeout)));
+    hand.begin_anew(time);
+    let end = Instant::now() + time;
+    let on = loop {
+        match hand.switch(Action::On, PlugState::On).await {
+            Err(_) if Instant::now() + ON_EVERY < end => tokio::time::sleep(ON_EVERY).await,
+            on => break on.map(Sent::outcome),
+        }
+    };
+    Ok(after_reboot(was_off, off.outcome(), on, &command))
+}
+
+/// What the two halves of a reboot came to, where the first of them was sent.
+fn after_reboot(
+    was_off: bool,
+    off: Outcome,
+    on: Result<Outcome, Failure>,
+    command: &str,
+) -> Outcome {
+    let done = if was_off { "switched off" } else { "told to go off" };
+    let left =
+        format!("the machine was {done} and NOT switched on again: look at it, and run: {command}");
+    match on {
+        Ok(on) if on.confirmed && was_off => on,
+        // It is on, and nobody saw it off.
+        Ok(on) if on.confirmed => {
+            Outcome { confirmed: false, detail: off.detail, next: off.next, ..on }
+        }
+        Ok(on) => Outcome { next: Some(left), ..on },
+        Err(failure) => Outcome {
+            detail: format!("the on was not sent: {}", failure.detail),
+            next: Some(left),
+            ..off
+        },
+    }
+}
+
+/// The same command with another action.
+fn command(args: &FenceArgs, action: &str) -> String {
+    let mut words = vec![format!("node-remedy fence {} {action}", args.plugin)];
+    let file = args.password_file.as_ref().map(|file| file.display().to_string());
+    let plug = Some(&args.plug).filter(|plug| !plug.is_empty());
+    let options = [
+        ("--address", args.address.as_ref()),
+        ("--plug", plug),
+        ("--username", args.username.as_ref()),
+        ("--password-file", file.as_ref()),
+    ];
+    let set = args.set.iter().map(|pair| ("--set", Some(pair)));
+    for (option, value) in options.into_iter().chain(set) {
+        let Some(value) = value else { continue };
+        words.push(format!("{option} '{}'", value.replace('\'', "'\\''")));
+    }
+    words.join(" ")
 }
 
 fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<ExitCode> {
@@ -74,7 +200,8 @@ fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<Ex
             let identity: BTreeMap<_, _> = outcome.identity.iter().cloned().collect();
             let all = json!({
                 "state": word(outcome.state), "confirmed": outcome.confirmed,
-                "identity": identity, "detail": outcome.detail, "exitCode": code,
+                "identity": identity, "detail": outcome.detail, "next": outcome.next,
+                "exitCode": code,
             });
             outln!("{all}");
         }
@@ -90,9 +217,8 @@ fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<Ex
             if !outcome.detail.is_empty() {
                 outln!("  {}", outcome.detail);
             }
-            let changes = !matches!(args.action, FenceAction::Status | FenceAction::Monitor);
-            if changes && !outcome.confirmed {
-                outln!("  not confirmed by a later read; look at the machine");
+            if let Some(next) = &outcome.next {
+                outln!("  {next}");
             }
         }
         (Output::Text, Err(failure)) => {
@@ -111,208 +237,39 @@ fn word(state: PlugState) -> &'static str {
     }
 }
 
-/// A plugin, and all it needs for calls by hand.
-struct Hand {
-    plugin: Arc<Plugin>,
-    executor: Executor,
-    seams: Seams,
-    parameters: BTreeMap<String, String>,
-    grants: Grants,
-    credentials: BTreeMap<String, Secret>,
-    plug: String,
-    end: Instant,
-    calls: u32,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Hand {
-    async fn set_up(args: &FenceArgs) -> anyhow::Result<Self> {
-        let sandbox = Sandbox::new().context("failed to start the sandbox")?;
-        let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
-        let plugins = Plugins::new(sandbox);
-        let plugin = plugins.find(&args.plugin)?;
-        let given = parameters(args)?;
-        let parameters = plugin.manifest().parameters.fill(&given).with_context(|| {
-            format!("a parameter of {} is wrong; set it with --set KEY=VALUE", args.plugin)
-        })?;
-        let admin = exactly_these(&plugin, &parameters).await?;
-        let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
-        let clock = Clock::system();
-        Ok(Self {
-            credentials: credentials(args, &plugin)?,
-            plugin,
-            executor,
-            seams: Seams {
-                net: Arc::new(Sockets),
-                clock: Arc::new(TokioClock::starting_at(clock.now().0)),
-                entropy: Arc::new(SystemEntropy),
-                gate: Arc::new(OpenGate),
-            },
-            parameters: given,
-            grants,
-            plug: args.plug.clone(),
-            end: Instant::now() + Duration::from_secs(u64::from(args.timeout)),
-            calls: 0,
-        })
-    }
-
-    /// One read; with `until`, polled in place until the plug reads so.
-    async fn read(&mut self, until: Option<PlugState>) -> Result<Outcome, Failure> {
-        let report = self.call(Action::Status, until).await;
-        settle(&report)
-    }
-
-    async fn once(&mut self, action: Action) -> Result<Outcome, Failure> {
-        let report = self.call(action, None).await;
-        settle(&report)
-    }
-
-    /// Sends a change once, then reads until it shows or time is up. What the device said
-    /// to the command itself is told too: a refusal is the reason why nothing shows.
-    async fn switch(&mut self, action: Action, wanted: PlugState) -> Result<Outcome, Failure> {
-        let report = self.call(action, None).await;
-        let refusal = match report.verdict() {
-            Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
-            Verdict::Indeterminate(failure) => Some(failure.detail.clone()),
-            Verdict::Outcome(_) => None,
-        };
-        let mut last = None;
-        while Instant::now() + READ_MIN < self.end {
-            let read = self.read(Some(wanted)).await;
-            if let Ok(outcome) = &read
-                && outcome.state == wanted
-            {
-                // A machine that reads on was not thereby reset; that it was accepted is all
-                // that can be known.
-                let confirmed = action != Action::Reset || refusal.is_none();
-                return read.map(|outcome| Outcome { confirmed, ..outcome });
-            }
-            if read.is_ok() || last.is_none() {
-                last = Some(read);
-            }
-            tokio::time::sleep(READ_EVERY).await;
-        }
-        let told = last.unwrap_or_else(|| settle(&report));
-        match (told, refusal) {
-            (Ok(outcome), Some(why)) => {
-                Ok(Outcome { detail: format!("{}; {why}", outcome.detail), ..outcome })
-            }
-            (told, _) => told,
-        }
-    }
-
-    async fn call(&mut self, action: Action, until: Option<PlugState>) -> CallReport {
-        self.calls += 1;
-        let request = Request {
-            action,
-            plug: self.plug.clone(),
-            parameters: self.parameters.clone(),
-            operation_id: format!("by-hand/{}", self.calls),
-            attempt: 1,
-            deadline: self.end.saturating_duration_since(Instant::now()),
-            until,
-            resume: None,
-        };
-        let call = Call {
-            request,
-            grants: self.grants.clone(),
-            credentials: self.credentials.clone(),
-            cancel: Cancel::new(),
-            exchange_record: ExchangeRecord::Off,
-        };
-        self.executor.run(self.plugin.clone(), call, self.seams.clone()).await
-    }
-}
-
-fn settle(report: &CallReport) -> Result<Outcome, Failure> {
-    match report.verdict() {
-        Verdict::Outcome(outcome) => Ok(Outcome {
-            state: outcome.state,
-            identity: outcome.identity.clone(),
-            detail: outcome.detail.clone(),
+    fn sent(action: Action, reads: PlugState) -> Outcome {
+        let read = Outcome {
+            state: reads,
+            identity: Vec::new(),
+            detail: String::new(),
             confirmed: false,
-        }),
-        Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
-            Err(failure.clone())
-        }
-    }
-}
-
-fn parameters(args: &FenceArgs) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut parameters = BTreeMap::new();
-    if let Some(address) = &args.address {
-        parameters.insert("address".to_owned(), address.clone());
-    }
-    for pair in &args.set {
-        let Some((key, value)) = pair.split_once('=') else {
-            bail!("--set {pair}: expected KEY=VALUE");
+            next: None,
         };
-        parameters.insert(key.to_owned(), value.to_owned());
+        let wanted = if action == Action::Off { PlugState::Off } else { PlugState::On };
+        Sent { action, wanted, refusal: None, last: Some(Ok(read)) }.outcome()
     }
-    Ok(parameters)
-}
 
-/// A grant of the very addresses that the person typed, and nothing else.
-async fn exactly_these(
-    plugin: &Plugin,
-    parameters: &BTreeMap<String, String>,
-) -> anyhow::Result<AdminGrant> {
-    let manifest = plugin.manifest();
-    let mut admin = AdminGrant {
-        ports: vec![1..=u16::MAX],
-        protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
-        operations: BTreeSet::new(),
-        reveal: true,
-        ..AdminGrant::default()
-    };
-    for ask in &manifest.asks.credentials {
-        admin.operations.extend(ask.operations.iter().copied());
-    }
-    for ask in &manifest.asks.endpoints {
-        let Some(written) = parameters.get(&ask.from) else {
-            bail!("no {}: pass --{} HOST or --set {}=HOST", ask.from, ask.from, ask.from);
+    #[test]
+    fn a_reboot_says_plainly_where_it_left_the_machine_off() {
+        let next = |was_off: bool, off: PlugState, on: PlugState| {
+            let off = sent(Action::Off, off);
+            let told = after_reboot(was_off, off, Ok(sent(Action::On, on)), "do it");
+            (told.confirmed, told.next.unwrap_or_default())
         };
-        let host = host_of(written);
-        let addresses = match host.parse() {
-            Ok(address) => vec![address],
-            Err(_) => SystemNames
-                .resolve(host)
-                .await
-                .with_context(|| format!("failed to resolve {host}; is the name right?"))?,
-        };
-        admin.cidrs.extend(addresses.into_iter().map(Cidr::exactly));
+        assert_eq!(next(true, PlugState::Off, PlugState::On), (true, String::new()));
+        let (confirmed, said) = next(true, PlugState::Off, PlugState::Off);
+        assert!(
+            !confirmed && said.contains("was switched off and NOT switched on again"),
+            "{said}"
+        );
+        assert!(said.ends_with("run: do it"), "{said}");
+        let (confirmed, said) = next(false, PlugState::Unknown, PlugState::Unknown);
+        assert!(!confirmed && said.contains("was told to go off and NOT"), "{said}");
+        let (confirmed, said) = next(false, PlugState::Unknown, PlugState::On);
+        assert!(!confirmed && said.contains("not confirmed by a later read"), "{said}");
     }
-    Ok(admin)
-}
-
-/// The host of `host`, `host:port`, `[v6]:port` or an URL.
-fn host_of(written: &str) -> &str {
-    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
-    let rest = rest.split('/').next().unwrap_or(rest);
-    if let Some(inner) = rest.strip_prefix('[') {
-        return inner.split(']').next().unwrap_or(inner);
-    }
-    match rest.rsplit_once(':') {
-        Some((host, _)) if !host.contains(':') => host,
-        _ => rest,
-    }
-}
-
-fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
-    let Some(file) = &args.password_file else { return Ok(BTreeMap::new()) };
-    let Some(ask) = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional) else {
-        bail!("{} takes no password; leave --password-file out", args.plugin);
-    };
-    let mut bytes = Vec::new();
-    // One byte more than may be, and no more: a device without end says that it is empty.
-    std::fs::File::open(file)
-        .and_then(|opened| opened.take(PASSWORD_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("failed to read --password-file {}", file.display()))?;
-    if u64::try_from(bytes.len())? > PASSWORD_BYTES_MAX {
-        bail!("--password-file {} has more than {PASSWORD_BYTES_MAX} bytes", file.display());
-    }
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    let secret = Secret { identity: args.username.clone(), bytes: zeroize::Zeroizing::new(bytes) };
-    Ok([(ask.name.clone(), secret)].into())
 }

@@ -295,7 +295,7 @@ pub struct FenceArgs {
     /// A parameter of the plugin
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seconds for the whole command
+    /// Seconds for the whole command; the on of a reboot has at least 10 of its own
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub timeout: u32,
     /// How the result is printed
@@ -312,7 +312,8 @@ pub enum FenceAction {
     Off,
     /// Power on, then read
     On,
-    /// One hard reset, as far as it can be known: accepted, and the plug reads on
+    /// One hard reset of a machine that is not off, as far as it can be known: accepted, and the
+    /// plug reads on
     Reset,
     /// Off, confirmed, then on, confirmed
     Reboot,

@@ -1,0 +1,232 @@
+//! A plugin in its sandbox, and the calls that a person makes with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use node_remedy_sandbox::net::Sockets;
+use node_remedy_sandbox::{
+    Action, AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Failure, Grants,
+    Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy,
+    SystemNames, TokioClock, Verdict,
+};
+use tokio::time::Instant;
+
+use super::{Outcome, Sent};
+use crate::cli::FenceArgs;
+use crate::clock::Clock;
+use crate::plugins::Plugins;
+
+/// Between reads that wait for a change to show.
+const READ_EVERY: Duration = Duration::from_millis(500);
+/// A read that is given less time than this says only that there was none.
+const READ_MIN: Duration = Duration::from_secs(1);
+/// A password is a line, not a file system.
+const PASSWORD_BYTES_MAX: u64 = 4096;
+
+/// A plugin, and all it needs for calls by hand.
+pub(super) struct Hand {
+    plugin: Arc<Plugin>,
+    executor: Executor,
+    seams: Seams,
+    parameters: BTreeMap<String, String>,
+    grants: Grants,
+    credentials: BTreeMap<String, Secret>,
+    plug: String,
+    end: Instant,
+    calls: u32,
+}
+
+impl Hand {
+    /// Loads the plugin, and grants it what the person typed.
+    pub(super) async fn set_up(args: &FenceArgs) -> anyhow::Result<Self> {
+        let sandbox = Sandbox::new().context("failed to start the sandbox")?;
+        let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
+        let plugins = Plugins::new(sandbox);
+        let plugin = plugins.find(&args.plugin)?;
+        let given = parameters(args)?;
+        let parameters = plugin.manifest().parameters.fill(&given).with_context(|| {
+            format!("a parameter of {} is wrong; set it with --set KEY=VALUE", args.plugin)
+        })?;
+        let admin = exactly_these(&plugin, &parameters).await?;
+        let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
+        let clock = Clock::system();
+        Ok(Self {
+            credentials: credentials(args, &plugin)?,
+            plugin,
+            executor,
+            seams: Seams {
+                net: Arc::new(Sockets),
+                clock: Arc::new(TokioClock::starting_at(clock.now().0)),
+                entropy: Arc::new(SystemEntropy),
+                gate: Arc::new(OpenGate),
+            },
+            parameters: given,
+            grants,
+            plug: args.plug.clone(),
+            end: Instant::now() + Duration::from_secs(u64::from(args.timeout)),
+            calls: 0,
+        })
+    }
+
+    /// Whoever comes from here on has so long, whatever was used up before.
+    pub(super) fn begin_anew(&mut self, time: Duration) {
+        self.end = Instant::now() + time;
+    }
+
+    /// One read; with `until`, polled in place until the plug reads so.
+    pub(super) async fn read(&mut self, until: Option<PlugState>) -> Result<Outcome, Failure> {
+        settle(&self.call(Action::Status, until).await)
+    }
+
+    /// One call that changes nothing.
+    pub(super) async fn once(&mut self, action: Action) -> Result<Outcome, Failure> {
+        settle(&self.call(action, None).await)
+    }
+
+    /// Sends a change once, then reads until it shows or time is up. What the device said
+    /// to the command itself is kept too: a refusal is the reason why nothing shows.
+    pub(super) async fn switch(
+        &mut self,
+        action: Action,
+        wanted: PlugState,
+    ) -> Result<Sent, Failure> {
+        let report = self.call(action, None).await;
+        let refusal = match report.verdict() {
+            Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
+            Verdict::Indeterminate(failure) => Some(failure.detail.clone()),
+            Verdict::Outcome(_) => None,
+        };
+        let mut sent = Sent { action, wanted, refusal, last: None };
+        while Instant::now() + READ_MIN < self.end {
+            let read = self.read(Some(wanted)).await;
+            if read.is_ok() || sent.last.is_none() {
+                sent.last = Some(read);
+            }
+            if sent.is_seen() {
+                break;
+            }
+            tokio::time::sleep(READ_EVERY).await;
+        }
+        Ok(sent)
+    }
+
+    async fn call(&mut self, action: Action, until: Option<PlugState>) -> CallReport {
+        self.calls += 1;
+        let request = Request {
+            action,
+            plug: self.plug.clone(),
+            parameters: self.parameters.clone(),
+            operation_id: format!("by-hand/{}", self.calls),
+            attempt: 1,
+            deadline: self.end.saturating_duration_since(Instant::now()),
+            until,
+            resume: None,
+        };
+        let call = Call {
+            request,
+            grants: self.grants.clone(),
+            credentials: self.credentials.clone(),
+            cancel: Cancel::new(),
+            exchange_record: ExchangeRecord::Off,
+        };
+        self.executor.run(self.plugin.clone(), call, self.seams.clone()).await
+    }
+}
+
+fn settle(report: &CallReport) -> Result<Outcome, Failure> {
+    match report.verdict() {
+        Verdict::Outcome(outcome) => Ok(Outcome {
+            state: outcome.state,
+            identity: outcome.identity.clone(),
+            detail: outcome.detail.clone(),
+            confirmed: false,
+            next: None,
+        }),
+        Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
+            Err(failure.clone())
+        }
+    }
+}
+
+fn parameters(args: &FenceArgs) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut parameters = BTreeMap::new();
+    if let Some(address) = &args.address {
+        parameters.insert("address".to_owned(), address.clone());
+    }
+    for pair in &args.set {
+        let Some((key, value)) = pair.split_once('=') else {
+            bail!("--set {pair}: expected KEY=VALUE");
+        };
+        parameters.insert(key.to_owned(), value.to_owned());
+    }
+    Ok(parameters)
+}
+
+/// A grant of the very addresses that the person typed, and nothing else.
+async fn exactly_these(
+    plugin: &Plugin,
+    parameters: &BTreeMap<String, String>,
+) -> anyhow::Result<AdminGrant> {
+    let manifest = plugin.manifest();
+    let mut admin = AdminGrant {
+        ports: vec![1..=u16::MAX],
+        protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
+        operations: BTreeSet::new(),
+        reveal: true,
+        ..AdminGrant::default()
+    };
+    for ask in &manifest.asks.credentials {
+        admin.operations.extend(ask.operations.iter().copied());
+    }
+    for ask in &manifest.asks.endpoints {
+        let Some(written) = parameters.get(&ask.from) else {
+            bail!("no {}: pass --{} HOST or --set {}=HOST", ask.from, ask.from, ask.from);
+        };
+        let host = host_of(written);
+        let addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => SystemNames
+                .resolve(host)
+                .await
+                .with_context(|| format!("failed to resolve {host}; is the name right?"))?,
+        };
+        admin.cidrs.extend(addresses.into_iter().map(Cidr::exactly));
+    }
+    Ok(admin)
+}
+
+/// The host of `host`, `host:port`, `[v6]:port` or an URL.
+fn host_of(written: &str) -> &str {
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
+    let rest = rest.split('/').next().unwrap_or(rest);
+    if let Some(inner) = rest.strip_prefix('[') {
+        return inner.split(']').next().unwrap_or(inner);
+    }
+    match rest.rsplit_once(':') {
+        Some((host, _)) if !host.contains(':') => host,
+        _ => rest,
+    }
+}
+
+fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
+    let Some(file) = &args.password_file else { return Ok(BTreeMap::new()) };
+    let Some(ask) = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional) else {
+        bail!("{} takes no password; leave --password-file out", args.plugin);
+    };
+    let mut bytes = Vec::new();
+    // One byte more than may be, and no more: a device without end says that it is empty.
+    std::fs::File::open(file)
+        .and_then(|opened| opened.take(PASSWORD_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .with_context(|| format!("failed to read --password-file {}", file.display()))?;
+    if u64::try_from(bytes.len())? > PASSWORD_BYTES_MAX {
+        bail!("--password-file {} has more than {PASSWORD_BYTES_MAX} bytes", file.display());
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    let secret = Secret { identity: args.username.clone(), bytes: zeroize::Zeroizing::new(bytes) };
+    Ok([(ask.name.clone(), secret)].into())
+}
