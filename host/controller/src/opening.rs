@@ -41,7 +41,7 @@ fn held(hold: Hold, next_look: Option<Time>) -> Opened {
     Opened::Held(Reason::Hold(hold), next_look)
 }
 
-fn not_ready(why: impl ToString) -> Opened {
+fn not_ready(why: &(impl ToString + ?Sized)) -> Opened {
     Opened::Held(Reason::NotReady(why.to_string()), None)
 }
 
@@ -64,7 +64,7 @@ pub async fn open<C: Cluster>(
     let planned = threshold.is_run.clone().and_then(|()| parts.config.borrow().plan_for(seen));
     let node_plan = match planned {
         Ok(plan) => plan,
-        Err(why) => return Ok(not_ready(why)),
+        Err(why) => return Ok(not_ready(&why)),
     };
     let facts = live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name).await?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
@@ -90,14 +90,14 @@ pub async fn open<C: Cluster>(
     let find = |plugin: &str| parts.calls.facts_of(plugin);
     let spec = match snapshot(&node_plan, &spec.node, find) {
         Ok(plan) => NodeFenceSpec { plan, ..spec },
-        Err(error) => return Ok(not_ready(error)),
+        Err(error) => return Ok(not_ready(&error)),
     };
     let plan = match plan_of(&spec) {
         Ok(plan) => plan,
-        Err(error) => return Ok(not_ready(error)),
+        Err(error) => return Ok(not_ready(&error)),
     };
     if let Some(why) = what_is_missing(parts, &spec).await {
-        return Ok(not_ready(why));
+        return Ok(not_ready(&why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
     gate_view.held_by = node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
@@ -110,7 +110,7 @@ pub async fn open<C: Cluster>(
     let record = match node_remedy_decide::open(&opening, now) {
         OpenDecision::Open(record) => record,
         OpenDecision::Wait { hold, next_look } => return Ok(held(hold, next_look)),
-        OpenDecision::Refuse(refusal) => return Ok(not_ready(refusal)),
+        OpenDecision::Refuse(refusal) => return Ok(not_ready(&refusal)),
     };
     if policy.mode == Mode::Shadow {
         return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));

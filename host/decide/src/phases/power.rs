@@ -175,7 +175,7 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         | None => Action::Off,
     };
     let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
-    let is_told = refused.is_some_and(|one| one.is_held_back());
+    let is_told = refused.is_some_and(Operation::is_held_back);
     let in_this_try =
         refused.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
