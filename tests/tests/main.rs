@@ -18,7 +18,6 @@ mod e2e_story;
 mod examples_bad_input;
 mod examples_files;
 mod plugins_ipmi;
-mod sim_judge;
 mod sim_night;
 mod sim_report;
 mod sim_stories;

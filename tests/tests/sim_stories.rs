@@ -12,8 +12,8 @@ use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::between;
 
-use crate::sim_judge::{judge, timeline};
 use crate::sim_night::{LOST, example, examples, parse};
+use node_remedy_swarm::judge::{judge, timeline};
 
 /// Every story; a file without a test is found by name.
 const STORIES: [&str; 3] = ["bmc-says-yes", "dark-rack", "lost-node"];

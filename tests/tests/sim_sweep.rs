@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use node_remedy::simulate::{Part, play};
 use node_remedy_world::facts::Power;
 
-use crate::sim_judge::{Judgement, judge, timeline};
 use crate::sim_night::{Kind, LOST, Night};
+use node_remedy_swarm::judge::{Judgement, judge, timeline};
 
 /// What fits into a minute on two cores in a debug build.
 const SEEDS: Range<u64> = 0..203;

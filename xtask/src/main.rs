@@ -12,6 +12,7 @@ mod plugins;
 mod progress;
 mod root;
 mod setup;
+mod sim;
 mod stamp;
 mod tidy;
 
@@ -27,7 +28,7 @@ struct Subcommand {
 }
 
 /// In the order in which a newcomer needs them.
-const COMMANDS: [Subcommand; 7] = [
+const COMMANDS: [Subcommand; 8] = [
     Subcommand {
         name: "demo",
         summary: "three nights of a cluster, simulated, each with its report; needs only Rust",
@@ -39,6 +40,12 @@ const COMMANDS: [Subcommand; 7] = [
         summary: "sets up what the tests need and runs them, all or some levels",
         help: levels::HELP,
         run: levels::run,
+    },
+    Subcommand {
+        name: "sim",
+        summary: "plays nights drawn from seeds, in which everything goes wrong",
+        help: sim::HELP,
+        run: sim::run,
     },
     Subcommand {
         name: "setup",

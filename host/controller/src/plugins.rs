@@ -39,16 +39,17 @@ pub enum PluginError {
     },
 }
 
-/// Plugins by name.
+/// Plugins by name; cheap to clone, and clones share what is loaded.
+#[derive(Clone)]
 pub struct Plugins {
-    sandbox: Sandbox,
-    loaded: Mutex<BTreeMap<String, Arc<Plugin>>>,
+    sandbox: Arc<Sandbox>,
+    loaded: Arc<Mutex<BTreeMap<String, Arc<Plugin>>>>,
 }
 
 impl Plugins {
     /// All built-in plugins, none loaded yet.
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, loaded: Mutex::default() }
+        Self { sandbox: Arc::new(sandbox), loaded: Arc::default() }
     }
 
     /// Names of the built-in plugins.

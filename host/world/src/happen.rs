@@ -28,7 +28,10 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
-        | Event::DeleteAttachments(_) => None,
+        | Event::DeleteAttachments(_)
+        | Event::ControllerKilled(_)
+        | Event::ControllerPaused(_)
+        | Event::ApiFault(_) => None,
     }
 }
 
@@ -51,7 +54,10 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
-        | Event::DeleteAttachments(_) => {}
+        | Event::DeleteAttachments(_)
+        | Event::ControllerKilled(_)
+        | Event::ControllerPaused(_)
+        | Event::ApiFault(_) => {}
     }
 }
 
@@ -91,6 +97,8 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::PowerOnByHand(_)
         | Event::NodeComesBack(_)
         | Event::BmcFault { .. } => {}
+        // These befall node-remedy; whoever plays it sees to them.
+        Event::ControllerKilled(_) | Event::ControllerPaused(_) | Event::ApiFault(_) => {}
     }
 }
 

@@ -18,7 +18,7 @@ pub mod facts;
 mod happen;
 mod machine;
 mod observer;
-mod rng;
+pub mod rng;
 pub mod scenario;
 mod setup;
 mod stage;

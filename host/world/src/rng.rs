@@ -5,7 +5,7 @@
 
 /// A SplitMix64 stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng {
+pub struct Rng {
     state: u64,
 }
 
@@ -14,7 +14,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Rng {
     /// The stream that belongs to `seed` and `name`.
-    pub(crate) fn named(seed: u64, name: &str) -> Self {
+    pub fn named(seed: u64, name: &str) -> Self {
         // FNV-1a keeps streams of different names apart.
         let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
@@ -25,7 +25,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -34,18 +34,18 @@ impl Rng {
     }
 
     /// A number below `bound`; 0 where the bound is 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.next()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or_default()
     }
 
     /// A number in `low..=high`; `low` where the range is empty.
-    pub(crate) fn within(&mut self, low: u64, high: u64) -> u64 {
+    pub fn within(&mut self, low: u64, high: u64) -> u64 {
         low.saturating_add(self.below(high.saturating_sub(low).saturating_add(1)))
     }
 
     /// A random (version 4) UUID.
-    pub(crate) fn uuid(&mut self) -> String {
+    pub fn uuid(&mut self) -> String {
         let high = (self.next() & !0xF000) | 0x4000;
         let low = (self.next() & !(0b11 << 62)) | (0b10 << 62);
         format!(

@@ -6,11 +6,14 @@
 //! paused time), the executor (inline) and entropy (from the seed). One thread, one
 //! seed: the same scenario is the same story every time.
 
+mod bad_way;
 pub mod blot;
 pub mod cluster;
 pub mod collect;
 pub mod decode;
 pub mod difference;
+pub mod door;
+mod processes;
 pub mod shared;
 pub mod story;
 
@@ -22,12 +25,16 @@ use node_remedy_report::{Inputs, PluginUsed, Story};
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock};
 use node_remedy_world::facts::Fact;
+use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
 use tokio::task::JoinSet;
 
+use self::bad_way::BadWay;
 use self::cluster::ModelCluster;
 use self::collect::{Collected, Collector};
+use self::door::Guarded;
+use self::processes::{Fate, live};
 use self::shared::{Shared, drive};
 use crate::admin::Readiness;
 use crate::clock::{Clock, VirtualClock};
@@ -126,10 +133,24 @@ pub(crate) fn play_through<C: Cluster>(
             drive(driven).await;
         });
         if part == Part::With {
-            let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
-            let cluster = between(server);
-            let controller = controller(scenario, cluster, &shared, &clock, &collector)?;
-            tasks.spawn_local(controller.run(std::future::pending()));
+            let origin = tokio::time::Instant::now();
+            let server = between(ModelCluster::new(shared.clone(), clock.clone(), CLIENT));
+            let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+            collector.note_plugins(used(&plugins));
+            for number in 1..=scenario.controllers {
+                let way = BadWay::of(scenario, origin, &number.to_string());
+                let stage = Stage {
+                    cluster: Guarded::new(server.clone(), Rc::new(way)),
+                    shared: shared.clone(),
+                    clock: clock.clone(),
+                    collector: collector.clone(),
+                    plugins: plugins.clone(),
+                    seed: scenario.seed,
+                };
+                let fate = Fate::of(scenario, origin, number);
+                let start = move |life| stage.process(number, life).run(std::future::pending());
+                tasks.spawn_local(live(fate, start));
+            }
         }
         tokio::time::sleep(scenario.duration).await;
         drop(tasks);
@@ -138,15 +159,7 @@ pub(crate) fn play_through<C: Cluster>(
     })
 }
 
-fn controller<C: Cluster>(
-    scenario: &Scenario,
-    cluster: C,
-    shared: &Shared,
-    clock: &VirtualClock,
-    collector: &Rc<Collector>,
-) -> anyhow::Result<Controller<C>> {
-    let sandbox = Sandbox::new().context("failed to start the sandbox")?;
-    let plugins = Plugins::new(sandbox);
+fn used(plugins: &Plugins) -> Vec<PluginUsed> {
     let used = Plugins::names().filter_map(|name| {
         let plugin = plugins.find(name).ok()?;
         Some(PluginUsed {
@@ -155,22 +168,39 @@ fn controller<C: Cluster>(
             digest: plugin.digest().to_string(),
         })
     });
-    collector.note_plugins(used.collect());
-    let seams = Seams {
-        cluster,
-        clock: Clock::simulated(clock.clone()),
-        executor: Executor::Inline,
-        net: Arc::new(MemoryNet::new(Arc::new(shared.clone()))),
-        call_clock: Arc::new(TokioClock::starting_at(START.0)),
-        entropy: Arc::new(SeededEntropy::new(scenario.seed)),
-        names: Arc::new(NoNames),
-        audit: collector.clone(),
-    };
-    let settings = Settings {
-        namespace: NAMESPACE.to_owned(),
-        process: format!("{CLIENT}-{:08x}", scenario.seed),
-        host_node: None,
-    };
-    let metrics = Rc::new(Metrics::new());
-    Ok(Controller::new(seams, settings, plugins, metrics, Readiness::new()))
+    used.collect()
+}
+
+/// What every life of a process is started with.
+struct Stage<C> {
+    cluster: C,
+    shared: Shared,
+    clock: VirtualClock,
+    collector: Rc<Collector>,
+    plugins: Plugins,
+    seed: u64,
+}
+
+impl<C: Cluster> Stage<C> {
+    /// The process of this number, from 1, in its life of that number, from 0.
+    fn process(&self, number: u32, life: usize) -> Controller<C> {
+        let mut process = format!("{CLIENT}-{:08x}", self.seed);
+        if (number, life) != (1, 0) {
+            process.push_str(&format!("-{number}-{life}"));
+        }
+        let entropy = Rng::named(self.seed, &process).next();
+        let seams = Seams {
+            cluster: self.cluster.clone(),
+            clock: Clock::simulated(self.clock.clone()),
+            executor: Executor::Inline,
+            net: Arc::new(MemoryNet::new(Arc::new(self.shared.clone()))),
+            call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
+            entropy: Arc::new(SeededEntropy::new(entropy)),
+            names: Arc::new(NoNames),
+            audit: self.collector.clone(),
+        };
+        let settings = Settings { namespace: NAMESPACE.to_owned(), process, host_node: None };
+        let metrics = Rc::new(Metrics::new());
+        Controller::new(seams, settings, self.plugins.clone(), metrics, Readiness::new())
+    }
 }

@@ -5,26 +5,32 @@ use std::time::Duration;
 use node_remedy_devices::bmc::Faults;
 use serde_saphyr::Location;
 
-use super::raw::{RawHappening, Text};
+use super::raw::{RawApiFault, RawHappening, RawOutage, Text};
 use super::read::Reader;
-use super::{Event, Happening};
+use super::{ApiFault, ApiFaultKind, Event, Happening, Outage};
 use crate::rng::Rng;
 use crate::time::millis;
 
 /// A field of an entry, what it says, and the event that it makes of a node.
 type Field<'a, T> = (&'static str, &'a Option<T>, fn(String) -> Event);
 
-/// Nodes by name, with their zones.
-type Nodes<'a> = [(&'a str, Option<&'a str>)];
+/// Whom something can befall.
+pub(super) struct Cast<'a> {
+    /// Nodes by name, with their zones.
+    pub(super) nodes: &'a [(&'a str, Option<&'a str>)],
+    /// Processes of node-remedy.
+    pub(super) controllers: u32,
+}
 
 /// An entry as events; a rack is one event for each of its nodes.
 pub(super) fn read(
     reader: &mut Reader,
     raw: &RawHappening,
     place: Location,
-    nodes: &Nodes<'_>,
+    cast: &Cast<'_>,
     mut rng: Rng,
 ) -> Vec<Happening> {
+    let nodes = cast.nodes;
     let at = reader.duration("happenings.at", &raw.at);
     let spread =
         raw.within.as_ref().map_or(Duration::ZERO, |w| reader.duration("happenings.within", w));
@@ -96,6 +102,19 @@ pub(super) fn read(
             reader.wrong(said.referenced, what);
         }
     }
+    let outages: [(&str, &Option<RawOutage>, fn(Outage) -> Event); 2] = [
+        ("controllerKilled", &raw.controller_killed, Event::ControllerKilled),
+        ("controllerPaused", &raw.controller_paused, Event::ControllerPaused),
+    ];
+    for (field, said, event) in outages {
+        let Some(said) = said else { continue };
+        kinds += 1;
+        events.push(event(outage(reader, field, said, cast)));
+    }
+    if let Some(said) = &raw.api_fault {
+        kinds += 1;
+        events.extend(api_fault(reader, said).map(Event::ApiFault));
+    }
     if kinds != 1 {
         let what = format!("happenings: found {kinds} things that happen, expected one an entry");
         reader.wrong(place, what);
@@ -107,6 +126,49 @@ pub(super) fn read(
             Happening { at: at.saturating_add(later), what }
         })
         .collect()
+}
+
+fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {
+    let controller = raw.controller.as_ref().map_or(1, |said| said.value);
+    if let Some(said) =
+        raw.controller.as_ref().filter(|_| !(1..=cast.controllers).contains(&controller))
+    {
+        let what = format!(
+            "happenings.{field}.controller: found {controller}, expected 1 to {}, the scenario's \
+             controllers",
+            cast.controllers
+        );
+        reader.wrong(said.referenced, what);
+    }
+    let lasts = reader.duration(&format!("happenings.{field}.lasts"), &raw.lasts);
+    Outage { controller, lasts }
+}
+
+fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
+    let path = "happenings.apiFault";
+    let takes = raw.takes.as_ref().map(|said| reader.duration(&format!("{path}.takes"), said));
+    let fault = match (&*raw.fault.value, takes) {
+        ("unavailable", None) => ApiFaultKind::Unavailable,
+        ("answerLost", None) => ApiFaultKind::AnswerLost,
+        ("throttled", None) => ApiFaultKind::Throttled,
+        ("conflict", None) => ApiFaultKind::Conflict,
+        ("slow", Some(takes)) => ApiFaultKind::Slow(takes),
+        (found, _) => {
+            let names = ApiFaultKind::NAMES.join(", ");
+            let what = format!(
+                "{path}.fault: found {found:?}, expected one of {names}, and takes with slow only"
+            );
+            reader.wrong(raw.fault.referenced, what);
+            return None;
+        }
+    };
+    let percent = raw.percent.as_ref().map_or(100, |said| said.value);
+    if let Some(said) = raw.percent.as_ref().filter(|said| !(1..=100).contains(&said.value)) {
+        let what = format!("{path}.percent: found {percent}, expected 1 to 100");
+        reader.wrong(said.referenced, what);
+    }
+    let lasts = reader.duration(&format!("{path}.lasts"), &raw.lasts);
+    Some(ApiFault { fault, percent, lasts })
 }
 
 fn no_such_node(reader: &mut Reader, field: &str, said: &Text) {

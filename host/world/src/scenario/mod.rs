@@ -40,6 +40,8 @@ pub struct Scenario {
     pub timings: Timings,
     /// The machines.
     pub nodes: Vec<NodeSpec>,
+    /// Processes of node-remedy; one of them leads.
+    pub controllers: u32,
     /// The workloads.
     pub stateful_sets: Vec<StatefulSetSpec>,
     /// Objects that exist from the start: configurations, Secrets, ConfigMaps.
@@ -182,4 +184,50 @@ pub enum Event {
     },
     /// Somebody deletes the VolumeAttachments of a node.
     DeleteAttachments(String),
+    /// A process of node-remedy ends, at whatever it waits for, and is started again later.
+    ControllerKilled(Outage),
+    /// A process of node-remedy stands still, and goes on where it was.
+    ControllerPaused(Outage),
+    /// The way between node-remedy and the API server is bad.
+    ApiFault(ApiFault),
+}
+
+/// A process of node-remedy that does nothing for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    /// Which one, from 1.
+    pub controller: u32,
+    /// For how long.
+    pub lasts: Duration,
+}
+
+/// What some of node-remedy's requests meet for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiFault {
+    /// What they meet.
+    pub fault: ApiFaultKind,
+    /// How many of a hundred.
+    pub percent: u32,
+    /// For how long.
+    pub lasts: Duration,
+}
+
+/// What a request to the API server can meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApiFaultKind {
+    /// 5xx, or no answer; it was not carried out.
+    Unavailable,
+    /// A write was carried out, and its answer is lost.
+    AnswerLost,
+    /// 429.
+    Throttled,
+    /// 409 to a write: somebody else wrote first.
+    Conflict,
+    /// It takes so much longer.
+    Slow(Duration),
+}
+
+impl ApiFaultKind {
+    /// The names that scenarios use. `slow` also says how long with `takes`.
+    pub const NAMES: [&str; 5] = ["unavailable", "answerLost", "throttled", "conflict", "slow"];
 }

@@ -19,6 +19,7 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) cluster: RawCluster,
     pub(super) nodes: Spanned<Vec<RawNode>>,
+    pub(super) controllers: Option<Spanned<u32>>,
     #[serde(default)]
     pub(super) workloads: RawWorkloads,
     #[serde(default)]
@@ -119,6 +120,25 @@ pub(super) struct RawHappening {
     pub(super) taint_out_of_service: Option<Text>,
     pub(super) force_delete_pod: Option<Text>,
     pub(super) delete_attachments: Option<Text>,
+    pub(super) controller_killed: Option<RawOutage>,
+    pub(super) controller_paused: Option<RawOutage>,
+    pub(super) api_fault: Option<RawApiFault>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawOutage {
+    pub(super) controller: Option<Spanned<u32>>,
+    pub(super) lasts: Text,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawApiFault {
+    pub(super) fault: Text,
+    pub(super) percent: Option<Spanned<u32>>,
+    pub(super) takes: Option<Text>,
+    pub(super) lasts: Text,
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_saphyr::Location;
+use serde_saphyr::{Location, Spanned};
 
+use super::happening::Cast;
 use super::nodes::is_object_name;
 use super::raw::{
     RawCluster, RawConfiguration, RawExpectation, RawHappening, RawScenario, RawStatefulSet, Text,
@@ -25,6 +26,8 @@ use crate::stage::Timings;
 pub(super) const FILE_BYTES: usize = 1 << 20;
 /// The most pods of one StatefulSet.
 pub(super) const REPLICAS: u64 = 10_000;
+/// The most processes of node-remedy.
+const CONTROLLERS: u32 = 5;
 
 /// A mistake in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -167,11 +170,13 @@ impl Reader {
         let nodes = self.nodes(raw.seed, &raw.nodes.value, raw.nodes.referenced);
         let names: Vec<(&str, Option<&str>)> =
             nodes.iter().map(|node| (node.name.as_str(), node.zone.as_deref())).collect();
+        let controllers = self.controllers(raw.controllers.as_ref());
+        let cast = Cast { nodes: &names, controllers };
         let mut happenings = Vec::new();
         for happening in &raw.happenings {
             let rng = Rng::named(raw.seed, &format!("happening {}", happening.referenced.line()));
             let at = happening.referenced;
-            happenings.extend(happening::read(self, &happening.value, at, &names, rng));
+            happenings.extend(happening::read(self, &happening.value, at, &cast, rng));
             self.in_time(&happening.value, &raw.duration);
         }
         happenings.sort_by_key(|happening| happening.at);
@@ -180,6 +185,7 @@ impl Reader {
             seed: raw.seed,
             duration,
             timings: self.timings(&raw.cluster),
+            controllers,
             stateful_sets: raw
                 .workloads
                 .stateful_sets
@@ -197,6 +203,16 @@ impl Reader {
             expect_without: raw.expect_without.iter().map(|one| self.expectation(one)).collect(),
             nodes,
         }
+    }
+
+    fn controllers(&mut self, said: Option<&Spanned<u32>>) -> u32 {
+        let Some(said) = said else { return 1 };
+        if !(1..=CONTROLLERS).contains(&said.value) {
+            let found = said.value;
+            let what = format!("controllers: found {found}, expected 1 to {CONTROLLERS}");
+            self.wrong(said.referenced, what);
+        }
+        said.value
     }
 
     /// What would come when the story is over never comes.

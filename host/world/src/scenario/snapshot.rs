@@ -52,6 +52,7 @@ impl Scenario {
             duration: DURATION,
             timings: Timings::default(),
             nodes: Vec::new(),
+            controllers: 1,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),

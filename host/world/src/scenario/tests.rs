@@ -106,12 +106,41 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 24] = [
+    let rows: [(&str, &str, Expect); 29] = [
+        (
+            "duration: 5m",
+            "duration: 5m\ncontrollers: 0",
+            expect!["s.yaml:3:14: controllers: found 0, expected 1 to 5"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "controllerKilled: { controller: 2, lasts: 5s }",
+            expect![
+                "s.yaml:14:46: happenings.controllerKilled.controller: found 2, expected 1 to 1, the scenario's controllers"
+            ],
+        ),
+        (
+            "kubeletStops: node-a",
+            "controllerPaused: { controller: 1 }",
+            expect!["s.yaml:14:34: missing field `lasts`"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: gone, lasts: 5s }",
+            expect![[
+                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, and takes with slow only"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: throttled, percent: 101, lasts: 5s }",
+            expect!["s.yaml:14:53: happenings.apiFault.percent: found 101, expected 1 to 100"],
+        ),
         (
             "title: a story",
             "titel: a story",
             expect![
-                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, cluster, nodes, workloads, configuration, happenings, expect, expectWithout"
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
             ],
         ),
         (
@@ -197,7 +226,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, deleteAttachments"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, deleteAttachments, controllerKilled, controllerPaused, apiFault"
             ],
         ),
         (
@@ -266,7 +295,7 @@ fn what_is_no_scenario_is_refused() {
     check(
         "a: 1\n---\nb: 2",
         &expect![
-            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, cluster, nodes, workloads, configuration, happenings, expect, expectWithout"
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
         ],
     );
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);

@@ -11,8 +11,10 @@ use std::time::Duration;
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::START;
-use node_remedy_world::time::{Time, after, between};
+use node_remedy_world::time::{Time, between};
 
+/// Who does what people do with kubectl.
+const PEOPLE: &str = "people";
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// A node that was well again for longer than this must not be switched off: what decides over an
 /// off is read at most that long before it.
@@ -20,23 +22,23 @@ const WELL_FOR: Duration = Duration::from_secs(2);
 
 /// What became of a night.
 #[derive(Debug, Default)]
-pub(crate) struct Judgement {
+pub struct Judgement {
     /// Broken promises, each with its time.
-    pub(crate) broken: Vec<String>,
+    pub broken: Vec<String>,
     /// How often each incident's BMC accepted an off.
-    pub(crate) offs_accepted: BTreeMap<String, usize>,
+    pub offs_accepted: BTreeMap<String, usize>,
     /// Every power change by a command: when, where, to what.
-    pub(crate) commanded: Vec<(Time, String, Power)>,
+    pub commanded: Vec<(Time, String, Power)>,
     /// Somebody else switched a machine on that we had switched off.
-    pub(crate) interfered: bool,
+    pub interfered: bool,
     /// Pods and attachments that node-remedy took away.
-    pub(crate) released: usize,
+    pub released: usize,
     /// Each incident's last state.
-    pub(crate) incidents: BTreeMap<String, String>,
+    pub incidents: BTreeMap<String, String>,
     /// Where each pod ran last.
-    pub(crate) runs_on: BTreeMap<String, String>,
+    pub runs_on: BTreeMap<String, String>,
     /// Each node's last `Ready`.
-    pub(crate) ready: BTreeMap<String, String>,
+    pub ready: BTreeMap<String, String>,
 }
 
 /// What is true of the machines at one moment.
@@ -49,6 +51,8 @@ struct Truth {
     well_since: BTreeMap<String, Time>,
     lost: BTreeSet<String>,
     out_of_service: BTreeSet<String>,
+    /// Nodes whose pods or volumes somebody gave away without proof: what comes of it is theirs.
+    released_by_people: BTreeSet<String>,
     /// Processes that write, by pod UID.
     writing: BTreeMap<String, usize>,
     /// Each node's latest incident.
@@ -56,7 +60,7 @@ struct Truth {
 }
 
 /// Judges the facts of a night.
-pub(crate) fn judge(facts: &[Fact]) -> Judgement {
+pub fn judge(facts: &[Fact]) -> Judgement {
     let mut judgement = Judgement::default();
     let mut truth = Truth::default();
     for Fact { at, what } in facts {
@@ -81,7 +85,9 @@ pub(crate) fn judge(facts: &[Fact]) -> Judgement {
 /// The promise that a fact breaks.
 fn broken(truth: &Truth, at: Time, what: &What) -> Option<String> {
     match what {
-        What::TwoWriters { .. } => Some("data is being lost".to_owned()),
+        What::TwoWriters { other, .. } if !truth.released_by_people.contains(other) => {
+            Some("data is being lost".to_owned())
+        }
         What::PodGone { node, uid, by, .. } if by == CLIENT => {
             if truth.writing.contains_key(uid) {
                 return Some("its process still writes".to_owned());
@@ -145,6 +151,16 @@ impl Truth {
             What::TaintAdded { node, key, by, .. } if by == CLIENT && key == OUT_OF_SERVICE => {
                 self.out_of_service.insert(node.clone());
             }
+            What::TaintAdded { node, key, by, .. } if by == PEOPLE && key == OUT_OF_SERVICE => {
+                self.released_by_people.insert(node.clone());
+            }
+            What::NodeDeleted { node, by }
+            | What::PodGone { node, by, .. }
+            | What::DetachRequested { node, by, .. }
+                if by == PEOPLE =>
+            {
+                self.released_by_people.insert(node.clone());
+            }
             What::TaintRemoved { node, key, .. } if key == OUT_OF_SERVICE => {
                 self.out_of_service.remove(node);
             }
@@ -195,102 +211,112 @@ impl Judgement {
     }
 
     /// How often the machines were switched to this by command.
-    pub(crate) fn times(&self, wanted: Power) -> usize {
+    pub fn times(&self, wanted: Power) -> usize {
         self.commanded.iter().filter(|(.., power)| *power == wanted).count()
     }
 }
 
 /// The facts as lines, for whoever looks at a night that went wrong.
-pub(crate) fn timeline(facts: &[Fact]) -> String {
+pub fn timeline(facts: &[Fact]) -> String {
     let line =
         |fact: &Fact| format!("{:9.3} {}\n", between(START, fact.at).as_secs_f64(), fact.what);
     facts.iter().map(line).collect()
 }
 
-fn happened(all: Vec<(u64, What)>) -> Vec<Fact> {
-    let fact = |(seconds, what)| Fact { at: after(START, Duration::from_secs(seconds)), what };
-    all.into_iter().map(fact).collect()
-}
+#[cfg(test)]
+mod tests {
+    use node_remedy_world::time::after;
 
-fn power(power: Power, cause: PowerCause) -> What {
-    What::PowerChanged { node: "n".into(), power, cause }
-}
+    use super::*;
 
-fn off() -> What {
-    What::BmcSaidYes { node: "n".into(), command: "off".into() }
-}
-
-fn lost() -> What {
-    What::NetworkLost { node: "n".into() }
-}
-
-fn pod_gone() -> What {
-    let (pod, uid) = ("default/db-0".into(), "u".into());
-    What::PodGone { pod, uid, node: "n".into(), by: CLIENT.into() }
-}
-
-fn taint() -> What {
-    let (key, effect) = (OUT_OF_SERVICE.into(), "NoExecute".into());
-    What::TaintAdded { node: "n".into(), key, effect, by: CLIENT.into() }
-}
-
-fn detach() -> What {
-    What::DetachRequested { volume: "pv".into(), node: "n".into(), by: CLIENT.into() }
-}
-
-fn writes() -> What {
-    let (volume, pod, uid) = ("pv".into(), "default/db-0".into(), "u".into());
-    What::WriterStarted { volume, pod, uid, node: "n".into(), boot: "1".into() }
-}
-
-fn check(all: Vec<(u64, What)>, broken: &[&str]) {
-    let found = judge(&happened(all)).broken;
-    assert_eq!(found.len(), broken.len(), "{found:?}");
-    for (found, broken) in found.iter().zip(broken) {
-        assert!(found.contains(broken), "{found}, expected {broken}");
+    fn happened(all: Vec<(u64, What)>) -> Vec<Fact> {
+        let fact = |(seconds, what)| Fact { at: after(START, Duration::from_secs(seconds)), what };
+        all.into_iter().map(fact).collect()
     }
-}
 
-/// A judge that finds nothing proves nothing: each broken promise is found, and only those.
-#[test]
-fn the_judge_finds_every_broken_promise() {
-    use PowerCause::{ByHand, Command, Device};
-    let cut = |at: u64| [(at, lost()), (at, off()), (at, power(Power::Off, Command))];
-    let on = || power(Power::On, Command);
-    let with = |at, then: Vec<(u64, What)>| cut(at).into_iter().chain(then).collect::<Vec<_>>();
-    check(with(1, vec![(2, taint()), (2, pod_gone()), (2, detach()), (9, on())]), &["taint"]);
-    check(with(1, vec![(2, pod_gone()), (2, detach()), (3, on())]), &[]);
-    check(with(1, vec![(2, on()), (3, pod_gone())]), &["while n has power"]);
-    check(with(1, vec![(2, on()), (3, detach())]), &["while n has power"]);
-    check(with(1, vec![(2, on()), (3, taint())]), &["while n has power"]);
-    check(with(1, vec![(2, power(Power::On, Device)), (3, detach())]), &[]);
-    check(with(1, vec![(2, power(Power::On, ByHand)), (3, detach())]), &[]);
-    check(with(1, vec![]), &["left off"]);
-    check(vec![(1, power(Power::Off, ByHand)), (2, pod_gone())], &[]);
-    check(vec![(1, writes()), (2, power(Power::Off, ByHand)), (2, pod_gone())], &["still writes"]);
-    check(vec![(1, lost()), (2, pod_gone())], &["while n has power"]);
-    check(vec![(1, off())], &["was well"]);
-    let back = || What::NetworkBack { node: "n".into() };
-    check(vec![(1, lost()), (5, back()), (6, off())], &[]);
-    check(vec![(1, lost()), (5, back()), (9, off())], &["was well"]);
-    let (volume, pod, other) = ("pv".into(), "default/db-0".into(), "m".into());
-    let two = What::TwoWriters { volume, pod, node: "n".into(), other };
-    check(vec![(1, two)], &["data is being lost"]);
-}
+    fn power(power: Power, cause: PowerCause) -> What {
+        What::PowerChanged { node: "n".into(), power, cause }
+    }
 
-#[test]
-fn a_machine_left_off_is_forgiven_where_a_person_is_told() {
-    let parked = |state: &str| What::FenceState {
-        fence: "n-1".into(),
-        node: "n".into(),
-        step: "Power-Management".into(),
-        state: state.into(),
-    };
-    let night = |state| {
-        let off = power(Power::Off, PowerCause::Command);
-        vec![(1, lost()), (2, parked("Running")), (3, off), (4, parked(state))]
-    };
-    check(night("Error"), &[]);
-    check(night("Running"), &["left off"]);
-    check(night("Final"), &["left off"]);
+    fn off() -> What {
+        What::BmcSaidYes { node: "n".into(), command: "off".into() }
+    }
+
+    fn lost() -> What {
+        What::NetworkLost { node: "n".into() }
+    }
+
+    fn pod_gone() -> What {
+        let (pod, uid) = ("default/db-0".into(), "u".into());
+        What::PodGone { pod, uid, node: "n".into(), by: CLIENT.into() }
+    }
+
+    fn taint() -> What {
+        let (key, effect) = (OUT_OF_SERVICE.into(), "NoExecute".into());
+        What::TaintAdded { node: "n".into(), key, effect, by: CLIENT.into() }
+    }
+
+    fn detach() -> What {
+        What::DetachRequested { volume: "pv".into(), node: "n".into(), by: CLIENT.into() }
+    }
+
+    fn writes() -> What {
+        let (volume, pod, uid) = ("pv".into(), "default/db-0".into(), "u".into());
+        What::WriterStarted { volume, pod, uid, node: "n".into(), boot: "1".into() }
+    }
+
+    fn check(all: Vec<(u64, What)>, broken: &[&str]) {
+        let found = judge(&happened(all)).broken;
+        assert_eq!(found.len(), broken.len(), "{found:?}");
+        for (found, broken) in found.iter().zip(broken) {
+            assert!(found.contains(broken), "{found}, expected {broken}");
+        }
+    }
+
+    /// A judge that finds nothing proves nothing: each broken promise is found, and only those.
+    #[test]
+    fn the_judge_finds_every_broken_promise() {
+        use PowerCause::{ByHand, Command, Device};
+        let cut = |at: u64| [(at, lost()), (at, off()), (at, power(Power::Off, Command))];
+        let on = || power(Power::On, Command);
+        let with = |at, then: Vec<(u64, What)>| cut(at).into_iter().chain(then).collect::<Vec<_>>();
+        check(with(1, vec![(2, taint()), (2, pod_gone()), (2, detach()), (9, on())]), &["taint"]);
+        check(with(1, vec![(2, pod_gone()), (2, detach()), (3, on())]), &[]);
+        check(with(1, vec![(2, on()), (3, pod_gone())]), &["while n has power"]);
+        check(with(1, vec![(2, on()), (3, detach())]), &["while n has power"]);
+        check(with(1, vec![(2, on()), (3, taint())]), &["while n has power"]);
+        check(with(1, vec![(2, power(Power::On, Device)), (3, detach())]), &[]);
+        check(with(1, vec![(2, power(Power::On, ByHand)), (3, detach())]), &[]);
+        check(with(1, vec![]), &["left off"]);
+        check(vec![(1, power(Power::Off, ByHand)), (2, pod_gone())], &[]);
+        check(
+            vec![(1, writes()), (2, power(Power::Off, ByHand)), (2, pod_gone())],
+            &["still writes"],
+        );
+        check(vec![(1, lost()), (2, pod_gone())], &["while n has power"]);
+        check(vec![(1, off())], &["was well"]);
+        let back = || What::NetworkBack { node: "n".into() };
+        check(vec![(1, lost()), (5, back()), (6, off())], &[]);
+        check(vec![(1, lost()), (5, back()), (9, off())], &["was well"]);
+        let (volume, pod, other) = ("pv".into(), "default/db-0".into(), "m".into());
+        let two = What::TwoWriters { volume, pod, node: "n".into(), other };
+        check(vec![(1, two)], &["data is being lost"]);
+    }
+
+    #[test]
+    fn a_machine_left_off_is_forgiven_where_a_person_is_told() {
+        let parked = |state: &str| What::FenceState {
+            fence: "n-1".into(),
+            node: "n".into(),
+            step: "Power-Management".into(),
+            state: state.into(),
+        };
+        let night = |state| {
+            let off = power(Power::Off, PowerCause::Command);
+            vec![(1, lost()), (2, parked("Running")), (3, off), (4, parked(state))]
+        };
+        check(night("Error"), &[]);
+        check(night("Running"), &["left off"]);
+        check(night("Final"), &["left off"]);
+    }
 }

@@ -1,0 +1,151 @@
+//! What stands between a controller and its API server in a played night: every request passes it,
+//! and every answer.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use node_remedy_decide::Time;
+use serde_json::Value;
+
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
+
+/// A request, as an API server takes it in.
+pub struct Request<'a> {
+    /// As audit logs name it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+    pub verb: &'a str,
+    /// The API group; empty for the core.
+    pub group: String,
+    /// Such as `pods/status`.
+    pub resource: String,
+    /// None for cluster-scoped kinds and for all namespaces.
+    pub namespace: Option<&'a str>,
+    /// Requests that create or select name no object.
+    pub name: Option<&'a str>,
+    /// What is created or replaced.
+    pub object: Option<Value>,
+}
+
+/// What every request of the controller passes, and every answer to it.
+pub trait Door: 'static {
+    /// Lets a request through, at once or later, or denies it.
+    fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
+
+    /// Lets the answer to what was carried out through, or loses it.
+    fn answer(&self, _: &Request<'_>) -> Result<(), ClusterError> {
+        Ok(())
+    }
+}
+
+impl Request<'_> {
+    /// Whether it changes anything.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch")
+    }
+}
+
+/// A cluster behind a door.
+pub struct Guarded<C, D> {
+    server: C,
+    door: Rc<D>,
+}
+
+impl<C, D> Guarded<C, D> {
+    /// `server` behind `door`.
+    pub fn new(server: C, door: Rc<D>) -> Self {
+        Self { server, door }
+    }
+}
+
+impl<C: Clone, D> Clone for Guarded<C, D> {
+    fn clone(&self) -> Self {
+        Self { server: self.server.clone(), door: self.door.clone() }
+    }
+}
+
+impl<C: Cluster, D: Door> Guarded<C, D> {
+    async fn pass<T>(
+        &self,
+        asked: Request<'_>,
+        carried_out: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        self.door.admit(&asked).await?;
+        let answer = carried_out.await?;
+        self.door.answer(&asked)?;
+        Ok(answer)
+    }
+}
+
+fn select<'a, K: Object>(verb: &'a str, scope: &'a Scope) -> Request<'a> {
+    Request { namespace: scope.namespace.as_deref(), ..request::<K>(verb, "") }
+}
+
+fn one<'a, K: Object>(verb: &'a str, part: &str, at: At<'a>) -> Request<'a> {
+    Request { namespace: at.namespace, name: Some(at.name), ..request::<K>(verb, part) }
+}
+
+fn whole<'a, K: Object>(verb: &'a str, part: &str, object: &'a K) -> Request<'a> {
+    let meta = object.meta();
+    Request {
+        namespace: meta.namespace.as_deref(),
+        name: meta.name.as_deref().filter(|_| verb != "create"),
+        object: serde_json::to_value(object).ok(),
+        ..request::<K>(verb, part)
+    }
+}
+
+fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
+    Request {
+        verb,
+        group: K::group(&()).into_owned(),
+        resource: format!("{}{part}", K::plural(&())),
+        namespace: None,
+        name: None,
+        object: None,
+    }
+}
+
+impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
+    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
+        self.pass(select::<K>("list", scope), self.server.list(scope)).await
+    }
+
+    async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
+        self.pass(select::<K>("watch", scope), self.server.watch(scope, from)).await
+    }
+
+    async fn get<K: Object>(&self, at: At<'_>) -> Result<Option<K>, ClusterError> {
+        self.pass(one::<K>("get", "", at), self.server.get(at)).await
+    }
+
+    async fn create<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.pass(whole("create", "", object), self.server.create(object)).await
+    }
+
+    async fn replace<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.pass(whole("update", "", object), self.server.replace(object)).await
+    }
+
+    async fn replace_status<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
+        self.pass(whole("update", "/status", object), self.server.replace_status(object)).await
+    }
+
+    async fn patch<K: Object>(
+        &self,
+        at: At<'_>,
+        patch: &json_patch::Patch,
+    ) -> Result<K, ClusterError> {
+        self.pass(one::<K>("patch", "", at), self.server.patch(at, patch)).await
+    }
+
+    async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
+        self.pass(one::<K>("patch", "/status", at), self.server.merge_status(at, patch)).await
+    }
+
+    async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
+        self.pass(one::<K>("delete", "", at), self.server.delete::<K>(at, how)).await
+    }
+
+    async fn server_time(&self) -> Result<Time, ClusterError> {
+        self.server.server_time().await
+    }
+}

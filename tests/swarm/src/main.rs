@@ -1,0 +1,157 @@
+//! `cargo xtask sim`: plays nights drawn from seeds and says which promises were broken.
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+use node_remedy_swarm::coverage::Coverage;
+use node_remedy_swarm::night::path;
+use node_remedy_swarm::play::{Outcome, night};
+
+/// Plays nights drawn from seeds, each with node-remedy, its plugin and every kind of trouble.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask sim",
+    after_help = "Examples:
+  cargo xtask sim --seeds 1000
+  cargo xtask sim --seeds 1000 --seed 5000
+  cargo xtask sim --replay 5017
+
+Exit code 0: no promise was broken; 1: one was, or nothing could be played."
+)]
+struct Arguments {
+    /// How many nights.
+    #[arg(long, default_value_t = 1_000)]
+    seeds: u64,
+    /// The first night's seed.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Plays one night twice, and prints all that happened.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
+    replay: Option<u64>,
+    /// Simulated minutes of a night.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(10..=120))]
+    minutes: u64,
+    /// Threads; by default as many as there are cores.
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+/// Of several nights that went wrong, how many are told.
+const TOLD: usize = 5;
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let lasts = Duration::from_mins(arguments.minutes);
+    if let Some(seed) = arguments.replay {
+        return replay(seed, lasts);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.unwrap_or(cores).max(1);
+    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
+    swarm(&seeds, lasts, threads)
+}
+
+/// Plays a night twice: the same log, byte for byte, or it is no function of its seed.
+fn replay(seed: u64, lasts: Duration) -> anyhow::Result<ExitCode> {
+    let (first, second) = (night(seed, lasts)?, night(seed, lasts)?);
+    print!("{}", first.log);
+    println!("log {}", first.digest);
+    ensure!(first.log == second.log, "the second playing differs: log {}", second.digest);
+    write(&first)?;
+    println!("report: node-remedy simulate {} --only-with --report night.html", path(seed));
+    tell(&first);
+    Ok(verdict(first.broken.is_empty()))
+}
+
+fn swarm(seeds: &Range<u64>, lasts: Duration, threads: usize) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let next = AtomicU64::new(seeds.start);
+    let sum = Mutex::new((Coverage::default(), Vec::new(), began));
+    let played: Vec<anyhow::Result<()>> = std::thread::scope(|scope| {
+        let play = || {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= seeds.end {
+                    return Ok(());
+                }
+                let outcome = night(seed, lasts)?;
+                // A thread that panics fails the run by itself.
+                let Ok(mut sum) = sum.lock() else { return Ok(()) };
+                let (coverage, wrong, told) = &mut *sum;
+                coverage.merge(outcome.coverage.clone());
+                if !outcome.broken.is_empty() {
+                    wrong.push(outcome);
+                }
+                if told.elapsed() >= TELL_EVERY {
+                    *told = Instant::now();
+                    let s = began.elapsed().as_secs();
+                    eprintln!("  {} nights in {s} s, {} went wrong", coverage.nights, wrong.len());
+                }
+            }
+        };
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
+        let joined = running.into_iter().map(|one| one.join().unwrap_or(Ok(())));
+        joined.collect()
+    });
+    played.into_iter().collect::<anyhow::Result<()>>()?;
+    let (coverage, mut wrong, _) = sum.into_inner().ok().context("a night panicked")?;
+    wrong.sort_by_key(|outcome| outcome.night.seed);
+    report(&coverage, began.elapsed(), lasts, threads);
+    for outcome in wrong.iter().take(TOLD) {
+        write(outcome)?;
+        tell(outcome);
+    }
+    if !wrong.is_empty() {
+        let seeds: Vec<String> = wrong.iter().map(|one| one.night.seed.to_string()).collect();
+        println!("{} nights went wrong: {}", wrong.len(), seeds.join(" "));
+    }
+    Ok(verdict(wrong.is_empty()))
+}
+
+fn report(coverage: &Coverage, took: Duration, lasts: Duration, threads: usize) {
+    let per_core = |count: u64| {
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
+        let cores = u64::try_from(threads).unwrap_or(1);
+        // In tenths, so that slow ones are told apart.
+        let tenths = count.saturating_mul(10_000) / ms / cores;
+        format!("{}.{}", tenths / 10, tenths % 10)
+    };
+    let hours = coverage.nights.saturating_mul(lasts.as_secs()) / 3_600;
+    println!(
+        "{} nights in {} s on {threads} threads: {} nights/s and {} facts/s a core, {hours} hours \
+         of simulated time",
+        coverage.nights,
+        took.as_secs(),
+        per_core(coverage.nights),
+        per_core(coverage.facts),
+    );
+    println!("{coverage}");
+}
+
+fn tell(outcome: &Outcome) {
+    let seed = outcome.night.seed;
+    for broken in &outcome.broken {
+        println!("night {seed}: {broken}\n  again: cargo xtask sim --replay {seed}");
+    }
+}
+
+/// Writes a night where `node-remedy simulate` finds it.
+fn write(outcome: &Outcome) -> anyhow::Result<()> {
+    let file = path(outcome.night.seed);
+    let folder = Path::new(&file).parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("failed to make {}", folder.display()))?;
+    std::fs::write(&file, &outcome.night.text).with_context(|| format!("failed to write {file}"))
+}
+
+fn verdict(is_well: bool) -> ExitCode {
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,75 @@
+//! Plays a night and judges it.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use node_remedy::simulate::{Part, Played, play};
+use node_remedy_world::facts::{Fact, Power, PowerCause, What};
+use sha2::{Digest as _, Sha256};
+
+use crate::coverage::Coverage;
+use crate::judge::{Judgement, judge, timeline};
+use crate::night::Night;
+
+/// What became of a night.
+pub struct Outcome {
+    /// The night.
+    pub night: Night,
+    /// Broken promises, each a sentence with its time.
+    pub broken: Vec<String>,
+    /// What it has seen.
+    pub coverage: Coverage,
+    /// Everything that truly happened, one line each.
+    pub log: String,
+    /// sha256 of that log, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// Plays the night of a seed.
+pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
+    let night = Night::of(seed, lasts);
+    let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
+    let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
+    let mut judgement = judge(&played.facts);
+    let mut broken = std::mem::take(&mut judgement.broken);
+    broken.extend(left_lost(&night, &judgement));
+    let log = timeline(&played.facts);
+    let digest = Sha256::digest(&log).iter().map(|byte| format!("{byte:02x}")).collect();
+    let coverage = coverage(&night, &played);
+    Ok(Outcome { night, broken, coverage, log, digest })
+}
+
+/// L1: once trouble is over, a lost node is well again or a person is told. Where several are
+/// lost the gate may hold back for ever, and where people act the end is theirs.
+fn left_lost(night: &Night, judgement: &Judgement) -> Vec<String> {
+    let [node] = night.lost.as_slice() else { return Vec::new() };
+    let is_well = judgement.ready.get(node).is_some_and(|status| status == "True");
+    let is_parked = judgement.incidents.values().any(|state| state == "Error");
+    if is_well || is_parked || night.has_deeds {
+        return Vec::new();
+    }
+    vec![format!("the end: {node} is still lost and nobody is told: {:?}", judgement.incidents)]
+}
+
+fn coverage(night: &Night, played: &Played) -> Coverage {
+    let is_off = |fact: &Fact| {
+        matches!(
+            fact.what,
+            What::PowerChanged { power: Power::Off, cause: PowerCause::Command, .. }
+        )
+    };
+    let mut coverage = Coverage {
+        nights: 1,
+        with_off: u64::from(played.facts.iter().any(is_off)),
+        facts: u64::try_from(played.facts.len()).unwrap_or_default(),
+        ..Coverage::default()
+    };
+    let mut drawn = night.drawn.clone();
+    drawn.sort_unstable();
+    drawn.dedup();
+    coverage.faults.extend(drawn.into_iter().map(|class| (class, 1)));
+    for rule in played.collected.decided.iter().flat_map(|decided| &decided.rules) {
+        *coverage.rules.entry(format!("{rule:?}")).or_default() += 1;
+    }
+    coverage
+}

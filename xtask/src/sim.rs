@@ -1,0 +1,44 @@
+//! `cargo xtask sim`: nights drawn from seeds, played with optimised code.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress::run_logged;
+use crate::root::{at, cargo, root};
+use crate::setup::Part;
+
+pub(crate) const HELP: &str = "\
+Plays nights drawn from seeds: who is lost and how, what BMCs do wrong, node-remedy's processes
+killed and paused, a bad way to the API server, people who act behind its back. Each is judged by
+what truly happened. A night that breaks a promise is printed with its seed and written to
+target/nights, where `node-remedy simulate` draws its report. The first build takes minutes.
+
+  --seeds N      how many nights; 1,000 if nothing is said
+  --seed S       the first one's seed
+  --replay SEED  plays one night twice and prints all that happened
+  --minutes M    simulated minutes of a night; 25 if nothing is said
+  --threads T    as many as there are cores if nothing is said
+
+Examples:
+  cargo xtask sim --seeds 10000
+  cargo xtask sim --replay 5017
+";
+
+const PARTS: [Part; 2] = [Part::WasmTarget, Part::Plugins];
+const PROGRAM: &str = "node-remedy-swarm";
+
+pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    for part in PARTS {
+        part.provide().with_context(|| format!("no {}", part.name()))?;
+    }
+    let mut build = cargo();
+    build.args(["build", "--profile", "sim", "--package", PROGRAM]);
+    run_logged("building the swarm", "sim-build", &mut build)?;
+    let mut swarm = Command::new(at("target/sim").join(PROGRAM));
+    let status = swarm.current_dir(root()).args(arguments).status()?;
+    if !status.success() {
+        bail!("the swarm ended with {status}");
+    }
+    Ok(())
+}
