@@ -20,12 +20,12 @@ impl Rng {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
         });
         let mut rng = Self { state: seed ^ hash };
-        rng.state = rng.next();
+        rng.state = rng.draw();
         rng
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -35,7 +35,7 @@ impl Rng {
 
     /// A number below `bound`; 0 where the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.next()) * u128::from(bound);
+        let wide = u128::from(self.draw()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or_default()
     }
 
@@ -46,8 +46,8 @@ impl Rng {
 
     /// A random (version 4) UUID.
     pub fn uuid(&mut self) -> String {
-        let high = (self.next() & !0xF000) | 0x4000;
-        let low = (self.next() & !(0b11 << 62)) | (0b10 << 62);
+        let high = (self.draw() & !0xF000) | 0x4000;
+        let low = (self.draw() & !(0b11 << 62)) | (0b10 << 62);
         format!(
             "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
             high >> 32,
@@ -67,7 +67,7 @@ mod tests {
     fn a_stream_is_a_function_of_seed_and_name() {
         let draw = |seed, name| {
             let mut rng = Rng::named(seed, name);
-            (rng.next(), rng.next())
+            (rng.draw(), rng.draw())
         };
         assert_eq!(draw(7, "kubelet"), draw(7, "kubelet"));
         assert_ne!(draw(7, "kubelet"), draw(8, "kubelet"));

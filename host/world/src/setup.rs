@@ -43,7 +43,7 @@ pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: 
         boot_time: node.boot_time,
     };
     let bmc = node.bmc.as_ref().map(|spec| {
-        let seed = Rng::named(scenario.seed, &format!("bmc of {}", node.name)).next();
+        let seed = Rng::named(scenario.seed, &format!("bmc of {}", node.name)).draw();
         (address, bmc(spec, seed))
     });
     Machine::running(spec, bmc, scenario.seed, now)

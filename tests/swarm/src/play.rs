@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use node_remedy::simulate::{Part, Played, play};
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
-use sha2::{Digest as _, Sha256};
 
 use crate::coverage::Coverage;
 use crate::judge::{Judgement, judge, timeline};
@@ -34,7 +33,7 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
     let mut broken = std::mem::take(&mut judgement.broken);
     broken.extend(left_lost(&night, &judgement));
     let log = timeline(&played.facts);
-    let digest = Sha256::digest(&log).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = node_remedy::hex::sha256(log.as_bytes());
     let coverage = coverage(&night, &played);
     Ok(Outcome { night, broken, coverage, log, digest })
 }

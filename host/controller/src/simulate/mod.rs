@@ -184,11 +184,11 @@ struct Stage<C> {
 impl<C: Cluster> Stage<C> {
     /// The process of this number, from 1, in its life of that number, from 0.
     fn process(&self, number: u32, life: usize) -> Controller<C> {
-        let mut process = format!("{CLIENT}-{:08x}", self.seed);
-        if (number, life) != (1, 0) {
-            process.push_str(&format!("-{number}-{life}"));
-        }
-        let entropy = Rng::named(self.seed, &process).next();
+        let process = match (number, life) {
+            (1, 0) => format!("{CLIENT}-{:08x}", self.seed),
+            _ => format!("{CLIENT}-{:08x}-{number}-{life}", self.seed),
+        };
+        let entropy = Rng::named(self.seed, &process).draw();
         let seams = Seams {
             cluster: self.cluster.clone(),
             clock: Clock::simulated(self.clock.clone()),

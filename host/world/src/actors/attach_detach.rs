@@ -214,6 +214,6 @@ fn is_in_use(api: &ApiServer, node: Option<&Value>, volume: &str) -> bool {
 /// Names are a function of volume and node, so that an attachment is never made twice.
 pub(crate) fn attachment_key(volume: &str, node: &str) -> Key {
     let mut stream = Rng::named(0, &format!("{CSI_DRIVER} {volume} {node}"));
-    let name = format!("csi-{:016x}{:016x}", stream.next(), stream.next());
+    let name = format!("csi-{:016x}{:016x}", stream.draw(), stream.draw());
     Key::cluster(Kind::VolumeAttachment, &name)
 }

@@ -180,7 +180,7 @@ impl Machine {
         }
         self.set_network(stage, Network::Up);
         if self.kubelet.is_none() && self.kernel == Kernel::Runs {
-            let seed = self.boots.next();
+            let seed = self.boots.draw();
             self.take(stage, Kubelet::restart(&self.spec.name, seed, stage.now));
         }
     }
@@ -191,7 +191,7 @@ impl Machine {
             (Power::On, Kernel::Booting { until }) if stage.now < until => Some(until),
             (Power::On, Kernel::Booting { .. }) => {
                 self.kernel = Kernel::Runs;
-                let seed = self.boots.next();
+                let seed = self.boots.draw();
                 self.take(stage, Kubelet::start(&self.spec.name, seed, stage.now));
                 self.processes.restart_old(stage, &self.spec.name);
                 self.run_software(stage)

@@ -14,6 +14,9 @@ use crate::time::millis;
 /// A field of an entry, what it says, and the event that it makes of a node.
 type Field<'a, T> = (&'static str, &'a Option<T>, fn(String) -> Event);
 
+/// The same for what befalls a process of node-remedy.
+type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> Event);
+
 /// Whom something can befall.
 pub(super) struct Cast<'a> {
     /// Nodes by name, with their zones.
@@ -102,7 +105,7 @@ pub(super) fn read(
             reader.wrong(said.referenced, what);
         }
     }
-    let outages: [(&str, &Option<RawOutage>, fn(Outage) -> Event); 2] = [
+    let outages: [OutageField<'_>; 2] = [
         ("controllerKilled", &raw.controller_killed, Event::ControllerKilled),
         ("controllerPaused", &raw.controller_paused, Event::ControllerPaused),
     ];

@@ -71,7 +71,7 @@ impl Reader {
         let mut drawn = [0; 16];
         let mut rng = Rng::named(seed, &format!("guid of {node}"));
         for half in drawn.chunks_mut(8) {
-            half.copy_from_slice(&rng.next().to_be_bytes());
+            half.copy_from_slice(&rng.draw().to_be_bytes());
         }
         let Some(said) = &bmc.guid else { return drawn };
         let digits: String = said.value.chars().filter(|letter| *letter != '-').collect();

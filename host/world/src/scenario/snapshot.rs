@@ -175,7 +175,7 @@ fn read_address(text: &str) -> Option<SocketAddr> {
 fn guid(node: &str, system_uuid: &str) -> [u8; 16] {
     let digits: String = system_uuid.chars().filter(|letter| *letter != '-').collect();
     let mut rng = Rng::named(1, &format!("guid of {node}"));
-    let mut drawn = || (u128::from(rng.next()) << 64) | u128::from(rng.next());
+    let mut drawn = || (u128::from(rng.draw()) << 64) | u128::from(rng.draw());
     u128::from_str_radix(&digits, 16).unwrap_or_else(|_| drawn()).to_be_bytes()
 }
 
