@@ -85,8 +85,10 @@ pub fn judge(facts: &[Fact]) -> Judgement {
 /// The promise that a fact breaks.
 fn broken(truth: &Truth, at: Time, what: &What) -> Option<String> {
     match what {
-        What::TwoWriters { other, .. } if !truth.released_by_people.contains(other) => {
-            Some("data is being lost".to_owned())
+        What::TwoWriters { node, other, .. } => {
+            let by_people = &truth.released_by_people;
+            let is_theirs = by_people.contains(node) || by_people.contains(other);
+            (!is_theirs).then(|| "data is being lost".to_owned())
         }
         What::PodGone { node, uid, by, .. } if by == CLIENT => {
             if truth.writing.contains_key(uid) {
@@ -139,6 +141,8 @@ impl Truth {
                 self.well_since.insert(node.clone(), at);
             }
             What::PowerChanged { node, power: Power::Off, cause } => {
+                // Until a kubelet starts again, whoever switches the machine on.
+                self.lost.insert(node.clone());
                 self.off.insert(node.clone(), *cause);
                 self.on_behind_our_back.remove(node);
             }
@@ -295,12 +299,22 @@ mod tests {
         );
         check(vec![(1, lost()), (2, pod_gone())], &["while n has power"]);
         check(vec![(1, off())], &["was well"]);
+        let by_hand =
+            |at| vec![(at, power(Power::Off, ByHand)), (at + 1, power(Power::On, ByHand))];
+        check([by_hand(1), vec![(3, off())]].concat(), &[]);
+        let (node, boot) = ("n".into(), "2".into());
+        let started = What::KubeletStarted { node, boot };
+        check([by_hand(1), vec![(9, started), (12, off())]].concat(), &["was well"]);
         let back = || What::NetworkBack { node: "n".into() };
         check(vec![(1, lost()), (5, back()), (6, off())], &[]);
         check(vec![(1, lost()), (5, back()), (9, off())], &["was well"]);
         let (volume, pod, other) = ("pv".into(), "default/db-0".into(), "m".into());
         let two = What::TwoWriters { volume, pod, node: "n".into(), other };
-        check(vec![(1, two)], &["data is being lost"]);
+        check(vec![(1, two.clone())], &["data is being lost"]);
+        for node in ["n", "m"] {
+            let deleted = What::NodeDeleted { node: node.into(), by: PEOPLE.into() };
+            check(vec![(1, deleted), (2, two.clone())], &[]);
+        }
     }
 
     #[test]

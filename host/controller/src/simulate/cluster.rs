@@ -20,6 +20,8 @@ use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Objec
 
 /// A request to an API server on the same network.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
+/// As an API server does for a watcher that has nothing to hear.
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// The world's API server, as the client `name`.
 #[derive(Clone)]
@@ -109,38 +111,37 @@ impl Cluster for ModelCluster {
         let from: u64 = resource_version
             .parse()
             .map_err(|_| ClusterError::Invalid(format!("resourceVersion {resource_version}")))?;
-        let mut stirs = self.shared.stirs();
+        let mut changes = self.shared.changes(kind);
         let first = {
-            stirs.mark_unchanged();
+            changes.mark_unchanged();
             self.ask(|client| client.watch(kind, &selector, from)).await?
         };
         let client = self.clone();
         let batches = stream::unfold(
-            (stirs, first.bookmark, Some(first.events)),
-            move |(mut stirs, from, waiting)| {
+            (changes, first.bookmark, Some(first.events)),
+            move |(mut changes, from, waiting)| {
                 let (client, selector) = (client.clone(), selector.clone());
                 async move {
                     if let Some(events) = waiting {
-                        return Some((Ok((events, from)), (stirs, from, None)));
+                        return Some((Ok((events, from)), (changes, from, None)));
                     }
-                    loop {
-                        stirs.changed().await.ok()?;
-                        if client.shared.with_quietly(|world| world.api().version()) == from {
-                            continue;
+                    // Where nothing changes there is a bookmark now and then.
+                    let changed = tokio::time::timeout(BOOKMARK_EVERY, changes.changed()).await;
+                    if let Ok(changed) = changed {
+                        changed.ok()?;
+                    }
+                    tokio::time::sleep(ROUND_TRIP / 2).await;
+                    changes.mark_unchanged();
+                    let seen = client.shared.with_quietly(|world| {
+                        world.api().client(&client.name).watch(kind, &selector, from)
+                    });
+                    Some(match seen {
+                        Ok(seen) => {
+                            let next = seen.bookmark;
+                            (Ok((seen.events, next)), (changes, next, None))
                         }
-                        tokio::time::sleep(ROUND_TRIP / 2).await;
-                        stirs.mark_unchanged();
-                        let seen = client.shared.with_quietly(|world| {
-                            world.api().client(&client.name).watch(kind, &selector, from)
-                        });
-                        return Some(match seen {
-                            Ok(seen) => {
-                                let next = seen.bookmark;
-                                (Ok((seen.events, next)), (stirs, next, None))
-                            }
-                            Err(error) => (Err(classify(&error)), (stirs, from, None)),
-                        });
-                    }
+                        Err(error) => (Err(classify(&error)), (changes, from, None)),
+                    })
                 }
             },
         );

@@ -3,6 +3,7 @@
 //! Virtual time is the runtime's paused time: whenever every task waits, tokio jumps to
 //! the next timer. [`drive`] keeps one timer at the world's next own event.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use node_remedy_decide::Time;
 use node_remedy_sandbox::net::Fabric;
 use node_remedy_world::World;
+use node_remedy_world::api::Kind;
 use tokio::sync::watch;
 
 use crate::clock::VirtualClock;
@@ -20,14 +22,21 @@ use crate::clock::VirtualClock;
 pub struct Shared {
     world: Arc<Mutex<World>>,
     clock: VirtualClock,
-    /// Counts what happened, so that waiting tasks notice.
+    /// Counts what happened, so that whoever moves the world on notices.
     stirred: Arc<watch::Sender<u64>>,
+    /// When objects of a kind last changed, for those who watch it.
+    changed: Arc<Mutex<BTreeMap<Kind, watch::Sender<u64>>>>,
 }
 
 impl Shared {
     /// Shares `world`, whose time is `clock`'s.
     pub fn new(world: World, clock: VirtualClock) -> Self {
-        Self { world: Arc::new(Mutex::new(world)), clock, stirred: Arc::new(watch::Sender::new(0)) }
+        Self {
+            world: Arc::new(Mutex::new(world)),
+            clock,
+            stirred: Arc::new(watch::Sender::new(0)),
+            changed: Arc::default(),
+        }
     }
 
     /// Does something to the world as of now, and lets everyone who waits look again.
@@ -35,11 +44,24 @@ impl Shared {
         let out = {
             // A panic elsewhere already fails the run; the world itself stays usable.
             let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = world.writes();
             world.advance(self.clock.now());
-            act(&mut world)
+            let out = act(&mut world);
+            if world.writes() != before {
+                self.tell_watchers(&mut world);
+            }
+            out
         };
         self.stirred.send_modify(|count| *count = count.wrapping_add(1));
         out
+    }
+
+    fn tell_watchers(&self, world: &mut World) {
+        let watched = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (kind, sender) in &*watched {
+            let changed = world.api().changed(*kind);
+            sender.send_if_modified(|told| std::mem::replace(told, changed) != changed);
+        }
     }
 
     /// Asks the world something that changes nothing anybody waits for.
@@ -52,9 +74,10 @@ impl Shared {
         look(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells whenever something happened.
-    pub fn stirs(&self) -> watch::Receiver<u64> {
-        self.stirred.subscribe()
+    /// Tells whenever an object of `kind` changed.
+    pub fn changes(&self, kind: Kind) -> watch::Receiver<u64> {
+        let mut watched = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.entry(kind).or_default().subscribe()
     }
 
     fn next_at(&self) -> Option<Time> {
@@ -64,7 +87,7 @@ impl Shared {
 
 /// Moves the world from event to event, for ever.
 pub async fn drive(shared: Shared) -> Infallible {
-    let mut stirs = shared.stirs();
+    let mut stirs = shared.stirred.subscribe();
     loop {
         stirs.mark_unchanged();
         let wait = shared.next_at().map(|at| at.0.saturating_sub(shared.clock.now().0));

@@ -42,6 +42,8 @@ pub struct ApiServer {
     objects: BTreeMap<Key, Arc<Value>>,
     history: History,
     version: u64,
+    /// The last version at which an object of this kind changed.
+    changed: BTreeMap<Kind, u64>,
     now: Time,
     uids: Rng,
     calls: BTreeMap<(String, Verb), u64>,
@@ -56,6 +58,7 @@ impl ApiServer {
             objects: BTreeMap::new(),
             history: History::default(),
             version: 1,
+            changed: BTreeMap::new(),
             now,
             uids: Rng::named(seed, "uids"),
             calls: BTreeMap::new(),
@@ -91,6 +94,11 @@ impl ApiServer {
     /// The resourceVersion of the latest write.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// The last version at which an object of `kind` changed; 0 if none ever did.
+    pub fn changed(&self, kind: Kind) -> u64 {
+        self.changed.get(&kind).copied().unwrap_or_default()
     }
 
     /// How often each client called, by verb.
@@ -265,6 +273,7 @@ impl ApiServer {
     ) {
         let by = Arc::from(by);
         let (version, at) = (self.version, self.now);
+        self.changed.insert(key.kind, version);
         let change = Change { version, at, by, change, key, object, before };
         if let Some(outbox) = &mut self.outbox {
             outbox.push(change.clone());

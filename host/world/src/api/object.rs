@@ -45,24 +45,36 @@ impl std::fmt::Display for Key {
     }
 }
 
+/// The value at a JSON pointer.
+fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    if pointer.contains('~') {
+        return object.pointer(pointer);
+    }
+    // serde_json's own makes a string of every part, and this is what the world does most.
+    pointer.split('/').skip(1).try_fold(object, |value, field| match value.as_array() {
+        Some(items) => items.get(field.parse::<usize>().ok()?),
+        None => value.get(field),
+    })
+}
+
 /// The text at a JSON pointer, or nothing.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The list at a JSON pointer, or nothing.
 pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The number at a JSON pointer.
 pub fn number(object: &Value, pointer: &str) -> Option<u64> {
-    object.pointer(pointer).and_then(Value::as_u64)
+    at(object, pointer).and_then(Value::as_u64)
 }
 
 /// Whether the value at a JSON pointer is `true`.
 pub fn is_true(object: &Value, pointer: &str) -> bool {
-    object.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// `metadata.name`.
