@@ -29,9 +29,7 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
         | Event::DeleteAttachments(_)
-        | Event::ControllerKilled(_)
-        | Event::ControllerPaused(_)
-        | Event::ApiFault(_) => None,
+        | Event::OfController(_) => None,
     }
 }
 
@@ -55,9 +53,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
         | Event::DeleteAttachments(_)
-        | Event::ControllerKilled(_)
-        | Event::ControllerPaused(_)
-        | Event::ApiFault(_) => {}
+        | Event::OfController(_) => {}
     }
 }
 
@@ -96,9 +92,8 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::PowerOffByHand(_)
         | Event::PowerOnByHand(_)
         | Event::NodeComesBack(_)
-        | Event::BmcFault { .. } => {}
-        // These befall node-remedy; whoever plays it sees to them.
-        Event::ControllerKilled(_) | Event::ControllerPaused(_) | Event::ApiFault(_) => {}
+        | Event::BmcFault { .. }
+        | Event::OfController(_) => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::{ApiFault, ApiFaultKind, Event};
+use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent, Event};
 use tokio::time::Instant;
 
 use super::door::{Door, Request};
@@ -24,25 +24,12 @@ pub(super) struct BadWay {
 impl BadWay {
     /// The faults of a story that begins at `origin`; each process draws for itself.
     pub(super) fn of(scenario: &Scenario, origin: Instant, process: &str) -> Self {
-        let faults = scenario.happenings.iter().filter_map(|happening| match happening.what {
-            Event::ApiFault(fault) => {
-                let from = origin + happening.at;
-                Some((from, from + fault.lasts, fault))
-            }
-            Event::KubeletStops(_)
-            | Event::NetworkLost(_)
-            | Event::MachineHangs(_)
-            | Event::PowerOffByHand(_)
-            | Event::PowerOnByHand(_)
-            | Event::NodeComesBack(_)
-            | Event::BmcFault { .. }
-            | Event::DeleteNode(_)
-            | Event::Cordon(_)
-            | Event::TaintOutOfService(_)
-            | Event::ForceDeletePod { .. }
-            | Event::DeleteAttachments(_)
-            | Event::ControllerKilled(_)
-            | Event::ControllerPaused(_) => None,
+        let faults = scenario.happenings.iter().filter_map(|happening| {
+            let Event::OfController(ControllerEvent::ApiFault(fault)) = happening.what else {
+                return None;
+            };
+            let from = origin + happening.at;
+            Some((from, from + fault.lasts, fault))
         });
         let rng = RefCell::new(Rng::named(scenario.seed, &format!("way of {process}")));
         Self { faults: faults.collect(), rng }

@@ -4,7 +4,7 @@
 use std::future::Future;
 
 use node_remedy_world::Scenario;
-use node_remedy_world::scenario::{Event, Outage};
+use node_remedy_world::scenario::{ControllerEvent, Event};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -25,32 +25,15 @@ impl Fate {
     pub(super) fn of(scenario: &Scenario, origin: Instant, controller: u32) -> Self {
         let mut fate = Self::default();
         for happening in &scenario.happenings {
-            let stretch = |outage: &Outage| {
-                let from = origin + happening.at;
-                (from, from + outage.lasts)
+            let Event::OfController(befalls) = happening.what else { continue };
+            let (stretches, outage) = match befalls {
+                ControllerEvent::Killed(outage) => (&mut fate.dead, outage),
+                ControllerEvent::Paused(outage) => (&mut fate.still, outage),
+                ControllerEvent::ApiFault(_) => continue,
             };
-            match &happening.what {
-                Event::ControllerKilled(outage) if outage.controller == controller => {
-                    fate.dead.push(stretch(outage));
-                }
-                Event::ControllerPaused(outage) if outage.controller == controller => {
-                    fate.still.push(stretch(outage));
-                }
-                Event::ControllerKilled(_)
-                | Event::ControllerPaused(_)
-                | Event::ApiFault(_)
-                | Event::KubeletStops(_)
-                | Event::NetworkLost(_)
-                | Event::MachineHangs(_)
-                | Event::PowerOffByHand(_)
-                | Event::PowerOnByHand(_)
-                | Event::NodeComesBack(_)
-                | Event::BmcFault { .. }
-                | Event::DeleteNode(_)
-                | Event::Cordon(_)
-                | Event::TaintOutOfService(_)
-                | Event::ForceDeletePod { .. }
-                | Event::DeleteAttachments(_) => {}
+            if outage.controller == controller {
+                let from = origin + happening.at;
+                stretches.push((from, from + outage.lasts));
             }
         }
         fate

@@ -7,7 +7,7 @@ use serde_saphyr::Location;
 
 use super::raw::{RawApiFault, RawHappening, RawOutage, Text};
 use super::read::Reader;
-use super::{ApiFault, ApiFaultKind, Event, Happening, Outage};
+use super::{ApiFault, ApiFaultKind, ControllerEvent, Event, Happening, Outage};
 use crate::rng::Rng;
 use crate::time::millis;
 
@@ -15,7 +15,7 @@ use crate::time::millis;
 type Field<'a, T> = (&'static str, &'a Option<T>, fn(String) -> Event);
 
 /// The same for what befalls a process of node-remedy.
-type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> Event);
+type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> ControllerEvent);
 
 /// Whom something can befall.
 pub(super) struct Cast<'a> {
@@ -106,17 +106,18 @@ pub(super) fn read(
         }
     }
     let outages: [OutageField<'_>; 2] = [
-        ("controllerKilled", &raw.controller_killed, Event::ControllerKilled),
-        ("controllerPaused", &raw.controller_paused, Event::ControllerPaused),
+        ("controllerKilled", &raw.controller_killed, ControllerEvent::Killed),
+        ("controllerPaused", &raw.controller_paused, ControllerEvent::Paused),
     ];
     for (field, said, event) in outages {
         let Some(said) = said else { continue };
         kinds += 1;
-        events.push(event(outage(reader, field, said, cast)));
+        events.push(Event::OfController(event(outage(reader, field, said, cast))));
     }
     if let Some(said) = &raw.api_fault {
         kinds += 1;
-        events.extend(api_fault(reader, said).map(Event::ApiFault));
+        let fault = api_fault(reader, said).map(ControllerEvent::ApiFault);
+        events.extend(fault.map(Event::OfController));
     }
     if kinds != 1 {
         let what = format!("happenings: found {kinds} things that happen, expected one an entry");

@@ -184,11 +184,18 @@ pub enum Event {
     },
     /// Somebody deletes the VolumeAttachments of a node.
     DeleteAttachments(String),
-    /// A process of node-remedy ends, at whatever it waits for, and is started again later.
-    ControllerKilled(Outage),
-    /// A process of node-remedy stands still, and goes on where it was.
-    ControllerPaused(Outage),
-    /// The way between node-remedy and the API server is bad.
+    /// Something befalls node-remedy itself; whoever plays it sees to that.
+    OfController(ControllerEvent),
+}
+
+/// What can befall node-remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControllerEvent {
+    /// One of its processes ends, at whatever it waits for, and is started again later.
+    Killed(Outage),
+    /// One of its processes stands still, and goes on where it was.
+    Paused(Outage),
+    /// The way between it and the API server is bad.
     ApiFault(ApiFault),
 }
 
