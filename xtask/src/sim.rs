@@ -19,10 +19,13 @@ target/nights, where `node-remedy simulate` draws its report. The first build ta
   --replay SEED  plays one night twice and prints all that happened
   --minutes M    simulated minutes of a night; 25 if nothing is said
   --threads T    as many as there are cores if nothing is said
+  --bugs         sows each of the known bugs, one at a time, and says how many nights find it
+  --bug BUG      sows this one
 
 Examples:
   cargo xtask sim --seeds 10000
   cargo xtask sim --replay 5017
+  cargo xtask sim --bugs --seeds 500
 ";
 
 const PARTS: [Part; 2] = [Part::WasmTarget, Part::Plugins];
@@ -33,7 +36,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         part.provide().with_context(|| format!("no {}", part.name()))?;
     }
     let mut build = cargo();
-    build.args(["build", "--profile", "sim", "--package", PROGRAM]);
+    build.args(["build", "--profile", "sim", "--package", PROGRAM, "--features", "seeded-bugs"]);
     run_logged("building the swarm", "sim-build", &mut build)?;
     let mut swarm = Command::new(at("target/sim").join(PROGRAM));
     let status = swarm.current_dir(root()).args(arguments).status()?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use node_remedy_decide::bug::{Bug, guard, is_sown};
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::{BootClock, Clock, timestamp};
@@ -43,7 +44,8 @@ impl LeaseGate {
 
     /// Milliseconds for which bytes may still be sent; zero: none.
     pub fn remaining_ms(&self) -> u64 {
-        self.open_until_ms.load(Ordering::SeqCst).saturating_sub(self.clock.now_ms())
+        let left = self.open_until_ms.load(Ordering::SeqCst).saturating_sub(self.clock.now_ms());
+        if is_sown(Bug::SendsWithoutLease) { millis(RENEW_DEADLINE) } else { left }
     }
 
     fn renewed_at(&self, started_ms: u64) {
@@ -146,7 +148,7 @@ impl<C: Cluster> Leadership<C> {
         let found = self.read().await?;
         if let Some(lease) = &found
             && holder(lease).is_some()
-            && !self.has_been_silent(lease)
+            && self.is_taken(lease)
         {
             return Ok(None);
         }
@@ -165,6 +167,11 @@ impl<C: Cluster> Leadership<C> {
             Err(ClusterError::Conflict(_) | ClusterError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn is_taken(&mut self, lease: &Lease) -> bool {
+        let is_taken = guard(Bug::TakesLeaseAtOnce, !self.has_been_silent(lease));
+        is_taken || is_sown(Bug::NeverTakesOver)
     }
 
     /// Whether the Lease has not changed for its whole duration on our own clock.

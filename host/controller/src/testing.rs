@@ -9,12 +9,10 @@ use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
 
 use crate::clock::{Clock, VirtualClock};
-use crate::cluster::ClusterError;
 use crate::simulate::cluster::ModelCluster;
-use crate::simulate::door::Guarded;
-pub(crate) use crate::simulate::door::{Door, Request};
+pub(crate) use crate::simulate::door::{Door, Open, Request};
 use crate::simulate::shared::{Shared, drive};
-use crate::simulate::{Part, Played, play_through};
+use crate::simulate::{self, Part, Played};
 
 const QUIET: &str = "
 title: nothing happens
@@ -72,17 +70,7 @@ pub(crate) fn example(file: &str, change: impl FnOnce(String) -> String) -> Scen
 
 /// Plays a night with `door` between the controller and the API server.
 pub(crate) fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played {
-    let between = |server| Guarded::new(server, door.clone());
-    play_through(scenario, Part::With, between).unwrap()
-}
-
-/// Lets everything through.
-pub(crate) struct Open;
-
-impl Door for Open {
-    async fn admit(&self, _: &Request<'_>) -> Result<(), ClusterError> {
-        Ok(())
-    }
+    simulate::play_behind(scenario, Part::With, |_| door.clone()).unwrap()
 }
 
 /// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is

@@ -39,6 +39,7 @@
 //! a run that is found by another process after a crash goes on from its record alone. At most
 //! one call is under way at any time.
 
+use crate::bug::{Bug, is_sown};
 use crate::phases::{
     isolating, pauses, power, recovering, releasing, verifying, waiting, way_back,
 };
@@ -256,8 +257,16 @@ fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
 fn disown(run: &mut Run<'_>) {
     let open = run.record.in_flight().map(|operation| operation.id);
     if let Some(op) = open {
-        take_end(run, op, End::Indeterminate);
+        take_end(run, op, foreign_end());
     }
+}
+
+fn foreign_end() -> End {
+    if is_sown(Bug::RepeatsBlindly) {
+        let kind = crate::FailureKind::Cancelled;
+        return End::NotAttempted(crate::Failure { kind, detail: alloc::string::String::new() });
+    }
+    End::Indeterminate
 }
 
 /// Does the next things that are still to do, until something has to happen first.
@@ -309,15 +318,14 @@ fn return_idle_slot(run: &mut Run<'_>) {
         | Phase::Parked
         | Phase::Final(_) => true,
         Phase::AwaitingPower => waiting::lacks_approval(run),
+        Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
+            is_sown(Bug::SlotReturnedEarly)
+        }
         Phase::Waiting
         | Phase::Isolating
         | Phase::ReadingIdentity
         | Phase::PoweringOff
         | Phase::VerifyingOff
-        | Phase::Releasing
-        | Phase::Restoring
-        | Phase::Untainting
-        | Phase::PoweringOn
         | Phase::Backoff => false,
     };
     if idle && run.holds_slot() {

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::bug::{Bug, guard};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 /// The limits.
@@ -171,7 +172,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     refuse_by_people_and_peers(view, &mut verdict);
     refuse_by_time(policy, view, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
-    if holders >= policy.in_flight_max {
+    if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
         let holders = view.in_flight.clone();
         verdict.refusals.push(Refusal::InFlight { holders, max: policy.in_flight_max });
     }
@@ -229,10 +230,10 @@ fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut V
         let due = heard_after.after(renewal_interval(node));
         // Heard since the target, and overdue again: it fell silent a little later.
         let overdue = node.renewed_at.is_none_or(|at| now > at.after(overdue_after(node)));
-        let silent = (!heard && now > due) || (heard && overdue);
+        let silent = guard(Bug::StormFromReady, (!heard && now > due) || (heard && overdue));
         if node.name == view.target || !node.ready || node.down || silent {
             count.unhealthy.push(&node.name);
-        } else if !heard {
+        } else if guard(Bug::StormFromReady, !heard) {
             count.unheard = count.unheard.saturating_add(1);
             count.judged_at = count.judged_at.max(due.after(Span(1)));
         }

@@ -5,6 +5,7 @@
 
 use alloc::string::String;
 
+use crate::bug::{Bug, is_sown};
 use crate::retry::unreachable;
 use crate::{
     Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Record, Span, Time,
@@ -126,6 +127,9 @@ impl Record {
     /// Whether the plug was, or may have been, given its off by us, and was not read on since.
     pub(crate) fn needs_on(&self, plan: &Plan, method: MethodIndex, now: Time) -> bool {
         let Some(effect) = self.last_effect(method) else { return false };
+        if effect.end == Some(End::Indeterminate) && is_sown(Bug::UnheardOffForgotten) {
+            return false;
+        }
         let state = self.state_since_effect(method);
         if state == Some(PlugState::Terminated) {
             return false;

@@ -14,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 mod automaton;
+pub mod bug;
 mod effect;
 mod event;
 mod gate;

@@ -6,6 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, guard};
 use crate::{FinalReason, MethodIndex, ParkReason, Phase, Proof, Time};
 
 /// What `NodeFence.status` holds.
@@ -131,6 +132,13 @@ pub enum PlugState {
     Unknown,
     /// The provider says that the instance is terminated and will not be back.
     Terminated,
+}
+
+impl PlugState {
+    /// Whether nothing can run behind it: the only two states that prove anything.
+    pub fn is_off(self) -> bool {
+        !guard(Bug::AnyReadIsOff, !matches!(self, Self::Off | Self::Terminated))
+    }
 }
 
 /// How a call ended. An end says what is known, not what was hoped for.

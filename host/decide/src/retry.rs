@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::bug::{Bug, guard};
 use crate::run::{Flow, Run};
 use crate::{
     End, Failure, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Rule, Span,
@@ -48,7 +49,7 @@ pub(crate) fn fail(run: &mut Run<'_>, reason: ParkReason) -> Flow {
 
 /// Back to New, if a restart is left. What holds already is not done again.
 pub(crate) fn restart(run: &mut Run<'_>) -> Option<Flow> {
-    if run.record.restarts >= run.policy.restarts {
+    if guard(Bug::RestartsUncounted, run.record.restarts >= run.policy.restarts) {
         return None;
     }
     run.rule(Rule::A7);

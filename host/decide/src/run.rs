@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, guard};
 use crate::{
     Action, Crossing, Effect, Freshness, Hold, MethodIndex, NodeView, Notice, Phase, Plan, Record,
     Rule, RunPolicy, Signs, Slot, Span, Time, Transition, VIEW_AGE_MAX, View,
@@ -137,7 +138,8 @@ impl<'a> Run<'a> {
     pub(crate) fn is_well(&self, view: &View) -> bool {
         let Some(node) = self.node(view) else { return false };
         let newer = node.signs.reported > self.record.signs_at_open.reported;
-        newer && matches!(view.trigger, Crossing::Clear { ready: true, .. })
+        let is_well = newer && matches!(view.trigger, Crossing::Clear { ready: true, .. });
+        !guard(Bug::UnfenceAtOnce, !is_well)
     }
 
     /// Whether the node runs another boot than the one that was fenced.

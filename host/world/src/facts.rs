@@ -99,6 +99,17 @@ pub enum What {
         node: String,
         /// `off`, `on`, `cycle`, `reset`, `soft-off`, or the command's number.
         command: String,
+        /// Whose datagram it was: a process of node-remedy.
+        by: String,
+    },
+    /// The BMC answered a read of its power; what it said may be wrong.
+    BmcTold {
+        /// Which node's BMC.
+        node: String,
+        /// What it said.
+        power: Power,
+        /// Who asked.
+        by: String,
     },
     /// The BMC refused a power command.
     BmcRefused {
@@ -108,6 +119,8 @@ pub enum What {
         command: String,
         /// The completion code.
         code: u8,
+        /// Who asked.
+        by: String,
     },
     /// The node's `Ready` condition changed.
     NodeReady {
@@ -286,10 +299,59 @@ pub enum What {
         /// `New`, `Running`, `Done`, `Final`, `Error`.
         state: String,
     },
+    /// A NodeFence's record says of an operation that it is meant to be sent.
+    IntentRecorded {
+        /// The NodeFence.
+        fence: String,
+        /// The node it is about.
+        node: String,
+        /// The operation's number.
+        operation: u64,
+        /// `off`, `on`, `status`, `reset`.
+        action: String,
+    },
+    /// A NodeFence's record says that its node is proven isolated or off.
+    ProofRecorded {
+        /// The NodeFence.
+        fence: String,
+        /// The node it is about.
+        node: String,
+        /// The proof's grade.
+        grade: String,
+    },
+    /// A NodeFence's record says that it is parked for a person.
+    ParkedRecorded {
+        /// The NodeFence.
+        fence: String,
+        /// The node it is about.
+        node: String,
+        /// How many of its plugs it says may be left off.
+        left_off: u64,
+    },
+    /// Another process of node-remedy holds the Lease of the leader.
+    LeaderChanged {
+        /// Which; empty when it was given back.
+        process: String,
+    },
+}
+
+impl What {
+    /// Whether this is about how node-remedy works and not about the cluster: judges need it, and
+    /// whoever reads a story is told by the decisions.
+    pub fn is_inner(&self) -> bool {
+        matches!(
+            self,
+            Self::BmcTold { .. }
+                | Self::IntentRecorded { .. }
+                | Self::ProofRecorded { .. }
+                | Self::ParkedRecorded { .. }
+                | Self::LeaderChanged { .. }
+        )
+    }
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 29] = [
+pub const VOCABULARY: [(&str, &[&str]); 34] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -298,8 +360,9 @@ pub const VOCABULARY: [(&str, &[&str]); 29] = [
     ("machineResumed", &["node"]),
     ("powerChanged", &["node", "power", "cause"]),
     ("machineReset", &["node", "cause"]),
-    ("bmcSaidYes", &["node", "command"]),
-    ("bmcRefused", &["node", "command", "code"]),
+    ("bmcSaidYes", &["node", "command", "by"]),
+    ("bmcTold", &["node", "power", "by"]),
+    ("bmcRefused", &["node", "command", "code", "by"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
     ("nodeDeleted", &["node", "by"]),
@@ -319,6 +382,10 @@ pub const VOCABULARY: [(&str, &[&str]); 29] = [
     ("writerStopped", &["volume", "pod", "uid", "node", "boot"]),
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("fenceState", &["fence", "node", "step", "state"]),
+    ("intentRecorded", &["fence", "node", "operation", "action"]),
+    ("proofRecorded", &["fence", "node", "grade"]),
+    ("parkedRecorded", &["fence", "node", "leftOff"]),
+    ("leaderChanged", &["process"]),
 ];
 
 /// The facts so far.

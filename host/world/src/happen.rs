@@ -14,6 +14,9 @@ use crate::time::{Time, seconds_stamp};
 /// Who does what people do with kubectl.
 const PEOPLE: &str = "people";
 
+/// Whose finalizer holds a pod.
+const HOLDER: &str = "example.com/backup";
+
 /// The machine that the event befalls, if it befalls one.
 pub(crate) fn to_machine(event: &Event) -> Option<&str> {
     match event {
@@ -28,6 +31,8 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
+        | Event::HoldPod { .. }
+        | Event::LetPodGo { .. }
         | Event::DeleteAttachments(_)
         | Event::OfController(_) => None,
     }
@@ -52,6 +57,8 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
+        | Event::HoldPod { .. }
+        | Event::LetPodGo { .. }
         | Event::DeleteAttachments(_)
         | Event::OfController(_) => {}
     }
@@ -77,6 +84,8 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
             let how = DeleteOptions::force(uid(pod));
             drop(api.client(PEOPLE).delete(&key, &how));
         }
+        Event::HoldPod { namespace, name } => set_finalizers(api, namespace, name, &[HOLDER]),
+        Event::LetPodGo { namespace, name } => set_finalizers(api, namespace, name, &[]),
         Event::DeleteAttachments(node) => {
             let attachments = api.all(Kind::VolumeAttachment);
             let of_node = attachments.filter(|one| text(one, "/spec/nodeName") == node);
@@ -95,6 +104,12 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::BmcFault { .. }
         | Event::OfController(_) => {}
     }
+}
+
+fn set_finalizers(api: &mut ApiServer, namespace: &str, name: &str, finalizers: &[&str]) {
+    let key = Key::within(Kind::Pod, namespace, name);
+    let patch = json!({ "metadata": { "finalizers": finalizers } });
+    drop(api.client(PEOPLE).merge_patch(&key, &patch, Part::Main));
 }
 
 fn taint_out_of_service(api: &mut ApiServer, now: Time, node: &str) {

@@ -27,8 +27,9 @@ mod volumes;
 mod world;
 mod writers;
 
+pub use self::machine::Peer;
 pub use self::scenario::Scenario;
 pub use self::setup::BMC_ADDRESS_ANNOTATION;
 pub use self::stage::Timings;
-pub use self::world::World;
+pub use self::world::{Befallen, World};
 pub use self::writers::Writer;

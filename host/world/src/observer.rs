@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use crate::api::object::{
-    condition_status, is_terminating, is_true, list, name, namespace, text, uid,
+    condition_status, is_terminating, is_true, list, name, namespace, number, text, uid,
 };
 use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
+use crate::stage::REMEDY_NAMESPACE;
 
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
@@ -16,6 +17,7 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         Kind::Pod => pod(change, &mut say),
         Kind::VolumeAttachment => attachment(change, &mut say),
         Kind::NodeFence => fence(change, &mut say),
+        Kind::Lease => leader(change, &mut say),
         Kind::Namespace
         | Kind::ConfigMap
         | Kind::Secret
@@ -23,7 +25,6 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::Event
         | Kind::PersistentVolume
         | Kind::PersistentVolumeClaim
-        | Kind::Lease
         | Kind::StatefulSet
         | Kind::DaemonSet
         | Kind::CsiNode
@@ -118,17 +119,51 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
     let state = |object| {
         (text(object, "/status/step").to_owned(), text(object, "/status/status").to_owned())
     };
+    let fence = || change.key.name.clone();
+    let node = || text(&change.object, "/spec/node/name").to_owned();
     let before = change.before.as_deref().map(state);
     let (step, status) = state(&change.object);
     if change.change != ChangeType::Deleted
         && !status.is_empty()
         && before != Some((step.clone(), status.clone()))
     {
-        say(What::FenceState {
-            fence: change.key.name.clone(),
-            node: text(&change.object, "/spec/node/name").to_owned(),
-            step,
-            state: status,
-        });
+        say(What::FenceState { fence: fence(), node: node(), step, state: status });
+    }
+    if change.change == ChangeType::Deleted {
+        return;
+    }
+    let nothing = Value::Null;
+    let before = change.before.as_deref().unwrap_or(&nothing);
+    let next = |object| number(object, "/status/nextOperation").unwrap_or_default();
+    let known = next(before);
+    for operation in list(&change.object, "/status/operations") {
+        let id = number(operation, "/id").unwrap_or_default();
+        if id >= known {
+            let action = text(operation, "/action").to_owned();
+            say(What::IntentRecorded { fence: fence(), node: node(), operation: id, action });
+        }
+    }
+    let parked = |object| text(object, "/status/parked/at").to_owned();
+    if parked(&change.object) != parked(before) && !parked(&change.object).is_empty() {
+        let plugs = list(&change.object, "/status/parked/poweredOffByUs");
+        let left_off = u64::try_from(plugs.len()).unwrap_or(u64::MAX);
+        say(What::ParkedRecorded { fence: fence(), node: node(), left_off });
+    }
+    let proof = |object| text(object, "/status/proof/at").to_owned();
+    if proof(&change.object) != proof(before) && !proof(&change.object).is_empty() {
+        let grade = text(&change.object, "/status/proof/grade").to_owned();
+        say(What::ProofRecorded { fence: fence(), node: node(), grade });
+    }
+}
+
+/// Who leads. The Leases of nodes say nothing that `Ready` does not.
+fn leader(change: &Change, say: &mut impl FnMut(What)) {
+    if change.key.namespace != REMEDY_NAMESPACE {
+        return;
+    }
+    let holder = |object| text(object, "/spec/holderIdentity").to_owned();
+    let process = holder(&change.object);
+    if change.before.as_deref().map(holder).unwrap_or_default() != process {
+        say(What::LeaderChanged { process });
     }
 }

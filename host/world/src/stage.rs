@@ -56,6 +56,12 @@ impl Default for Timings {
 /// Driver of the modelled volumes.
 pub(crate) const CSI_DRIVER: &str = "block.csi.node-remedy.io";
 
+/// Where node-remedy lives.
+pub(crate) const REMEDY_NAMESPACE: &str = "node-remedy";
+
+/// The Lease of the process of node-remedy that leads, in its namespace.
+pub(crate) const LEADER_LEASE: &str = "node-remedy-leader";
+
 /// Where kubelets keep their Leases.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 

@@ -15,12 +15,12 @@ use crate::actors::pod_gc::PodGc;
 use crate::actors::taint_eviction::TaintEviction;
 use crate::actors::{Role, reaction, scheduler, stateful_set};
 use crate::agenda::{Actor, Agenda};
-use crate::api::object::text;
+use crate::api::object::{Key, text};
 use crate::api::{ApiServer, Change, Kind};
 use crate::facts::{Fact, Facts, Power};
-use crate::machine::Machine;
-use crate::scenario::{Happening, START, Scenario};
-use crate::stage::{Stage, Timings};
+use crate::machine::{Machine, Peer};
+use crate::scenario::{ControllerEvent, Event, Happening, START, Scenario, Trigger};
+use crate::stage::{LEADER_LEASE, REMEDY_NAMESPACE, Stage, Timings};
 use crate::time::{Time, after};
 use crate::writers::{Writer, Writers};
 use crate::{happen, observer, setup};
@@ -39,10 +39,35 @@ pub struct World {
     agenda: Agenda,
     turns: u64,
     happenings: Vec<Happening>,
+    /// Happenings that wait for a fact.
+    waiting: Vec<Waiting>,
+    /// So many facts were held against what waits for them.
+    heeded: usize,
+    /// What befell processes of node-remedy and was not told them yet.
+    befallen: Vec<Befallen>,
     machines: Vec<Machine>,
     by_name: BTreeMap<String, usize>,
     by_address: BTreeMap<SocketAddr, usize>,
     control_plane: ControlPlane,
+}
+
+/// A happening that waits for a fact.
+#[derive(Debug)]
+struct Waiting {
+    number: usize,
+    /// So many such facts are still to come.
+    left: usize,
+}
+
+/// Something that befell node-remedy.
+#[derive(Debug, Clone)]
+pub struct Befallen {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: ControllerEvent,
+    /// The process that led then; empty if none did.
+    pub leader: String,
 }
 
 /// The actors that remember something between their turns.
@@ -75,8 +100,12 @@ impl World {
             .filter_map(|(number, machine)| Some((machine.bmc.as_ref()?.0, number)))
             .collect();
         let mut agenda = Agenda::default();
+        let mut waiting = Vec::new();
         for (number, happening) in scenario.happenings.iter().enumerate() {
-            agenda.wake(Actor::Happening(number), after(now, happening.at));
+            match &happening.when {
+                None => agenda.wake(Actor::Happening(number), after(now, happening.at)),
+                Some(trigger) => waiting.push(Waiting { number, left: trigger.time }),
+            }
         }
         for number in 0..machines.len() {
             agenda.wake(Actor::Machine(number), now);
@@ -93,6 +122,9 @@ impl World {
             agenda,
             turns: 0,
             happenings: scenario.happenings.clone(),
+            waiting,
+            heeded: 0,
+            befallen: Vec::new(),
             machines,
             by_name,
             by_address,
@@ -140,11 +172,11 @@ impl World {
     }
 
     /// A datagram that arrives at `to` at `now`, and the answers with the time that each
-    /// takes. `from` tells callers apart. Nobody answers at an address without a BMC.
+    /// takes. Nobody answers at an address without a BMC.
     pub fn datagram(
         &mut self,
         to: SocketAddr,
-        from: u64,
+        from: Peer<'_>,
         data: &[u8],
         now: Time,
     ) -> Vec<(Duration, Vec<u8>)> {
@@ -154,6 +186,7 @@ impl World {
             self.with_machine(number, |machine, stage| machine.datagram(stage, from, data));
         // Power may have changed, or may be going to.
         self.agenda.wake(Actor::Machine(number), self.now);
+        self.heed_facts();
         replies.unwrap_or_default()
     }
 
@@ -221,8 +254,44 @@ impl World {
         }
     }
 
+    /// What befell processes of node-remedy since the last time.
+    pub fn take_befallen(&mut self) -> Vec<Befallen> {
+        std::mem::take(&mut self.befallen)
+    }
+
+    /// Gives what waited for a fact its turn.
+    fn heed_facts(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let Some(new) = self.facts.all().get(self.heeded..) else { return };
+        self.heeded = self.heeded.saturating_add(new.len());
+        for fact in new {
+            for waiting in &mut self.waiting {
+                let Some(happening) = self.happenings.get(waiting.number) else { continue };
+                let means = |trigger: &Trigger| trigger.pattern.means(&fact.what);
+                if waiting.left > 0 && happening.when.as_ref().is_some_and(means) {
+                    waiting.left -= 1;
+                    if waiting.left == 0 {
+                        let at = after(fact.at, happening.at);
+                        self.agenda.wake(Actor::Happening(waiting.number), at);
+                    }
+                }
+            }
+        }
+        self.waiting.retain(|waiting| waiting.left > 0);
+    }
+
     fn happen(&mut self, number: usize) {
         let Some(happening) = self.happenings.get(number).cloned() else { return };
+        if let Event::OfController(what) = happening.what {
+            let key = Key::within(Kind::Lease, REMEDY_NAMESPACE, LEADER_LEASE);
+            let lease = self.api.peek(&key);
+            let leader = lease.map(|lease| text(lease, "/spec/holderIdentity").to_owned());
+            let leader = leader.unwrap_or_default();
+            self.befallen.push(Befallen { at: self.now, what, leader });
+            return;
+        }
         let machine = happen::to_machine(&happening.what);
         match machine.and_then(|node| self.by_name.get(node).copied()) {
             Some(number) => {
@@ -264,6 +333,7 @@ impl World {
                 self.agenda.wake(Actor::Machine(*number), after(change.at, KUBELET_REACTION));
             }
         }
+        self.heed_facts();
     }
 }
 

@@ -1,13 +1,17 @@
 //! Nights in which everything goes wrong, each a function of its seed, judged by facts.
 //!
 //! ```text
-//! seed ─▶ night (a scenario's text) ─▶ node-remedy's simulator ─▶ facts ─▶ judge
+//! seed ─▶ night (a scenario's text) ─▶ node-remedy's simulator ─▶ facts ─▶ checks
 //! ```
 //! A night is written as a scenario, so that `node-remedy simulate` plays it too and draws its
 //! report. The judge knows the world and not the controller. Nothing here decides anything on the
 //! controller's behalf.
 
+#[cfg(feature = "seeded-bugs")]
+pub mod bugs;
+pub mod checks;
 pub mod coverage;
 pub mod judge;
 pub mod night;
 pub mod play;
+pub mod scene;

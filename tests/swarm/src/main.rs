@@ -11,9 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use node_remedy_decide::bug::{Bug, sow};
+use node_remedy_swarm::bugs::Found;
 use node_remedy_swarm::coverage::Coverage;
 use node_remedy_swarm::night::path;
 use node_remedy_swarm::play::{Outcome, night};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Plays nights drawn from seeds, each with node-remedy, its plugin and every kind of trouble.
 #[derive(Debug, Parser)]
@@ -23,6 +28,7 @@ use node_remedy_swarm::play::{Outcome, night};
   cargo xtask sim --seeds 1000
   cargo xtask sim --seeds 1000 --seed 5000
   cargo xtask sim --replay 5017
+  cargo xtask sim --bugs --seeds 500
 
 Exit code 0: no promise was broken; 1: one was, or nothing could be played."
 )]
@@ -36,6 +42,12 @@ struct Arguments {
     /// Plays one night twice, and prints all that happened.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
     replay: Option<u64>,
+    /// Sows each known bug on purpose, and says how many nights it takes to find it.
+    #[arg(long, conflicts_with_all = ["seed", "replay"])]
+    bugs: bool,
+    /// With --bugs this bug only; else plays the nights with it.
+    #[arg(long, value_name = "BUG")]
+    bug: Option<String>,
     /// Simulated minutes of a night.
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(10..=120))]
     minutes: u64,
@@ -52,13 +64,49 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let lasts = Duration::from_mins(arguments.minutes);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.unwrap_or(cores).max(1);
+    let bug = arguments.bug.as_deref().map(bug_named).transpose()?;
+    if arguments.bugs {
+        return seek(bug, arguments.seeds, lasts, threads);
+    }
+    sow(bug);
     if let Some(seed) = arguments.replay {
         return replay(seed, lasts);
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or(cores).max(1);
     let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
     swarm(&seeds, lasts, threads)
+}
+
+fn bug_named(name: &str) -> anyhow::Result<Bug> {
+    let found = Bug::ALL.iter().find(|bug| bug.name() == name).copied();
+    let all = || Bug::ALL.iter().map(|bug| bug.name()).collect::<Vec<_>>().join(", ");
+    found.with_context(|| format!("found --bug {name:?}, expected one of {}", all()))
+}
+
+/// Sows bugs, one after the other; one that is not found fails.
+fn seek(
+    bug: Option<Bug>,
+    nights: u64,
+    lasts: Duration,
+    threads: usize,
+) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
+    let mut unfound = 0_usize;
+    println!("| bug | breaks | found by | nights |\n|---|---|---|---|");
+    for bug in bugs {
+        let Found { bug, by } = node_remedy_swarm::bugs::seek(bug, nights, lasts, threads)?;
+        let (name, invariant) = (bug.name(), bug.invariant());
+        if let Some((needed, found)) = by {
+            println!("| {name} | {invariant} | {} | {needed} |", found.join(" "));
+        } else {
+            unfound += 1;
+            println!("| {name} | {invariant} | **nothing** | {nights} |");
+        }
+    }
+    println!("\nin {} s on {threads} threads; {unfound} not found", began.elapsed().as_secs());
+    Ok(verdict(unfound == 0))
 }
 
 /// Plays a night twice: the same log, byte for byte, or it is no function of its seed.

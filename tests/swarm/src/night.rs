@@ -1,19 +1,26 @@
 //! Draws a night: who is lost and how, what its BMC does, what befalls node-remedy, what people do.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::ScenarioErrors;
+use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
+
+use crate::scene::Setting;
 
 /// Where the shown configuration lies, seen from where nights are written.
 const CONFIG: &str = "../../examples/config/";
-const REMEDY: &str = include_str!("../../../examples/config/remedy.yaml");
 const FENCE: &str = include_str!("../../../examples/config/fence-ipmi.yaml");
 
 /// When the last trouble is over; what is left is for the night to end well.
 const CALM_MS: u64 = 420_000;
+/// What a BMC says whose machine is another one.
+const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
+     bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }";
+/// Where requests may be slow, what is decided on may be some seconds old.
+const SEEN_BY_SLOW_API: Duration = Duration::from_secs(26);
 /// How long a night lasts, where nobody says.
 pub const LASTS: Duration = Duration::from_mins(25);
 
@@ -21,7 +28,7 @@ pub const LASTS: Duration = Duration::from_mins(25);
 const LOSSES: [&str; 4] = ["kubeletStops", "networkLost", "machineHangs", "powerOffByHand"];
 
 /// What a BMC does wrong, and how much of it.
-const BMC_FAULTS: [(&str, u64, u64); 16] = [
+const BMC_FAULTS: [(&str, u64, u64); 23] = [
     ("delay", 10, 3_000),
     ("drop", 1, 10),
     ("dup", 1, 1),
@@ -31,16 +38,43 @@ const BMC_FAULTS: [(&str, u64, u64); 16] = [
     ("off_after", 1_000, 40_000),
     ("reply_lost", 1, 1),
     ("flip_back", 1_000, 20_000),
-    ("stale", 1_000, 15_000),
+    ("stale", 1_000, 90_000),
     ("cc", 0xC0, 0xC1),
     ("bad_auth", 1, 1),
     ("kill_session", 1, 1),
     ("mute_ciphers", 1, 1),
     ("wrong_sid", 1, 1),
     ("rakp4_status", 2, 2),
+    // All its sessions are taken (insufficient resources).
+    ("open_status", 1, 1),
+    // The password was rotated, or the user is locked out (unauthorized name).
+    ("rakp2_status", 13, 13),
+    ("bad_rakp2", 1, 1),
+    ("bad_rakp4", 1, 1),
+    ("bad_tag", 1, 1),
+    ("no_ciphers", 1, 1),
+    ("truncate", 20, 60),
 ];
 
-const API_FAULTS: [&str; 5] = ["unavailable", "answerLost", "throttled", "conflict", "slow"];
+const API_FAULTS: [&str; 8] = ApiFaultKind::NAMES;
+
+/// Moments of an incident in which a blow hurts most: a fact about the lost node, and its fields.
+const MOMENTS: [(&str, &str); 11] = [
+    ("fenceState", "step: Power-Management, state: Running"),
+    ("intentRecorded", "action: \"off\""),
+    ("bmcSaidYes", "command: \"off\""),
+    ("bmcTold", "power: \"off\""),
+    ("proofRecorded", "grade: power-off-verified"),
+    ("taintAdded", "key: node.kubernetes.io/out-of-service"),
+    ("detachRequested", "by: node-remedy"),
+    ("taintRemoved", "key: node.kubernetes.io/out-of-service"),
+    ("intentRecorded", "action: \"on\""),
+    ("bmcSaidYes", "command: \"on\""),
+    ("fenceState", "step: Recovery, state: Done"),
+];
+
+/// A class of fault.
+const ANOTHER_LOST: &str = "another is lost meanwhile";
 
 /// What people do who do not know that node-remedy is at work.
 const DEEDS: [&str; 5] =
@@ -55,10 +89,8 @@ pub struct Night {
     pub text: String,
     /// Every class of fault in it, such as `bmc stuck`.
     pub drawn: Vec<String>,
-    /// Nodes that are lost in it.
-    pub lost: Vec<String>,
-    /// Whether people did things behind node-remedy's back.
-    pub has_deeds: bool,
+    /// What its judges know beforehand.
+    pub setting: Setting,
 }
 
 impl Night {
@@ -66,18 +98,25 @@ impl Night {
     pub fn of(seed: u64, lasts: Duration) -> Self {
         let mut draft =
             Draft { rng: Rng::named(seed, "night"), happenings: String::new(), drawn: Vec::new() };
-        let nodes = 3 + draft.rng.below(3);
+        // In the larger ones two may be lost and that is no storm.
+        let nodes = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
         let controllers = 1 + u64::from(draft.rng.below(100) < 60);
         let replicas = 1 + draft.rng.below(nodes - 1);
         let names: Vec<String> = ('a'..)
             .take(usize::try_from(nodes).unwrap_or(3))
             .map(|letter| format!("node-{letter}"))
             .collect();
+        let (policy, mut setting) = draft.policy();
         let lost = draft.losses(&names);
+        let impostors = draft.impostors(&lost);
         draft.bmc_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
-        let has_deeds = draft.deeds(&lost);
+        draft.aimed(&names, &lost);
+        draft.slow_incident(&names, &lost);
+        draft.late_off(&lost);
+        draft.held_pods(replicas, &lost);
+        let has_people = draft.deeds(&lost);
         let mut text = format!(
             "# node-remedy simulate {}, drawn by cargo xtask sim --replay {seed}\n\
              title: Night {seed}\nseed: {seed}\nduration: {}ms\ncontrollers: {controllers}\nnodes:\n",
@@ -86,26 +125,35 @@ impl Night {
         );
         for name in &names {
             let boot = draft.rng.within(20_000, 90_000);
+            let of_other = if impostors.contains(name) { OF_OTHER } else { "" };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi }} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi }}{of_other} }}"
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n- file: {CONFIG}remedy.yaml\n- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
-             metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n\
+             configuration:\n{policy}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
+            names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings
         );
-        Self { seed, text, drawn: draft.drawn, lost, has_deeds }
+        // Where several are lost the gate may hold back for ever.
+        let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
+        let lost = if lost.len() == 1 && !more_are_lost { lost } else { Vec::new() };
+        let is_api_slow =
+            draft.drawn.iter().any(|class| class.starts_with("api ") || class == "a bad way");
+        let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
+        setting.has_stale_bmc = draft.drawn.iter().any(|class| class == "bmc stale");
+        let setting = Setting { lost, has_people, impostors, seen_after, ..setting };
+        Self { seed, text, drawn: draft.drawn, setting }
     }
 
     /// The night as the simulator takes it.
     pub fn scenario(&self) -> Result<Scenario, ScenarioErrors> {
         let load = |file: &str| match file.strip_prefix(CONFIG) {
-            Some("remedy.yaml") => Ok(REMEDY.to_owned()),
             Some("fence-ipmi.yaml") => Ok(FENCE.to_owned()),
             Some(_) | None => Err(format!("no night names {file}")),
         };
@@ -116,6 +164,15 @@ impl Night {
 /// Where the night of a seed is written.
 pub fn path(seed: u64) -> String {
     format!("target/nights/{seed}.yaml")
+}
+
+/// A pod as a DaemonSet has one on every node.
+fn daemon(node: &str) -> String {
+    format!(
+        "- object:\n    apiVersion: v1\n    kind: Pod\n    metadata:\n      name: agent-{node}\n      namespace: kube-system\n      \
+         ownerReferences: [{{ apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: d, controller: true }}]\n    \
+         spec: {{ nodeName: {node}, tolerations: [{{ operator: Exists }}], containers: [{{ name: agent }}] }}\n"
+    )
 }
 
 struct Draft {
@@ -139,11 +196,111 @@ impl Draft {
         self.drawn.push(class.to_owned());
     }
 
+    /// The numbers that policies differ in most.
+    fn policy(&mut self) -> (String, Setting) {
+        let in_flight = if self.chance(25) { 2 } else { 1 };
+        let restarts = u64::from(self.chance(25));
+        let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
+        let release = match self.rng.below(5) {
+            0 => format!("paced, podsPerMinute: {}", self.rng.within(2, 60)),
+            _ => "prompt".to_owned(),
+        };
+        let policy = format!(
+            "- object:\n    apiVersion: node-remedy.io/v1alpha1\n    kind: RemedyConfiguration\n    metadata: {{ name: bare-metal }}\n    \
+             spec:\n      mode: enforce\n      nodeSelector: node-remedy.io/fence=ipmi\n      thresholdConfigs:\n      \
+             - {{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, remedy1: [{{ name: fence }}] }}\n      \
+             - {{ nodeLeaseAge: 20s, remedy1: [{{ name: fence }}] }}\n      policies: {{ maxUnhealthyPercent: 30, \
+             maxInFlight: {in_flight}, restarts: {restarts}, recoverTimeout: {recover_s}s, coolDown: {cool_down_s}s, releaseMode: {release} }}\n"
+        );
+        let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let setting = Setting {
+            in_flight_max: as_count(in_flight),
+            cycles_max: as_count(restarts + 1),
+            ..Setting::default()
+        };
+        (policy, setting)
+    }
+
+    /// An incident that takes its time, because its BMC does, so that much can happen in it: the
+    /// node comes back, another is lost, what the cluster tells comes late.
+    fn slow_incident(&mut self, names: &[String], lost: &[String]) {
+        let Some(node) = lost.first().filter(|_| self.chance(20)) else { return };
+        let (fault, value) = match self.rng.below(3) {
+            0 => ("silent", 1),
+            1 => ("delay", self.rng.within(200, 2_000)),
+            _ => ("open_status", 1),
+        };
+        let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
+        let at = self.rng.below(50_000);
+        self.happens(at, &begins, &format!("bmc {fault}"));
+        let then = |draft: &mut Self, percent: u64, low: u64, high: u64, what: &str| {
+            if draft.chance(percent) {
+                let after = draft.rng.within(low, high);
+                let fields = "step: Power-Management, state: Running";
+                draft.blow(node, "fenceState", fields, after, what);
+            }
+        };
+        let over = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
+        then(self, 100, 4_000, 40_000, &over);
+        then(self, 50, 100, 30_000, &format!("nodeComesBack: {node}"));
+        let other = names.iter().find(|name| *name != node).unwrap_or(node);
+        then(self, 30, 10, 8_000, &format!("kubeletStops: {other}"));
+        let bad_way = self.bad_way(8_000);
+        then(self, 40, 0, 20_000, &bad_way);
+        let lags = "apiFault: { fault: watchesLag, takes: 4s, lasts: 60s }";
+        then(self, 30, 0, 2_000, lags);
+        self.drawn.push(ANOTHER_LOST.to_owned());
+    }
+
+    /// An off that comes late, and that nobody hears the end of.
+    fn late_off(&mut self, lost: &[String]) {
+        let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
+        let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 40_000));
+        let begins = format!("bmcFault: {{ node: {node}, fault: off_after, value: {value} }}");
+        self.happens(at, &begins, "bmc off_after");
+        let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));
+        let killed = format!("controllerKilled: {{ lasts: {lasts}ms }}");
+        self.blow(node, "bmcSaidYes", "command: \"off\"", after, &killed);
+        self.drawn.push("leader killed".to_owned());
+    }
+
+    /// Somebody's finalizer keeps pods from going for a while; meanwhile the machine may be
+    /// switched on.
+    fn held_pods(&mut self, replicas: u64, lost: &[String]) {
+        let Some(node) = lost.first().filter(|_| self.chance(15)) else { return };
+        let (fact, fields) = ("proofRecorded", "grade: power-off-verified");
+        for ordinal in 0..replicas {
+            let at = self.rng.within(10_000, 55_000);
+            self.happens(at, &format!("holdPod: default/db-{ordinal}"), "pod held");
+            let after = self.rng.within(10_000, 100_000);
+            self.blow(node, fact, fields, after, &format!("letPodGo: default/db-{ordinal}"));
+        }
+        if self.chance(60) {
+            let after = self.rng.within(100, 30_000);
+            self.blow(node, fact, fields, after, &format!("powerOnByHand: {node}"));
+            self.drawn.push("switched on meanwhile".to_owned());
+        }
+        if self.chance(40) {
+            let (at, value) = (self.rng.below(50_000), self.rng.within(30_000, 90_000));
+            let begins = format!("bmcFault: {{ node: {node}, fault: stale, value: {value} }}");
+            self.happens(at, &begins, "bmc stale");
+        }
+    }
+
+    /// Something that happens after a fact about a node.
+    fn blow(&mut self, node: &str, fact: &str, fields: &str, after_ms: u64, what: &str) {
+        let _ = writeln!(
+            self.happenings,
+            "- {{ when: {{ fact: {fact}, where: {{ node: {node}, {fields} }} }}, after: {after_ms}ms, {what} }}"
+        );
+    }
+
     /// Mostly one node; now and then two, or so many that it looks like a network.
     fn losses(&mut self, names: &[String]) -> Vec<String> {
         let count = match self.rng.below(100) {
-            0..80 => 1,
-            80..92 => 2,
+            _ if names.len() >= 7 => 2,
+            0..75 => 1,
+            75..92 => 2,
             _ => names.len() - 1,
         };
         let mut left = names.to_vec();
@@ -152,7 +309,8 @@ impl Draft {
         for _ in 0..count {
             let drawn = self.rng.below(u64::try_from(left.len()).unwrap_or(1));
             let node = left.swap_remove(usize::try_from(drawn).unwrap_or_default());
-            let at = first + self.rng.below(20_000);
+            let at = first
+                + if self.chance(60) { self.rng.below(3_000) } else { self.rng.below(20_000) };
             let Some(loss) = self.one_of(&LOSSES) else { break };
             self.happens(at, &format!("{loss}: {node}"), loss);
             if self.chance(25) {
@@ -176,6 +334,11 @@ impl Draft {
             let (at, value) = (self.rng.below(180_000), self.rng.within(low, high));
             let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
             self.happens(at, &begins, &format!("bmc {fault}"));
+            if self.chance(40) {
+                let over = at + self.rng.within(3_000, 90_000);
+                let ends = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
+                self.happens(over, &ends, &format!("bmc {fault}"));
+            }
         }
         for node in names {
             let _ = writeln!(
@@ -183,6 +346,18 @@ impl Draft {
                 "- {{ at: {CALM_MS}ms, bmcFault: {{ node: {node}, fault: none }} }}"
             );
         }
+    }
+
+    /// Now and then the BMC at a lost node's address is another machine's.
+    fn impostors(&mut self, lost: &[String]) -> BTreeSet<String> {
+        let mut impostors = BTreeSet::new();
+        for node in lost {
+            if self.chance(5) {
+                impostors.insert(node.clone());
+                self.drawn.push("bmc of another machine".to_owned());
+            }
+        }
+        impostors
     }
 
     fn processes(&mut self, controllers: u64) {
@@ -211,18 +386,63 @@ impl Draft {
             return;
         }
         for _ in 0..self.rng.within(1, 2) {
-            let Some(fault) = self.one_of(&API_FAULTS) else { return };
-            let percent = self.one_of(&[10, 30, 60, 100]).unwrap_or(30);
             let (at, lasts) = (self.rng.within(0, 300_000), self.rng.within(2_000, 60_000));
-            let takes = match fault {
-                "slow" => format!(", takes: {}ms", self.rng.within(100, 4_000)),
-                _ => String::new(),
-            };
-            let what = format!(
-                "apiFault: {{ fault: {fault}, percent: {percent}{takes}, lasts: {lasts}ms }}"
-            );
-            self.happens(at, &what, &format!("api {fault}"));
+            let what = self.bad_way(lasts);
+            let fault = API_FAULTS.iter().find(|fault| what.contains(**fault));
+            self.happens(at, &what, &format!("api {}", fault.unwrap_or(&"")));
         }
+    }
+
+    /// Blows that come at a moment of the incident, and not at a time of night.
+    fn aimed(&mut self, names: &[String], lost: &[String]) {
+        if !self.chance(60) {
+            return;
+        }
+        for _ in 0..self.rng.within(1, 3) {
+            let (Some(node), Some((fact, fields))) = (lost.first(), self.one_of(&MOMENTS)) else {
+                return;
+            };
+            let after = match self.rng.below(10) {
+                0..5 => self.rng.below(12),
+                5..7 => self.rng.below(40),
+                _ => self.rng.below(12_000),
+            };
+            let lasts = if self.chance(50) {
+                self.rng.within(20, 3_000)
+            } else {
+                self.rng.within(3_000, 25_000)
+            };
+            let (blow, class) = match self.rng.below(100) {
+                0..25 => (format!("controllerKilled: {{ lasts: {lasts}ms }}"), "leader killed"),
+                25..45 => {
+                    // Longer than the Lease lasts, so that another one leads meanwhile.
+                    let lasts = lasts + if self.chance(60) { 12_000 } else { 0 };
+                    (format!("controllerPaused: {{ lasts: {lasts}ms }}"), "leader paused")
+                }
+                45..70 => (self.bad_way(lasts), "a bad way"),
+                70..80 => (format!("nodeComesBack: {node}"), "comes back meanwhile"),
+                80..87 => (format!("powerOnByHand: {node}"), "switched on meanwhile"),
+                87..93 => (format!("powerOffByHand: {node}"), "switched off meanwhile"),
+                _ => {
+                    let other = self.rng.below(u64::try_from(names.len()).unwrap_or(1));
+                    let other = names.get(usize::try_from(other).unwrap_or_default());
+                    let other = other.unwrap_or(node);
+                    (format!("kubeletStops: {other}"), ANOTHER_LOST)
+                }
+            };
+            self.blow(node, fact, fields, after, &blow);
+            self.drawn.push(class.to_owned());
+        }
+    }
+
+    fn bad_way(&mut self, lasts_ms: u64) -> String {
+        let fault = self.one_of(&API_FAULTS).unwrap_or("unavailable");
+        let percent = self.one_of(&[30, 60, 100]).unwrap_or(100);
+        let takes = match fault {
+            "slow" | "watchesLag" => format!(", takes: {}ms", self.rng.within(100, 4_000)),
+            _ => String::new(),
+        };
+        format!("apiFault: {{ fault: {fault}, percent: {percent}{takes}, lasts: {lasts_ms}ms }}")
     }
 
     fn deeds(&mut self, lost: &[String]) -> bool {
@@ -252,7 +472,7 @@ mod tests {
     fn every_class_of_fault_is_drawn() {
         let drawn: std::collections::BTreeSet<String> =
             (0..2_000).flat_map(|seed| Night::of(seed, LASTS).drawn).collect();
-        let classes = LOSSES.len() + BMC_FAULTS.len() + API_FAULTS.len() + DEEDS.len() + 3;
+        let classes = LOSSES.len() + BMC_FAULTS.len() + API_FAULTS.len() + DEEDS.len() + 4 + 8;
         assert_eq!(drawn.len(), classes, "{drawn:?}");
     }
 }

@@ -6,16 +6,17 @@ use anyhow::Context as _;
 use node_remedy::simulate::{Part, Played, play};
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 
+use crate::checks::Violation;
 use crate::coverage::Coverage;
-use crate::judge::{Judgement, judge, timeline};
+use crate::judge::{judge, timeline};
 use crate::night::Night;
 
 /// What became of a night.
 pub struct Outcome {
     /// The night.
     pub night: Night,
-    /// Broken promises, each a sentence with its time.
-    pub broken: Vec<String>,
+    /// Broken invariants.
+    pub broken: Vec<Violation>,
     /// What it has seen.
     pub coverage: Coverage,
     /// Everything that truly happened, one line each.
@@ -29,25 +30,11 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
     let night = Night::of(seed, lasts);
     let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
-    let mut judgement = judge(&played.facts);
-    let mut broken = std::mem::take(&mut judgement.broken);
-    broken.extend(left_lost(&night, &judgement));
+    let broken = judge(&played.facts, &night.setting).broken;
     let log = timeline(&played.facts);
     let digest = node_remedy::hex::sha256(log.as_bytes());
     let coverage = coverage(&night, &played);
     Ok(Outcome { night, broken, coverage, log, digest })
-}
-
-/// L1: once trouble is over, a lost node is well again or a person is told. Where several are
-/// lost the gate may hold back for ever, and where people act the end is theirs.
-fn left_lost(night: &Night, judgement: &Judgement) -> Vec<String> {
-    let [node] = night.lost.as_slice() else { return Vec::new() };
-    let is_well = judgement.ready.get(node).is_some_and(|status| status == "True");
-    let is_parked = judgement.incidents.values().any(|state| state == "Error");
-    if is_well || is_parked || night.has_deeds {
-        return Vec::new();
-    }
-    vec![format!("the end: {node} is still lost and nobody is told: {:?}", judgement.incidents)]
 }
 
 fn coverage(night: &Night, played: &Played) -> Coverage {

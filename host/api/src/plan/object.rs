@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use serde_json::Value as Json;
 
 use super::expression::Expression;
 use super::plugins::Asked;
@@ -33,6 +36,9 @@ pub fn read(document: &Document) -> Reading<FenceSource> {
     let source = reader.source();
     reader.problems.with(source)
 }
+
+/// Made once: it follows from the types, and configurations are read often.
+static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<FenceConfiguration>);
 
 struct Reader<'a> {
     document: &'a Document,
@@ -65,8 +71,7 @@ impl Reader<'_> {
             self.error(&base, "found nothing, expected a map".to_owned());
             return None;
         };
-        let schema = schema_of::<FenceConfiguration>();
-        check(self.document, spec, &schema, &base, &mut self.problems);
+        check(self.document, spec, &SCHEMA, &base, &mut self.problems);
         if self.problems.has_errors() {
             return None;
         }

@@ -2,6 +2,7 @@
 //! the document is reported, not only the first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
@@ -32,6 +33,9 @@ pub fn read(document: &Document) -> Reading<Policy> {
     reader.problems.with(policy)
 }
 
+/// Made once: it follows from the types, and configurations are read often.
+static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<RemedyConfiguration>);
+
 struct Reader<'a> {
     document: &'a Document,
     problems: Problems,
@@ -42,7 +46,7 @@ impl Reader<'_> {
     fn policy(&mut self) -> Option<Policy> {
         let root = &self.document.root;
         let text = |field: &str| root.get(field).and_then(Tree::text).unwrap_or_default();
-        let schema = schema_of::<RemedyConfiguration>();
+        let schema = Json::clone(&SCHEMA);
         let own = format!("{GROUP}/{VERSION}");
         let (tree, base, schema) = match (text("apiVersion"), text("kind")) {
             (DOCUMENT_API_VERSION, DOCUMENT_KIND) => {

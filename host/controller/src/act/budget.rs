@@ -9,6 +9,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::remedybudget::{InFlight, NAME, RemedyBudget, RemedyBudgetSpec};
+use node_remedy_decide::bug::{Bug, guard};
 
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::observe::view::is_open;
@@ -62,7 +63,8 @@ pub async fn take<C: Cluster>(
         if spec.in_flight.contains(entry) {
             return Ok(Taken::Yes);
         }
-        if spec.in_flight.len() >= usize::try_from(max).unwrap_or(usize::MAX) {
+        let is_full = spec.in_flight.len() >= usize::try_from(max).unwrap_or(usize::MAX);
+        if guard(Bug::SlotsUnlimited, is_full) {
             let holders = spec.in_flight.iter().map(|entry| entry.node_fence.clone());
             return Ok(Taken::Full(holders.collect()));
         }

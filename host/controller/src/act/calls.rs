@@ -13,6 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
 use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace};
 use node_remedy_api::time::Span;
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
@@ -353,7 +354,8 @@ fn is_out_of_date(asked: &Asked, now: Time) -> bool {
         Action::Off | Action::Reset => true,
         Action::On | Action::Status | Action::Monitor => false,
     };
-    is_cut && asked.allowed_at.is_none_or(|at| now.since(at) > VIEW_AGE_MAX)
+    let is_old = asked.allowed_at.is_none_or(|at| now.since(at) > VIEW_AGE_MAX);
+    guard(Bug::OldLeave, is_cut && is_old)
 }
 
 fn held_back() -> Called {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use futures::{StreamExt as _, stream};
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
 use super::budget::{self, Taken};
@@ -68,6 +69,7 @@ impl<C: Cluster> Incident<C> {
     fn withheld_now(&self, effect: &Effect) -> Option<&'static str> {
         let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
         withheld(effect, self.parts.lease.remaining_ms(), age)
+            .filter(|_| !is_sown(Bug::NothingWithheld))
     }
 
     fn note_failure(&self, effect: &Effect, result: Result<(), ClusterError>) {

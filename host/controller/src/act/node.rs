@@ -7,6 +7,7 @@
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt as _;
+use node_remedy_decide::bug::{Bug, guard};
 use serde_json::{Value, json};
 
 use crate::cluster::{At, Cluster, ClusterError};
@@ -125,7 +126,8 @@ fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
         return Vec::new();
     }
     let before = taints(node).cloned().unwrap_or_default();
-    let after: Vec<&Taint> = before.iter().filter(|taint| taint.key != key).collect();
+    let others = before.iter().filter(|taint| guard(Bug::TaintsWiped, taint.key != key));
+    let after: Vec<&Taint> = others.collect();
     let edit = if after.is_empty() {
         remove("/spec/taints")
     } else {

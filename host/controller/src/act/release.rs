@@ -6,6 +6,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
+use node_remedy_decide::bug::{Bug, is_sown};
 use serde_json::json;
 
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
@@ -49,7 +50,8 @@ pub async fn delete_pod<C: Cluster>(
         }
         PodDelete::Graceful => None,
     };
-    let how = DeleteHow { grace_s, uid: Some(pod.uid.clone()) };
+    let uid = (!is_sown(Bug::DeletesByName)).then(|| pod.uid.clone());
+    let how = DeleteHow { grace_s, uid };
     settled(cluster.delete::<Pod>(at, &how).await)
 }
 

@@ -29,7 +29,7 @@ impl SlowIntent {
 
 impl Door for SlowIntent {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        if request.object.as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
+        if request.object().as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
             tokio::time::sleep(self.takes).await;
         }
         Ok(())
@@ -87,7 +87,7 @@ struct AlwaysSlow {
 
 impl Door for AlwaysSlow {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        let Some(object) = &request.object else { return Ok(()) };
+        let Some(object) = &request.object() else { return Ok(()) };
         if request.resource == "events" && request.verb == "create" {
             self.told.borrow_mut().extend(object["reason"].as_str().map(str::to_owned));
         }
@@ -128,8 +128,8 @@ impl FailsWrite {
     }
 }
 
-fn budget_of<'r>(request: &'r Request<'_>) -> Option<&'r Value> {
-    request.object.as_ref().filter(|_| request.resource == "remedybudgets")
+fn budget_of(request: &Request<'_>) -> Option<Value> {
+    request.object().filter(|_| request.resource == "remedybudgets")
 }
 
 impl Door for FailsWrite {
@@ -138,7 +138,7 @@ impl Door for FailsWrite {
         if fails { self.once() } else { Ok(()) }
     }
 
-    fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+    async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let Some(budget) = budget_of(request) else { return Ok(()) };
         self.holders.replace(budget["spec"]["inFlight"].clone());
         if self.is_carried_out { self.once() } else { Ok(()) }
@@ -186,7 +186,7 @@ struct Asked {
 impl Door for Log {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if !matches!(request.verb, "list" | "watch" | "get") {
-            let object = request.object.as_ref();
+            let object = request.object();
             self.asked.borrow_mut().push(Asked {
                 at: Instant::now(),
                 what: format!("{} {}", request.verb, request.resource),

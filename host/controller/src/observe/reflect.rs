@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
+use node_remedy_decide::bug::{Bug, is_sown};
 
 use super::store::Store;
 use crate::cluster::{Change, Cluster, ClusterError, Object, Scope};
@@ -119,6 +120,7 @@ async fn follow<C, K, V, S>(
                 }
                 Ok(Change::Bookmark(version)) => Some(version),
                 Err(ClusterError::Gone) => return,
+                Err(_) if is_sown(Bug::WatchNotResumed) => std::future::pending().await,
                 Err(error) => {
                     pause(&error, &mut backoff, &K::plural(&())).await;
                     break;

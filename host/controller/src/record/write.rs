@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{OpId, Span, Time, Transition};
 
 use super::events::Note;
@@ -61,7 +62,7 @@ impl<C: Cluster> Incident<C> {
         if before.phase.state() != self.record.phase.state() {
             self.parts.count_transition(self.record.phase);
         }
-        self.next_look = decided.next_look;
+        self.next_look = decided.next_look.filter(|_| !is_sown(Bug::LookForgotten));
         self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
         self.parts.metrics.decisions.inc();
         Ok(())
@@ -72,6 +73,7 @@ impl<C: Cluster> Incident<C> {
         loop {
             let error = match self.parts.cluster.replace_status(&meant).await {
                 Ok(written) => return Ok(written),
+                Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
                 Err(error) => error,
             };
             if let ClusterError::Invalid(why) | ClusterError::Denied(why) = &error {

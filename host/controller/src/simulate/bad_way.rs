@@ -3,12 +3,16 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use node_remedy_world::Scenario;
+use node_remedy_decide::Time;
+use node_remedy_world::Befallen;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent, Event};
-use tokio::time::Instant;
+use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent};
+use node_remedy_world::time::after;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::door::{Door, Request};
+use super::shared::Shared;
+use crate::clock::VirtualClock;
 use crate::cluster::ClusterError;
 
 /// What a throttled client is asked to wait.
@@ -16,29 +20,36 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The faults of a scenario, as one process meets them.
 pub(super) struct BadWay {
+    clock: VirtualClock,
+    befallen: RefCell<UnboundedReceiver<Befallen>>,
     /// From when on, until when.
-    faults: Vec<(Instant, Instant, ApiFault)>,
+    faults: RefCell<Vec<(Time, Time, ApiFault)>>,
     rng: RefCell<Rng>,
 }
 
 impl BadWay {
-    /// The faults of a story that begins at `origin`; each process draws for itself.
-    pub(super) fn of(scenario: &Scenario, origin: Instant, process: &str) -> Self {
-        let faults = scenario.happenings.iter().filter_map(|happening| {
-            let Event::OfController(ControllerEvent::ApiFault(fault)) = happening.what else {
-                return None;
-            };
-            let from = origin + happening.at;
-            Some((from, from + fault.lasts, fault))
-        });
-        let rng = RefCell::new(Rng::named(scenario.seed, &format!("way of {process}")));
-        Self { faults: faults.collect(), rng }
+    /// What is to befall the way of one process; each draws for itself.
+    pub(super) fn of(shared: &Shared, clock: VirtualClock, rng: Rng) -> Self {
+        let befallen = RefCell::new(shared.befallen());
+        Self { clock, befallen, faults: RefCell::default(), rng: RefCell::new(rng) }
+    }
+
+    fn hear(&self) {
+        while let Ok(befallen) = self.befallen.borrow_mut().try_recv() {
+            if let ControllerEvent::ApiFault(fault) = befallen.what {
+                let until = after(befallen.at, fault.lasts);
+                self.faults.borrow_mut().push((befallen.at, until, fault));
+            }
+        }
     }
 
     /// What this request meets, drawn anew for each.
     fn met(&self) -> Vec<ApiFaultKind> {
-        let now = Instant::now();
-        let present = self.faults.iter().filter(|(from, to, _)| (*from..*to).contains(&now));
+        self.hear();
+        let now = self.clock.now();
+        let mut faults = self.faults.borrow_mut();
+        faults.retain(|(_, to, _)| now < *to);
+        let present = faults.iter().filter(|(from, ..)| *from <= now);
         let drawn = present
             .filter(|(.., fault)| self.rng.borrow_mut().below(100) < u64::from(fault.percent));
         drawn.map(|(.., fault)| fault.fault).collect()
@@ -59,13 +70,35 @@ impl Door for BadWay {
                     return Err(ClusterError::Conflict("a lost race".to_owned()));
                 }
                 ApiFaultKind::Slow(takes) => tokio::time::sleep(takes).await,
-                ApiFaultKind::Conflict | ApiFaultKind::AnswerLost => {}
+                ApiFaultKind::Conflict
+                | ApiFaultKind::AnswerLost
+                | ApiFaultKind::WatchesBreak
+                | ApiFaultKind::HistoryGone
+                | ApiFaultKind::WatchesLag(_) => {}
             }
         }
         Ok(())
     }
 
-    fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+    async fn told(&self) -> Result<(), ClusterError> {
+        for fault in self.met() {
+            match fault {
+                ApiFaultKind::WatchesBreak => {
+                    return Err(ClusterError::Unavailable("a broken watch".to_owned()));
+                }
+                ApiFaultKind::HistoryGone => return Err(ClusterError::Gone),
+                ApiFaultKind::WatchesLag(takes) => tokio::time::sleep(takes).await,
+                ApiFaultKind::Unavailable
+                | ApiFaultKind::AnswerLost
+                | ApiFaultKind::Throttled
+                | ApiFaultKind::Conflict
+                | ApiFaultKind::Slow(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.is_write() && self.met().contains(&ApiFaultKind::AnswerLost) {
             return Err(ClusterError::Unavailable("a lost answer".to_owned()));
         }

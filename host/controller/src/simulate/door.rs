@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
+use futures::StreamExt as _;
 use node_remedy_decide::Time;
 use serde_json::Value;
 
@@ -21,8 +22,8 @@ pub struct Request<'a> {
     pub namespace: Option<&'a str>,
     /// Requests that create or select name no object.
     pub name: Option<&'a str>,
-    /// What is created or replaced.
-    pub object: Option<Value>,
+    /// Makes what is created or replaced: most doors do not ask.
+    sent: Option<Box<dyn Fn() -> Option<Value> + 'a>>,
 }
 
 /// What every request of the controller passes, and every answer to it.
@@ -31,15 +32,34 @@ pub trait Door: 'static {
     fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
 
     /// Lets the answer to what was carried out through, or loses it.
-    fn answer(&self, _: &Request<'_>) -> Result<(), ClusterError> {
-        Ok(())
+    fn answer(&self, _: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>> {
+        std::future::ready(Ok(()))
+    }
+
+    /// Lets what a watch tells through, at once or later, or breaks the watch.
+    fn told(&self) -> impl Future<Output = Result<(), ClusterError>> {
+        std::future::ready(Ok(()))
     }
 }
 
 impl Request<'_> {
+    /// What is created or replaced.
+    pub fn object(&self) -> Option<Value> {
+        self.sent.as_ref().and_then(|make| make())
+    }
+
     /// Whether it changes anything.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
+    }
+}
+
+/// Lets everything through.
+pub struct Open;
+
+impl Door for Open {
+    async fn admit(&self, _: &Request<'_>) -> Result<(), ClusterError> {
+        Ok(())
     }
 }
 
@@ -70,7 +90,7 @@ impl<C: Cluster, D: Door> Guarded<C, D> {
     ) -> Result<T, ClusterError> {
         self.door.admit(&asked).await?;
         let answer = carried_out.await?;
-        self.door.answer(&asked)?;
+        self.door.answer(&asked).await?;
         Ok(answer)
     }
 }
@@ -88,7 +108,7 @@ fn whole<'a, K: Object>(verb: &'a str, part: &str, object: &'a K) -> Request<'a>
     Request {
         namespace: meta.namespace.as_deref(),
         name: meta.name.as_deref().filter(|_| verb != "create"),
-        object: serde_json::to_value(object).ok(),
+        sent: Some(Box::new(move || serde_json::to_value(object).ok())),
         ..request::<K>(verb, part)
     }
 }
@@ -100,7 +120,7 @@ fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
         resource: format!("{}{part}", K::plural(&())),
         namespace: None,
         name: None,
-        object: None,
+        sent: None,
     }
 }
 
@@ -110,7 +130,16 @@ impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
     }
 
     async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
-        self.pass(select::<K>("watch", scope), self.server.watch(scope, from)).await
+        let told = self.pass(select::<K>("watch", scope), self.server.watch(scope, from)).await?;
+        let door = self.door.clone();
+        let passed = told.then(move |change| {
+            let door = door.clone();
+            async move {
+                door.told().await?;
+                change
+            }
+        });
+        Ok(passed.boxed_local())
     }
 
     async fn get<K: Object>(&self, at: At<'_>) -> Result<Option<K>, ClusterError> {

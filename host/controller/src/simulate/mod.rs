@@ -19,6 +19,7 @@ pub mod story;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use node_remedy_report::{Inputs, PluginUsed, Story};
@@ -26,16 +27,16 @@ use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock};
 use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::START;
-use node_remedy_world::{Scenario, World};
+use node_remedy_world::scenario::{ControllerEvent, Outage, START};
+use node_remedy_world::{Befallen, Scenario, World};
 use tokio::task::JoinSet;
 
 use self::bad_way::BadWay;
 use self::cluster::ModelCluster;
 use self::collect::{Collected, Collector};
-use self::door::Guarded;
+use self::door::{Door, Guarded, Open};
 use self::processes::{Fate, live};
-use self::shared::{Shared, drive};
+use self::shared::{Line, Shared, drive};
 use crate::admin::Readiness;
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::Cluster;
@@ -109,14 +110,31 @@ pub enum Part {
 
 /// Plays a scenario once.
 pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
-    play_through(scenario, part, |server| server)
+    play_behind(scenario, part, |_| Rc::new(Open))
 }
 
-/// The same, with whatever is put between the controller and the API server.
-pub(crate) fn play_through<C: Cluster>(
+/// One process of node-remedy, for whoever stands at its door.
+pub struct Seat {
+    /// Its number, from 1.
+    pub number: u32,
+    shared: Shared,
+    clock: VirtualClock,
+}
+
+impl Seat {
+    /// Ends the process now, at whatever it waits for; it is started again after so long.
+    pub fn kill(&self, lasts: Duration) {
+        let outage = Outage { controller: Some(self.number), lasts };
+        let (at, leader) = (self.clock.now(), String::new());
+        self.shared.befall(&Befallen { at, what: ControllerEvent::Killed(outage), leader });
+    }
+}
+
+/// The same, with a door of each process before the API server.
+pub fn play_behind<D: Door>(
     scenario: &Scenario,
     part: Part,
-    between: impl FnOnce(ModelCluster) -> C,
+    door: impl Fn(Seat) -> Rc<D>,
 ) -> anyhow::Result<Played> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -134,21 +152,27 @@ pub(crate) fn play_through<C: Cluster>(
         });
         if part == Part::With {
             let origin = tokio::time::Instant::now();
-            let server = between(ModelCluster::new(shared.clone(), clock.clone(), CLIENT));
+            let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
             let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {
-                let way = BadWay::of(scenario, origin, &number.to_string());
+                let rng = Rng::named(scenario.seed, &format!("way of {number}"));
+                let way = BadWay::of(&shared, clock.clone(), rng);
+                let seat = Seat { number, shared: shared.clone(), clock: clock.clone() };
+                let server = Guarded::new(server.clone(), Rc::new(way));
                 let stage = Stage {
-                    cluster: Guarded::new(server.clone(), Rc::new(way)),
+                    cluster: Guarded::new(server, door(seat)),
                     shared: shared.clone(),
                     clock: clock.clone(),
                     collector: collector.clone(),
                     plugins: plugins.clone(),
                     seed: scenario.seed,
                 };
-                let fate = Fate::of(scenario, origin, number);
-                let start = move |life| stage.process(number, life).run(std::future::pending());
+                let fate = Fate::new(number, (START, origin), shared.befallen());
+                let start = move |life| {
+                    let name = stage.name(number, life);
+                    (name.clone(), stage.process(name, number).run(std::future::pending()))
+                };
                 tasks.spawn_local(live(fate, start));
             }
         }
@@ -182,18 +206,22 @@ struct Stage<C> {
 }
 
 impl<C: Cluster> Stage<C> {
-    /// The process of this number, from 1, in its life of that number, from 0.
-    fn process(&self, number: u32, life: usize) -> Controller<C> {
-        let process = match (number, life) {
+    /// What the process of this number, from 1, is called in its life of that number, from 0.
+    fn name(&self, number: u32, life: usize) -> String {
+        match (number, life) {
             (1, 0) => format!("{CLIENT}-{:08x}", self.seed),
             _ => format!("{CLIENT}-{:08x}-{number}-{life}", self.seed),
-        };
+        }
+    }
+
+    fn process(&self, process: String, number: u32) -> Controller<C> {
+        let line = Line::new(self.shared.clone(), process.clone(), number);
         let entropy = Rng::named(self.seed, &process).draw();
         let seams = Seams {
             cluster: self.cluster.clone(),
             clock: Clock::simulated(self.clock.clone()),
             executor: Executor::Inline,
-            net: Arc::new(MemoryNet::new(Arc::new(self.shared.clone()))),
+            net: Arc::new(MemoryNet::new(Arc::new(line))),
             call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
             entropy: Arc::new(SeededEntropy::new(entropy)),
             names: Arc::new(NoNames),

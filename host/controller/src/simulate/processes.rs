@@ -1,71 +1,97 @@
 //! Processes of node-remedy as a scenario has them: killed at whatever they wait for, standing
 //! still, started again.
 
-use std::future::Future;
+use std::future::{Future, pending};
 
-use node_remedy_world::Scenario;
-use node_remedy_world::scenario::{ControllerEvent, Event};
+use node_remedy_world::Befallen;
+use node_remedy_world::scenario::{ControllerEvent, Outage};
+use node_remedy_world::time::{Time, between};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::LocalSet;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
-/// A time, and when it is over.
-type Stretch = (Instant, Instant);
-
-/// What befalls one process.
-#[derive(Debug, Default)]
+/// What is told of everything that befalls node-remedy, and takes what befalls one process.
 pub(super) struct Fate {
-    /// It does not exist.
-    dead: Vec<Stretch>,
-    /// It exists and stands still.
-    still: Vec<Stretch>,
+    number: u32,
+    /// When the story begins, on both clocks.
+    origin: (Time, Instant),
+    befallen: UnboundedReceiver<Befallen>,
+}
+
+/// What befalls a process, and when it is over.
+enum Blow {
+    Killed(Instant),
+    Paused(Instant),
 }
 
 impl Fate {
-    /// The fate of the process of this number, from 1, in a story that begins at `origin`.
-    pub(super) fn of(scenario: &Scenario, origin: Instant, controller: u32) -> Self {
-        let mut fate = Self::default();
-        for happening in &scenario.happenings {
-            let Event::OfController(befalls) = happening.what else { continue };
-            let (stretches, outage) = match befalls {
-                ControllerEvent::Killed(outage) => (&mut fate.dead, outage),
-                ControllerEvent::Paused(outage) => (&mut fate.still, outage),
+    /// The fate of the process of this number, from 1.
+    pub(super) fn new(
+        number: u32,
+        origin: (Time, Instant),
+        befallen: UnboundedReceiver<Befallen>,
+    ) -> Self {
+        Self { number, origin, befallen }
+    }
+
+    /// The next thing that befalls the process of this name.
+    async fn next(&mut self, name: &str) -> Blow {
+        loop {
+            let Some(befallen) = self.befallen.recv().await else { return pending().await };
+            let (outage, blow): (Outage, fn(Instant) -> Blow) = match befallen.what {
+                ControllerEvent::Killed(outage) => (outage, Blow::Killed),
+                ControllerEvent::Paused(outage) => (outage, Blow::Paused),
                 ControllerEvent::ApiFault(_) => continue,
             };
-            if outage.controller == controller {
-                let from = origin + happening.at;
-                stretches.push((from, from + outage.lasts));
+            let leads = befallen.leader == name || befallen.leader.is_empty() && self.number == 1;
+            if outage.controller.map_or(leads, |number| number == self.number) {
+                let (start, origin) = self.origin;
+                return blow(origin + between(start, befallen.at) + outage.lasts);
             }
         }
-        fate
     }
-}
 
-/// Lives a process through its fate, for ever: `start` makes its next life.
-pub(super) async fn live<L: Future<Output = ()> + 'static>(
-    fate: Fate,
-    mut start: impl FnMut(usize) -> L,
-) {
-    for (life, (killed, again)) in fate.dead.iter().enumerate() {
-        let tasks = LocalSet::new();
-        tasks.spawn_local(start(life));
-        // Dropped with all its tasks, each at whatever it waits for.
-        drop(timeout_at(*killed, walk(tasks, &fate.still)).await);
-        sleep_until(*again).await;
-    }
-    let tasks = LocalSet::new();
-    tasks.spawn_local(start(fate.dead.len()));
-    walk(tasks, &fate.still).await;
-}
-
-/// Lets tasks go on except where they stand still: then nobody polls them, and time passes.
-async fn walk(mut tasks: LocalSet, still: &[Stretch]) {
-    for (from, to) in still {
-        if timeout_at(*from, &mut tasks).await.is_ok() {
-            return;
+    /// Drives tasks until they are killed; says when they are started again. Whatever they wait for
+    /// then is dropped with them; while they stand still nobody polls them, and time passes.
+    async fn drive(&mut self, name: &str, mut tasks: LocalSet) -> Instant {
+        loop {
+            let blow = tokio::select! {
+                biased;
+                blow = self.next(name) => blow,
+                () = &mut tasks => pending().await,
+            };
+            let mut until = match blow {
+                Blow::Killed(until) => return until,
+                Blow::Paused(until) => until,
+            };
+            while Instant::now() < until {
+                tokio::select! {
+                    biased;
+                    blow = self.next(name) => match blow {
+                        Blow::Killed(until) => return until,
+                        Blow::Paused(longer) => until = until.max(longer),
+                    },
+                    () = sleep_until(until) => {}
+                }
+            }
         }
-        sleep_until(*to).await;
     }
-    tasks.await;
+}
+
+/// Lives a process through its fate, for ever: `start` makes its next life, and says its name.
+pub(super) async fn live<L: Future<Output = ()> + 'static>(
+    mut fate: Fate,
+    mut start: impl FnMut(usize) -> (String, L),
+) {
+    for number in 0.. {
+        let (name, life) = start(number);
+        let tasks = LocalSet::new();
+        tasks.spawn_local(life);
+        let again = fate.drive(&name, tasks).await;
+        sleep_until(again).await;
+        // What befell it while it was dead befell nobody.
+        while fate.befallen.try_recv().is_ok() {}
+    }
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use node_remedy_decide::Time;
 use node_remedy_sandbox::net::Fabric;
-use node_remedy_world::World;
 use node_remedy_world::api::Kind;
-use tokio::sync::watch;
+use node_remedy_world::{Befallen, Peer, World};
+use tokio::sync::{mpsc, watch};
 
 use crate::clock::VirtualClock;
 
@@ -26,6 +26,8 @@ pub struct Shared {
     stirred: Arc<watch::Sender<u64>>,
     /// When objects of a kind last changed, for those who watch it.
     changed: Arc<Mutex<BTreeMap<Kind, watch::Sender<u64>>>>,
+    /// Whoever is to hear what befalls node-remedy.
+    hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<Befallen>>>>,
 }
 
 impl Shared {
@@ -36,6 +38,7 @@ impl Shared {
             clock,
             stirred: Arc::new(watch::Sender::new(0)),
             changed: Arc::default(),
+            hearers: Arc::default(),
         }
     }
 
@@ -50,6 +53,7 @@ impl Shared {
             if world.writes() != before {
                 self.tell_watchers(&mut world);
             }
+            self.tell_hearers(&mut world);
             out
         };
         self.stirred.send_modify(|count| *count = count.wrapping_add(1));
@@ -62,6 +66,28 @@ impl Shared {
             let changed = world.api().changed(*kind);
             sender.send_if_modified(|told| std::mem::replace(told, changed) != changed);
         }
+    }
+
+    fn tell_hearers(&self, world: &mut World) {
+        for befallen in world.take_befallen() {
+            self.befall(&befallen);
+        }
+    }
+
+    /// Tells whoever hears of it what befalls node-remedy.
+    pub fn befall(&self, befallen: &Befallen) {
+        let hearers = self.hearers.lock().unwrap_or_else(PoisonError::into_inner);
+        for hearer in &*hearers {
+            // Who is gone hears nothing.
+            let _ = hearer.send(befallen.clone());
+        }
+    }
+
+    /// Tells from now on what befalls node-remedy.
+    pub fn befallen(&self) -> mpsc::UnboundedReceiver<Befallen> {
+        let (hearer, befallen) = mpsc::unbounded_channel();
+        self.hearers.lock().unwrap_or_else(PoisonError::into_inner).push(hearer);
+        befallen
     }
 
     /// Asks the world something that changes nothing anybody waits for.
@@ -108,9 +134,25 @@ pub async fn drive(shared: Shared) -> Infallible {
     }
 }
 
-impl Fabric for Shared {
+/// The network as one process of node-remedy is connected to it.
+pub struct Line {
+    shared: Shared,
+    process: String,
+    number: u32,
+}
+
+impl Line {
+    /// The line of a process; no two processes have one number.
+    pub fn new(shared: Shared, process: String, number: u32) -> Self {
+        Self { shared, process, number }
+    }
+}
+
+impl Fabric for Line {
     fn datagram(&self, to: SocketAddr, from_port: u16, data: &[u8]) -> Vec<(Duration, Vec<u8>)> {
-        let now = self.clock.now();
-        self.with(|world| world.datagram(to, u64::from(from_port), data, now))
+        let now = self.shared.clock.now();
+        let line = u64::from(self.number) << u16::BITS | u64::from(from_port);
+        let from = Peer { process: &self.process, line };
+        self.shared.with(|world| world.datagram(to, from, data, now))
     }
 }

@@ -1,5 +1,6 @@
 //! The leave to cut: everything that allowed an off or isolation, read again right before it.
 
+use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
@@ -40,6 +41,7 @@ fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), F
     }
     match view.trigger {
         Crossing::Crossed { .. } => Ok(()),
+        Crossing::Clear { .. } if is_sown(Bug::TriggerNotRead) => Ok(()),
         Crossing::Clear { .. } if run.committed() => Err(go_back(run, Goal::BringBack)),
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
         Crossing::Unclear | Crossing::Ripening { .. } => {
@@ -51,7 +53,7 @@ fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), F
 
 /// A14: a gate that closes behind an isolated node is waited for, not for ever.
 fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
-    if view.gate.is_open() {
+    if !guard(Bug::GateNotRead, !view.gate.is_open()) {
         run.record.gate_closed_at = None;
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! After the way back: wait for the node to be well, then take off everything of ours.
 
+use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
 use crate::retry::{fail, give_up, node_gone, park};
@@ -149,7 +150,7 @@ fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
     let stands = node.out_of_service_by_us
         || (node.quarantined && run.record.marks.quarantine)
         || (node.cordoned_by_us && run.record.marks.cordon);
-    if stands {
+    if guard(Bug::MarksStay, stands) {
         run.rule(Rule::P7);
         if node.quarantined && run.record.marks.quarantine {
             run.effect(Effect::Unquarantine);

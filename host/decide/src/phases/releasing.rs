@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, guard};
 use crate::release::{Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
@@ -20,10 +21,10 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
     };
-    if node.signs != proof.signs && voids(&proof, node) {
+    if guard(Bug::SignsIgnored, node.signs != proof.signs) && voids(&proof, node) {
         return voided(run, node, &proof);
     }
-    if !node.quarantined {
+    if guard(Bug::NoQuarantine, !node.quarantined) {
         // Whoever comes back later must not be given work before the left-overs are gone.
         run.rule(Rule::P4);
         run.effect(Effect::Quarantine);
@@ -137,7 +138,7 @@ fn after_release(run: &mut Run<'_>) -> Flow {
 /// A16: others may power the machine, so power is read again before a batch if the last read is
 /// old. Only an off read within this time allows the next delete.
 fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
-    if proof.grade != Grade::PowerOffVerified {
+    if !guard(Bug::NoReadAgain, proof.grade == Grade::PowerOffVerified) {
         return None;
     }
     let feeds: Vec<MethodIndex> = run
@@ -154,7 +155,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         let fresh = called.filter(|one| run.now.since(one.intended_at) <= PROOF_READ_AGE_MAX);
         let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
         match fresh.and_then(|one| one.end.clone()) {
-            Some(End::Succeeded { state: PlugState::Off | PlugState::Terminated, .. }) => {}
+            Some(End::Succeeded { state, .. }) if state.is_off() => {}
             Some(End::Succeeded { state: PlugState::On, .. }) => {
                 run.rule(Rule::A16);
                 run.rule(Rule::P2);
@@ -165,7 +166,12 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
             }
             Some(
                 end @ (End::Succeeded {
-                    state: PlugState::Transitioning | PlugState::Unknown, ..
+                    state:
+                        PlugState::Off
+                        | PlugState::Terminated
+                        | PlugState::Transitioning
+                        | PlugState::Unknown,
+                    ..
                 }
                 | End::Failed(_)
                 | End::NotAttempted(_)

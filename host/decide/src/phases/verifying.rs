@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, is_sown};
 use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -64,6 +65,9 @@ enum Confirmed {
 fn confirm(run: &mut Run<'_>, method: MethodIndex, baseline_at: Time) -> Confirmed {
     let witness = run.plan.method(method).and_then(|one| one.witness).unwrap_or(method);
     let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
+    if let Some(yes) = run.record.last_effect(method).filter(|_| is_sown(Bug::ReplyIsProof)) {
+        return Confirmed::By(yes.id);
+    }
     let read = run.record.last_in_phase(witness, Action::Status);
     let read = read.filter(|read| read.id >= first && read.intended_at >= baseline_at).cloned();
     let Some(read) = read else {
@@ -75,18 +79,19 @@ fn confirm(run: &mut Run<'_>, method: MethodIndex, baseline_at: Time) -> Confirm
         {
             Confirmed::NotYet(Flow::Go(Phase::Parked))
         }
-        Some(End::Succeeded { state: PlugState::Off, .. }) => Confirmed::By(read.id),
         Some(End::Succeeded { state: PlugState::Terminated, .. }) => {
             run.rule(Rule::A15);
             run.record.goal = Goal::Close(FinalReason::Replaced);
             Confirmed::By(read.id)
         }
+        Some(End::Succeeded { state, .. }) if state.is_off() => Confirmed::By(read.id),
         end @ Some(End::Failed(_) | End::NotAttempted(_)) if unreachable(end.as_ref()) => {
             Confirmed::NotYet(await_device(run, witness, Phase::VerifyingOff))
         }
         Some(
             End::Succeeded {
-                state: PlugState::On | PlugState::Transitioning | PlugState::Unknown,
+                state:
+                    PlugState::Off | PlugState::On | PlugState::Transitioning | PlugState::Unknown,
                 ..
             }
             | End::Failed(_)

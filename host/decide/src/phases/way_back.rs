@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, guard};
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
     MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record,
-    Rule,
+    Rule, Time,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -113,7 +114,8 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
     }
     let Some(view) = run.look() else { return Flow::Stay };
     run.rule(Rule::P2);
-    if run.node(view).is_some_and(|node| node.out_of_service_by_us) {
+    let stands = run.node(view).is_some_and(|node| node.out_of_service_by_us);
+    if guard(Bug::BootsOutOfService, stands) {
         run.rule(Rule::P7);
         run.effect(Effect::LiftOutOfService);
         return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
@@ -143,7 +145,8 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
         let off = run.record.pending_until(plan, plug, Action::Off);
         off.max(run.record.pending_until(plan, plug, Action::Reset))
     });
-    if let Some(until) = pending.max().filter(|until| run.now < *until && !plugs.is_empty()) {
+    let is_pending = |until: &Time| guard(Bug::LateOffForgotten, run.now < *until);
+    if let Some(until) = pending.max().filter(|until| is_pending(until) && !plugs.is_empty()) {
         // An off that nobody heard the end of may still come, and would undo our `on`.
         run.rule(Rule::A3);
         run.look_at(until);

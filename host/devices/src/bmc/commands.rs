@@ -34,6 +34,8 @@ pub struct CommandEvent {
     pub data: Vec<u8>,
     /// The completion code.
     pub completion: u8,
+    /// What was answered with it.
+    pub answer: Vec<u8>,
 }
 
 /// A completion code, or the data that goes with success.
@@ -65,9 +67,15 @@ impl Bmc {
             Err(completion) => (completion, Vec::new()),
         };
         if self.commands.len() < COMMANDS_KEPT {
-            let data = request.data.to_vec();
-            let at_ms = self.now_ms;
-            self.commands.push(CommandEvent { at_ms, user, netfn, command, data, completion });
+            self.commands.push(CommandEvent {
+                at_ms: self.now_ms,
+                user,
+                netfn,
+                command,
+                data: request.data.to_vec(),
+                completion,
+                answer: data.clone(),
+            });
         }
         if (netfn, command) == (0, 0x02) && self.faults.control_reply_lost {
             return None;

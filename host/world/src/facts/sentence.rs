@@ -15,10 +15,13 @@ impl std::fmt::Display for What {
                 write!(f, "{node}: power {} {}", power.word(), cause.word())
             }
             Self::MachineReset { node, cause } => write!(f, "{node}: reset {}", cause.word()),
-            Self::BmcSaidYes { node, command } => {
+            Self::BmcSaidYes { node, command, .. } => {
                 write!(f, "{node}: the BMC said yes to {command}")
             }
-            Self::BmcRefused { node, command, code } => {
+            Self::BmcTold { node, power, .. } => {
+                write!(f, "{node}: the BMC said that it is {}", power.word())
+            }
+            Self::BmcRefused { node, command, code, .. } => {
                 write!(f, "{node}: the BMC refused {command} with {code:02x}")
             }
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
@@ -56,6 +59,19 @@ impl std::fmt::Display for What {
             Self::FenceState { fence, node, step, state } => {
                 write!(f, "{fence}: {node} {step} {state}")
             }
+            Self::IntentRecorded { fence, node, operation, action } => {
+                write!(f, "{fence}: {node} operation {operation} is to be {action}")
+            }
+            Self::ProofRecorded { fence, node, grade } => {
+                write!(f, "{fence}: {node} is proven: {grade}")
+            }
+            Self::ParkedRecorded { fence, node, left_off } => {
+                write!(f, "{fence}: {node} is parked, {left_off} plugs may be left off")
+            }
+            Self::LeaderChanged { process } if process.is_empty() => {
+                write!(f, "node-remedy: nobody leads")
+            }
+            Self::LeaderChanged { process } => write!(f, "node-remedy: {process} leads"),
         }
     }
 }

@@ -113,11 +113,16 @@ impl Machine {
     pub(crate) fn datagram(
         &mut self,
         stage: &mut Stage<'_>,
-        peer: u64,
+        from: Peer<'_>,
         data: &[u8],
     ) -> Vec<(Duration, Vec<u8>)> {
         let Some((_, bmc)) = &mut self.bmc else { return Vec::new() };
-        let replies = bmc.datagram(stage.now.0, peer, data);
+        let replies = bmc.datagram(stage.now.0, from.line, data);
+        for command in bmc.drain_commands() {
+            if let Some(what) = said(&self.spec.name, from.process, &command) {
+                stage.say(what);
+            }
+        }
         self.follow_bmc(stage);
         replies
             .into_iter()
@@ -216,13 +221,7 @@ impl Machine {
     fn follow_bmc(&mut self, stage: &mut Stage<'_>) {
         let Some((_, bmc)) = &mut self.bmc else { return };
         bmc.tick(stage.now.0);
-        let (commands, events) = (bmc.drain_commands(), bmc.drain_power_events());
-        for command in commands {
-            if let Some(what) = said(&self.spec.name, &command) {
-                stage.say(what);
-            }
-        }
-        for event in events {
+        for event in bmc.drain_power_events() {
             let cause = match event.cause {
                 bmc::Cause::Command { .. } => PowerCause::Command,
                 bmc::Cause::FlipBack => PowerCause::Device,
@@ -260,11 +259,28 @@ impl Machine {
     }
 }
 
+/// Who sent a datagram.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer<'a> {
+    /// A process of node-remedy.
+    pub process: &'a str,
+    /// Tells senders apart, as an address and a port do.
+    pub line: u64,
+}
+
 /// Chassis control, the only IPMI command that can change power.
 const CHASSIS_CONTROL: (u8, u8) = (0x00, 0x02);
+/// Get chassis status; the lowest bit of its first byte is power.
+const CHASSIS_STATUS: (u8, u8) = (0x00, 0x01);
 
-fn said(node: &str, event: &bmc::CommandEvent) -> Option<What> {
-    if (event.netfn, event.command) != CHASSIS_CONTROL {
+fn said(node: &str, by: &str, event: &bmc::CommandEvent) -> Option<What> {
+    let (node, by) = (node.to_owned(), by.to_owned());
+    let asked = (event.netfn, event.command);
+    if asked == CHASSIS_STATUS && event.completion == 0 {
+        let is_on = event.answer.first().is_some_and(|state| state & 1 == 1);
+        return Some(What::BmcTold { node, power: if is_on { Power::On } else { Power::Off }, by });
+    }
+    if asked != CHASSIS_CONTROL {
         return None;
     }
     let command = match event.data.first() {
@@ -276,9 +292,8 @@ fn said(node: &str, event: &bmc::CommandEvent) -> Option<What> {
         Some(other) => other.to_string(),
         None => "nothing".to_owned(),
     };
-    let node = node.to_owned();
     Some(match event.completion {
-        0 => What::BmcSaidYes { node, command },
-        code => What::BmcRefused { node, command, code },
+        0 => What::BmcSaidYes { node, command, by },
+        code => What::BmcRefused { node, command, code, by },
     })
 }

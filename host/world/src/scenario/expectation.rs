@@ -7,18 +7,25 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::START;
-use crate::facts::Fact;
+use crate::facts::{Fact, What};
 use crate::time::{Time, between};
+
+/// Facts that a scenario speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// The fact's name.
+    pub fact: String,
+    /// What its fields must be, as text.
+    pub fields: BTreeMap<String, String>,
+}
 
 /// An assertion about the facts of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// `FILE:LINE:COLUMN`, for the message.
     pub place: String,
-    /// The fact's name.
-    pub fact: String,
-    /// What its fields must be, as text.
-    pub fields: BTreeMap<String, String>,
+    /// Which facts.
+    pub pattern: Pattern,
     /// How often; at least once where nothing is said.
     pub times: Option<usize>,
     /// Counted from this moment on.
@@ -41,7 +48,7 @@ pub struct Unmet {
 impl Expectation {
     /// Holds against the facts of a run, or says what was found instead.
     pub fn judge(&self, facts: &[Fact]) -> Result<(), Box<Unmet>> {
-        let matching = facts.iter().filter(|fact| self.names(fact));
+        let matching = facts.iter().filter(|fact| self.pattern.means(&fact.what));
         let at: Vec<Duration> = matching.map(|fact| since_start(fact.at)).collect();
         let in_time = |at: &&Duration| {
             self.after.is_none_or(|after| **at >= after) && self.by.is_none_or(|by| **at <= by)
@@ -50,9 +57,12 @@ impl Expectation {
         let holds = self.times.map_or(found > 0, |times| found == times);
         if holds { Ok(()) } else { Err(Box::new(Unmet { expectation: self.clone(), found, at })) }
     }
+}
 
-    fn names(&self, fact: &Fact) -> bool {
-        let Ok(Value::Object(said)) = serde_json::to_value(&fact.what) else { return false };
+impl Pattern {
+    /// Whether it speaks of this fact.
+    pub fn means(&self, what: &What) -> bool {
+        let Ok(Value::Object(said)) = serde_json::to_value(what) else { return false };
         said.get("fact").is_some_and(|name| *name == self.fact)
             && self.fields.iter().all(|(field, wanted)| match said.get(field) {
                 Some(Value::String(text)) => text == wanted,
@@ -67,10 +77,10 @@ impl Expectation {
 impl std::fmt::Display for Expectation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut fields = String::new();
-        for (field, wanted) in &self.fields {
+        for (field, wanted) in &self.pattern.fields {
             write!(fields, " {field}={wanted}")?;
         }
-        write!(f, "{}{fields}", self.fact)?;
+        write!(f, "{}{fields}", self.pattern.fact)?;
         match self.times {
             Some(times) => write!(f, ", {times} times")?,
             None => write!(f, ", at least once")?,

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use node_remedy_devices::bmc::Faults;
-use serde_saphyr::Location;
+use serde_saphyr::{Location, Spanned};
 
 use super::raw::{RawApiFault, RawHappening, RawOutage, Text};
 use super::read::Reader;
-use super::{ApiFault, ApiFaultKind, ControllerEvent, Event, Happening, Outage};
+use super::{ApiFault, ApiFaultKind, ControllerEvent, Event, Happening, Outage, Trigger};
 use crate::rng::Rng;
 use crate::time::millis;
 
 /// A field of an entry, what it says, and the event that it makes of a node.
 type Field<'a, T> = (&'static str, &'a Option<T>, fn(String) -> Event);
+
+/// The same for a pod, by namespace and name.
+type PodField<'a> = (&'static str, &'a Option<Text>, fn(String, String) -> Event);
 
 /// The same for what befalls a process of node-remedy.
 type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> ControllerEvent);
@@ -34,7 +37,7 @@ pub(super) fn read(
     mut rng: Rng,
 ) -> Vec<Happening> {
     let nodes = cast.nodes;
-    let at = reader.duration("happenings.at", &raw.at);
+    let (at, when) = moment(reader, raw, place);
     let spread =
         raw.within.as_ref().map_or(Duration::ZERO, |w| reader.duration("happenings.within", w));
     let mut events = Vec::new();
@@ -93,15 +96,22 @@ pub(super) fn read(
         }
         events.push(Event::BmcFault { node, fault, value: raw.value.unwrap_or(1) });
     }
-    if let Some(said) = &raw.force_delete_pod {
+    let of_one_pod: [PodField<'_>; 3] = [
+        ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {
+            namespace,
+            name,
+        }),
+        ("holdPod", &raw.hold_pod, |namespace, name| Event::HoldPod { namespace, name }),
+        ("letPodGo", &raw.let_pod_go, |namespace, name| Event::LetPodGo { namespace, name }),
+    ];
+    for (field, said, event) in of_one_pod {
+        let Some(said) = said else { continue };
         kinds += 1;
         if let Some((namespace, name)) = said.value.split_once('/') {
-            let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            events.push(Event::ForceDeletePod { namespace, name });
+            events.push(event(namespace.to_owned(), name.to_owned()));
         } else {
             let found = &said.value;
-            let what =
-                format!("happenings.forceDeletePod: found {found:?}, expected NAMESPACE/NAME");
+            let what = format!("happenings.{field}: found {found:?}, expected NAMESPACE/NAME");
             reader.wrong(said.referenced, what);
         }
     }
@@ -127,16 +137,43 @@ pub(super) fn read(
         .into_iter()
         .map(|what| {
             let later = Duration::from_millis(rng.within(0, millis(spread)));
-            Happening { at: at.saturating_add(later), what }
+            Happening { at: at.saturating_add(later), when: when.clone(), what }
         })
         .collect()
 }
 
+/// A time of the story, or one after a fact.
+fn moment(reader: &mut Reader, raw: &RawHappening, place: Location) -> (Duration, Option<Trigger>) {
+    match (&raw.at, &raw.when, &raw.after) {
+        (Some(at), None, None) => (reader.duration("happenings.at", at), None),
+        (None, Some(when), after) => {
+            let after = after.as_ref().map(|after| reader.duration("happenings.after", after));
+            let pattern = reader.pattern("happenings.when", &when.fact, &when.fields);
+            let time = when.time.as_ref().map_or(1, |said| said.value);
+            if let Some(said) = when.time.as_ref().filter(|said| said.value == 0) {
+                let what = "happenings.when.time: found 0, expected 1 or more".to_owned();
+                reader.wrong(said.referenced, what);
+            }
+            (after.unwrap_or_default(), Some(Trigger { pattern, time }))
+        }
+        (at, when, _) => {
+            let found = match (at, when) {
+                (None, _) => "neither at nor when",
+                (Some(_), Some(_)) => "both at and when",
+                (Some(_), None) => "at with after",
+            };
+            let what = format!("happenings: found {found}, expected at, or when (and after)");
+            reader.wrong(place, what);
+            (Duration::ZERO, None)
+        }
+    }
+}
+
 fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {
-    let controller = raw.controller.as_ref().map_or(1, |said| said.value);
-    if let Some(said) =
-        raw.controller.as_ref().filter(|_| !(1..=cast.controllers).contains(&controller))
-    {
+    let controller = raw.controller.as_ref().map(|said| said.value);
+    let exists = |said: &&Spanned<u32>| (1..=cast.controllers).contains(&said.value);
+    if let Some(said) = raw.controller.as_ref().filter(|said| !exists(said)) {
+        let controller = said.value;
         let what = format!(
             "happenings.{field}.controller: found {controller}, expected 1 to {}, the scenario's \
              controllers",
@@ -156,11 +193,15 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
         ("answerLost", None) => ApiFaultKind::AnswerLost,
         ("throttled", None) => ApiFaultKind::Throttled,
         ("conflict", None) => ApiFaultKind::Conflict,
+        ("watchesBreak", None) => ApiFaultKind::WatchesBreak,
+        ("historyGone", None) => ApiFaultKind::HistoryGone,
         ("slow", Some(takes)) => ApiFaultKind::Slow(takes),
+        ("watchesLag", Some(takes)) => ApiFaultKind::WatchesLag(takes),
         (found, _) => {
             let names = ApiFaultKind::NAMES.join(", ");
             let what = format!(
-                "{path}.fault: found {found:?}, expected one of {names}, and takes with slow only"
+                "{path}.fault: found {found:?}, expected one of {names}, and takes with slow and \
+                 watchesLag only"
             );
             reader.wrong(raw.fault.referenced, what);
             return None;

@@ -19,7 +19,7 @@ use std::time::Duration;
 use node_remedy_devices::bmc::{Faults, Suite};
 use serde_json::Value;
 
-pub use self::expectation::{Expectation, Unmet};
+pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
 use crate::stage::Timings;
 use crate::time::Time;
@@ -139,10 +139,21 @@ pub struct Document {
 /// Something that befalls the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happening {
-    /// How long after the start.
+    /// How long after the start, or after what it waits for.
     pub at: Duration,
+    /// What has to happen before.
+    pub when: Option<Trigger>,
     /// What.
     pub what: Event,
+}
+
+/// What a happening waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    /// A fact that this speaks of.
+    pub pattern: Pattern,
+    /// The how manieth of them, from 1.
+    pub time: usize,
 }
 
 /// What can befall a cluster.
@@ -182,6 +193,20 @@ pub enum Event {
         /// The pod's name.
         name: String,
     },
+    /// Somebody's finalizer keeps a pod from going.
+    HoldPod {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+    },
+    /// That finalizer is taken away.
+    LetPodGo {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+    },
     /// Somebody deletes the VolumeAttachments of a node.
     DeleteAttachments(String),
     /// Something befalls node-remedy itself; whoever plays it sees to that.
@@ -202,8 +227,8 @@ pub enum ControllerEvent {
 /// A process of node-remedy that does nothing for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outage {
-    /// Which one, from 1.
-    pub controller: u32,
+    /// Which one, from 1; where nothing is said the one that leads then, or the first.
+    pub controller: Option<u32>,
     /// For how long.
     pub lasts: Duration,
 }
@@ -232,9 +257,24 @@ pub enum ApiFaultKind {
     Conflict,
     /// It takes so much longer.
     Slow(Duration),
+    /// A watch ends with an error when it would tell of something.
+    WatchesBreak,
+    /// A watch ends with 410 when it would tell of something.
+    HistoryGone,
+    /// A watch tells so much later.
+    WatchesLag(Duration),
 }
 
 impl ApiFaultKind {
-    /// The names that scenarios use. `slow` also says how long with `takes`.
-    pub const NAMES: [&str; 5] = ["unavailable", "answerLost", "throttled", "conflict", "slow"];
+    /// The names that scenarios use. `slow` and `watchesLag` also say how long with `takes`.
+    pub const NAMES: [&str; 8] = [
+        "unavailable",
+        "answerLost",
+        "throttled",
+        "conflict",
+        "slow",
+        "watchesBreak",
+        "historyGone",
+        "watchesLag",
+    ];
 }

@@ -104,7 +104,9 @@ pub(super) struct RawConfiguration {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawHappening {
-    pub(super) at: Text,
+    pub(super) at: Option<Text>,
+    pub(super) when: Option<RawTrigger>,
+    pub(super) after: Option<Text>,
     pub(super) within: Option<Text>,
     pub(super) kubelet_stops: Option<Text>,
     pub(super) network_lost: Option<Text>,
@@ -119,10 +121,21 @@ pub(super) struct RawHappening {
     pub(super) cordon: Option<Text>,
     pub(super) taint_out_of_service: Option<Text>,
     pub(super) force_delete_pod: Option<Text>,
+    pub(super) hold_pod: Option<Text>,
+    pub(super) let_pod_go: Option<Text>,
     pub(super) delete_attachments: Option<Text>,
     pub(super) controller_killed: Option<RawOutage>,
     pub(super) controller_paused: Option<RawOutage>,
     pub(super) api_fault: Option<RawApiFault>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawTrigger {
+    pub(super) fact: Text,
+    #[serde(default, rename = "where")]
+    pub(super) fields: BTreeMap<String, Text>,
+    pub(super) time: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Deserialize)]

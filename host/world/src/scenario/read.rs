@@ -1,6 +1,7 @@
 //! From a scenario file to a [`Scenario`]: every mistake is collected, each with its place,
 //! with what was found and what is expected.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use super::raw::{
     RawCluster, RawConfiguration, RawExpectation, RawHappening, RawScenario, RawStatefulSet, Text,
 };
 use super::{
-    Document, Expectation, Order, Scenario, StatefulSetSpec, VolumesSpec, duration, happening,
+    Document, Expectation, Order, Pattern, Scenario, StatefulSetSpec, VolumesSpec, duration,
+    happening,
 };
 use crate::api::Kind;
 use crate::api::object::{name, namespace, text};
@@ -219,7 +221,7 @@ impl Reader {
     fn in_time(&mut self, happening: &RawHappening, story: &Text) {
         let Some(duration) = duration::read(&story.value) else { return };
         let mut latest = Duration::ZERO;
-        let fields = [("at", Some(&happening.at)), ("within", happening.within.as_ref())];
+        let fields = [("at", happening.at.as_ref()), ("within", happening.within.as_ref())];
         for (field, said) in fields {
             let Some(said) = said else { continue };
             latest = latest.saturating_add(duration::read(&said.value).unwrap_or_default());
@@ -341,36 +343,43 @@ impl Reader {
         Some(Document { source: self.file.clone(), object })
     }
 
-    fn expectation(&mut self, raw: &RawExpectation) -> Expectation {
-        let fact = &raw.fact;
+    /// Facts by a name that there is and by fields that they have.
+    pub(super) fn pattern(
+        &mut self,
+        path: &str,
+        fact: &Text,
+        fields: &BTreeMap<String, Text>,
+    ) -> Pattern {
         match VOCABULARY.iter().find(|(name, _)| *name == fact.value) {
             None => {
                 let names: Vec<&str> = VOCABULARY.iter().map(|(name, _)| *name).collect();
                 let what = format!(
-                    "expect.fact: found {:?}, expected one of {}",
+                    "{path}.fact: found {:?}, expected one of {}",
                     fact.value,
                     names.join(", ")
                 );
                 self.wrong(fact.referenced, what);
             }
-            Some((_, fields)) => {
-                let unknown =
-                    raw.fields.iter().filter(|(field, _)| !fields.contains(&field.as_str()));
+            Some((_, known)) => {
+                let unknown = fields.iter().filter(|(field, _)| !known.contains(&field.as_str()));
                 for (field, value) in unknown {
                     let what = format!(
-                        "expect.where: found {field:?}, expected one of {}",
-                        fields.join(", ")
+                        "{path}.where: found {field:?}, expected one of {}",
+                        known.join(", ")
                     );
                     self.wrong(value.referenced, what);
                 }
             }
         }
-        let fields = raw.fields.iter().map(|(field, value)| (field.clone(), value.value.clone()));
-        let at = fact.referenced;
+        let fields = fields.iter().map(|(field, value)| (field.clone(), value.value.clone()));
+        Pattern { fact: fact.value.clone(), fields: fields.collect() }
+    }
+
+    fn expectation(&mut self, raw: &RawExpectation) -> Expectation {
+        let at = raw.fact.referenced;
         Expectation {
             place: format!("{}:{}:{}", self.file, at.line(), at.column()),
-            fact: fact.value.clone(),
-            fields: fields.collect(),
+            pattern: self.pattern("expect", &raw.fact, &raw.fields),
             times: raw.times,
             after: raw.after.as_ref().map(|after| self.duration("expect.after", after)),
             by: raw.by.as_ref().map(|by| self.duration("expect.by", by)),

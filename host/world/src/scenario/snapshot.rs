@@ -69,7 +69,8 @@ impl Scenario {
                 format!("--lose: found {lose:?}, expected one of the nodes {}", known.join(", "));
             reader.wrong(Location::UNKNOWN, what);
         }
-        let happening = Happening { at: LOST_AT, what: Event::KubeletStops(lose.to_owned()) };
+        let what = Event::KubeletStops(lose.to_owned());
+        let happening = Happening { at: LOST_AT, when: None, what };
         scenario.happenings.push(happening);
         if reader.errors.is_empty() { Ok(scenario) } else { Err(ScenarioErrors(reader.errors)) }
     }
@@ -84,7 +85,7 @@ impl Scenario {
             Kind::Node => {
                 if condition_status(&item, "Ready") != "True" {
                     let what = Event::NetworkLost(name(&item).to_owned());
-                    self.happenings.push(Happening { at: Duration::ZERO, what });
+                    self.happenings.push(Happening { at: Duration::ZERO, when: None, what });
                 }
                 self.nodes.push(node(&item));
                 self.existing.push(item);

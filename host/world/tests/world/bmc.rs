@@ -1,14 +1,16 @@
 //! BMCs answer at their addresses and are tied to their machines both ways.
 
-use node_remedy_world::World;
 use node_remedy_world::facts::Power;
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::after;
+use node_remedy_world::{Peer, World};
 
 use crate::stage::{first, parse, scenario, seconds};
 
 /// An RMCP presence ping (ASF), the smallest thing that a BMC answers.
 const PING: [u8; 12] = [6, 0, 0xff, 6, 0, 0, 0x11, 0xbe, 0x80, 0x2a, 0, 0];
+
+const ME: Peer<'_> = Peer { process: "me", line: 1 };
 
 #[test]
 fn a_bmc_answers_where_its_node_says_and_nobody_elsewhere() {
@@ -16,10 +18,10 @@ fn a_bmc_answers_where_its_node_says_and_nobody_elsewhere() {
     let address = world.bmc_address("node-b").unwrap();
     assert_eq!(address.to_string(), "192.0.2.2:623");
     let now = after(START, seconds(1));
-    let replies = world.datagram(address, 1, &PING, now);
+    let replies = world.datagram(address, ME, &PING, now);
     assert_eq!(replies.len(), 1);
     assert_eq!(replies[0].1[9], 0x2a, "the tag comes back");
-    assert_eq!(world.datagram("192.0.2.99:623".parse().unwrap(), 1, &PING, now), []);
+    assert_eq!(world.datagram("192.0.2.99:623".parse().unwrap(), ME, &PING, now), []);
     assert_eq!(world.now(), now);
     let key = node_remedy_world::api::Key::cluster(node_remedy_world::api::Kind::Node, "node-b");
     let node = world.api().peek(&key).unwrap();
@@ -46,8 +48,8 @@ happenings:
     let later = world.bmc_address("later").unwrap();
     for (at, of_mute, of_later) in [(30, 0, 1), (90, 0, 0), (150, 0, 1)] {
         let now = after(START, seconds(at));
-        assert_eq!(world.datagram(mute, 1, &PING, now).len(), of_mute, "{at}");
-        assert_eq!(world.datagram(later, 1, &PING, now).len(), of_later, "{at}");
+        assert_eq!(world.datagram(mute, ME, &PING, now).len(), of_mute, "{at}");
+        assert_eq!(world.datagram(later, ME, &PING, now).len(), of_later, "{at}");
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn of_facts(facts: &[Fact]) -> Vec<Entry> {
     let mut seen = Seen::default();
     let gone: BTreeSet<&str> = facts.iter().filter_map(uid_of_gone).collect();
     let mut entries = Vec::new();
-    for (place, fact) in facts.iter().enumerate() {
+    for (place, fact) in facts.iter().enumerate().filter(|(_, fact)| !fact.what.is_inner()) {
         let mut entry = entry_of_fact(fact);
         entry.weight = seen.weight(&fact.what).unwrap_or(entry.weight);
         if let What::PodTerminating { uid, .. } = &fact.what
@@ -68,7 +68,7 @@ fn uid_of_gone(fact: &Fact) -> Option<&str> {
 fn is_ignored(facts: &[Fact], place: usize) -> bool {
     let (before, after) = facts.split_at(place);
     let Some((yes, after)) = after.split_first() else { return false };
-    let What::BmcSaidYes { node, command } = &yes.what else { return false };
+    let What::BmcSaidYes { node, command, .. } = &yes.what else { return false };
     let power = |fact: &Fact| {
         let What::PowerChanged { node: of, power, .. } = &fact.what else { return None };
         (of == node).then_some(*power)
@@ -131,7 +131,12 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::WriterStarted { volume, .. }
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
-        What::FenceState { node, .. } => (Lane::Controller, node.clone(), Detail),
+        What::BmcTold { node, .. } => (Device, bmc_of(node), Detail),
+        What::FenceState { node, .. }
+        | What::IntentRecorded { node, .. }
+        | What::ProofRecorded { node, .. }
+        | What::ParkedRecorded { node, .. } => (Lane::Controller, node.clone(), Detail),
+        What::LeaderChanged { process } => (Lane::Controller, process.clone(), Detail),
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn unproven(played: &Played) -> Vec<report::Refusal> {
     let refused = unproven.filter_map(|(name, (nodefence, _, _))| {
         let node = &nodefence.spec.node.name;
         let yes = played.facts.iter().filter(|fact| {
-            matches!(&fact.what, What::BmcSaidYes { node: of, command }
+            matches!(&fact.what, What::BmcSaidYes { node: of, command, .. }
                 if of == node && command == "off")
         });
         let yes: Vec<u64> = yes.map(|fact| ms(fact.at)).collect();

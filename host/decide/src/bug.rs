@@ -1,0 +1,131 @@
+//! Bugs that can be sown on purpose, to see that tests find them.
+//!
+//! Each takes one condition away, and nothing else. Only a build with the feature `seeded-bugs`
+//! can sow one; in every other build [`guard`] is its condition and nothing more.
+
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $bug:ident = $name:literal breaks $invariant:literal,)*) => {
+        /// The bugs. Each says what is no longer asked for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Bug {
+            $($(#[$doc])* $bug,)*
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$bug,)*];
+
+            /// What it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $name,)*
+                }
+            }
+
+            /// The invariant that it is expected to break.
+            pub const fn invariant(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $invariant,)*
+                }
+            }
+        }
+    };
+}
+
+bugs! {
+    /// A read proves that a machine is off, whatever it says.
+    AnyReadIsOff = "any-read-is-off" breaks "S1",
+    /// An `off` that a device said yes to proves that its machine is off.
+    ReplyIsProof = "release-on-reply" breaks "S1",
+    /// Power is not read again before a batch of deletes.
+    NoReadAgain = "no-read-before-a-batch" breaks "S1",
+    /// Signs of life after the proof are not heeded.
+    SignsIgnored = "signs-of-life-ignored" breaks "S1",
+    /// What was decided is carried out, however long ago, and whoever leads by now.
+    NothingWithheld = "nothing-withheld" breaks "S1",
+    /// A cache's word counts as a look at the API server.
+    CacheIsLive = "cache-is-live" breaks "S10",
+    /// Slots are given out although all are taken.
+    SlotsUnlimited = "slots-unlimited" breaks "S2",
+    /// A slot is given back as soon as the machine is proven off.
+    SlotReturnedEarly = "slot-returned-early" breaks "S2",
+    /// Bytes are sent to devices without the leader's Lease.
+    SendsWithoutLease = "sends-without-lease" breaks "S4",
+    /// The leader's Lease is taken although its holder renews it.
+    TakesLeaseAtOnce = "takes-lease-at-once" breaks "S4",
+    /// What was decided is done although it could not be recorded.
+    ActsUnrecorded = "acts-unrecorded" breaks "S5",
+    /// What a dead process had sent counts as never sent.
+    RepeatsBlindly = "repeats-blindly" breaks "S5",
+    /// Only what was surely switched off is switched on again.
+    UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
+    /// An `off` that may still land is not waited out before `on`.
+    LateOffForgotten = "late-off-forgotten" breaks "S6",
+    /// What the device calls its machine is not compared with the node.
+    IdentityUnchecked = "identity-unchecked" breaks "S7",
+    /// Pods of DaemonSets are released with all others.
+    DaemonsReleased = "daemons-released" breaks "S8",
+    /// Objects are deleted by name, whatever their UID.
+    DeletesByName = "deletes-by-name" breaks "S8",
+    /// Taints of others are dropped with ours.
+    TaintsWiped = "taints-wiped" breaks "S9",
+    /// A node counts as well as soon as its machine was given its power back.
+    UnfenceAtOnce = "unfence-at-once" breaks "S9",
+    /// Release does not wait for quarantine.
+    NoQuarantine = "no-quarantine" breaks "S9",
+    /// The out-of-service taint is not lifted before `on`.
+    BootsOutOfService = "boots-out-of-service" breaks "S9",
+    /// The trigger is not read again before an `off`.
+    TriggerNotRead = "trigger-not-read" breaks "S10",
+    /// An `off` is sent however long ago it was allowed.
+    OldLeave = "old-leave" breaks "S10",
+    /// Only nodes whose Ready is not True count as lost; Leases are not looked at.
+    StormFromReady = "storm-from-ready" breaks "S13",
+    /// The gate is not read again before an `off`.
+    GateNotRead = "gate-not-read" breaks "S13",
+    /// What was to be looked at later is forgotten.
+    LookForgotten = "look-forgotten" breaks "L1",
+    /// A watch that broke is not begun again.
+    WatchNotResumed = "watch-not-resumed" breaks "L2",
+    /// A Lease whose holder is dead is never taken.
+    NeverTakesOver = "never-takes-over" breaks "L3",
+    /// Marks are left when the incident is over.
+    MarksStay = "marks-stay" breaks "L4",
+    /// Passes are not counted.
+    RestartsUncounted = "restarts-uncounted" breaks "L5",
+}
+
+/// `condition`; without it once `bug` is sown.
+#[inline]
+pub fn guard(bug: Bug, condition: bool) -> bool {
+    condition && !is_sown(bug)
+}
+
+/// Whether this bug is sown.
+#[cfg(not(feature = "seeded-bugs"))]
+pub const fn is_sown(_: Bug) -> bool {
+    false
+}
+
+#[cfg(feature = "seeded-bugs")]
+pub use sown::{is_sown, sow};
+
+#[cfg(feature = "seeded-bugs")]
+mod sown {
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    use super::Bug;
+
+    /// One more than the bug that is sown; 0 if none is.
+    static SOWN: AtomicU8 = AtomicU8::new(0);
+
+    /// Sows a bug in this whole process, instead of the one before.
+    pub fn sow(bug: Option<Bug>) {
+        SOWN.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
+    }
+
+    /// Whether this bug is sown.
+    pub fn is_sown(bug: Bug) -> bool {
+        SOWN.load(Ordering::Relaxed) == bug as u8 + 1
+    }
+}

@@ -1,0 +1,12 @@
+//! L3: whatever befell its processes, at the end one of them leads.
+
+use super::Check;
+use crate::scene::Scene;
+
+pub(super) struct SomebodyLeads;
+
+impl Check for SomebodyLeads {
+    fn end(&mut self, scene: &Scene) -> Vec<String> {
+        scene.leader.is_empty().then(|| "nobody leads".to_owned()).into_iter().collect()
+    }
+}

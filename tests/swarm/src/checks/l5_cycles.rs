@@ -1,0 +1,38 @@
+//! L5: no incident switches its machine off more often than restarts allow. An off that somebody
+//! else undid is no cycle of ours.
+
+use std::collections::BTreeMap;
+
+use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::time::Time;
+
+use super::Check;
+use crate::scene::{Scene, Setting};
+
+pub(super) struct Cycles {
+    max: usize,
+    /// By incident.
+    offs: BTreeMap<String, usize>,
+}
+
+impl Cycles {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { max: setting.cycles_max, offs: BTreeMap::new() }
+    }
+}
+
+impl Check for Cycles {
+    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        let What::PowerChanged { node, power: Power::Off, cause: PowerCause::Command } = what
+        else {
+            return None;
+        };
+        if scene.on_behind_our_back.contains_key(node) {
+            return None;
+        }
+        let incident = scene.incident.get(node).cloned().unwrap_or_default();
+        let offs = self.offs.entry(incident).or_default();
+        *offs += 1;
+        (*offs > self.max).then(|| format!("off for the {offs}th time, allowed {}", self.max))
+    }
+}

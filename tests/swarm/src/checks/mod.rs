@@ -1,0 +1,108 @@
+//! The invariants, a file each: every fact of a night is held against all of them, then the end.
+//! Names and lines are those of the table in SPECIFICATION.md §12.
+//!
+//! A check reads facts of the world. What a record says is only ever held against them.
+
+mod l1_it_ends;
+mod l3_somebody_leads;
+mod l4_marks_go;
+mod l5_cycles;
+mod s10_trigger;
+mod s13_storm;
+mod s1_release;
+mod s2_in_flight;
+mod s4_leader;
+mod s5_intent;
+mod s6_left_off;
+mod s7_identity;
+mod s8_selection;
+mod s9_marks;
+
+use node_remedy_world::facts::{Fact, What};
+use node_remedy_world::scenario::START;
+use node_remedy_world::time::{Time, between};
+
+use crate::scene::{Scene, Setting};
+
+/// One invariant.
+pub trait Check {
+    /// Why a fact breaks it; the scene is as it was right before.
+    fn see(&mut self, _: &Scene, _: Time, _: &What) -> Option<String> {
+        None
+    }
+
+    /// Why the end of a night breaks it.
+    fn end(&mut self, _: &Scene) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A broken promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Of which invariant.
+    pub invariant: &'static str,
+    /// When, by what, and why.
+    pub sentence: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.invariant, self.sentence)
+    }
+}
+
+/// Makes a check for a night.
+pub type Maker = fn(&Setting) -> Box<dyn Check>;
+
+/// Every invariant that is checked, in the order of their names.
+pub const ALL: [(&str, Maker); 14] = [
+    ("S1", |setting| Box::new(s1_release::Release::new(setting))),
+    ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
+    ("S4", |_| Box::new(s4_leader::Leader)),
+    ("S5", |_| Box::<s5_intent::Intent>::default()),
+    ("S6", |_| Box::new(s6_left_off::LeftOff)),
+    ("S7", |setting| Box::new(s7_identity::Identity::new(setting))),
+    ("S8", |_| Box::new(s8_selection::Selection)),
+    ("S9", |_| Box::new(s9_marks::Marks)),
+    ("S10", |_| Box::new(s10_trigger::Trigger)),
+    ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
+    ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
+    ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
+    ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),
+    ("L5", |setting| Box::new(l5_cycles::Cycles::new(setting))),
+];
+
+/// Holds the facts of a night against every invariant; `note` is told each with the scene before.
+pub fn check(
+    facts: &[Fact],
+    setting: &Setting,
+    mut note: impl FnMut(&Scene, &Fact),
+) -> Vec<Violation> {
+    let mut scene = Scene::default();
+    let mut checks: Vec<(&'static str, Box<dyn Check>)> =
+        ALL.iter().map(|(name, make)| (*name, make(setting))).collect();
+    let mut found = Vec::new();
+    for fact in facts {
+        let Fact { at, what } = fact;
+        for (invariant, check) in &mut checks {
+            if let Some(why) = check.see(&scene, *at, what) {
+                let seconds = between(START, *at).as_secs_f64();
+                let sentence = format!("{seconds:.3} s: {what}: {why}");
+                found.push(Violation { invariant, sentence });
+            }
+        }
+        note(&scene, fact);
+        scene.note(*at, what);
+    }
+    for (invariant, check) in &mut checks {
+        let at_the_end = check.end(&scene).into_iter();
+        found.extend(
+            at_the_end.map(|why| Violation { invariant, sentence: format!("the end: {why}") }),
+        );
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! S10: a node that is well again is not switched off: what decides over an off is read again right
+//! before it.
+
+use std::time::Duration;
+
+use node_remedy_world::facts::What;
+use node_remedy_world::time::{Time, between};
+
+use super::Check;
+use crate::scene::Scene;
+
+/// What decides over an off is read at most that long before it.
+const WELL_FOR: Duration = Duration::from_secs(2);
+
+pub(super) struct Trigger;
+
+impl Check for Trigger {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        // The command is what counts: some BMCs carry it out much later.
+        let What::BmcSaidYes { node, command, .. } = what else { return None };
+        if command != "off" || scene.lost.contains_key(node) {
+            return None;
+        }
+        let well = scene.well_since.get(node);
+        let just_now = well.is_some_and(|since| between(*since, at) <= WELL_FOR);
+        (!just_now).then(|| format!("{node} was well when it was told to be off"))
+    }
+}

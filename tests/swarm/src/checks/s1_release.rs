@@ -1,0 +1,58 @@
+//! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
+//! that what ran there cannot run any more.
+
+use std::time::Duration;
+
+use node_remedy::simulate::CLIENT;
+use node_remedy_world::facts::What;
+use node_remedy_world::time::{Time, between};
+
+use super::Check;
+use crate::scene::{Scene, Setting, released_by_us};
+
+/// Power that comes back by itself is read within this time: a read is at most 5 s old when it is
+/// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
+const READ_AGAIN: Duration = Duration::from_secs(15);
+
+pub(super) struct Release {
+    has_stale_bmc: bool,
+}
+
+impl Release {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { has_stale_bmc: setting.has_stale_bmc }
+    }
+
+    /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
+    /// processes are dead all the same.
+    fn has_power(&self, scene: &Scene, node: &str, at: Time) -> bool {
+        // A BMC that tells what was true a while ago hides it until the kubelet is heard.
+        let seen_since = match (self.has_stale_bmc, scene.on_behind_our_back.get(node)) {
+            (_, None) => return !scene.off.contains_key(node),
+            (true, Some(_)) => scene.well_since.get(node),
+            (false, Some(came_on)) => Some(came_on),
+        };
+        seen_since.is_some_and(|since| between(*since, at) > READ_AGAIN)
+    }
+}
+
+impl Check for Release {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        if let What::TwoWriters { node, other, .. } = what {
+            let by_people = &scene.released_by_people;
+            let is_theirs = by_people.contains(node) || by_people.contains(other);
+            return (!is_theirs).then(|| "data is being lost".to_owned());
+        }
+        if let What::PodGone { uid, by, .. } = what
+            && by == CLIENT
+            && scene.writing.contains_key(uid)
+        {
+            return Some("its process still writes".to_owned());
+        }
+        if let What::ProofRecorded { node, .. } = what {
+            return self.has_power(scene, node, at).then(|| format!("{node} has power"));
+        }
+        let node = released_by_us(what)?;
+        self.has_power(scene, node, at).then(|| format!("released while {node} has power"))
+    }
+}

@@ -1,0 +1,22 @@
+//! S4: no byte to a device from a process after another one was made leader.
+
+use node_remedy_world::facts::What;
+use node_remedy_world::time::Time;
+
+use super::Check;
+use crate::scene::Scene;
+
+pub(super) struct Leader;
+
+impl Check for Leader {
+    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        let by = match what {
+            What::BmcSaidYes { by, .. }
+            | What::BmcRefused { by, .. }
+            | What::BmcTold { by, .. } => by,
+            _ => return None,
+        };
+        let other_leads = !scene.leader.is_empty() && scene.leader != *by;
+        other_leads.then(|| format!("sent by {by} while {} leads", scene.leader))
+    }
+}

@@ -1,0 +1,35 @@
+//! S8: only what was on the node when it was cut is released: nothing that came later, and nothing
+//! that a DaemonSet keeps there.
+
+use node_remedy::simulate::CLIENT;
+use node_remedy_world::facts::What;
+use node_remedy_world::time::Time;
+
+use super::Check;
+use crate::scene::Scene;
+
+/// What the names of the pods begin with that a night's DaemonSet has on each node.
+pub(crate) const DAEMONS: &str = "kube-system/agent-";
+
+pub(super) struct Selection;
+
+impl Check for Selection {
+    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        let (What::PodGone { pod, uid, node, by } | What::PodTerminating { pod, uid, node, by }) =
+            what
+        else {
+            return None;
+        };
+        if by != CLIENT {
+            return None;
+        }
+        if pod.starts_with(DAEMONS) {
+            return Some("it belongs to a DaemonSet".to_owned());
+        }
+        let cut = scene.off_at.get(node)?;
+        let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
+        // A pod may still be bound to a node that nobody knows to be off yet.
+        let is_back = !scene.off.contains_key(node);
+        (came_later && is_back).then(|| format!("it came to {node} after the off"))
+    }
+}

@@ -1,0 +1,43 @@
+//! S9: we put and lift our own marks only; quarantine stands before anything is released, and until
+//! the machine has begun another boot and its kubelet reports.
+
+use node_remedy::simulate::CLIENT;
+use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::time::Time;
+
+use super::Check;
+use crate::scene::{OURS, OUT_OF_SERVICE, Scene, released_by_us};
+
+pub(super) struct Marks;
+
+impl Check for Marks {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about marks")]
+    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        if let Some(node) = released_by_us(what).filter(|node| !scene.is_quarantined(node)) {
+            return Some(format!("{node} is not in quarantine"));
+        }
+        match what {
+            What::TaintRemoved { node, key, by, .. } if by == CLIENT => {
+                let put_by = scene.tainted_by(node, key);
+                if put_by != Some(CLIENT) {
+                    return Some(format!("it was put there by {}", put_by.unwrap_or("nobody")));
+                }
+                let is_early = key.starts_with(OURS) && scene.off.contains_key(node);
+                is_early.then(|| format!("{node} is off"))
+            }
+            What::TaintAdded { key, by, .. } if by == CLIENT => {
+                let is_ours = key.starts_with(OURS) || key == OUT_OF_SERVICE;
+                (!is_ours).then(|| "this taint is not ours to put".to_owned())
+            }
+            What::Uncordoned { node, by } if by == CLIENT => {
+                let said_by = scene.cordoned.get(node).map_or("nobody", String::as_str);
+                (said_by != CLIENT).then(|| format!("it was cordoned by {said_by}"))
+            }
+            What::PowerChanged { node, power: Power::On, cause: PowerCause::Command } => {
+                let kept = scene.tainted_by(node, OUT_OF_SERVICE) == Some(CLIENT);
+                kept.then(|| "it boots into our out-of-service taint".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

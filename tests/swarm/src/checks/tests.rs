@@ -1,0 +1,292 @@
+//! A check that finds nothing proves nothing: each finds what breaks its invariant, and only that.
+
+use std::time::Duration;
+
+use node_remedy::simulate::CLIENT;
+use node_remedy_world::facts::{Fact, Power, PowerCause, What};
+use node_remedy_world::scenario::START;
+use node_remedy_world::time::after;
+
+use super::check;
+use crate::scene::{OUT_OF_SERVICE, PEOPLE, Setting};
+
+use PowerCause::{ByHand, Command, Device};
+
+const QUARANTINE: &str = "node-remedy.io/quarantine";
+const US: &str = "one";
+
+/// Facts by the second at which they happened.
+type Story = Vec<(u64, What)>;
+
+fn judged(story: Story, setting: &Setting) -> Vec<&'static str> {
+    let fact = |(at, what)| Fact { at: after(START, Duration::from_secs(at)), what };
+    let mut facts = vec![fact((0, leads(US)))];
+    facts.extend(story.into_iter().map(fact));
+    check(&facts, setting, |_, _| ()).into_iter().map(|violation| violation.invariant).collect()
+}
+
+fn breaks(story: Story, invariants: &[&str]) {
+    let told = format!("{story:?}");
+    assert_eq!(judged(story, &Setting::default()), invariants, "{told}");
+}
+
+fn leads(process: &str) -> What {
+    What::LeaderChanged { process: process.into() }
+}
+
+fn power(power: Power, cause: PowerCause) -> What {
+    What::PowerChanged { node: "n".into(), power, cause }
+}
+
+fn meant(operation: u64, action: &str) -> What {
+    let (fence, node) = ("n-1".into(), "n".into());
+    What::IntentRecorded { fence, node, operation, action: action.into() }
+}
+
+fn said_yes(command: &str, by: &str) -> What {
+    What::BmcSaidYes { node: "n".into(), command: command.into(), by: by.into() }
+}
+
+fn told(power: Power) -> What {
+    What::BmcTold { node: "n".into(), power, by: US.into() }
+}
+
+fn lost() -> What {
+    What::NetworkLost { node: "n".into() }
+}
+
+fn tainted(key: &str, by: &str) -> What {
+    What::TaintAdded {
+        node: "n".into(),
+        key: key.into(),
+        effect: "NoExecute".into(),
+        by: by.into(),
+    }
+}
+
+fn untainted(key: &str) -> What {
+    What::TaintRemoved {
+        node: "n".into(),
+        key: key.into(),
+        effect: "NoExecute".into(),
+        by: CLIENT.into(),
+    }
+}
+
+fn pod_gone() -> What {
+    let (pod, uid) = ("default/db-0".into(), "u".into());
+    What::PodGone { pod, uid, node: "n".into(), by: CLIENT.into() }
+}
+
+fn detach() -> What {
+    What::DetachRequested { volume: "pv".into(), node: "n".into(), by: CLIENT.into() }
+}
+
+fn proven() -> What {
+    What::ProofRecorded {
+        fence: "n-1".into(),
+        node: "n".into(),
+        grade: "power-off-verified".into(),
+    }
+}
+
+fn state(state: &str) -> What {
+    let (fence, node) = ("n-1".into(), "n".into());
+    What::FenceState { fence, node, step: "Power-Management".into(), state: state.into() }
+}
+
+fn parked(left_off: u64) -> What {
+    What::ParkedRecorded { fence: "n-1".into(), node: "n".into(), left_off }
+}
+
+fn started() -> What {
+    What::KubeletStarted { node: "n".into(), boot: "2".into() }
+}
+
+/// A lost node, in quarantine, cut as it should be.
+fn cut() -> Story {
+    vec![
+        (1, lost()),
+        (1, tainted(QUARANTINE, CLIENT)),
+        (1, state("Running")),
+        (1, meant(1, "off")),
+        (1, said_yes("off", US)),
+        (1, power(Power::Off, Command)),
+        (1, told(Power::Off)),
+        (1, meant(2, "status")),
+    ]
+}
+
+/// The same, then this, then the way back.
+fn cut_then(then: Story) -> Story {
+    let back = vec![
+        (8, meant(8, "status")),
+        (8, meant(9, "on")),
+        (8, said_yes("on", US)),
+        (8, power(Power::On, Command)),
+        (9, started()),
+        (9, untainted(QUARANTINE)),
+        (9, state("Final")),
+    ];
+    cut().into_iter().chain(then).chain(back).collect()
+}
+
+#[test]
+fn a_node_that_is_cut_released_and_brought_back_breaks_nothing() {
+    breaks(cut_then(vec![(2, proven()), (2, pod_gone()), (3, detach())]), &[]);
+    let service = vec![(2, tainted(OUT_OF_SERVICE, CLIENT)), (5, untainted(OUT_OF_SERVICE))];
+    breaks(cut_then(service), &[]);
+}
+
+#[test]
+fn s1_nothing_is_given_away_while_it_may_run() {
+    let on_again = |cause, then| cut_then(vec![(2, power(Power::On, cause)), (3, then)]);
+    for then in [pod_gone(), detach(), proven()] {
+        let found = judged(on_again(Command, then.clone()), &Setting::default());
+        assert!(found.contains(&"S1"), "{then:?}: {found:?}");
+        // Nobody can see in time what comes on by itself or by hand.
+        let found = judged(on_again(Device, then.clone()), &Setting::default());
+        assert!(!found.contains(&"S1"), "{then:?}: {found:?}");
+    }
+    let (volume, pod, uid, boot) = ("pv".into(), "default/db-0".into(), "u".into(), "1".into());
+    let writes = What::WriterStarted { volume, pod, uid, node: "n".into(), boot };
+    breaks(cut_then(vec![(2, writes), (2, pod_gone())]), &["S1"]);
+    let (volume, pod, other) = ("pv".into(), "default/db-0".into(), "m".into());
+    let two = What::TwoWriters { volume, pod, node: "n".into(), other };
+    breaks(vec![(1, two.clone())], &["S1"]);
+    let by_people = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
+    breaks(vec![(1, by_people), (2, two)], &[]);
+}
+
+#[test]
+fn s2_one_node_at_a_time() {
+    let other = |what: What| match what {
+        What::BmcSaidYes { command, by, .. } => What::BmcSaidYes { node: "m".into(), command, by },
+        What::IntentRecorded { fence, operation, action, .. } => {
+            What::IntentRecorded { fence, node: "m".into(), operation, action }
+        }
+        _ => What::NetworkLost { node: "m".into() },
+    };
+    let second = |at| {
+        vec![(at, other(lost())), (at, other(meant(1, "off"))), (at, other(said_yes("off", US)))]
+    };
+    breaks(cut_then(second(2)), &["S2"]);
+    breaks([cut_then(vec![]), second(9)].concat(), &[]);
+    let told = vec![(2, state("Error")), (2, parked(1))];
+    breaks([cut(), told, second(3)].concat(), &[]);
+}
+
+#[test]
+fn s4_only_the_leader_speaks_to_devices() {
+    breaks(cut_then(vec![(2, leads("two")), (3, leads(US))]), &[]);
+    breaks(cut_then(vec![(2, leads("two")), (3, told(Power::Off)), (4, leads(US))]), &["S4"]);
+}
+
+#[test]
+fn s5_what_is_sent_was_meant_and_is_read_before_it_is_sent_again() {
+    let lone = vec![(1, lost()), (1, said_yes("off", US)), (1, state("Error"))];
+    breaks(lone, &["S5"]);
+    breaks(cut_then(vec![(2, said_yes("on", US))]), &["S5"]);
+    let again = |is_read: bool| {
+        let mut once = cut();
+        once.truncate(once.len() - usize::from(!is_read));
+        let again = vec![(3, meant(5, "off")), (3, said_yes("off", US))];
+        let back = cut_then(vec![]).split_off(cut().len());
+        [once, again, vec![(4, meant(6, "status"))], back].concat()
+    };
+    breaks(again(false), &["S5"]);
+    breaks(again(true), &[]);
+    // The same datagram twice is one operation.
+    breaks(cut_then(vec![(2, meant(2, "on")), (3, said_yes("on", US))]), &[]);
+}
+
+#[test]
+fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
+    breaks(cut(), &["S6"]);
+    let told = |left_off| vec![(2, state("Error")), (2, parked(left_off))];
+    breaks([cut(), told(1)].concat(), &[]);
+    breaks([cut(), told(0)].concat(), &["S6"]);
+    breaks([cut(), vec![(2, state("Final"))]].concat(), &["S6", "L4"]);
+    breaks(vec![(1, power(Power::Off, ByHand))], &[]);
+}
+
+#[test]
+fn s7_the_bmc_of_another_machine_is_told_nothing() {
+    let setting = Setting { impostors: ["n".to_owned()].into(), ..Setting::default() };
+    let found = judged(cut_then(vec![]), &setting);
+    assert_eq!(found, ["S7", "S7"]);
+}
+
+#[test]
+fn s8_only_what_was_there_is_released() {
+    let gone = |pod: &str| What::PodGone {
+        pod: pod.into(),
+        uid: "u".into(),
+        node: "n".into(),
+        by: CLIENT.into(),
+    };
+    breaks(cut_then(vec![(2, gone("kube-system/agent-n"))]), &["S8"]);
+    let (pod, uid) = ("default/db-0".into(), "u".into());
+    let bound = What::PodScheduled { pod, uid, node: "n".into() };
+    let late =
+        |at| [cut_then(vec![(at, bound.clone())]), vec![(20, gone("default/db-0"))]].concat();
+    assert!(judged(late(2), &Setting::default()).contains(&"S8"));
+}
+
+#[test]
+fn s9_marks_are_ours_and_stand_in_time() {
+    let open: Story = cut_then(vec![(2, pod_gone())])
+        .into_iter()
+        .filter(|(_, what)| !matches!(what, What::TaintAdded { .. } | What::TaintRemoved { .. }))
+        .collect();
+    breaks(open, &["S9"]);
+    breaks(cut_then(vec![(2, untainted(QUARANTINE)), (3, tainted(QUARANTINE, CLIENT))]), &["S9"]);
+    let theirs = "node.kubernetes.io/unreachable";
+    breaks(cut_then(vec![(2, tainted(theirs, "other")), (3, untainted(theirs))]), &["S9"]);
+    breaks(cut_then(vec![(2, tainted(theirs, CLIENT)), (3, untainted(theirs))]), &["S9"]);
+    let boots = [
+        cut_then(vec![(2, tainted(OUT_OF_SERVICE, CLIENT))]),
+        vec![(10, untainted(OUT_OF_SERVICE))],
+    ];
+    breaks(boots.concat(), &["S9"]);
+    let cordon = What::Cordoned { node: "n".into(), by: PEOPLE.into() };
+    let uncordon = What::Uncordoned { node: "n".into(), by: CLIENT.into() };
+    breaks(cut_then(vec![(2, cordon), (3, uncordon)]), &["S9"]);
+}
+
+#[test]
+fn s10_a_node_that_is_well_again_is_left_alone() {
+    let back = || What::NetworkBack { node: "n".into() };
+    let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US))];
+    let well_for = |seconds: u64| [vec![(1, lost()), (5, back())], off(5 + seconds)].concat();
+    breaks(well_for(1), &[]);
+    breaks(well_for(4), &["S10"]);
+    breaks(off(1), &["S10"]);
+}
+
+#[test]
+fn s13_many_lost_nodes_are_a_network() {
+    let names = ["n", "m", "o", "p"];
+    let created = names.map(|node| (0, What::NodeCreated { node: node.into() }));
+    let lost_too = |at| (at, What::NetworkLost { node: "m".into() });
+    let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
+    let night = |second| [created.to_vec(), vec![(1, lost()), second], off.clone()].concat();
+    breaks(night(lost_too(2)), &["S13"]);
+    breaks(night(lost_too(39)), &[]);
+}
+
+#[test]
+fn l1_l3_l4_l5_a_night_ends_well() {
+    let setting = Setting { lost: vec!["n".into()], ..Setting::default() };
+    let ready =
+        |status: &str| What::NodeReady { node: "n".into(), status: status.into(), by: "k".into() };
+    assert_eq!(judged(vec![(1, ready("Unknown"))], &setting), ["L1"]);
+    assert_eq!(judged(vec![(1, ready("Unknown")), (2, state("Error"))], &setting), [""; 0]);
+    assert_eq!(judged(vec![(1, ready("True"))], &setting), [""; 0]);
+    breaks(vec![(1, leads(""))], &["L3"]);
+    breaks(vec![(1, tainted(QUARANTINE, CLIENT)), (2, state("Final"))], &["L4"]);
+    breaks(vec![(1, tainted(QUARANTINE, CLIENT)), (2, state("Running"))], &[]);
+    let twice =
+        cut_then(cut_then(vec![]).split_off(1).into_iter().map(|(_, what)| (2, what)).collect());
+    assert!(judged(twice, &Setting::default()).contains(&"L5"));
+}

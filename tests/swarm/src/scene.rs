@@ -1,0 +1,233 @@
+//! What is true at one moment of a night: what the checks look at. It follows from the facts of
+//! the world and from nothing that the controller says, except that it said it.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use node_remedy::simulate::CLIENT;
+use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::time::Time;
+
+/// Who does what people do with kubectl.
+pub const PEOPLE: &str = "people";
+/// The taint that gives everything on a node away.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// What the taints begin with that are ours.
+pub const OURS: &str = "node-remedy.io/";
+
+/// What is known of a night beforehand.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Nodes that may be worked on at once.
+    pub in_flight_max: usize,
+    /// Power cycles of one incident.
+    pub cycles_max: usize,
+    /// From this share of lost nodes on, in percent, none is switched off.
+    pub unhealthy_percent_max: usize,
+    /// A node lost for so long counts as lost whenever an off is sent.
+    pub seen_after: Duration,
+    /// Some BMC tells what was true a while ago.
+    pub has_stale_bmc: bool,
+    /// Nodes whose BMC is another machine's.
+    pub impostors: BTreeSet<String>,
+    /// Nodes that are lost in it and have to be well at its end, or somebody is told.
+    pub lost: Vec<String>,
+    /// People act behind node-remedy's back: what comes of it is theirs.
+    pub has_people: bool,
+}
+
+impl Default for Setting {
+    /// What examples/config/remedy.yaml says, and a night without anything special.
+    fn default() -> Self {
+        Self {
+            in_flight_max: 1,
+            cycles_max: 1,
+            unhealthy_percent_max: 30,
+            // A renewal is overdue after 12 s, and 0.4 s are what a kubelet may be late by itself.
+            seen_after: Duration::from_secs(14),
+            has_stale_bmc: false,
+            impostors: BTreeSet::new(),
+            lost: Vec::new(),
+            has_people: false,
+        }
+    }
+}
+
+/// Why nobody hears a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ailment {
+    Kubelet,
+    Kernel,
+    Network,
+}
+
+/// What is true at one moment.
+#[derive(Debug, Default)]
+pub struct Scene {
+    /// Every node that was ever registered.
+    pub nodes: BTreeSet<String>,
+    /// Machines without power, and who took it.
+    pub off: BTreeMap<String, PowerCause>,
+    /// Machines that somebody other than us switched on after an off, and since when.
+    pub on_behind_our_back: BTreeMap<String, Time>,
+    /// Why nobody hears a node.
+    ailments: BTreeMap<String, BTreeSet<Ailment>>,
+    /// Nodes that nobody hears, and since when.
+    pub lost: BTreeMap<String, Time>,
+    /// Since when a node is well that was lost.
+    pub well_since: BTreeMap<String, Time>,
+    /// Taints on each node, and who put them there.
+    pub taints: BTreeMap<(String, String), String>,
+    /// Cordoned nodes, and who said so.
+    pub cordoned: BTreeMap<String, String>,
+    /// Nodes whose pods or volumes somebody gave away without proof: what comes of it is theirs.
+    pub released_by_people: BTreeSet<String>,
+    /// Processes that write, by pod UID.
+    pub writing: BTreeMap<String, usize>,
+    /// When each pod was bound, by UID.
+    pub bound_at: BTreeMap<String, Time>,
+    /// When each machine last lost power.
+    pub off_at: BTreeMap<String, Time>,
+    /// Each node's latest incident.
+    pub incident: BTreeMap<String, String>,
+    /// Each incident's state.
+    pub states: BTreeMap<String, String>,
+    /// Nodes whose last parked record says that they may be left off.
+    pub told_left_off: BTreeSet<String>,
+    /// Each node's `Ready`.
+    pub ready: BTreeMap<String, String>,
+    /// The process that leads; empty if none does.
+    pub leader: String,
+}
+
+impl Scene {
+    /// Takes note of what happened.
+    pub fn note(&mut self, at: Time, what: &What) {
+        match what {
+            What::NodeCreated { node } => {
+                self.nodes.insert(node.clone());
+            }
+            What::KubeletStopped { node } => self.lose(node, Ailment::Kubelet, at),
+            What::NetworkLost { node } => self.lose(node, Ailment::Network, at),
+            What::MachineHung { node } => self.lose(node, Ailment::Kernel, at),
+            What::KubeletStarted { node, .. } => self.mend(node, Ailment::Kubelet, at),
+            What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
+            What::MachineResumed { node } => self.mend(node, Ailment::Kernel, at),
+            What::PowerChanged { node, power: Power::Off, cause } => {
+                // Until a kubelet starts again, whoever switches the machine on.
+                self.lose(node, Ailment::Kubelet, at);
+                self.mend(node, Ailment::Kernel, at);
+                self.off.insert(node.clone(), *cause);
+                self.off_at.insert(node.clone(), at);
+                self.on_behind_our_back.remove(node);
+            }
+            What::PowerChanged { node, power: Power::On, cause } => {
+                self.off.remove(node);
+                if *cause != PowerCause::Command {
+                    self.on_behind_our_back.insert(node.clone(), at);
+                }
+            }
+            What::TaintAdded { node, key, by, .. } => {
+                if by == PEOPLE && key == OUT_OF_SERVICE {
+                    self.released_by_people.insert(node.clone());
+                }
+                self.taints.insert((node.clone(), key.clone()), by.clone());
+            }
+            What::TaintRemoved { node, key, .. } => {
+                self.taints.remove(&(node.clone(), key.clone()));
+            }
+            What::Cordoned { node, by } => {
+                self.cordoned.insert(node.clone(), by.clone());
+            }
+            What::Uncordoned { node, .. } => {
+                self.cordoned.remove(node);
+            }
+            What::NodeDeleted { node, by } => {
+                self.nodes.remove(node);
+                self.taints.retain(|(of, _), _| of != node);
+                self.cordoned.remove(node);
+                self.gave_away(node, by);
+            }
+            What::PodGone { node, by, .. } | What::DetachRequested { node, by, .. } => {
+                self.gave_away(node, by);
+            }
+            What::PodScheduled { uid, .. } => {
+                self.bound_at.insert(uid.clone(), at);
+            }
+            What::WriterStarted { uid, .. } => {
+                *self.writing.entry(uid.clone()).or_default() += 1;
+            }
+            What::WriterStopped { uid, .. } => {
+                let left = self.writing.remove(uid).unwrap_or_default().saturating_sub(1);
+                if left > 0 {
+                    self.writing.insert(uid.clone(), left);
+                }
+            }
+            What::FenceState { node, fence, state, .. } => {
+                self.incident.insert(node.clone(), fence.clone());
+                self.states.insert(fence.clone(), state.clone());
+            }
+            What::NodeReady { node, status, .. } => {
+                self.ready.insert(node.clone(), status.clone());
+            }
+            What::ParkedRecorded { node, left_off, .. } => {
+                self.told_left_off.remove(node);
+                if *left_off > 0 {
+                    self.told_left_off.insert(node.clone());
+                }
+            }
+            What::LeaderChanged { process } => self.leader.clone_from(process),
+            _ => {}
+        }
+    }
+
+    fn lose(&mut self, node: &str, ailment: Ailment, at: Time) {
+        self.ailments.entry(node.to_owned()).or_default().insert(ailment);
+        self.lost.entry(node.to_owned()).or_insert(at);
+        self.well_since.remove(node);
+    }
+
+    fn mend(&mut self, node: &str, ailment: Ailment, at: Time) {
+        let Some(ailments) = self.ailments.get_mut(node) else { return };
+        ailments.remove(&ailment);
+        if ailments.is_empty() && self.lost.remove(node).is_some() {
+            self.well_since.insert(node.to_owned(), at);
+        }
+    }
+
+    fn gave_away(&mut self, node: &str, by: &str) {
+        if by == PEOPLE {
+            self.released_by_people.insert(node.to_owned());
+        }
+    }
+
+    /// Who put this taint on the node, if it is there.
+    pub fn tainted_by(&self, node: &str, key: &str) -> Option<&str> {
+        self.taints.get(&(node.to_owned(), key.to_owned())).map(String::as_str)
+    }
+
+    /// Whether the node carries a taint of ours.
+    pub fn is_quarantined(&self, node: &str) -> bool {
+        self.taints.keys().any(|(of, key)| of == node && key.starts_with(OURS))
+    }
+
+    /// The state of a node's latest incident.
+    pub fn state_of(&self, node: &str) -> Option<&str> {
+        self.states.get(self.incident.get(node)?).map(String::as_str)
+    }
+}
+
+/// The node that a fact says node-remedy gives something of away.
+pub fn released_by_us(what: &What) -> Option<&str> {
+    match what {
+        What::PodGone { node, by, .. } | What::DetachRequested { node, by, .. } if by == CLIENT => {
+            Some(node)
+        }
+        What::TaintAdded { node, key, by, .. } if by == CLIENT && key == OUT_OF_SERVICE => {
+            Some(node)
+        }
+        _ => None,
+    }
+}
