@@ -45,6 +45,7 @@ fn allowed(folder: &str) -> Option<Allowed> {
             ],
             dev: &[],
         },
+        "tests/small-world" => Allowed { normal: &["host/decide"], dev: &[] },
         "tests/swarm" => Allowed { normal: &["host/controller", "host/world"], dev: &[] },
         // Dev-dependencies on itself turn its test features on.
         "plugins/sdk" => Allowed { normal: &[], dev: &["host/devices", "plugins/sdk"] },
