@@ -52,6 +52,9 @@ pub fn steps(world: &World, pid: Pid, setting: &Setting) -> Vec<Step> {
     let is_lost = term.silent_ms.is_some_and(|ms| ms >= RENEW_DEADLINE_MS);
     if term.silent_ms.is_some() && (!process.cut_off || is_lost) {
         steps.push(Step::Renew);
+        if term.steps_left == 0 {
+            return steps;
+        }
     }
     let Some(incident) = &term.incident else {
         if !process.cut_off && is_to_take_up(world, pid, term, setting) {
@@ -87,6 +90,10 @@ pub fn play(
     setting: &Setting,
     book: &Book,
 ) -> Result<(), Broken> {
+    let may_renew = steps(world, pid, setting).contains(&Step::Renew);
+    if let Some(term) = world.process_mut(pid).term.as_mut().filter(|_| may_renew) {
+        term.steps_left = term.steps_left.saturating_sub(1);
+    }
     take_step(world, pid, step, setting, book)?;
     if let Some(incident) = world.process_mut(pid).incident_mut() {
         forget(incident);
@@ -97,11 +104,15 @@ pub fn play(
 /// What will not be asked for again: a look allows only what is done at once, and who has something
 /// to decide on finds out then when to look.
 fn forget(incident: &mut Incident) {
-    let is_observing = incident.stage == Stage::Observing;
-    if is_observing {
-        incident.look = None;
-    }
-    if !is_observing || incident.look_wanted || incident.pending.is_some() {
+    let will_decide = match incident.stage {
+        Stage::Observing => {
+            incident.look = None;
+            incident.pending.is_some()
+        }
+        Stage::Acting(_) => false,
+        Stage::Recording(_) | Stage::Settling(_) | Stage::ActingFirst(..) => true,
+    };
+    if will_decide || incident.look_wanted {
         incident.next_look_ms = SLEEP_MAX_MS;
     }
 }
@@ -150,8 +161,7 @@ fn take_lease(world: &mut World, pid: Pid) {
     world.lease.holder = Holder::Process(pid);
     world.lease.epoch = epoch;
     world.lease.silent_ms = 0;
-    let term = Term { epoch, silent_ms: None, incident: None };
-    world.process_mut(pid).term = Some(term);
+    world.process_mut(pid).term = Some(Term::new(epoch));
     for other in Pid::BOTH.into_iter().filter(|other| *other != pid) {
         fall_silent(world.process_mut(other).term.as_mut());
     }
@@ -166,7 +176,7 @@ fn renew(world: &mut World, pid: Pid) {
     }
     world.lease.silent_ms = 0;
     if let Some(term) = world.process_mut(pid).term.as_mut() {
-        term.silent_ms = None;
+        *term = Term { incident: term.incident.take(), ..Term::new(term.epoch) };
     }
 }
 

@@ -6,9 +6,8 @@
 //! same way.
 
 use node_remedy_decide::{
-    Action, End, Evidence, FOREIGN_CALL_MAX, FailureKind, Goal, LOOK_EVERY, OpId, Operation,
-    PARKED_LOOK_EVERY, PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Record,
-    Signs, Span, Time,
+    Action, End, Evidence, FOREIGN_CALL_MAX, Goal, LOOK_EVERY, OpId, Operation, PARKED_LOOK_EVERY,
+    PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Record, Signs, Span, Time,
 };
 
 use crate::world::Pid;
@@ -27,6 +26,12 @@ const OLD_READ: Time = Time(NOW.0 - 100_000);
 /// The longest time-out of the world's policy.
 pub const TIME_OUT_MAX: Span = Span::seconds(10);
 
+/// A read that was begun longer ago and never heard the end of is all the same ...
+const OPEN_READ_MAX: Span = Span::seconds(45);
+/// ... and so is a command that it was begun well after.
+const READ_AROUND_MAX: Span = Span::seconds(66);
+/// As many reads as the journal keeps, beside those that a proof names.
+const READS_KEPT: usize = 2;
 /// A name that no process has: that of one that died.
 const DEAD: &str = "dead";
 
@@ -68,7 +73,6 @@ fn leave_out(record: &mut Record, now: Time) {
     if let Some(proof) = record.proof.as_mut() {
         proof.at = Time(0);
         proof.voided_at = proof.voided_at.map(|_| Time(0));
-        proof.by = Evidence::Reads(Vec::new());
     }
     if let Some(released) = record.released.as_mut() {
         released.at = released.at.max(released.progress_at);
@@ -107,6 +111,10 @@ fn leave_out_operations(record: &mut Record, now: Time) {
         (0..record.operations.len()).map(|at| is_asked_for(record, at, now)).collect();
     let mut kept = kept.into_iter();
     record.operations.retain(|_| kept.next().unwrap_or_default());
+    let operations = &record.operations;
+    if let Some(Evidence::Reads(reads)) = record.proof.as_mut().map(|proof| &mut proof.by) {
+        reads.retain(|read| operations.iter().any(|one| one.id == *read));
+    }
     let current = record.attempt;
     for one in &mut record.operations {
         one.attempt = u32::from(one.attempt == current);
@@ -128,12 +136,12 @@ fn is_asked_for(record: &Record, at: usize, now: Time) -> bool {
     let is_last_effect = is_last(&Operation::may_have_acted);
     let is_last_off = is_last(&|other| other.may_have_acted() && other.action == Action::Off);
     let is_present_on = one.action == Action::On && one.attempt == record.attempt;
-    // A read says something until the next effect.
-    let is_read = one.action == Action::Status && !later().any(Operation::may_have_acted);
-    let is_last_read = is_read
-        && (is_last(&|other| other.action == Action::Status)
-            || is_last(&|other| other.action == Action::Status && other.state().is_some())
-            || is_last(&|other| other.action == Action::Status && was_reached(other)));
+    // A read says something until the next effect, and until the journal forgets it.
+    let is_later_read = |other: &&Operation| other.action == Action::Status;
+    let is_kept = later().filter(is_later_read).count() < READS_KEPT
+        || record.proof.as_ref().is_some_and(|proof| proof.by.names(one.id));
+    let is_last_read =
+        one.action == Action::Status && is_kept && !later().any(Operation::may_have_acted);
     one.end.is_none()
         || is_last_in_phase
         || may_land
@@ -141,15 +149,6 @@ fn is_asked_for(record: &Record, at: usize, now: Time) -> bool {
         || is_last_off
         || is_present_on
         || is_last_read
-}
-
-/// Whether the device was reached by a call, as far as its end says.
-fn was_reached(one: &Operation) -> bool {
-    match &one.end {
-        Some(End::Failed(why) | End::NotAttempted(why)) => why.kind != FailureKind::Unreachable,
-        Some(End::Succeeded { .. } | End::Indeterminate) => true,
-        None => false,
-    }
 }
 
 /// Operations count from one.
@@ -254,8 +253,9 @@ fn see_from(record: &mut Record, now: Time) {
         record.operations.iter().map(|one| seen_end(record, one, now)).collect();
     let phase = record.phase;
     for (one, ended_at) in record.operations.iter_mut().zip(ended) {
-        let read = one.action == Action::Status && one.end.is_some();
+        let read = one.action == Action::Status;
         one.intended_at = match now.since(one.intended_at) {
+            age if read && one.end.is_none() => Time(NOW.0 - age.min(OPEN_READ_MAX).0),
             age if read && age <= call_time(phase) => Time(NOW.0 - age.0),
             _ if read => OLD_READ,
             _ => LONG_AGO,
@@ -275,20 +275,25 @@ fn seen_end(record: &Record, one: &Operation, now: Time) -> Option<Time> {
     };
     let long_ago = if one.action == Action::Status { OLD_READ } else { LONG_AGO };
     let seen = if age > asked { long_ago } else { Time(NOW.0 - age.0) };
-    Some(match lands_until(one) {
+    Some(match lands_until(one).map(|until| (until, reads_around(record, one.id, until))) {
         // It may still land.
-        Some(until) if now < until => Time(NOW.0 - age.0),
+        Some((until, _)) if now < until => Time(NOW.0 - age.0),
+        Some((_, (true, true))) => Time(NOW.0 - age.min(READ_AROUND_MAX).0),
         // It cannot any more, which the last read does not know yet.
-        Some(until) if has_read_after(record, one.id) && !is_read_from(record, until) => {
-            Time(NOW.0 - FOREIGN_CALL_MAX.0)
-        }
+        Some((_, (true, false))) => Time(NOW.0 - FOREIGN_CALL_MAX.0),
         Some(_) => LONG_AGO,
         None => seen,
     })
 }
 
-fn has_read_after(record: &Record, op: OpId) -> bool {
-    record.operations.iter().any(|one| one.id > op && is_read(one))
+/// Whether the last read after a command, or one under way, began before this time; and whether one
+/// of them began then or later.
+fn reads_around(record: &Record, op: OpId, until: Time) -> (bool, bool) {
+    let later = || record.operations.iter().rev().filter(|one| one.id > op);
+    let open = later().find(|one| one.action == Action::Status && one.end.is_none());
+    let last = later().find(|one| is_read(one));
+    let mut began = open.into_iter().chain(last).map(|one| one.intended_at >= until);
+    (began.clone().any(|is_later| !is_later), began.any(|is_later| is_later))
 }
 
 /// How far back calls are asked for in this phase.
@@ -308,7 +313,7 @@ const fn call_time(phase: Phase) -> Span {
         | Phase::AwaitingDevice
         | Phase::Backoff
         | Phase::Parked
-        | Phase::Final(_) => Span::ZERO,
+        | Phase::Final(_) => LOOK_EVERY,
     }
 }
 

@@ -122,6 +122,10 @@ pub struct Sending {
     pub left_ms: Option<u16>,
 }
 
+/// Renewing is a task of its own: whoever goes on after a pause may get so far before it has tried.
+/// It is enough to lose a write, take the incident up again, look and write once more.
+pub const STEPS_BEFORE_RENEWAL: u8 = 6;
+
 /// A term as leader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Term {
@@ -129,6 +133,8 @@ pub struct Term {
     pub epoch: u8,
     /// For how long the lease could not be renewed; `None` while it is. Capped.
     pub silent_ms: Option<u16>,
+    /// How many steps it may still take before it tries to renew, once it can.
+    pub steps_left: u8,
     /// The incident, once it is taken up.
     pub incident: Option<Incident>,
 }
@@ -346,7 +352,7 @@ impl World {
             next_look_ms: 0,
             look: None,
         };
-        let term = Term { epoch: 1, silent_ms: None, incident: Some(incident) };
+        let term = Term { incident: Some(incident), ..Term::new(1) };
         let standby = Process { health: Health::Up, cut_off: false, term: None, sending: None };
         Self {
             stored: opened,
@@ -403,6 +409,13 @@ impl World {
             u128::from(hasher.finish())
         };
         (half(0) << 64) | half(1)
+    }
+}
+
+impl Term {
+    /// One that has just begun.
+    pub const fn new(epoch: u8) -> Self {
+        Self { epoch, silent_ms: None, steps_left: STEPS_BEFORE_RENEWAL, incident: None }
     }
 }
 
