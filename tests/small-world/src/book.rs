@@ -263,9 +263,9 @@ fn policy(setting: &Setting) -> RunPolicy {
         restarts: setting.restarts,
         off_timeout: Span::seconds(2),
         on_timeout: Span::seconds(2),
-        release_timeout: Span::seconds(6),
+        release_timeout: Span::seconds(4),
         cleanup_timeout: Span::seconds(10),
-        recover_timeout: Span::seconds(10),
+        recover_timeout: Span::seconds(5),
         gate_timeout: Span::seconds(4),
         device_timeout: Span::seconds(10),
         ..RunPolicy::default()
@@ -348,7 +348,6 @@ fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
     let mut tasks = Vec::with_capacity(TASKS_MAX);
     for effect in effects {
         match effect {
-            Effect::Look => tasks.push(Task::Look),
             Effect::TakeSlot => tasks.push(Task::TakeSlot),
             Effect::Call(_) => tasks.push(Task::Call),
             Effect::Quarantine => tasks.push(Task::Quarantine),
@@ -359,14 +358,15 @@ fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             Effect::GracefulDelete(_) => tasks.push(Task::GracefulDelete),
             Effect::DeleteAttachments(_) => tasks.push(Task::DeleteAttachments),
             // One node: the budget has a slot for it whether it gives one back or not.
-            Effect::ReturnSlot => {}
+            Effect::Look | Effect::ReturnSlot => {}
             Effect::HandOver | Effect::Cordon | Effect::Uncordon => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }
         }
     }
     tasks.sort_by_key(|task| !task.gives_away());
-    Todo::of(&tasks).ok_or(Broken::model("more to do at once than there is room for"))
+    let looks = effects.contains(&Effect::Look);
+    Todo::of(&tasks, looks).ok_or(Broken::model("more to do at once than there is room for"))
 }
 
 impl Task {
@@ -377,7 +377,7 @@ impl Task {
 
     /// Whether it writes to the cluster.
     pub const fn is_write(self) -> bool {
-        !matches!(self, Self::Look | Self::TakeSlot | Self::Call)
+        !matches!(self, Self::TakeSlot | Self::Call)
     }
 }
 
@@ -493,15 +493,17 @@ mod tests {
         let mut on = true;
         let mut decided = Decided {
             record: twins.simple.clone(),
-            todo: Todo::of(&[Task::Look]).unwrap(),
+            todo: Todo::of(&[], true).unwrap(),
             next_look_ms: SLEEP_MAX_MS,
         };
         for step in 0..150 {
             let mut asked = None;
+            if decided.todo.looks() {
+                asked = Some(Asked::Looked(sight));
+            }
             while let Some(task) = decided.todo.first() {
                 decided.todo = decided.todo.rest();
                 match task {
-                    Task::Look => asked = asked.or(Some(Asked::Looked(sight))),
                     Task::TakeSlot => asked = Some(Asked::Slot { granted: true }),
                     Task::Call => {
                         if lot.below(6) == 0 {

@@ -8,8 +8,9 @@
 //!
 //! In the order of reading: [`world`] is one moment, [`moves`] what can happen next, [`process`]
 //! how a controller goes about an incident, [`device`] what comes of a call, [`clock`] how time
-//! passes, [`invariants`] what must hold; [`book`] keeps decisions, [`same`] says when two records
-//! are one, [`search`] is the way through all of it. [`bug`] lists what can be broken on purpose.
+//! passes, [`invariants`] what must hold; [`book`] keeps decisions, [`same`] and [`same_world`] say
+//! when two records and two worlds are one, [`search`] is the way through all of it and [`story`]
+//! tells one. [`bug`] lists what can be broken on purpose.
 
 pub mod book;
 pub mod bug;
@@ -19,6 +20,7 @@ pub mod invariants;
 pub mod moves;
 pub mod process;
 pub mod same;
+pub mod same_world;
 pub mod search;
 pub mod story;
 pub mod world;

@@ -10,7 +10,8 @@ use crate::device;
 use crate::invariants::{Broken, always};
 use crate::process;
 use crate::same::Since;
-use crate::world::{Health, Pid, Setting, Stage, Task, Truth, World};
+use crate::same_world::{self, Places};
+use crate::world::{Health, Pid, Setting, Stage, Task, World};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +47,6 @@ pub enum Step {
     Renew,
     /// Reads the record and takes the incident up.
     TakeUp,
-    /// Decides on what is pending.
-    Decide,
     /// Reads the world and decides.
     Look,
     /// Decides on what a cache says, which is what was before the run.
@@ -64,10 +63,8 @@ pub enum Step {
     Pause,
     /// Goes on.
     Resume,
-    /// Dies.
+    /// Dies, and is started again.
     Crash,
-    /// Is started again.
-    Restart,
     /// Loses its way to the API server.
     CutOff,
     /// Has it again.
@@ -99,6 +96,15 @@ pub enum Went {
 }
 
 impl Move {
+    /// The same, with the processes' names before they changed places.
+    #[must_use]
+    pub const fn told(self, places: Places) -> Self {
+        match (self, places) {
+            (Self::Process(pid, step), Places::Swapped) => Self::Process(pid.other(), step),
+            (as_it_is, Places::AsBefore | Places::Swapped) => as_it_is,
+        }
+    }
+
     /// Whether something goes wrong with it.
     pub const fn is_fault(self) -> bool {
         match self {
@@ -119,11 +125,9 @@ impl Step {
             Self::TakeLease
             | Self::Renew
             | Self::TakeUp
-            | Self::Decide
             | Self::Look
             | Self::Settle
             | Self::Resume
-            | Self::Restart
             | Self::Reconnect
             | Self::Write(Sent::Answered)
             | Self::Act(Went::Well) => false,
@@ -171,7 +175,7 @@ pub fn moves(world: &World, setting: &Setting, with_faults: bool) -> Vec<Move> {
 
 const fn is_urgent(one: Move) -> bool {
     match one {
-        Move::Process(_, Step::Resume | Step::Restart | Step::Reconnect) => false,
+        Move::Process(_, Step::Resume | Step::Reconnect) => false,
         Move::Process(..) => true,
         Move::Wait
         | Move::Boot
@@ -197,11 +201,7 @@ fn process_faults(world: &World, pid: Pid) -> Vec<Step> {
     }
     let Some(incident) = process.incident() else { return faults };
     match incident.stage {
-        Stage::Observing => {
-            if incident.pending.is_none() {
-                faults.push(Step::LookAtCache);
-            }
-        }
+        Stage::Observing => faults.push(Step::LookAtCache),
         Stage::Recording(_) | Stage::ActingFirst(..) if process.cut_off => {}
         Stage::Recording(_) => {
             faults.extend([Sent::ReplyLost, Sent::Failed].map(Step::Write));
@@ -252,8 +252,14 @@ fn node_faults(world: &World, moves: &mut Vec<Move>) {
     }
 }
 
-/// Lets it happen.
-pub fn play(world: &World, one: Move, setting: &Setting, book: &Book) -> Result<World, Broken> {
+/// Lets it happen; the world that comes of it is in its simplest form, in which the processes may
+/// have changed places.
+pub fn play(
+    world: &World,
+    one: Move,
+    setting: &Setting,
+    book: &Book,
+) -> Result<(World, Places), Broken> {
     let mut next = world.clone();
     match one {
         Move::Process(pid, step) => process::play(&mut next, pid, step, setting, book)?,
@@ -283,17 +289,9 @@ pub fn play(world: &World, one: Move, setting: &Setting, book: &Book) -> Result<
         Move::DeviceAnswers => next.device.dead = false,
         Move::DeviceFails => next.device.dead = true,
     }
-    forget(&mut next.truth);
     always(&next, setting)?;
-    Ok(next)
-}
-
-/// What no line asks for again.
-fn forget(truth: &mut Truth) {
-    if !truth.confirmed {
-        (truth.alive_since, truth.powered_by_other) = (false, false);
-        truth.rebooted &= truth.released;
-    }
+    let places = same_world::simplify(&mut next, setting, book);
+    Ok((next, places))
 }
 
 /// The kubelet reports; its pods, where their objects are gone, are gone too by then.
@@ -342,8 +340,7 @@ impl fmt::Display for Step {
         f.write_str(match self {
             Self::TakeLease => "takes the lease",
             Self::Renew => "renews the lease, or learns that it is lost",
-            Self::TakeUp => "reads the record and takes the incident up",
-            Self::Decide => "decides",
+            Self::TakeUp => "reads the record, takes the incident up and decides",
             Self::Look => "looks and decides",
             Self::LookAtCache => "is woken by a cache that is behind, and decides",
             Self::Write(Sent::Answered) => "writes the record",
@@ -357,8 +354,7 @@ impl fmt::Display for Step {
             Self::PauseInCall => "is paused between the lease gate and the send",
             Self::Pause => "is paused",
             Self::Resume => "goes on",
-            Self::Crash => "dies",
-            Self::Restart => "is started again",
+            Self::Crash => "dies and is started again",
             Self::CutOff => "loses its way to the API server",
             Self::Reconnect => "reaches the API server again",
         })

@@ -34,7 +34,6 @@ pub fn may_send(term: &Term, setting: &Setting) -> bool {
 pub fn steps(world: &World, pid: Pid, setting: &Setting) -> Vec<Step> {
     let process = world.process(pid);
     match process.health {
-        Health::Dead => return vec![Step::Restart],
         Health::Paused => return vec![Step::Resume],
         Health::Up => {}
     }
@@ -64,7 +63,6 @@ pub fn steps(world: &World, pid: Pid, setting: &Setting) -> Vec<Step> {
     };
     let is_due = incident.look_wanted || incident.next_look_ms == 0;
     match incident.stage {
-        Stage::Observing if incident.pending.is_some() => steps.push(Step::Decide),
         Stage::Observing if is_due && !process.cut_off => steps.push(Step::Look),
         Stage::Recording(_) if !process.cut_off => steps.push(Step::Write(Sent::Answered)),
         Stage::Settling(_) if !process.cut_off => steps.push(Step::Settle),
@@ -95,6 +93,15 @@ pub fn play(
         term.steps_left = term.steps_left.saturating_sub(1);
     }
     take_step(world, pid, step, setting, book)?;
+    let incident = world.process(pid).incident();
+    let is_to_decide = incident.is_some_and(|one| {
+        one.stage == Stage::Observing
+            && one.pending.is_some()
+            && world.process(pid).health == Health::Up
+    });
+    if is_to_decide {
+        decide_pending(world, pid, setting, book)?;
+    }
     if let Some(incident) = world.process_mut(pid).incident_mut() {
         forget(incident);
     }
@@ -128,7 +135,6 @@ fn take_step(
         Step::TakeLease => take_lease(world, pid),
         Step::Renew => renew(world, pid),
         Step::TakeUp => return take_up(world, pid, setting, book),
-        Step::Decide => return decide_pending(world, pid, setting, book),
         Step::Look => return look(world, pid, setting, book),
         Step::LookAtCache => return look_at_cache(world, pid, setting, book),
         Step::Write(sent) => return write(world, pid, sent, setting),
@@ -138,7 +144,6 @@ fn take_step(
         Step::Pause => pause(world, pid),
         Step::Resume => resume(world, pid),
         Step::Crash => crash(world, pid, book),
-        Step::Restart => world.process_mut(pid).health = Health::Up,
         Step::CutOff => {
             let process = world.process_mut(pid);
             process.cut_off = true;
@@ -181,7 +186,7 @@ fn renew(world: &mut World, pid: Pid) {
 }
 
 /// The incident is not this process's any more; what it had not written down is forgotten.
-fn put_down(world: &mut World, pid: Pid) {
+pub fn put_down(world: &mut World, pid: Pid) {
     let Some(term) = world.process_mut(pid).term.as_mut() else { return };
     let Some(incident) = term.incident.take() else { return };
     let is_unwritten = match incident.stage {
@@ -309,6 +314,7 @@ fn mean(incident: &mut Incident, decided: &Decided, setting: &Setting) {
 }
 
 fn go_on_with(incident: &mut Incident, todo: Todo) {
+    incident.look_wanted |= todo.looks();
     incident.stage = match todo.first() {
         Some(_) => Stage::Acting(todo),
         None => Stage::Observing,
@@ -406,7 +412,6 @@ fn settle(world: &mut World, pid: Pid, setting: &Setting) -> Result<(), Broken> 
 fn act(world: &mut World, pid: Pid, went: Went, setting: &Setting) -> Result<(), Broken> {
     let (task, is_recorded) = take_task(world, pid)?;
     match task {
-        Task::Look => incident_of(world, pid)?.look_wanted = true,
         Task::TakeSlot => {
             let process = world.process(pid);
             let granted = process.term.as_ref().is_some_and(|one| one.epoch >= world.lease.epoch);
@@ -497,7 +502,7 @@ fn change_cluster(
         // Its kubelet ends it and unmounts.
         Task::GracefulDelete if node.kubelet => (node.pod, node.attached) = (false, false),
         Task::DeleteAttachments => node.attached = false,
-        Task::GracefulDelete | Task::Unquarantine | Task::Look | Task::TakeSlot | Task::Call => {}
+        Task::GracefulDelete | Task::Unquarantine | Task::TakeSlot | Task::Call => {}
     }
     // Kubernetes detaches at once what no pod uses on a node that is out of service.
     node.attached &= node.pod || !node.out_of_service;
@@ -528,16 +533,11 @@ fn resume(world: &mut World, pid: Pid) {
     }
 }
 
+/// A process dies, and is started again: another one, of which nobody has heard.
 fn crash(world: &mut World, pid: Pid, book: &Book) {
     put_down(world, pid);
     let process = world.process_mut(pid);
-    process.health = Health::Dead;
-    process.term = None;
-    process.sending = None;
-    process.cut_off = false;
-    if world.lease.holder == Holder::Process(pid) {
-        world.lease.holder = Holder::Gone;
-    }
+    (process.term, process.sending) = (None, None);
     let since = Since { died: Some(pid), ..Since::default() };
     for_each_record(world, |known| *known = book.later(&Rc::clone(known), since));
 }

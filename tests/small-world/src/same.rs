@@ -46,6 +46,10 @@ pub struct Since {
     pub rebooted: bool,
     /// This process died: whoever has its name now is another.
     pub died: Option<Pid>,
+    /// The processes have changed places.
+    pub swapped: bool,
+    /// Epochs count from so much later.
+    pub epochs: u8,
 }
 
 /// The simplest form of a record.
@@ -53,7 +57,7 @@ pub fn simplest(mut record: Record, since: Since) -> Record {
     let now = Time(NOW.0 + since.ms);
     leave_out(&mut record, now);
     number_operations(&mut record);
-    rename(&mut record, since.died);
+    rename(&mut record, since);
     let boot = BOOT + u64::from(since.rebooted);
     rank_signs(&mut record, Time(LIFE.0 + u64::from(since.reported)), boot);
     see_from(&mut record, now);
@@ -172,12 +176,23 @@ fn number_operations(record: &mut Record) {
     }
 }
 
-fn rename(record: &mut Record, died: Option<Pid>) {
-    let Some(died) = died else { return };
+fn rename(record: &mut Record, since: Since) {
+    record.epoch = record.epoch.saturating_sub(u64::from(since.epochs));
+    // Of a call only an `on` of unknown end is asked whose it was, and only whether ours.
+    let owner = record.process.clone();
+    for one in &mut record.operations {
+        let is_asked = one.action == Action::On && one.end == Some(End::Indeterminate);
+        let is_other = is_asked && one.process != owner;
+        one.process.clear();
+        one.process.push_str(if is_other { DEAD } else { &owner });
+    }
     let names = record.operations.iter_mut().map(|one| &mut one.process);
     for name in names.chain([&mut record.process]) {
-        if name == died.name() {
-            DEAD.clone_into(name);
+        let pid = Pid::BOTH.into_iter().find(|pid| pid.name() == name);
+        match pid {
+            Some(pid) if since.died == Some(pid) => DEAD.clone_into(name),
+            Some(pid) if since.swapped => pid.other().name().clone_into(name),
+            Some(_) | None => {}
         }
     }
 }

@@ -83,9 +83,15 @@ pub fn search(setting: &Setting, states_max: usize) -> anyhow::Result<Found> {
         }
     }
     if std::env::args().any(|a| a == "--retries=1") {
-        let deep = (0..).zip(&search.came).max_by_key(|(_, c)| c.moves).map(|(n, _): (u32, _)| n).unwrap_or(0);
+        let deep = (0..)
+            .zip(&search.came)
+            .max_by_key(|(_, c)| c.moves)
+            .map(|(n, _): (u32, _)| n)
+            .unwrap_or(0);
         let way = search.way_to(deep);
-        for line in crate::story::story(setting, &way).iter().rev().take(120).rev() { println!("{line}"); }
+        for line in crate::story::story(setting, &way).iter().rev().take(120).rev() {
+            println!("{line}");
+        }
     }
     search.found.states = search.came.len();
     search.found.records = book.records();
@@ -121,7 +127,7 @@ impl Search<'_> {
         let mut is_stuck = !world.is_over();
         for one in moves(world, self.setting, may_fail) {
             let next = play(world, one, self.setting, self.book);
-            let next = next.map_err(|broken| (broken, Some(one)))?;
+            let (next, _) = next.map_err(|broken| (broken, Some(one)))?;
             self.found.transitions += 1;
             let faults = came.faults + u8::from(one.is_fault());
             let moves = came.moves + 1;

@@ -2,17 +2,22 @@
 
 use crate::book::Book;
 use crate::moves::{Move, Step, play, verb};
+use crate::same_world::Places;
 use crate::world::{Setting, Stage, Task, World};
 
 /// One line for each move, with what the world looks like after it.
 pub fn story(setting: &Setting, way: &[Move]) -> Vec<String> {
     let book = Book::new(setting);
     let mut world = World::beginning(&book);
+    let mut places = Places::AsBefore;
     let mut lines = vec![format!("     {}", picture(&world))];
     for (number, one) in (1_u32..).zip(way) {
-        let what = what(&world, *one);
+        let what = what(&world, *one, places);
         match play(&world, *one, setting, &book) {
-            Ok(next) => world = next,
+            Ok((next, moved)) => {
+                world = next;
+                places = places.then(moved);
+            }
             Err(broken) => {
                 lines.push(format!("{number:3}. {what}: {broken}"));
                 return lines;
@@ -25,11 +30,12 @@ pub fn story(setting: &Setting, way: &[Move]) -> Vec<String> {
 }
 
 /// The move, and what exactly an act or a wait is.
-fn what(world: &World, one: Move) -> String {
+fn what(world: &World, one: Move, places: Places) -> String {
+    let told = one.told(places);
     match one {
         Move::Wait => {
             let ms = crate::clock::next_due(world).unwrap_or_default();
-            format!("{one}: {} ms", ms)
+            format!("{told}: {ms} ms")
         }
         Move::Process(pid, Step::Act(_) | Step::PauseInCall) => {
             let task = world.process(pid).incident().and_then(|incident| match incident.stage {
@@ -42,7 +48,7 @@ fn what(world: &World, one: Move) -> String {
                 }
                 Stage::Observing | Stage::Recording(_) | Stage::Settling(_) => None,
             });
-            format!("{one} ({})", task.unwrap_or_default())
+            format!("{told} ({})", task.unwrap_or_default())
         }
         Move::Process(..)
         | Move::Boot
@@ -52,7 +58,7 @@ fn what(world: &World, one: Move) -> String {
         | Move::NodeReturns
         | Move::NodeIsLost
         | Move::MachineReboots
-        | Move::PowerReturns => one.to_string(),
+        | Move::PowerReturns => told.to_string(),
     }
 }
 
@@ -72,9 +78,5 @@ fn picture(world: &World) -> String {
         (node.attached, ", attached"),
     ];
     let held: String = held.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
-    format!(
-        "record {:?} epoch {}; machine {machine}{held}",
-        world.phase(),
-        world.stored.record.epoch
-    )
+    format!("record {:?}; machine {machine}{held}", world.phase())
 }

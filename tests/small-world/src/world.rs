@@ -41,6 +41,14 @@ impl Pid {
     /// Both.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,7 +93,7 @@ pub struct Lease {
 pub enum Holder {
     /// This process.
     Process(Pid),
-    /// A process that died.
+    /// A process that died, or does not lead any more.
     Gone,
 }
 
@@ -109,8 +117,6 @@ pub enum Health {
     Up,
     /// Stopped between two instructions.
     Paused,
-    /// Its memory is lost.
-    Dead,
 }
 
 /// A call whose bytes are on their way out of a paused process.
@@ -230,7 +236,6 @@ pub struct Look {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the effect of that name in `decide`")]
 pub enum Task {
-    Look,
     TakeSlot,
     Call,
     Quarantine,
@@ -247,30 +252,38 @@ pub const TASKS_MAX: usize = 6;
 
 /// What is still to be done, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Todo([Option<Task>; TASKS_MAX]);
+pub struct Todo {
+    tasks: [Option<Task>; TASKS_MAX],
+    looks: bool,
+}
 
 impl Todo {
-    /// From the first; `None` if they are too many.
-    pub fn of(tasks: &[Task]) -> Option<Self> {
-        let mut todo = Self::default();
+    /// From the first, and whether to look then; `None` if they are too many.
+    pub fn of(tasks: &[Task], looks: bool) -> Option<Self> {
+        let mut todo = Self { looks, ..Self::default() };
         if tasks.len() > TASKS_MAX {
             return None;
         }
-        for (place, task) in todo.0.iter_mut().zip(tasks) {
+        for (place, task) in todo.tasks.iter_mut().zip(tasks) {
             *place = Some(*task);
         }
         Some(todo)
     }
 
+    /// Whether the world is to be looked at then.
+    pub const fn looks(&self) -> bool {
+        self.looks
+    }
+
     /// The next one.
     pub fn first(&self) -> Option<Task> {
-        self.0.first().copied().flatten()
+        self.tasks.first().copied().flatten()
     }
 
     /// Without the next one.
     pub fn rest(&self) -> Self {
         let mut rest = Self::default();
-        for (place, task) in rest.0.iter_mut().zip(self.0.iter().skip(1)) {
+        for (place, task) in rest.tasks.iter_mut().zip(self.tasks.iter().skip(1)) {
             *place = *task;
         }
         rest
