@@ -25,6 +25,7 @@ pub fn next_due(world: &World) -> Option<u32> {
     if lease_is_silent(world) {
         due.push(u32::from(LEASE_DURATION_MS - world.lease.silent_ms.min(LEASE_DURATION_MS)));
     }
+    due.extend(world.node.boots_in_ms.map(u32::from));
     due.extend(world.device.late.map(|late| u32::from(late.left_ms)));
     due.into_iter().filter(|ms| *ms > 0).min()
 }
@@ -42,7 +43,8 @@ fn due_of(process: &Process) -> Vec<u32> {
         Stage::Observing => {}
         // Only a process that is paused or cut off is here while time passes.
         Stage::Recording(_) | Stage::Settling(_) | Stage::Acting(_) | Stage::ActingFirst(..) => {
-            due.extend(incident.look.map(|look| u32::from(OLD_MS - look.age_ms)));
+            let look = incident.look.filter(|_| incident.acts_on_evidence());
+            due.extend(look.map(|look| u32::from(OLD_MS - look.age_ms)));
         }
     }
     due
@@ -68,6 +70,9 @@ pub fn wait(world: &mut World, book: &Book) {
     if lease_is_silent(world) {
         let silent_ms = &mut world.lease.silent_ms;
         *silent_ms = silent_ms.saturating_add(short).min(LEASE_DURATION_MS);
+    }
+    if let Some(left_ms) = world.node.boots_in_ms.as_mut() {
+        *left_ms = left_ms.saturating_sub(short);
     }
     world.device.late = world.device.late.and_then(|mut late| {
         late.left_ms = late.left_ms.checked_sub(short).filter(|left| *left > 0)?;

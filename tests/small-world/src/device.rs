@@ -12,6 +12,9 @@ use crate::world::{Heard, Late, Pid, Sending, Setting, World};
 /// How long after a call the device of a bug carries it out at most.
 const LATER_MS: u16 = 60_000;
 
+/// A machine that does not hang has booted by then, which is within the policy's time-out.
+pub const BOOT_MS_MAX: u16 = 4_000;
+
 /// What keeps a call from being sent at all.
 fn held_back(world: &World, pid: Pid, action: Action, setting: &Setting) -> Option<Heard> {
     let process = world.process(pid);
@@ -149,7 +152,7 @@ pub fn land(world: &mut World, action: Action) {
         Action::Off => {
             world.truth.off_by_us |= world.node.powered;
             let node = &mut world.node;
-            (node.powered, node.booting, node.kubelet) = (false, false, false);
+            (node.powered, node.boots_in_ms, node.kubelet) = (false, None, false);
             node.ill = true;
         }
         Action::On => {
@@ -165,6 +168,6 @@ pub fn land(world: &mut World, action: Action) {
 /// The machine has power again.
 pub fn give_power(world: &mut World) {
     world.node.powered = true;
-    world.node.booting = true;
+    world.node.boots_in_ms = Some(BOOT_MS_MAX);
     world.truth.off_by_us = false;
 }

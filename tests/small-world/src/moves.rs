@@ -34,6 +34,8 @@ pub enum Move {
     NodeIsLost,
     /// The machine reboots by itself.
     MachineReboots,
+    /// The machine hangs while it boots.
+    MachineHangs,
     /// Somebody, or the mains, gives the machine its power back.
     PowerReturns,
 }
@@ -113,6 +115,7 @@ impl Move {
             | Self::NodeReturns
             | Self::NodeIsLost
             | Self::MachineReboots
+            | Self::MachineHangs
             | Self::PowerReturns => true,
             Self::Process(_, step) => step.is_fault(),
         }
@@ -150,11 +153,11 @@ pub fn moves(world: &World, setting: &Setting, with_faults: bool) -> Vec<Move> {
         moves.extend(steps.into_iter().map(|step| Move::Process(pid, step)));
     }
     // Who can do something does it at once; to be slow is to be paused.
-    let is_busy = moves.iter().any(|one| is_urgent(*one));
+    let is_busy = moves.iter().any(|one| is_urgent(*one)) || world.node.boots_in_ms == Some(0);
     if !is_busy && clock::next_due(world).is_some() {
         moves.push(Move::Wait);
     }
-    if world.node.booting && world.node.powered {
+    if world.node.boots_in_ms.is_some() {
         moves.push(Move::Boot);
     }
     if world.device.late.is_some() {
@@ -185,6 +188,7 @@ const fn is_urgent(one: Move) -> bool {
         | Move::NodeReturns
         | Move::NodeIsLost
         | Move::MachineReboots
+        | Move::MachineHangs
         | Move::PowerReturns => false,
     }
 }
@@ -195,10 +199,9 @@ fn process_faults(world: &World, pid: Pid) -> Vec<Step> {
     if process.health != Health::Up || process.term.is_none() {
         return Vec::new();
     }
-    let mut faults = vec![Step::Crash, Step::Pause];
-    if !process.cut_off {
-        faults.push(Step::CutOff);
-    }
+    // Who is cut off does nothing that he would not do before he is paused, or dies.
+    let mut faults =
+        if process.cut_off { Vec::new() } else { vec![Step::Crash, Step::Pause, Step::CutOff] };
     let Some(incident) = process.incident() else { return faults };
     match incident.stage {
         Stage::Observing => faults.push(Step::LookAtCache),
@@ -244,10 +247,8 @@ fn node_faults(world: &World, moves: &mut Vec<Move>) {
     }
     match (node.powered, node.kubelet) {
         (true, true) => moves.push(Move::NodeIsLost),
-        (true, false) if !node.booting => {
-            moves.extend([Move::NodeReturns, Move::MachineReboots]);
-        }
-        (true, false) => {}
+        (true, false) if node.boots_in_ms.is_some() => moves.push(Move::MachineHangs),
+        (true, false) => moves.extend([Move::NodeReturns, Move::MachineReboots]),
         (false, _) => moves.push(Move::PowerReturns),
     }
 }
@@ -265,7 +266,7 @@ pub fn play(
         Move::Process(pid, step) => process::play(&mut next, pid, step, setting, book)?,
         Move::Wait => clock::wait(&mut next, book),
         Move::Boot => {
-            next.node.booting = false;
+            next.node.boots_in_ms = None;
             next.truth.rebooted = true;
             report(&mut next, book, true);
         }
@@ -274,7 +275,8 @@ pub fn play(
             next.node.kubelet = false;
             next.node.ill = true;
         }
-        Move::MachineReboots => next.node.booting = true,
+        Move::MachineReboots => next.node.boots_in_ms = Some(device::BOOT_MS_MAX),
+        Move::MachineHangs => next.node.boots_in_ms = None,
         Move::PowerReturns => {
             // A cycle that somebody else ended is none of ours.
             next.truth.cycles = next.truth.cycles.saturating_sub(u8::from(next.truth.off_by_us));
@@ -330,6 +332,7 @@ impl fmt::Display for Move {
             Self::NodeReturns => f.write_str("the node is back with the boot it had"),
             Self::NodeIsLost => f.write_str("the node is lost again"),
             Self::MachineReboots => f.write_str("the machine reboots by itself"),
+            Self::MachineHangs => f.write_str("the machine hangs while it boots"),
             Self::PowerReturns => f.write_str("somebody else gives the machine its power back"),
         }
     }

@@ -58,6 +58,7 @@ fn what(world: &World, one: Move, places: Places) -> String {
         | Move::NodeReturns
         | Move::NodeIsLost
         | Move::MachineReboots
+        | Move::MachineHangs
         | Move::PowerReturns => told.to_string(),
     }
 }
@@ -65,7 +66,7 @@ fn what(world: &World, one: Move, places: Places) -> String {
 /// The world in one line.
 fn picture(world: &World) -> String {
     let node = &world.node;
-    let machine = match (node.powered, node.booting, node.kubelet) {
+    let machine = match (node.powered, node.boots_in_ms.is_some(), node.kubelet) {
         (false, ..) => "off",
         (true, true, _) => "booting",
         (true, false, true) => "on, node well",

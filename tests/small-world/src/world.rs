@@ -280,6 +280,11 @@ impl Todo {
         self.tasks.first().copied().flatten()
     }
 
+    /// All of them.
+    pub fn tasks(&self) -> impl Iterator<Item = Task> {
+        self.tasks.iter().copied().flatten()
+    }
+
     /// Without the next one.
     pub fn rest(&self) -> Self {
         let mut rest = Self::default();
@@ -296,8 +301,8 @@ impl Todo {
 pub struct Node {
     /// The machine has power.
     pub powered: bool,
-    /// It has power and no kubelet yet.
-    pub booting: bool,
+    /// It has power and no kubelet yet; the latest at which it has one, unless it hangs.
+    pub boots_in_ms: Option<u16>,
     /// Its kubelet runs and reaches the API server.
     pub kubelet: bool,
     /// The trigger holds.
@@ -374,7 +379,7 @@ impl World {
             b: standby,
             node: Node {
                 powered: true,
-                booting: false,
+                boots_in_ms: None,
                 kubelet: false,
                 ill: true,
                 quarantined: false,
@@ -429,6 +434,21 @@ impl Term {
     /// One that has just begun.
     pub const fn new(epoch: u8) -> Self {
         Self { epoch, silent_ms: None, steps_left: STEPS_BEFORE_RENEWAL, incident: None }
+    }
+}
+
+impl Incident {
+    /// Whether it is about to do something that needs a fresh look.
+    pub fn acts_on_evidence(&self) -> bool {
+        let (todo, record) = match &self.stage {
+            Stage::Observing => return false,
+            Stage::Acting(todo) => (todo, &self.held),
+            Stage::Recording(meant) | Stage::Settling(meant) | Stage::ActingFirst(_, meant) => {
+                (&meant.todo, &meant.record)
+            }
+        };
+        let calls_off = record.record.in_flight().is_some_and(|open| open.action == Action::Off);
+        calls_off || todo.tasks().any(Task::gives_away)
     }
 }
 
