@@ -153,7 +153,7 @@ pub fn land(world: &mut World, action: Action) {
             world.truth.off_by_us |= world.node.powered;
             let node = &mut world.node;
             (node.powered, node.boots_in_ms, node.kubelet) = (false, None, false);
-            node.ill = true;
+            (node.boot_ended, node.ill) = (true, true);
         }
         Action::On => {
             if !world.node.powered {

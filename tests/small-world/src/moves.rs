@@ -28,7 +28,7 @@ pub enum Move {
     DeviceAnswers,
     /// The device does not answer any more.
     DeviceFails,
-    /// The node was only cut off, and is back with the boot it had.
+    /// The node was only cut off, and is back.
     NodeReturns,
     /// The node that was well is lost again.
     NodeIsLost,
@@ -267,15 +267,17 @@ pub fn play(
         Move::Wait => clock::wait(&mut next, book),
         Move::Boot => {
             next.node.boots_in_ms = None;
-            next.truth.rebooted = true;
-            report(&mut next, book, true);
+            report(&mut next, book);
         }
-        Move::NodeReturns => report(&mut next, book, false),
+        Move::NodeReturns => report(&mut next, book),
         Move::NodeIsLost => {
             next.node.kubelet = false;
             next.node.ill = true;
         }
-        Move::MachineReboots => next.node.boots_in_ms = Some(device::BOOT_MS_MAX),
+        Move::MachineReboots => {
+            next.node.boot_ended = true;
+            next.node.boots_in_ms = Some(device::BOOT_MS_MAX);
+        }
         Move::MachineHangs => next.node.boots_in_ms = None,
         Move::PowerReturns => {
             // A cycle that somebody else ended is none of ours.
@@ -291,13 +293,18 @@ pub fn play(
         Move::DeviceAnswers => next.device.dead = false,
         Move::DeviceFails => next.device.dead = true,
     }
+    // Kubernetes detaches what no pod uses, where the kubelet has unmounted it or the node is out of
+    // service.
+    next.node.attached &= next.node.pod || !(next.node.kubelet || next.node.out_of_service);
     always(&next, setting)?;
     let places = same_world::simplify(&mut next, setting, book);
     Ok((next, places))
 }
 
-/// The kubelet reports; its pods, where their objects are gone, are gone too by then.
-fn report(world: &mut World, book: &Book, rebooted: bool) {
+/// The kubelet reports, its boot too.
+fn report(world: &mut World, book: &Book) {
+    let rebooted = std::mem::take(&mut world.node.boot_ended);
+    world.truth.rebooted |= rebooted;
     world.node.kubelet = true;
     world.node.ill = false;
     world.truth.alive_since = true;
@@ -329,7 +336,7 @@ impl fmt::Display for Move {
             Self::LateLands => f.write_str("the device carries out the late command"),
             Self::DeviceAnswers => f.write_str("the device answers again"),
             Self::DeviceFails => f.write_str("the device stops answering"),
-            Self::NodeReturns => f.write_str("the node is back with the boot it had"),
+            Self::NodeReturns => f.write_str("the node is back"),
             Self::NodeIsLost => f.write_str("the node is lost again"),
             Self::MachineReboots => f.write_str("the machine reboots by itself"),
             Self::MachineHangs => f.write_str("the machine hangs while it boots"),

@@ -500,12 +500,10 @@ fn change_cluster(
         Task::LiftOutOfService => node.out_of_service = false,
         Task::DeletePods => node.pod = false,
         // Its kubelet ends it and unmounts.
-        Task::GracefulDelete if node.kubelet => (node.pod, node.attached) = (false, false),
+        Task::GracefulDelete if node.kubelet => node.pod = false,
         Task::DeleteAttachments => node.attached = false,
         Task::GracefulDelete | Task::Unquarantine | Task::TakeSlot | Task::Call => {}
     }
-    // Kubernetes detaches at once what no pod uses on a node that is out of service.
-    node.attached &= node.pod || !node.out_of_service;
     Ok(())
 }
 

@@ -305,6 +305,8 @@ pub struct Node {
     pub boots_in_ms: Option<u16>,
     /// Its kubelet runs and reaches the API server.
     pub kubelet: bool,
+    /// The boot that it reported last has ended.
+    pub boot_ended: bool,
     /// The trigger holds.
     pub ill: bool,
     /// Our NoSchedule taint stands.
@@ -381,6 +383,7 @@ impl World {
                 powered: true,
                 boots_in_ms: None,
                 kubelet: false,
+                boot_ended: false,
                 ill: true,
                 quarantined: false,
                 out_of_service: false,
