@@ -97,7 +97,9 @@ pub fn at_command(world: &World, pid: Pid, action: Action) -> Result<(), Broken>
     must(!is_blind, Line::S5, "a command after another that no read was made of")?;
     if action == Action::Off {
         let fresh = incident.look.filter(|look| u64::from(look.age_ms) <= VIEW_AGE_MAX.0);
-        let may = truth.released || fresh.is_some_and(|look| look.was_ill);
+        // The boot that pods were released from has to end, whatever the trigger says.
+        let must_end = truth.released && !truth.rebooted;
+        let may = must_end || fresh.is_some_and(|look| look.was_ill);
         return must(may, Line::S10, "off though the trigger did not hold at a fresh look");
     }
     let may_land = |late: Option<Action>| late == Some(Action::Off);

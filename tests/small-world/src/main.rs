@@ -75,7 +75,6 @@ fn report(setting: &Setting, found: &Found, seconds: f64) {
     println!("records        {}", found.records);
     println!("decisions      {}", found.questions);
     println!("by faults      {:?}", found.by_faults);
-    println!("phases         {:?}", found.phases);
     println!("violations     {}", u8::from(found.broken.is_some()));
     match &found.broken {
         None => println!("every run ends within {} moves of its last fault", found.steps_to_end),

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use node_remedy_decide::{FOREIGN_CALL_MAX, Phase, VIEW_AGE_MAX};
+use node_remedy_decide::{FOREIGN_CALL_MAX, Operation, Phase, VIEW_AGE_MAX};
 
 use crate::book::{Asked, Book, Decided, Known, SLEEP_MAX_MS, Sight};
 use crate::bug::Bug;
@@ -193,7 +193,13 @@ pub fn put_down(world: &mut World, pid: Pid) {
         Stage::Recording(_) | Stage::Settling(_) | Stage::ActingFirst(..) => true,
         Stage::Observing | Stage::Acting(_) => matches!(incident.pending, Some(Pending::Ended(_))),
     };
-    if is_unwritten && let Some((_, was_heard)) = world.truth.unread.as_mut() {
+    let record = &incident.held.record;
+    let is_command =
+        record.process == pid.name() && record.in_flight().is_some_and(Operation::is_effect);
+    if is_unwritten
+        && is_command
+        && let Some((_, was_heard)) = world.truth.unread.as_mut()
+    {
         *was_heard = false;
     }
 }

@@ -82,17 +82,6 @@ pub fn search(setting: &Setting, states_max: usize) -> anyhow::Result<Found> {
             break;
         }
     }
-    if std::env::args().any(|a| a == "--retries=1") {
-        let deep = (0..)
-            .zip(&search.came)
-            .max_by_key(|(_, c)| c.moves)
-            .map(|(n, _): (u32, _)| n)
-            .unwrap_or(0);
-        let way = search.way_to(deep);
-        for line in crate::story::story(setting, &way).iter().rev().take(120).rev() {
-            println!("{line}");
-        }
-    }
     search.found.states = search.came.len();
     search.found.records = book.records();
     search.found.questions = book.questions();
