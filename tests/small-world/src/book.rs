@@ -574,7 +574,7 @@ mod tests {
 
     #[test]
     fn a_run_on_simplest_forms_goes_the_way_of_one_on_whole_records() {
-        let setting = Setting { faults: 0, retries: 1, restarts: 1, bug: None };
+        let setting = Setting::default();
         let book = Book::new(&setting);
         let ended = (0..20_000).filter(|seed| run_of(*seed, &setting, &book) < 150).count();
         assert!(ended > 1_000, "only {ended} runs came to an end");

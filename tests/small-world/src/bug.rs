@@ -51,7 +51,7 @@ bugs! {
     SilenceIsNo = "silence-is-no",
     /// A device carries commands out long after its manifest says it would.
     LaterThanTold = "later-than-told",
-    /// The quarantine is believed to stand without being looked at.
+    /// A lost node's quarantine is believed to stand without being looked at.
     AssumesQuarantine = "assumes-quarantine",
     /// The quarantine is lifted together with the out-of-service taint.
     LiftsBothTaints = "lifts-both-taints",

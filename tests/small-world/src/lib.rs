@@ -24,3 +24,6 @@ pub mod same_world;
 pub mod search;
 pub mod story;
 pub mod world;
+
+#[cfg(test)]
+mod tests;

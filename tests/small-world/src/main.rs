@@ -46,21 +46,16 @@ fn bug(word: &str) -> Result<Bug, String> {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let arguments = Arguments::parse();
-    let setting = Setting {
-        faults: arguments.faults,
-        retries: arguments.retries,
-        restarts: arguments.restarts,
-        bug: arguments.bug,
-    };
+    let Arguments { faults, retries, restarts, bug, states_max } = Arguments::parse();
+    let setting = Setting { faults, retries, restarts, bug, ..Setting::default() };
     let began = Instant::now();
-    let found = search(&setting, arguments.states_max)?;
+    let found = search(&setting, states_max)?;
     report(&setting, &found, began.elapsed().as_secs_f64());
     Ok(if found.broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn report(setting: &Setting, found: &Found, seconds: f64) {
-    let Setting { faults, retries, restarts, bug } = setting;
+    let Setting { faults, retries, restarts, bug, .. } = setting;
     println!("faults {faults}, retries {retries}, restarts {restarts}, two controllers");
     if let Some(bug) = bug {
         println!("broken on purpose: {bug}");

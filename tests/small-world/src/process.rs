@@ -260,7 +260,7 @@ fn look(world: &mut World, pid: Pid, setting: &Setting, book: &Book) -> Result<(
         is_live: true,
         is_old: false,
         ill: node.ill,
-        quarantined: node.quarantined || setting.has(Bug::AssumesQuarantine),
+        quarantined: node.quarantined || (node.ill && setting.has(Bug::AssumesQuarantine)),
         out_of_service: node.out_of_service,
         pod: node.pod,
         attached: node.attached,

@@ -44,16 +44,18 @@ pub fn simplify(world: &mut World, setting: &Setting, book: &Book) -> Places {
 /// Leaves out what a process holds in vain: its lease has run out and is another's, so that it may
 /// send nothing, and its record is an old one, so that it can write nothing.
 fn leave_out_in_vain(world: &mut World, setting: &Setting) {
-    let is_guarded = match setting.bug {
+    // Without these guards it is not in vain.
+    let is_unguarded = matches!(
+        setting.bug,
         Some(
             Bug::NoCompareAndSwap
-            | Bug::GoesOnAfterConflict
-            | Bug::NoLeaseGate
-            | Bug::TakesUpNewerRecords,
-        ) => false,
-        Some(_) | None => true,
-    };
-    for pid in Pid::BOTH.into_iter().filter(|_| is_guarded) {
+                | Bug::GoesOnAfterConflict
+                | Bug::NoLeaseGate
+                | Bug::TakesUpNewerRecords
+        )
+    );
+    let is_kept = setting.keeps_vain || is_unguarded;
+    for pid in Pid::BOTH.into_iter().filter(|_| !is_kept) {
         let is_holder = world.lease.holder == Holder::Process(pid);
         let is_vain = world.process(pid).term.as_ref().is_some_and(|term| {
             let is_old = term.incident.as_ref().is_none_or(|incident| !incident.is_current);

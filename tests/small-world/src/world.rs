@@ -19,6 +19,15 @@ pub struct Setting {
     pub restarts: u32,
     /// What is broken on purpose.
     pub bug: Option<Bug>,
+    /// What a process holds in vain is kept: slower, and the same comes of it.
+    pub keeps_vain: bool,
+}
+
+impl Default for Setting {
+    /// What continuous integration walks through.
+    fn default() -> Self {
+        Self { faults: 3, retries: 1, restarts: 1, bug: None, keeps_vain: false }
+    }
 }
 
 impl Setting {
