@@ -207,7 +207,8 @@ fn run_level(level: &Level) -> Outcome {
 /// What a program of ours printed, without what cargo did.
 fn figures(output: &str) -> String {
     let lines = output.lines().skip_while(|line| !line.trim_start().starts_with("Running `"));
-    lines.skip(1).map(|line| format!("  {line}\n")).collect()
+    let lines: Vec<&str> = lines.skip(1).collect();
+    format!("  {}", lines.join("\n  "))
 }
 
 /// The sum over all test binaries of a cargo run.
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn what_a_program_prints_is_shown_without_what_cargo_says() {
         let output = "   Compiling x\n     Running `target/sim/x`\nstates 7\nseconds 1\n";
-        assert_eq!(figures(output), "  states 7\n  seconds 1\n");
+        assert_eq!(figures(output), "  states 7\n  seconds 1");
     }
 
     #[test]

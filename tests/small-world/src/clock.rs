@@ -14,6 +14,7 @@ use crate::world::{Health, Holder, Pid, Process, Stage, World};
 const OLD_MS: u16 = ms_u16(VIEW_AGE_MAX.0) + 1;
 
 /// So many milliseconds, as the world keeps them.
+#[expect(clippy::cast_possible_truncation, reason = "what is larger is cut")]
 pub const fn ms_u16(ms: u64) -> u16 {
     if ms > u16::MAX as u64 { u16::MAX } else { ms as u16 }
 }

@@ -23,6 +23,7 @@ pub mod same;
 pub mod same_world;
 pub mod search;
 pub mod story;
+mod words;
 pub mod world;
 
 #[cfg(test)]

@@ -4,20 +4,22 @@
 //! controller; wherever those wait for an answer, a step ends here, and the other process, a fault
 //! or time may come in between.
 
-use std::rc::Rc;
+mod acting;
+mod term;
 
-use node_remedy_decide::{FOREIGN_CALL_MAX, Operation, Phase, VIEW_AGE_MAX};
+use node_remedy_decide::{FOREIGN_CALL_MAX, Phase};
 
+use self::acting::{act, take_task};
+pub(crate) use self::term::put_down;
+use self::term::{crash, fall_silent, pause, pause_in_call, renew, resume, take_lease};
 use crate::book::{Asked, Book, Decided, Known, SLEEP_MAX_MS, Sight};
 use crate::bug::Bug;
 use crate::clock::ms_u16;
-use crate::device;
-use crate::invariants::{Broken, at_release, at_send, at_unquarantine, at_write};
-use crate::moves::{Sent, Step, Went, for_each_record};
+use crate::invariants::{Broken, at_write};
+use crate::moves::{Sent, Step, Went};
 use crate::same::{NOW, Since};
 use crate::world::{
-    Health, Heard, Holder, Incident, Look, Meant, Pending, Pid, Setting, Stage, Task, Term, Todo,
-    World,
+    Health, Heard, Incident, Look, Meant, Pending, Pid, Setting, Stage, Term, Todo, World,
 };
 
 /// A successor acts after this much silence.
@@ -152,56 +154,6 @@ fn take_step(
         Step::Reconnect => world.process_mut(pid).cut_off = false,
     }
     Ok(())
-}
-
-fn fall_silent(term: Option<&mut Term>) {
-    if let Some(term) = term {
-        term.silent_ms.get_or_insert(0);
-    }
-}
-
-fn take_lease(world: &mut World, pid: Pid) {
-    let largest = u64::from(world.lease.epoch).max(world.stored.record.epoch);
-    let epoch = u8::try_from(largest).unwrap_or(u8::MAX).saturating_add(1);
-    world.lease.holder = Holder::Process(pid);
-    world.lease.epoch = epoch;
-    world.lease.silent_ms = 0;
-    world.process_mut(pid).term = Some(Term::new(epoch));
-    for other in Pid::BOTH.into_iter().filter(|other| *other != pid) {
-        fall_silent(world.process_mut(other).term.as_mut());
-    }
-}
-
-fn renew(world: &mut World, pid: Pid) {
-    let holds = world.lease.holder == Holder::Process(pid) && !world.process(pid).cut_off;
-    if !holds {
-        put_down(world, pid);
-        world.process_mut(pid).term = None;
-        return;
-    }
-    world.lease.silent_ms = 0;
-    if let Some(term) = world.process_mut(pid).term.as_mut() {
-        *term = Term { incident: term.incident.take(), ..Term::new(term.epoch) };
-    }
-}
-
-/// The incident is not this process's any more; what it had not written down is forgotten.
-pub fn put_down(world: &mut World, pid: Pid) {
-    let Some(term) = world.process_mut(pid).term.as_mut() else { return };
-    let Some(incident) = term.incident.take() else { return };
-    let is_unwritten = match incident.stage {
-        Stage::Recording(_) | Stage::Settling(_) | Stage::ActingFirst(..) => true,
-        Stage::Observing | Stage::Acting(_) => matches!(incident.pending, Some(Pending::Ended(_))),
-    };
-    let record = &incident.held.record;
-    let is_command =
-        record.process == pid.name() && record.in_flight().is_some_and(Operation::is_effect);
-    if is_unwritten
-        && is_command
-        && let Some((_, was_heard)) = world.truth.unread.as_mut()
-    {
-        *was_heard = false;
-    }
 }
 
 fn take_up(world: &mut World, pid: Pid, setting: &Setting, book: &Book) -> Result<(), Broken> {
@@ -412,136 +364,4 @@ fn settle(world: &mut World, pid: Pid, setting: &Setting) -> Result<(), Broken> 
     }
     put_down(world, pid);
     Ok(())
-}
-
-/// Does the next thing that was decided.
-fn act(world: &mut World, pid: Pid, went: Went, setting: &Setting) -> Result<(), Broken> {
-    let (task, is_recorded) = take_task(world, pid)?;
-    match task {
-        Task::TakeSlot => {
-            let process = world.process(pid);
-            let granted = process.term.as_ref().is_some_and(|one| one.epoch >= world.lease.epoch);
-            if !process.cut_off {
-                incident_of(world, pid)?.pending = Some(Pending::Slot { granted });
-            }
-        }
-        Task::Call => {
-            let heard = device::call(world, pid, went, is_recorded, setting)?;
-            incident_of(world, pid)?.pending = Some(Pending::Ended(heard));
-        }
-        Task::Quarantine
-        | Task::Unquarantine
-        | Task::OutOfService
-        | Task::LiftOutOfService
-        | Task::DeletePods
-        | Task::GracefulDelete
-        | Task::DeleteAttachments => {
-            if is_withheld(world, pid, task, setting)? {
-                incident_of(world, pid)?.look_wanted = true;
-            } else if went == Went::Well && !world.process(pid).cut_off {
-                at_send(world, pid)?;
-                change_cluster(world, pid, task, setting)?;
-            }
-        }
-    }
-    let is_final = matches!(incident_of(world, pid)?.held.record.phase, Phase::Final(_));
-    if is_final && matches!(incident_of(world, pid)?.stage, Stage::Observing) {
-        put_down(world, pid);
-    }
-    Ok(())
-}
-
-/// Takes the next task off the list, and says whether it stands in a record that was written.
-fn take_task(world: &mut World, pid: Pid) -> Result<(Task, bool), Broken> {
-    let incident = incident_of(world, pid)?;
-    match incident.stage.clone() {
-        Stage::Acting(todo) => {
-            go_on_with(incident, todo.rest());
-            Ok((todo.first().ok_or(Broken::model("nothing to do"))?, true))
-        }
-        Stage::ActingFirst(todo, meant) => {
-            incident.stage = match todo.rest().first() {
-                Some(_) => Stage::ActingFirst(todo.rest(), meant),
-                None => Stage::Recording(Meant { todo: Todo::default(), ..meant }),
-            };
-            Ok((todo.first().ok_or(Broken::model("nothing to do"))?, false))
-        }
-        Stage::Observing | Stage::Recording(_) | Stage::Settling(_) => {
-            Err(Broken::model("acts while it does something else"))
-        }
-    }
-}
-
-/// What touches the Node or its pods needs the lease; what gives something away, fresh evidence.
-fn is_withheld(world: &World, pid: Pid, task: Task, setting: &Setting) -> Result<bool, Broken> {
-    let process = world.process(pid);
-    let term = process.term.as_ref().ok_or(Broken::model("acts without a term"))?;
-    let look = process.incident().and_then(|incident| incident.look);
-    let is_fresh = look.is_some_and(|look| u64::from(look.age_ms) <= VIEW_AGE_MAX.0);
-    let is_too_old = task.gives_away() && !is_fresh && !setting.has(Bug::NoAgeLimit);
-    Ok(!may_send(term, setting) || is_too_old)
-}
-
-fn change_cluster(
-    world: &mut World,
-    pid: Pid,
-    task: Task,
-    setting: &Setting,
-) -> Result<(), Broken> {
-    let incident = incident_of(world, pid)?.clone();
-    if task.gives_away() {
-        at_release(world, &incident)?;
-        world.truth.released = true;
-    }
-    let lifts_quarantine = task == Task::Unquarantine
-        || (task == Task::LiftOutOfService && setting.has(Bug::LiftsBothTaints));
-    if lifts_quarantine && world.node.quarantined {
-        at_unquarantine(world, &incident)?;
-        world.node.quarantined = false;
-    }
-    let node = &mut world.node;
-    match task {
-        Task::Quarantine => node.quarantined = true,
-        Task::OutOfService => node.out_of_service = true,
-        Task::LiftOutOfService => node.out_of_service = false,
-        Task::DeletePods => node.pod = false,
-        // Its kubelet ends it and unmounts.
-        Task::GracefulDelete if node.kubelet => node.pod = false,
-        Task::DeleteAttachments => node.attached = false,
-        Task::GracefulDelete | Task::Unquarantine | Task::TakeSlot | Task::Call => {}
-    }
-    Ok(())
-}
-
-fn pause_in_call(world: &mut World, pid: Pid, setting: &Setting) -> Result<(), Broken> {
-    if device::is_about_to_send(world, pid, setting)? {
-        device::stop_before_send(world, pid)?;
-        take_task(world, pid)?;
-    }
-    pause(world, pid);
-    Ok(())
-}
-
-fn pause(world: &mut World, pid: Pid) {
-    let process = world.process_mut(pid);
-    process.health = Health::Paused;
-    fall_silent(process.term.as_mut());
-}
-
-fn resume(world: &mut World, pid: Pid) {
-    world.process_mut(pid).health = Health::Up;
-    let Some(sending) = world.process_mut(pid).sending.take() else { return };
-    let heard = device::send_late(world, sending);
-    if let Some(incident) = world.process_mut(pid).incident_mut() {
-        incident.pending = Some(Pending::Ended(heard));
-    }
-}
-
-/// A process dies, and is started again: another one, of which nobody has heard.
-fn crash(world: &mut World, pid: Pid, book: &Book) {
-    put_down(world, pid);
-    let process = world.process_mut(pid);
-    (process.term, process.sending) = (None, None);
-    let since = Since { died: Some(pid), ..Since::default() };
-    for_each_record(world, |known| *known = book.later(&Rc::clone(known), since));
 }

@@ -26,9 +26,10 @@ const OLD_READ: Time = Time(NOW.0 - 100_000);
 /// The longest time-out of the world's policy.
 pub const TIME_OUT_MAX: Span = Span::seconds(10);
 
-/// A read that was begun longer ago and never heard the end of is all the same ...
+/// How far back the beginning of a read under way is asked for: by whoever was paused over it, and
+/// only beside a command that could land until then.
 const OPEN_READ_MAX: Span = Span::seconds(45);
-/// ... and so is a command that it was begun well after.
+/// How far back the end of such a command is: early enough for that read to come after it settled.
 const READ_AROUND_MAX: Span = Span::seconds(66);
 /// As many reads as the journal keeps, beside those that a proof names.
 const READS_KEPT: usize = 2;

@@ -72,7 +72,8 @@ pub fn search(setting: &Setting, states_max: usize) -> anyhow::Result<Found> {
         ways: Vec::new(),
         found: Found::default(),
     };
-    search.meet(World::beginning(&book), Came { from: 0, by: None, faults: 0, moves: 0 });
+    let beginning = World::beginning(&book).map_err(|broken| anyhow::anyhow!("{broken}"))?;
+    search.meet(beginning, Came { from: 0, by: None, faults: 0, moves: 0 });
     while let Some((number, world)) = search.next() {
         anyhow::ensure!(search.came.len() <= states_max, "more than {states_max} states");
         if let Err((broken, one)) = search.go_on(number, &world) {

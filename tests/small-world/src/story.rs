@@ -8,7 +8,10 @@ use crate::world::{Setting, Stage, Task, World};
 /// One line for each move, with what the world looks like after it.
 pub fn story(setting: &Setting, way: &[Move]) -> Vec<String> {
     let book = Book::new(setting);
-    let mut world = World::beginning(&book);
+    let mut world = match World::beginning(&book) {
+        Ok(world) => world,
+        Err(broken) => return vec![broken.to_string()],
+    };
     let mut places = Places::AsBefore;
     let mut lines = vec![format!("     {}", picture(&world))];
     for (number, one) in (1_u32..).zip(way) {

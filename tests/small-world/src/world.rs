@@ -7,6 +7,7 @@ use node_remedy_decide::{Action, Phase};
 
 use crate::book::{Book, Known};
 use crate::bug::Bug;
+use crate::invariants::Broken;
 
 /// How large the world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,7 @@ impl Pid {
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
     /// The other one.
+    #[must_use]
     pub const fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -295,6 +297,7 @@ impl Todo {
     }
 
     /// Without the next one.
+    #[must_use]
     pub fn rest(&self) -> Self {
         let mut rest = Self::default();
         for (place, task) in rest.tasks.iter_mut().zip(self.tasks.iter().skip(1)) {
@@ -370,8 +373,11 @@ pub struct Truth {
 
 impl World {
     /// A leads and has just opened a run; B stands by; the node is lost and its machine is on.
-    pub fn beginning(book: &Book) -> Self {
-        let opened = book.opened();
+    ///
+    /// # Errors
+    /// `decide` opens no run.
+    pub fn beginning(book: &Book) -> Result<Self, Broken> {
+        let opened = book.opened()?;
         let incident = Incident {
             held: opened.clone(),
             is_current: true,
@@ -383,7 +389,7 @@ impl World {
         };
         let term = Term { incident: Some(incident), ..Term::new(1) };
         let standby = Process { health: Health::Up, cut_off: false, term: None, sending: None };
-        Self {
+        Ok(Self {
             stored: opened,
             lease: Lease { holder: Holder::Process(Pid::A), epoch: 1, silent_ms: 0 },
             a: Process { term: Some(term), ..standby.clone() },
@@ -401,7 +407,7 @@ impl World {
             },
             device: Device::default(),
             truth: Truth::default(),
-        }
+        })
     }
 
     /// One of the processes.
