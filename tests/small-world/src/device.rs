@@ -14,6 +14,8 @@ const LATER_MS: u16 = 60_000;
 
 /// A machine that does not hang has booted by then, which is within the policy's time-out.
 pub const BOOT_MS_MAX: u16 = 4_000;
+/// No machine boots between two steps of a process that nothing keeps.
+pub const BOOT_MS_MIN: u16 = 2_000;
 
 /// What keeps a call from being sent at all.
 fn held_back(world: &World, pid: Pid, action: Action, setting: &Setting) -> Option<Heard> {

@@ -157,7 +157,8 @@ pub fn moves(world: &World, setting: &Setting, with_faults: bool) -> Vec<Move> {
     if !is_busy && clock::next_due(world).is_some() {
         moves.push(Move::Wait);
     }
-    if world.node.boots_in_ms.is_some() {
+    let can_have_booted = |left_ms| left_ms <= device::BOOT_MS_MAX - device::BOOT_MS_MIN;
+    if world.node.boots_in_ms.is_some_and(can_have_booted) {
         moves.push(Move::Boot);
     }
     if world.device.late.is_some() {

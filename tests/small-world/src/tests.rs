@@ -48,7 +48,7 @@ bugs! {
     bug_forgets_restarts: ForgetsRestarts, 3, L5;
     bug_resumes_own_calls: ResumesOwnCalls, 2, L1;
     bug_no_verifying_read: NoVerifyingRead, 0, S1;
-    bug_trusts_cache: TrustsCache, 2, S1;
+    bug_trusts_cache: TrustsCache, 2, S10;
     bug_no_age_limit: NoAgeLimit, 1, S10;
     bug_silence_is_no: SilenceIsNo, 1, S5;
     bug_later_than_told: LaterThanTold, 1, S6;
