@@ -12,6 +12,7 @@ pub(crate) const HELP: &str = "\
 Sets up what the levels need, runs them, and prints each one's result. Without a level: all.
 
   unit       every crate's own tests
+  exhaustive everything that can happen to two controllers and one machine
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
@@ -39,17 +40,27 @@ struct Level {
 }
 
 const TESTS: &str = "node-remedy-tests";
+const SMALL_WORLD: &str = "node-remedy-small-world";
 
 /// The levels of `node-remedy-tests` are the prefixes of its modules' names.
-const LEVELS: [Level; 6] = [
+const LEVELS: [Level; 7] = [
     Level {
         name: "unit",
         // The node-remedy crate embeds the plugins.
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[Part::DebianPackages, Part::PythonVenv],
         runs: &[
-            &["test", "--workspace", "--exclude", TESTS],
+            &["test", "--workspace", "--exclude", TESTS, "--exclude", SMALL_WORLD],
             &["test", "--package", TESTS, "--lib"],
+        ],
+    },
+    Level {
+        name: "exhaustive",
+        needs: &[],
+        likes: &[],
+        runs: &[
+            &["test", "--profile", "sim", "--package", SMALL_WORLD],
+            &["run", "--profile", "sim", "--package", SMALL_WORLD],
         ],
     },
     Level {
@@ -177,7 +188,12 @@ fn run_level(level: &Level) -> Outcome {
         let log = format!("test-{}-{number}", level.name);
         let what = format!("cargo {}", arguments.join(" "));
         match run_logged(&what, &log, cargo().args(*arguments)) {
-            Ok(output) => tests += passed(&output),
+            Ok(output) => {
+                tests += passed(&output);
+                if arguments.first() == Some(&"run") {
+                    println!("{}", figures(&output));
+                }
+            }
             Err(failure) => return Outcome::Failed { reason: failure.to_string() },
         }
         println!("  {} in {}", what, log_path(&log).display());
@@ -186,6 +202,13 @@ fn run_level(level: &Level) -> Outcome {
         return Outcome::Skipped { reason: "it has no tests yet".to_owned() };
     }
     Outcome::Passed { tests }
+}
+
+/// What a program of ours printed, without what cargo did.
+fn figures(output: &str) -> String {
+    let lines = output.lines().skip_while(|line| !line.trim_start().starts_with("Running `"));
+    let lines: Vec<&str> = lines.skip(1).collect();
+    format!("  {}", lines.join("\n  "))
 }
 
 /// The sum over all test binaries of a cargo run.
@@ -241,6 +264,12 @@ mod tests {
         let output = "test result: ok. 12 passed; 0 failed\nnoise\ntest result: ok. 3 passed; 0\n";
         assert_eq!(passed(output), 15);
         assert_eq!(passed("test result: FAILED. 12 passed; 1 failed\n"), 0);
+    }
+
+    #[test]
+    fn what_a_program_prints_is_shown_without_what_cargo_says() {
+        let output = "   Compiling x\n     Running `target/sim/x`\nstates 7\nseconds 1\n";
+        assert_eq!(figures(output), "  states 7\n  seconds 1");
     }
 
     #[test]

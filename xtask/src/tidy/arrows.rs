@@ -45,6 +45,7 @@ fn allowed(folder: &str) -> Option<Allowed> {
             ],
             dev: &[],
         },
+        "tests/small-world" => Allowed { normal: &["host/decide"], dev: &[] },
         "tests/swarm" => Allowed { normal: &["host/controller", "host/world"], dev: &[] },
         // Dev-dependencies on itself turn its test features on.
         "plugins/sdk" => Allowed { normal: &[], dev: &["host/devices", "plugins/sdk"] },
@@ -139,6 +140,8 @@ mod tests {
             ("plugins/ipmi", "host/devices", false, false),
             ("plugins/apc", "plugins/ipmi", false, false),
             ("tests", "plugins/ipmi", false, true),
+            ("tests/small-world", "host/decide", false, true),
+            ("tests/small-world", "host/controller", false, false),
             ("host/new", "host/api", false, false),
         ] {
             assert_eq!(check(from, to, is_dev).is_empty(), is_allowed, "{from} → {to}");

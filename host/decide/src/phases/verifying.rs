@@ -159,10 +159,16 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     }
     let settled = run.plan.power_methods();
     let settled = settled.map(|one| run.record.pending_until(run.plan, one, Action::On));
-    if let Some(until) = settled.max().filter(|until| run.now < *until) {
-        // A dead leader's `on` may still arrive: off is not off before that.
-        run.look_at(until);
-        return Flow::Stay;
+    if let Some(until) = settled.max().filter(|until| *until > earliest(run, &reads)) {
+        // A dead leader's `on` may still arrive: off is not off before that, and what was read
+        // before it is no evidence.
+        if run.now < until {
+            run.look_at(until);
+            return Flow::Stay;
+        }
+        run.rule(Rule::A3);
+        run.record.baseline = None;
+        return Flow::Go(Phase::VerifyingOff);
     }
     if !run.policy.grades.contains(&Grade::PowerOffVerified) {
         run.rule(Rule::P1);
@@ -178,6 +184,12 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         voided_at: None,
     });
     Flow::Go(Phase::Releasing)
+}
+
+/// When the first of these reads began.
+fn earliest(run: &Run<'_>, reads: &[OpId]) -> Time {
+    let begun = run.record.operations.iter().filter(|one| reads.contains(&one.id));
+    begun.map(|one| one.intended_at).min().unwrap_or_default()
 }
 
 /// A machine that is slow to go off may renew once more: read again. One that keeps giving

@@ -17,6 +17,10 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
     }
     // The boot that this pass is about: a restart is about the boot that is ill now.
     if let Some(node) = run.seen().and_then(|view| run.node(view)) {
+        if run.is_new_boot(&node.signs) {
+            // The boot that was released from has ended, as it had to.
+            run.record.first_released_at = None;
+        }
         run.record.signs_at_open = node.signs.clone();
     }
     Flow::Go(Phase::Isolating)

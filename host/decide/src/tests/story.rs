@@ -174,7 +174,8 @@ impl Story {
         self.live(BOOT, 9)
     }
 
-    fn live(&mut self, boot: &str, life: u64) -> &mut Self {
+    /// The node is well, with this boot and this sign of life.
+    pub(crate) fn live(&mut self, boot: &str, life: u64) -> &mut Self {
         self.node(|node| node.signs = signs(boot, life));
         self.view.trigger = Crossing::Clear { ready: true, next_look: None };
         self

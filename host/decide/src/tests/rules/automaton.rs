@@ -6,7 +6,9 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, lost_view, not_attempted, power, stage, succeeded};
+use crate::tests::fixtures::{
+    bmc_plan, failed, lost_view, not_attempted, power, signs, stage, succeeded,
+};
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
@@ -187,6 +189,20 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
     story.wakes().until_call(Action::Off);
     assert_eq!(story.record.restarts, 1);
     assert!(story.hit(Rule::A6));
+}
+
+#[test]
+fn a1_after_a_restart_a_well_new_boot_is_not_switched_off_for_what_was_released_before() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.until(Phase::AwaitingWell);
+    assert!(story.released());
+    // The machine boots, and is ill again or still.
+    story.view.node.iter_mut().for_each(|node| node.signs = signs("boot-2", 9));
+    story.until(Phase::Waiting).until(Phase::PoweringOff);
+    assert_eq!(story.count(Action::Off), 1);
+    story.live("boot-2", 10).until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.count(Action::Off), 1, "the boot that was released from ended long ago");
 }
 
 #[test]

@@ -40,6 +40,24 @@ fn p1_no_grade_no_release() {
 }
 
 #[test]
+fn p1_what_was_read_while_an_on_could_still_arrive_is_no_evidence() {
+    let mut story = story();
+    story.until(Phase::VerifyingOff);
+    // An `on` that a dead leader sent shortly before our off, and that nobody heard the end of.
+    let off = story.record.operations.iter().position(|one| one.action == Action::Off);
+    let off = off.expect("an off");
+    let mut on = story.record.operations[off].clone();
+    (on.id, on.action, on.end) = (OpId(0), Action::On, Some(End::Indeterminate));
+    story.record.operations.insert(off, on);
+    let settled = story.now.after(FOREIGN_CALL_MAX);
+    story.until(Phase::Releasing);
+    let proof = story.record.proof.clone().expect("proof");
+    let reads = story.record.operations.iter().filter(|one| proof.by.names(one.id));
+    let began: Vec<Time> = reads.map(|one| one.intended_at).collect();
+    assert!(!began.is_empty() && began.iter().all(|at| *at >= settled), "{began:?} {settled:?}");
+}
+
+#[test]
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
         let mut story = story();
