@@ -23,7 +23,7 @@ use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::opening::{Opened, open};
-use crate::reconcile::{Incident, Mail, Over, slot_of};
+use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted;
 use crate::record::events::Note;
 use crate::record::{retention, status};
@@ -122,7 +122,7 @@ impl<C: Cluster> Desk<C> {
     /// closed, as nothing is opened while a NodeFence of it is open.
     async fn take_up(&mut self, nodefence: NodeFence) -> Result<(), ClusterError> {
         let node = nodefence.spec.node.name.clone();
-        if self.incidents.contains_key(&node) {
+        if self.incidents.contains_key(&node) || is_of_newer_leader(&nodefence, self.epoch) {
             return Ok(());
         }
         let (sender, mail) = mpsc::unbounded_channel();

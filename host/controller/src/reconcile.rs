@@ -102,7 +102,7 @@ impl<C: Cluster> Incident<C> {
         let record = status::read(&nodefence.spec, status).map_err(|error| error.to_string())?;
         let plan = plan_of(&nodefence.spec).map_err(|error| error.to_string())?;
         let policy = run_policy_of(&nodefence.spec.policy);
-        let foreign = record.process != parts.process || record.epoch != epoch;
+        let foreign = is_foreign(&record, &parts.process, epoch);
         let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
         let owes_slot = record.slot == decide::Slot::Free;
         Ok(Self {
@@ -175,10 +175,52 @@ impl<C: Cluster> Incident<C> {
     }
 }
 
+/// Whether nobody here has done what the record says, or nobody here remembers: an open call of
+/// this very process belongs to a task that is over, and its end will never be heard.
+fn is_foreign(record: &Record, process: &str, epoch: u64) -> bool {
+    record.process != process || record.epoch != epoch || record.in_flight().is_some()
+}
+
+/// Whether a newer leader has written this record. It is its, and is left alone.
+pub fn is_of_newer_leader(nodefence: &NodeFence, epoch: u64) -> bool {
+    nodefence.status.as_ref().is_some_and(|status| status.epoch > epoch)
+}
+
 /// The budget's entry of an incident.
 pub fn slot_of(nodefence: &NodeFence) -> node_remedy_api::remedybudget::InFlight {
     node_remedy_api::remedybudget::InFlight {
         node_fence: nodefence.name_any(),
         node_uid: nodefence.spec.node.uid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Open, example, play_behind};
+
+    /// The last record of a night, and its NodeFence.
+    fn recorded() -> (NodeFence, Record) {
+        let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
+        let (_, (nodefence, _, record)) = played.collected.incidents.into_iter().next().unwrap();
+        (nodefence, record)
+    }
+
+    #[test]
+    fn an_older_leader_leaves_a_newer_ones_record_alone() {
+        let (nodefence, record) = recorded();
+        assert!(is_of_newer_leader(&nodefence, record.epoch - 1));
+        assert!(!is_of_newer_leader(&nodefence, record.epoch));
+    }
+
+    #[test]
+    fn a_call_whose_task_is_over_is_foreign_to_its_own_process() {
+        let (_, mut record) = recorded();
+        let (process, epoch) = (record.process.clone(), record.epoch);
+        assert!(!is_foreign(&record, &process, epoch));
+        assert!(is_foreign(&record, "another", epoch));
+        assert!(is_foreign(&record, &process, epoch + 1));
+        record.operations.last_mut().unwrap().end = None;
+        assert!(is_foreign(&record, &process, epoch));
     }
 }

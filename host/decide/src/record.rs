@@ -48,7 +48,7 @@ pub struct Record {
     pub proof: Option<Proof>,
     /// What is being, or was, released.
     pub released: Option<Released>,
-    /// When this run first released anything, in any pass.
+    /// When this run first released anything of the boot that it is about, in any pass.
     pub first_released_at: Option<Time>,
     /// When leadership was last offered to another replica because of this run.
     pub handed_over_at: Option<Time>,
