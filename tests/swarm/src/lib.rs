@@ -11,6 +11,7 @@
 pub mod bugs;
 pub mod checks;
 pub mod coverage;
+pub mod crash;
 pub mod judge;
 pub mod night;
 pub mod play;

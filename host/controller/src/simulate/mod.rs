@@ -28,6 +28,7 @@ use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock}
 use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
+use node_remedy_world::time::between;
 use node_remedy_world::{Befallen, Scenario, World};
 use tokio::task::JoinSet;
 
@@ -122,6 +123,11 @@ pub struct Seat {
 }
 
 impl Seat {
+    /// How long the story goes on already.
+    pub fn elapsed(&self) -> Duration {
+        between(START, self.clock.now())
+    }
+
     /// Ends the process now, at whatever it waits for; it is started again after so long.
     pub fn kill(&self, lasts: Duration) {
         let outage = Outage { controller: Some(self.number), lasts };

@@ -1,5 +1,6 @@
 //! Giving pods and attachments back: only behind proof, only what it covers, by UID.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -141,12 +142,9 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     if !guard(Bug::NoReadAgain, proof.grade == Grade::PowerOffVerified) {
         return None;
     }
-    let feeds: Vec<MethodIndex> = run
-        .plan
-        .power_methods()
-        .filter(|method| run.record.is_to_verify(*method))
-        .map(|method| run.plan.method(method).and_then(|one| one.witness).unwrap_or(method))
-        .collect();
+    // Those that said off, whoever had switched them off.
+    let reads = run.record.operations.iter().filter(|one| proof.by.names(one.id));
+    let feeds: BTreeSet<MethodIndex> = reads.map(|one| one.method).collect();
     for feed in feeds {
         let called =
             run.record.operations.iter().rev().find(|one| {

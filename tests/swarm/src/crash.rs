@@ -1,0 +1,342 @@
+//! Every crash point: the calls of the scenarios under tests/scenarios, each with each way in which
+//! it can go wrong, played to the end and held against the invariants and against the night in
+//! which nothing went wrong.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use node_remedy::cluster::ClusterError;
+use node_remedy::simulate::door::{Door, Request};
+use node_remedy::simulate::{CLIENT, Part, Played, Seat, play_behind};
+use node_remedy_world::Scenario;
+use node_remedy_world::facts::{Fact, What};
+use node_remedy_world::scenario::Event;
+
+use crate::checks::check;
+use crate::scene::{Scene, Setting};
+
+/// Where the scenarios lie, seen from the top of the repository.
+pub const SCENARIOS: &str = "tests/scenarios";
+/// A process that crashed is back after this.
+const BACK_AFTER: Duration = Duration::from_secs(1);
+/// A leader that is gone for so long is succeeded.
+const GONE_FOR: Duration = Duration::from_secs(60);
+/// Longer than the leader's Lease lasts.
+const SLOWER_THAN_THE_LEASE: Duration = Duration::from_secs(20);
+/// Of the reads and renewals that keep a leader a leader, one in so many: they are all alike.
+const RENEWALS: usize = 8;
+
+/// How a call goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The process ends before the call leaves it.
+    CrashBefore,
+    /// The process ends when the call is carried out and not answered yet.
+    CrashAfter,
+    /// The process ends, and another leads by the time it is back.
+    LeaderChange,
+    /// It is carried out, and the answer is lost.
+    ReplyLost,
+    /// 409.
+    Conflict,
+    /// 404, whatever there is.
+    NotFound,
+    /// 410.
+    Gone,
+    /// 429.
+    Throttled,
+    /// 500 or 503: the controller makes no difference.
+    ServerError,
+    /// It takes longer than the leader's Lease lasts.
+    Slow,
+}
+
+impl Fault {
+    const ALL: [Self; 10] = [
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::LeaderChange,
+        Self::ReplyLost,
+        Self::Conflict,
+        Self::NotFound,
+        Self::Gone,
+        Self::Throttled,
+        Self::ServerError,
+        Self::Slow,
+    ];
+
+    /// Whether a server gives such an answer to such a request.
+    fn suits(self, call: &Call) -> bool {
+        let is_write = !matches!(call.verb.as_str(), "get" | "list" | "watch");
+        match self {
+            Self::CrashBefore
+            | Self::LeaderChange
+            | Self::Throttled
+            | Self::ServerError
+            | Self::Slow => true,
+            // A read that was carried out is a read that was not.
+            Self::CrashAfter | Self::ReplyLost | Self::Conflict => is_write,
+            Self::NotFound => !matches!(call.verb.as_str(), "list" | "watch" | "create"),
+            Self::Gone => matches!(call.verb.as_str(), "list" | "watch"),
+        }
+    }
+
+    /// Whether the server says what is not true, so that the end may be another one.
+    fn lies(self) -> bool {
+        self == Self::NotFound
+    }
+}
+
+/// A call of a night in which nothing went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// As audit logs name it.
+    pub verb: String,
+    /// Resource and name.
+    pub what: String,
+    /// When, since the start.
+    pub at: Duration,
+}
+
+/// One way in which a night goes wrong.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The scenario.
+    pub reference: Rc<Reference>,
+    /// The call's number, from 0.
+    pub call: usize,
+    /// How it goes wrong.
+    pub fault: Fault,
+}
+
+/// A scenario, played without any fault.
+#[derive(Debug)]
+pub struct Reference {
+    /// Its file's name without extension.
+    pub name: String,
+    scenario: Scenario,
+    setting: Setting,
+    calls: Vec<Call>,
+    end: End,
+}
+
+/// What everybody can see at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct End {
+    ready: BTreeMap<String, String>,
+    off: BTreeSet<String>,
+    ours: BTreeSet<(String, String)>,
+    running: BTreeSet<String>,
+    parked: BTreeSet<String>,
+}
+
+impl Reference {
+    /// Reads and plays the scenario of a file.
+    pub fn of(file: &Path) -> anyhow::Result<Self> {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let read = |file: &Path| {
+            std::fs::read_to_string(file)
+                .map_err(|error| format!("failed to read {}: {error}", file.display()))
+        };
+        let text = read(file).map_err(anyhow::Error::msg)?;
+        let load = |named: &str| read(&folder.join(named));
+        let scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        let setting = setting_of(&scenario);
+        let calls = Rc::new(Calls::default());
+        let played = play(&scenario, &calls, None)?;
+        let broken = check(&played.facts, &setting, |_, _| ());
+        ensure!(broken.is_empty(), "{name} without any fault: {broken:?}");
+        for expected in &scenario.expect {
+            if let Err(unmet) = expected.judge(&played.facts) {
+                anyhow::bail!("{unmet}");
+            }
+        }
+        let calls = calls.seen.take();
+        Ok(Self { name, scenario, setting, calls, end: End::of(&played.facts) })
+    }
+
+    /// Every plan for this scenario: each call from shortly before trouble begins on, until a while
+    /// after the incident is over.
+    pub fn plans(self: &Rc<Self>) -> Vec<Plan> {
+        let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
+        let trouble = trouble.filter(|one| !matches!(one.what, Event::BmcFault { .. }));
+        let begins = trouble.map(|one| one.at).min().unwrap_or_default();
+        let calls = self.calls.iter().enumerate().filter(|(_, call)| call.at >= begins);
+        let mut renewals = 0;
+        let mut plans = Vec::new();
+        for (number, call) in calls {
+            if call.what.starts_with("leases node-remedy-leader") {
+                renewals += 1;
+                if renewals % RENEWALS != 0 {
+                    continue;
+                }
+            }
+            let faults = Fault::ALL.into_iter().filter(|fault| fault.suits(call));
+            plans.extend(faults.map(|fault| Plan { reference: self.clone(), call: number, fault }));
+        }
+        plans
+    }
+}
+
+impl Plan {
+    /// Plays it, and says what is wrong.
+    pub fn play(&self) -> anyhow::Result<Vec<String>> {
+        let Reference { scenario, setting, end, .. } = &*self.reference;
+        let played = play(scenario, &Rc::default(), Some((self.call, self.fault)))?;
+        let broken = check(&played.facts, setting, |_, _| ());
+        let mut wrong: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        let found = End::of(&played.facts);
+        if found != *end && !self.fault.lies() {
+            wrong.push(format!("it ends otherwise: {found:?}, expected {end:?}"));
+        }
+        Ok(wrong)
+    }
+}
+
+impl std::fmt::Display for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { reference, call, fault } = self;
+        write!(f, "{}: {fault:?} at call {call}", reference.name)?;
+        match reference.calls.get(*call) {
+            Some(Call { verb, what, at }) => {
+                write!(f, ", {verb} {what}, {:.3} s", at.as_secs_f64())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl End {
+    fn of(facts: &[Fact]) -> Self {
+        let mut scene = Scene::default();
+        let mut running = BTreeMap::new();
+        for Fact { at, what } in facts {
+            scene.note(*at, what);
+            if let What::PodPhase { pod, uid, phase, .. } = what {
+                running.insert(uid.clone(), (pod.clone(), phase == "Running"));
+            } else if let What::PodGone { uid, .. } = what {
+                running.remove(uid);
+            }
+        }
+        let is_parked = |node: &&String| scene.state_of(node) == Some("Error");
+        Self {
+            parked: scene.nodes.iter().filter(is_parked).cloned().collect(),
+            off: scene.off.keys().cloned().collect(),
+            ours: scene
+                .taints
+                .iter()
+                .filter(|(_, by)| *by == CLIENT)
+                .map(|(key, _)| key.clone())
+                .collect(),
+            running: running.into_values().filter(|(_, runs)| *runs).map(|(pod, _)| pod).collect(),
+            ready: scene.ready,
+        }
+    }
+}
+
+/// What the checks know beforehand of a scenario.
+fn setting_of(scenario: &Scenario) -> Setting {
+    let of_other = scenario.nodes.iter().filter(|node| {
+        let uuid: String = node.system_uuid.chars().filter(char::is_ascii_hexdigit).collect();
+        node.bmc.as_ref().is_some_and(|bmc| {
+            !uuid.eq_ignore_ascii_case(&format!("{:032x}", u128::from_be_bytes(bmc.guid)))
+        })
+    });
+    let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
+    Setting {
+        impostors: of_other.map(|node| node.name.clone()).collect(),
+        lost: vec!["node-a".to_owned()],
+        has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
+        // One answer may take long, and what was decided on it is then old.
+        seen_after: Duration::from_secs(26),
+        ..Setting::default()
+    }
+}
+
+fn play(
+    scenario: &Scenario,
+    calls: &Rc<Calls>,
+    fault: Option<(usize, Fault)>,
+) -> anyhow::Result<Played> {
+    let door =
+        |seat| Rc::new(OneFault { seat, calls: calls.clone(), fault, met: RefCell::default() });
+    play_behind(scenario, Part::With, door).context("a night that cannot be played")
+}
+
+/// The calls of all processes, in their order.
+#[derive(Debug, Default)]
+struct Calls {
+    count: Cell<usize>,
+    seen: RefCell<Vec<Call>>,
+}
+
+/// Counts calls, and lets one of them go wrong.
+struct OneFault {
+    seat: Seat,
+    calls: Rc<Calls>,
+    fault: Option<(usize, Fault)>,
+    /// The call that goes wrong after it was carried out.
+    met: RefCell<Option<(String, Fault)>>,
+}
+
+impl OneFault {
+    async fn die(&self, lasts: Duration) -> Result<(), ClusterError> {
+        self.seat.kill(lasts);
+        std::future::pending().await
+    }
+}
+
+fn word(request: &Request<'_>) -> String {
+    format!("{} {}", request.resource, request.name.unwrap_or_default())
+}
+
+impl Door for OneFault {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let number = self.calls.count.get();
+        self.calls.count.set(number + 1);
+        let (verb, what) = (request.verb.to_owned(), word(request));
+        let Some((_, fault)) = self.fault.filter(|(call, _)| *call == number) else {
+            if self.fault.is_none() {
+                let at = self.seat.elapsed();
+                self.calls.seen.borrow_mut().push(Call { verb, what, at });
+            }
+            return Ok(());
+        };
+        match fault {
+            Fault::CrashBefore => self.die(BACK_AFTER).await,
+            Fault::LeaderChange => self.die(GONE_FOR).await,
+            Fault::Conflict if request.verb == "create" => {
+                Err(ClusterError::AlreadyExists("on purpose".to_owned()))
+            }
+            Fault::Conflict => Err(ClusterError::Conflict("on purpose".to_owned())),
+            Fault::NotFound => Err(ClusterError::NotFound("on purpose".to_owned())),
+            Fault::Gone => Err(ClusterError::Gone),
+            Fault::Throttled => Err(ClusterError::Throttled { after: Duration::from_secs(1) }),
+            Fault::ServerError => Err(ClusterError::Unavailable("on purpose".to_owned())),
+            Fault::Slow => {
+                tokio::time::sleep(SLOWER_THAN_THE_LEASE).await;
+                Ok(())
+            }
+            Fault::CrashAfter | Fault::ReplyLost => {
+                self.met.replace(Some((format!("{verb} {what}"), fault)));
+                Ok(())
+            }
+        }
+    }
+
+    async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let this = format!("{} {}", request.verb, word(request));
+        let is_it = self.met.borrow().as_ref().is_some_and(|(call, _)| *call == this);
+        let met = if is_it { self.met.take() } else { None };
+        match met {
+            Some((_, Fault::CrashAfter)) => self.die(BACK_AFTER).await,
+            Some(_) => Err(ClusterError::Unavailable("the answer is lost".to_owned())),
+            None => Ok(()),
+        }
+    }
+}
