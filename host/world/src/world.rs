@@ -19,7 +19,7 @@ use crate::api::object::text;
 use crate::api::{ApiServer, Change, Kind};
 use crate::facts::{Fact, Facts, Power};
 use crate::machine::Machine;
-use crate::scenario::{Happening, START, Scenario};
+use crate::scenario::{Event, Happening, START, Scenario};
 use crate::stage::{Stage, Timings};
 use crate::time::{Time, after};
 use crate::writers::{Writer, Writers};
@@ -222,16 +222,19 @@ impl World {
     }
 
     fn happen(&mut self, number: usize) {
-        let Some(happening) = self.happenings.get(number).cloned() else { return };
-        let machine = happen::to_machine(&happening.what);
-        match machine.and_then(|node| self.by_name.get(node).copied()) {
+        if let Some(happening) = self.happenings.get(number).cloned() {
+            self.befall(&happening.what);
+        }
+    }
+
+    /// Lets something befall the cluster now, beside what its scenario says.
+    pub fn befall(&mut self, what: &Event) {
+        match happen::to_machine(what).and_then(|node| self.by_name.get(node).copied()) {
             Some(number) => {
-                self.with_machine(number, |machine, stage| {
-                    happen::befall(machine, stage, &happening.what);
-                });
+                self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
                 self.agenda.wake(Actor::Machine(number), self.now);
             }
-            None => happen::by_people(&mut self.api, self.now, &happening.what),
+            None => happen::by_people(&mut self.api, self.now, what),
         }
     }
 

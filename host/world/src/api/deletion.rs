@@ -25,6 +25,23 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    /// What a request asks for. A body is all that counts where there is one: what the query says
+    /// is then ignored.
+    pub fn of_request(body: Option<&Value>, query: &str) -> Self {
+        let Some(body) = body else {
+            let mut said = query.split('&').filter_map(|one| one.split_once('='));
+            let grace = said.find(|(name, _)| *name == "gracePeriodSeconds");
+            let grace_s = grace.and_then(|(_, seconds)| seconds.parse().ok());
+            return Self { grace_s, ..Self::default() };
+        };
+        let owned = |pointer| Some(text(body, pointer).to_owned()).filter(|text| !text.is_empty());
+        Self {
+            grace_s: number(body, "/gracePeriodSeconds"),
+            uid: owned("/preconditions/uid"),
+            resource_version: owned("/preconditions/resourceVersion"),
+        }
+    }
+
     /// A force delete of the object with this UID and no other.
     pub fn force(uid: &str) -> Self {
         Self { grace_s: Some(0), uid: Some(uid.to_owned()), resource_version: None }
