@@ -76,7 +76,12 @@ pub(super) fn check(key: &Key, object: &Value, options: &DeleteOptions) -> Resul
 
 /// What a delete of `object` at `now` comes to.
 pub(super) fn judge(kind: Kind, object: &Value, options: &DeleteOptions, now: Time) -> Verdict {
-    let grace = grace_s(kind, object, options);
+    let granted = number(object, "/metadata/deletionGracePeriodSeconds");
+    let grace = match granted.filter(|_| is_terminating(object)) {
+        // A delete that is under way is hurried by one that says by how much, and by no other.
+        Some(granted) => options.grace_s.map_or(granted, |wanted| wanted.min(granted)),
+        None => grace_s(kind, object, options),
+    };
     if grace == 0 && list(object, "/metadata/finalizers").is_empty() {
         return Verdict::Gone;
     }
