@@ -229,6 +229,11 @@ impl ApiServer {
                 let last = Value::clone(&old);
                 Ok(Deleted::Gone(self.erase(by, key, &old, last)))
             }
+            deletion::Verdict::MarkedThenGone(marked) => {
+                let marked = self.commit(by, key.clone(), marked, Some(old));
+                let last = Value::clone(&marked);
+                Ok(Deleted::Gone(self.erase(by, key, &marked, last)))
+            }
             deletion::Verdict::Marked(marked) => {
                 Ok(Deleted::Waiting(self.settle(by, key, &old, marked)))
             }
