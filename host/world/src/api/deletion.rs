@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::admission::DEFAULT_GRACE_S;
 use super::error::ApiError;
 use super::kind::Kind;
-use super::object::{Key, is_terminating, list, number, part, set, text, uid};
+use super::object::{Key, count_generation, is_terminating, list, number, part, set, text, uid};
 use crate::time::{Time, after, read_stamp, seconds_stamp};
 
 /// What a DELETE says in its body.
@@ -103,6 +103,10 @@ pub(super) fn judge(kind: Kind, object: &Value, options: &DeleteOptions, now: Ti
         let metadata = part(&mut marked, "metadata");
         set(metadata, "deletionTimestamp", json!(seconds_stamp(due)));
         set(metadata, "deletionGracePeriodSeconds", json!(grace));
+    }
+    if granted.is_none() {
+        // That it shall go is a change of what is wanted.
+        count_generation(&mut marked);
     }
     if goes_now { Verdict::MarkedThenGone(marked) } else { Verdict::Marked(marked) }
 }

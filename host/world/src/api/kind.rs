@@ -143,6 +143,11 @@ impl Kind {
         self.shape().status == Status::Subresource
     }
 
+    /// Whether `metadata.generation` counts the changes of what is wanted; other kinds have none.
+    pub fn counts_generations(self) -> bool {
+        self.group() == OURS || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
+    }
+
     fn shape(self) -> Shape {
         use Scope::{Cluster, Namespaced};
         use Status::Subresource;

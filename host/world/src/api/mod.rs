@@ -171,7 +171,10 @@ impl ApiServer {
         let metadata = object::part(&mut object, "metadata");
         object::set(metadata, "uid", json!(self.uids.uuid()));
         object::set(metadata, "creationTimestamp", json!(seconds_stamp(self.now)));
-        object::set(metadata, "generation", json!(1));
+        object::remove(metadata, "generation");
+        if kind.counts_generations() {
+            object::set(metadata, "generation", json!(1));
+        }
         object::remove(metadata, "deletionTimestamp");
         object::remove(metadata, "deletionGracePeriodSeconds");
         // A kubelet registers its node together with its first status.
@@ -215,8 +218,7 @@ impl ApiServer {
             return self.erase(by, key, old, new);
         }
         if spec_differs(old, &new) {
-            let generation = object::number(old, "/metadata/generation").unwrap_or_default() + 1;
-            object::set(object::part(&mut new, "metadata"), "generation", json!(generation));
+            object::count_generation(&mut new);
         }
         self.commit(by, key, new, Some(Arc::clone(old)))
     }

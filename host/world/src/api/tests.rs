@@ -88,18 +88,37 @@ fn status_is_written_apart_from_the_rest() {
     let main = api.client("test").update(Kind::Node, both.clone(), Part::Main).unwrap();
     assert_eq!(main.get("status"), None);
     assert_eq!(main["spec"]["unschedulable"], true);
-    assert_eq!(number(&main, "/metadata/generation"), Some(2));
 
     both["spec"]["unschedulable"] = json!(false);
     let status = api.client("test").update(Kind::Node, both, Part::Status).unwrap();
     assert_eq!(status["status"]["phase"], "x");
     assert_eq!(status["spec"]["unschedulable"], true);
-    assert_eq!(number(&status, "/metadata/generation"), Some(2));
 
     let secret = json!({ "metadata": { "name": "s", "namespace": "d" } });
     api.client("test").create(Kind::Secret, secret.clone()).unwrap();
     let none = api.client("test").update(Kind::Secret, secret, Part::Status);
     assert_eq!(code(none), (404, "NotFound"));
+}
+
+#[test]
+fn generations_count_changes_of_what_is_wanted() {
+    let mut api = server();
+    let key = Key::within(Kind::Pod, "default", "db-0");
+    let generation = |object: &Value| number(object, "/metadata/generation");
+    let made = api.client("test").create(Kind::Pod, pod("db-0")).unwrap();
+    assert_eq!(generation(&made), Some(1));
+    for (patch, part, expected) in [
+        (json!({ "spec": { "activeDeadlineSeconds": 5 } }), Part::Main, 2),
+        (json!({ "metadata": { "labels": { "a": "b" } } }), Part::Main, 2),
+        (json!({ "status": { "phase": "Running" } }), Part::Status, 2),
+    ] {
+        let patched = api.client("test").merge_patch(&key, &patch, part).unwrap();
+        assert_eq!(generation(&patched), Some(expected), "{patch}");
+    }
+    let deleted = api.client("test").delete(&key, &DeleteOptions::default()).unwrap();
+    assert!(matches!(&deleted, Deleted::Waiting(pod) if generation(pod) == Some(3)));
+    let node = api.client("test").create(Kind::Node, node("node-a")).unwrap();
+    assert_eq!(generation(&node), None, "nodes have none");
 }
 
 #[test]
