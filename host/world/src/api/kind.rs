@@ -69,7 +69,8 @@ enum Status {
     None,
 }
 
-const OURS: &str = "node-remedy.io";
+/// The API group of node-remedy's own kinds.
+pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
@@ -145,7 +146,8 @@ impl Kind {
 
     /// Whether `metadata.generation` counts the changes of what is wanted; other kinds have none.
     pub fn counts_generations(self) -> bool {
-        self.group() == OURS || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
+        self.group() == NODE_REMEDY
+            || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
     }
 
     fn shape(self) -> Shape {
@@ -162,7 +164,8 @@ impl Kind {
         let core = |plural, name, scope, status| shape("", "v1", plural, name, scope, status);
         let storage =
             |plural, name, status| shape("storage.k8s.io", "v1", plural, name, Cluster, status);
-        let ours = |plural, name, status| shape(OURS, "v1alpha1", plural, name, Cluster, status);
+        let ours =
+            |plural, name, status| shape(NODE_REMEDY, "v1alpha1", plural, name, Cluster, status);
         match self {
             Self::Node => core("nodes", "Node", Cluster, Subresource),
             Self::Pod => core("pods", "Pod", Namespaced, Subresource),

@@ -30,7 +30,7 @@ pub use self::deletion::DeleteOptions;
 pub use self::error::ApiError;
 use self::history::History;
 pub use self::history::{Change, ChangeType, HISTORY_CHANGES, WatchEvent, Watched};
-pub use self::kind::Kind;
+pub use self::kind::{Kind, NODE_REMEDY};
 pub use self::object::Key;
 pub use self::selector::Selector;
 use crate::rng::Rng;
@@ -305,6 +305,14 @@ fn merged(kind: Kind, old: &Value, object: Value, part: Part) -> Value {
     match part {
         Part::Status => {
             let mut new = old.clone();
+            // Built-in kinds but this one take labels, annotations and finalizers here, too.
+            if kind.group() != NODE_REMEDY && kind != Kind::VolumeAttachment {
+                let metadata = object.get("metadata").cloned().unwrap_or_default();
+                object::set(&mut new, "metadata", metadata);
+                let metadata = object::part(&mut new, "metadata");
+                carry_over(metadata, old.get("metadata"), &SERVER_METADATA);
+                carry_over(metadata, old.get("metadata"), &["ownerReferences"]);
+            }
             match object.get("status") {
                 Some(status) => object::set(&mut new, "status", status.clone()),
                 None => object::remove(&mut new, "status"),

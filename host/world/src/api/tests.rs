@@ -94,6 +94,16 @@ fn status_is_written_apart_from_the_rest() {
     assert_eq!(status["status"]["phase"], "x");
     assert_eq!(status["spec"]["unschedulable"], true);
 
+    let key = Key::cluster(Kind::Node, "node-a");
+    let label = json!({ "metadata": { "labels": { "a": "b" } }, "status": { "attached": true } });
+    let labelled = api.client("test").merge_patch(&key, &label, Part::Status).unwrap();
+    assert_eq!(labelled["metadata"]["labels"]["a"], "b", "what is no spec");
+    api.client("test").create(Kind::VolumeAttachment, node("va")).unwrap();
+    let key = Key::cluster(Kind::VolumeAttachment, "va");
+    let attached = api.client("test").merge_patch(&key, &label, Part::Status).unwrap();
+    assert_eq!(attached["metadata"].get("labels"), None);
+    assert_eq!(attached["status"]["attached"], true);
+
     let secret = json!({ "metadata": { "name": "s", "namespace": "d" } });
     api.client("test").create(Kind::Secret, secret.clone()).unwrap();
     let none = api.client("test").update(Kind::Secret, secret, Part::Status);
