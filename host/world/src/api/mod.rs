@@ -203,6 +203,11 @@ impl ApiServer {
                 )));
             }
         }
+        if added_while_terminating(&old, &object) {
+            return Err(ApiError::Invalid(format!(
+                "{key}: no new finalizers can be added if the object is being deleted"
+            )));
+        }
         if part == Part::Status && !kind.has_status() {
             return Err(ApiError::NotFound(format!("{key}: subresource status")));
         }
@@ -329,6 +334,13 @@ fn merged(kind: Kind, old: &Value, object: Value, part: Part) -> Value {
             new
         }
     }
+}
+
+/// Whether a write puts a finalizer on an object that is being deleted.
+fn added_while_terminating(old: &Value, new: &Value) -> bool {
+    let had = object::list(old, "/metadata/finalizers");
+    let mut has = object::list(new, "/metadata/finalizers").iter();
+    object::is_terminating(old) && has.any(|finalizer| !had.contains(finalizer))
 }
 
 /// Makes `fields` of `new` what they are in `old`, absent ones included.

@@ -241,6 +241,9 @@ fn a_finalizer_holds_an_object_until_it_is_lifted() {
     let version = api.version();
     api.client("test").delete(&key, &DeleteOptions::default()).unwrap();
     assert_eq!(api.version(), version, "a second delete changes nothing");
+    let more = json!({ "metadata": { "finalizers": ["attacher", "late"] } });
+    let refused = api.client("test").merge_patch(&key, &more, Part::Main);
+    assert_eq!(code(refused), (422, "Invalid"), "no finalizer is added any more");
     let lift = json!({ "metadata": { "finalizers": null } });
     api.client("attacher").merge_patch(&key, &lift, Part::Main).unwrap();
     assert_eq!(api.peek(&key), None);
