@@ -150,6 +150,12 @@ impl Kind {
             || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
     }
 
+    /// Whether an object may be replaced without saying which version of it is meant.
+    pub fn is_replaced_blindly(self) -> bool {
+        self.group() != NODE_REMEDY
+            && !matches!(self, Self::Lease | Self::VolumeAttachment | Self::CsiNode)
+    }
+
     fn shape(self) -> Shape {
         use Scope::{Cluster, Namespaced};
         use Status::Subresource;

@@ -203,6 +203,13 @@ impl ApiServer {
                 )));
             }
         }
+        if !kind.is_replaced_blindly()
+            && object::text(&object, "/metadata/resourceVersion").is_empty()
+        {
+            return Err(ApiError::Invalid(format!(
+                "{key}: metadata.resourceVersion must be specified for an update"
+            )));
+        }
         if added_while_terminating(&old, &object) {
             return Err(ApiError::Invalid(format!(
                 "{key}: no new finalizers can be added if the object is being deleted"

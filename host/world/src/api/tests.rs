@@ -78,6 +78,16 @@ fn an_update_of_an_older_version_or_another_uid_conflicts() {
 }
 
 #[test]
+fn who_replaces_a_lease_says_which_version() {
+    let mut api = server();
+    let lease = json!({ "metadata": { "name": "lock", "namespace": "default" } });
+    let made = api.client("test").create(Kind::Lease, lease.clone()).unwrap();
+    let blindly = api.client("test").update(Kind::Lease, lease, Part::Main);
+    assert_eq!(code(blindly), (422, "Invalid"));
+    assert!(api.client("test").update(Kind::Lease, Value::clone(&made), Part::Main).is_ok());
+}
+
+#[test]
 fn status_is_written_apart_from_the_rest() {
     let mut api = server();
     api.client("test").create(Kind::Node, node("node-a")).unwrap();
