@@ -178,6 +178,9 @@ fn json_patch_tests_guard_and_stale_versions_conflict() {
         code(api.client("test").json_patch(&key, &renamed, Part::Main)),
         (400, "BadRequest")
     );
+    let another = patch(json!([{ "op": "replace", "path": "/metadata/uid", "value": "b" }]));
+    let meant_for_another = api.client("test").json_patch(&key, &another, Part::Main);
+    assert_eq!(code(meant_for_another), (422, "Invalid"), "a replace with it is a conflict");
     let absent = Key::cluster(Kind::Node, "node-z");
     assert_eq!(
         code(api.client("test").json_patch(&absent, &renamed, Part::Main)),
