@@ -207,7 +207,7 @@ impl Kind {
                 ours("fenceconfigurations", "FenceConfiguration", Subresource)
             }
             Self::NodeFence => ours("nodefences", "NodeFence", Subresource),
-            Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Status::None),
+            Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Subresource),
         }
     }
 }
