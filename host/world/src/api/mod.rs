@@ -182,6 +182,9 @@ impl ApiServer {
             object::remove(&mut object, "status");
         }
         admission::admit(kind, &mut object);
+        if let Some(rule) = admission::refusal(kind, None, &object) {
+            return Err(ApiError::Invalid(format!("{key}: {rule}")));
+        }
         Ok(self.commit(by, key, object, None))
     }
 
@@ -218,7 +221,11 @@ impl ApiServer {
         if part == Part::Status && !kind.has_status() {
             return Err(ApiError::NotFound(format!("{key}: subresource status")));
         }
-        Ok(self.settle(by, key, &old, merged(kind, &old, object, part)))
+        let new = merged(kind, &old, object, part);
+        if let Some(rule) = admission::refusal(kind, Some(&old), &new) {
+            return Err(ApiError::Invalid(format!("{key}: {rule}")));
+        }
+        Ok(self.settle(by, key, &old, new))
     }
 
     /// Commits what an object is to become, unless that is what it is already.
