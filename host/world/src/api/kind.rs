@@ -153,7 +153,10 @@ impl Kind {
     /// Whether an object may be replaced without saying which version of it is meant.
     pub fn is_replaced_blindly(self) -> bool {
         self.group() != NODE_REMEDY
-            && !matches!(self, Self::Lease | Self::VolumeAttachment | Self::CsiNode)
+            && !matches!(
+                self,
+                Self::Lease | Self::VolumeAttachment | Self::CsiNode | Self::CsiDriver
+            )
     }
 
     fn shape(self) -> Shape {
