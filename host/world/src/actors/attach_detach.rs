@@ -73,9 +73,14 @@ impl AttachDetach {
         }
         self.see_progress(stage.api);
         let needed = self.needed(stage.api);
-        let forced = self.detach(stage, &needed);
-        self.attach(stage, &needed);
+        let (detached, forced) = self.give_up(stage, &needed);
+        // A kubelet is told first that it may not mount any more.
         self.report(stage);
+        for key in detached {
+            // Where it is gone already, the next turn sees that.
+            drop(stage.api.client(NAME).delete(&key, &DeleteOptions::default()));
+        }
+        self.attach(stage, &needed);
         sooner(Some(self.next_verify), forced)
     }
 
@@ -125,8 +130,10 @@ impl AttachDetach {
         });
     }
 
-    /// Detaches what nobody needs and nobody has mounted; says when force will be used.
-    fn detach(&mut self, stage: &mut Stage<'_>, needed: &Needed) -> Option<Time> {
+    /// Gives up what nobody needs and nobody has mounted: the attachments that are to go, and when
+    /// force will be used.
+    fn give_up(&mut self, stage: &Stage<'_>, needed: &Needed) -> (Vec<Key>, Option<Time>) {
+        let mut detached = Vec::new();
         let mut next: Option<Time> = None;
         for ((volume, node), belief) in &mut self.believed {
             let Believed::Attached { unneeded, in_use } = belief else { continue };
@@ -151,11 +158,9 @@ impl AttachDetach {
                 continue;
             }
             *belief = Believed::Detaching;
-            let key = attachment_key(volume, node);
-            // Where it is gone already, the next turn sees that.
-            drop(stage.api.client(NAME).delete(&key, &DeleteOptions::default()));
+            detached.push(attachment_key(volume, node));
         }
-        next
+        (detached, next)
     }
 
     /// Attaches what is needed, as far as no other node has it.
