@@ -33,6 +33,9 @@ async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<(
     let mut differences = Vec::new();
     for (script, real) in scripts.iter().zip(on_real) {
         let model = play(script, &mut Model::new(script, company)).await;
+        if let Ok(Transcript { answers, facts }) = &real {
+            println!("{}: {} answers, {} facts", script.name, answers.len(), facts.len());
+        }
         differences.extend(difference(script.name, real, model));
     }
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));

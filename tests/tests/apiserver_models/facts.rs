@@ -151,6 +151,10 @@ fn volumes_of(node: char) -> String {
     format!("volumes of {node}")
 }
 
+fn reports_on(node: char) -> String {
+    format!("reports on {node}")
+}
+
 /// How many nodes are lost decides whether pods of any are evicted.
 fn zone() -> String {
     "zone".to_owned()
@@ -188,6 +192,27 @@ fn node(said: &mut Said<'_>, names: &Names, before: &Value) {
     for one in had.iter().filter(|one| !has.iter().any(|other| same(one, other))) {
         taint(one, "lifted");
     }
+    reported(said, names, before, letter);
+}
+
+/// What its kubelet may mount, as the attach-detach controller tells it through the Node.
+fn reported(said: &mut Said<'_>, names: &Names, before: &Value, node: char) {
+    let of = |object: &Value| -> Vec<String> {
+        let attached = list(object, "/status/volumesAttached").iter();
+        let handles = attached.filter_map(|volume| text(volume, "/name").split('^').nth(1));
+        handles.map(|handle| names.short(handle).to_owned()).collect()
+    };
+    let (had, has) = (of(before), of(&said.change.object));
+    let mut say = |volume: &str, what: &str| {
+        let line = format!("volume {volume} on {node}: {what}");
+        said.say(line, &[reports_on(node)], &[]);
+    };
+    for volume in has.iter().filter(|volume| !had.contains(volume)) {
+        say(volume, "reported");
+    }
+    for volume in had.iter().filter(|volume| !has.contains(volume)) {
+        say(volume, "no longer reported");
+    }
 }
 
 fn pod(said: &mut Said<'_>, names: &Names, before: &Value, pod: &str) {
@@ -210,8 +235,10 @@ fn pod(said: &mut Said<'_>, names: &Names, before: &Value, pod: &str) {
     let phase = text(object, "/status/phase");
     if phase != text(before, "/status/phase") && phase != "Pending" {
         // Only pod GC, for its node's taint, says that one failed.
-        let reason = if phase == "Failed" { no_execute(letter) } else { volumes_of(letter) };
-        said.say(format!("pod {pod}: {phase}"), &own, &[reason]);
+        let failed = phase == "Failed";
+        let (runs, fails) = ([volumes_of(letter), reports_on(letter)], [no_execute(letter)]);
+        let reads: &[String] = if failed { &fails } else { &runs };
+        said.say(format!("pod {pod}: {phase}"), &own, reads);
     }
     let was_ready = condition_status(before, "Ready");
     let is_ready = condition_status(object, "Ready");
@@ -229,21 +256,23 @@ fn attachment(said: &mut Said<'_>, names: &Names, before: &Value) {
     let Some(letter) = names.letter(text(object, "/spec/nodeName")) else { return };
     let volume = names.short(text(object, "/spec/source/persistentVolumeName"));
     let writes = [format!("volume {volume}"), volumes_of(letter)];
-    let reads = [pods_on(letter), no_execute(letter)];
+    let wanted = [pods_on(letter), no_execute(letter)];
+    // One may be asked for while its node is still told that an earlier one is gone.
+    let settled = [wanted.as_slice(), &[reports_on(letter)]].concat();
     let is_gone = said.is(ChangeType::Deleted);
-    let mut say = |what: &str| {
-        said.say(format!("volume {volume} on {letter}: {what}"), &writes, &reads);
+    let mut say = |what: &str, reads: &[String]| {
+        said.say(format!("volume {volume} on {letter}: {what}"), &writes, reads);
     };
     if is_gone {
-        return say("gone");
+        return say("gone", &settled);
     }
     if before.is_null() {
-        say("asked for");
+        say("asked for", &wanted);
     }
     if is_true(object, "/status/attached") && !is_true(before, "/status/attached") {
-        say("attached");
+        say("attached", &settled);
     }
     if is_terminating(object) && !is_terminating(before) {
-        say("to be detached");
+        say("to be detached", &settled);
     }
 }

@@ -6,7 +6,9 @@ use node_remedy_world::api::Kind::{Node, Pod, VolumeAttachment};
 use serde_json::{Value, json};
 
 use super::script::Misfortune::{KubeletStarts, KubeletStops};
-use super::script::{Script, Step, database, delete, force, get, merge, patience, pod};
+use super::script::{
+    Script, Step, database, delete, force, get, merge, out_of_service, patience, pod,
+};
 
 /// From the last sign of life to Unknown: the grace period, at most one renewal before it and one
 /// look after it; a busy machine may add to that.
@@ -25,6 +27,7 @@ pub(crate) fn scripts() -> Vec<Script> {
         whole_zone(),
         node_deleted(),
         force_on_a_lost_node(),
+        tolerant(),
     ]
 }
 
@@ -223,6 +226,28 @@ fn force_on_a_lost_node() -> Script {
                 "node a: taint unreachable NoExecute lifted",
                 "pod one#2: Running",
             ]),
+        ],
+    }
+}
+
+/// What tolerates everything is not evicted, and pod GC takes it only once somebody deletes it.
+fn tolerant() -> Script {
+    Script {
+        name: "tolerant",
+        nodes: 2,
+        steps: vec![
+            pod("one", "{a}", &json!([{ "operator": "Exists" }])).into(),
+            Step::Until(&["pod one#1: Running"]),
+            Step::Begin { a_runs: None },
+            Step::Befall('a', KubeletStops),
+            A_LOST,
+            Step::Until(&["pod one#1: no longer Ready"]),
+            out_of_service("{a}").into(),
+            Step::Until(&["node a: taint out-of-service NoExecute put"]),
+            // Longer than a round of pod GC.
+            Step::Nothing { for_s: 22 },
+            delete(Pod, "one", json!({ "gracePeriodSeconds": 3_600 })).into(),
+            Step::Until(&["pod one#1: Terminating", "pod one#1: Failed", "pod one#1: gone"]),
         ],
     }
 }

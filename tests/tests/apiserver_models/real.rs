@@ -334,7 +334,6 @@ async fn ask(client: &Client, request: &Request, namespace: &str) -> Result<Answ
     Ok(if (200..300).contains(&code) {
         Answer::Done(answer)
     } else {
-        println!("{path}: {code} {}", text(&answer, "/message"));
         Answer::Refused { code, reason: text(&answer, "/reason").to_owned() }
     })
 }

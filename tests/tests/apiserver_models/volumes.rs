@@ -58,22 +58,30 @@ const MOVED: Step = Step::Until(&[
     "pod db-0#2: bound to b",
     "volume data on b: asked for",
     "volume data on b: attached",
+    "volume data on b: reported",
     "pod db-0#2: Running",
 ]);
 
+/// Missed at some time within a period, and the second time, right after a look, a whole one later.
 fn attachment_deleted_alone() -> Script {
-    let mut steps = lost(1);
-    steps.extend([
-        TERMINATING,
+    let deleted = [
         delete(VolumeAttachment, ATTACHMENT, Value::Null).into(),
         Step::Until(&["volume data on a: to be detached", "volume data on a: gone"]),
         Step::Until(&["volume data on a: asked for", "volume data on a: attached"]),
-        Step::Took {
-            from: "volume data on a: gone",
-            to: "volume data on a: asked for",
-            within_s: 0.0..=VERIFY_S + SLACK_S,
-        },
-    ]);
+        // Only then the attach-detach controller knows, and does not try again at once.
+        Step::Until(&["volume data on a: reported"]),
+    ];
+    let took = |least_s: f64| Step::Took {
+        from: "volume data on a: gone",
+        to: "volume data on a: asked for",
+        within_s: least_s..=VERIFY_S + SLACK_S,
+    };
+    let mut steps = lost(1);
+    steps.push(TERMINATING);
+    steps.extend(deleted.clone());
+    steps.push(took(0.0));
+    steps.extend(deleted);
+    steps.push(took(VERIFY_S - SLACK_S));
     Script { name: "reattach", nodes: 2, steps }
 }
 
