@@ -1,6 +1,7 @@
 //! The models of `host/world` against the real control plane: the same scripts on both, and the
 //! same answers and facts.
 
+mod deletes;
 mod facts;
 mod model;
 mod nodes;
@@ -72,7 +73,8 @@ fn difference(name: &str, real: Result<Transcript>, model: Result<Transcript>) -
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_are_answered_alike() -> Result<()> {
-    compare("models-requests", Company::Nobody, requests::scripts()).await
+    let scripts = requests::scripts().into_iter().chain(deletes::scripts());
+    compare("models-requests", Company::Nobody, scripts.collect()).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::script::Misfortune::{KubeletStarts, KubeletStops};
 use super::script::{
-    Script, Step, database, delete, force, get, merge, out_of_service, patience, pod,
+    Script, Step, create, database, delete, force, get, merge, out_of_service, patience, pod,
 };
 
 /// From the last sign of life to Unknown: the grace period, at most one renewal before it and one
@@ -101,11 +101,16 @@ fn cordon() -> Script {
     let cordon = |yes: bool| -> Step {
         merge(Node, "{a}", json!({ "spec": { "unschedulable": yes } })).into()
     };
-    let mut waits = pod("waits", "", &json!([]));
-    waits.body["spec"] = json!({
-        "nodeSelector": { "topology.kubernetes.io/zone": "{ns}" },
-        "containers": [{ "name": "main", "image": "none" }],
-    });
+    let waits = create(
+        Pod,
+        json!({
+            "metadata": { "name": "waits", "namespace": "{ns}" },
+            "spec": {
+                "nodeSelector": { "topology.kubernetes.io/zone": "{ns}" },
+                "containers": [{ "name": "main", "image": "none" }],
+            },
+        }),
+    );
     Script {
         name: "cordon",
         nodes: 1,

@@ -307,12 +307,14 @@ async fn text_of(answer: http::Response<Body>) -> Result<String> {
 /// Makes a pod in a namespace of no script. A server sends a bookmark only when something happened
 /// that the watch was not told of.
 async fn make_news(client: &Client) -> Result<()> {
-    let spec = json!({
-        "nodeSelector": { "no": "node" }, "containers": [{ "name": "main", "image": "none" }],
+    let news = json!({
+        "metadata": { "generateName": "news-", "namespace": "default" },
+        "spec": {
+            "nodeSelector": { "no": "node" },
+            "containers": [{ "name": "main", "image": "none" }],
+        },
     });
-    let mut news = create(Kind::Pod, json!({ "spec": spec }));
-    news.body["metadata"] = json!({ "generateName": "news-", "namespace": "default" });
-    ask(client, &news, "default").await?;
+    ask(client, &create(Kind::Pod, news), "default").await?;
     Ok(())
 }
 

@@ -1,15 +1,16 @@
-//! Scripts about the API server alone: refusals, preconditions, subresources, versions, watches.
+//! Scripts about the API server alone: names, versions, subresources, watches, rules.
 
 use node_remedy_world::api::Kind;
 use node_remedy_world::api::Kind::{
     ConfigMap, CsiDriver, CsiNode, Lease, Node, NodeFence, Pod, RemedyBudget, Secret, StatefulSet,
     VolumeAttachment,
 };
+use node_remedy_world::api::object::{part, set};
 use serde_json::{Value, json};
 
 use super::script::{
-    Request, Script, Step, UID, VERSION, Watch, create, delete, force, get, hold, json_patch,
-    let_go, merge, pod, pod_nowhere, replace,
+    Request, Script, Step, UID, VERSION, Watch, attached_nowhere, attachment, create, delete,
+    force, get, hold, json_patch, let_go, merge, pod_nowhere, replace,
 };
 
 const GENERATION: &str = "/metadata/generation";
@@ -21,12 +22,8 @@ pub(crate) fn scripts() -> Vec<Script> {
     vec![
         names_are_taken_once(),
         stale_versions(),
-        delete_preconditions(),
-        delete_options(),
-        grace_periods(),
         status_and_main(),
         generations(),
-        foreign_finalizers(),
         lease_lock(),
         watch_from_before_the_history(),
         watch_with_bookmark(),
@@ -46,24 +43,17 @@ fn node(spec: &Value) -> Value {
 
 const MADE: &str = "{ns}-made";
 
-fn attachment() -> Request {
-    let spec = json!({
-        // Nobody's attacher, so that only the script writes.
-        "attacher": "nobody", "nodeName": "{ns}-nowhere",
-        "source": { "persistentVolumeName": "{ns}-none" },
-    });
-    create(VolumeAttachment, json!({ "metadata": { "name": "{ns}-made" }, "spec": spec }))
-}
-
 fn names_are_taken_once() -> Script {
-    let mut nameless = pod_nowhere("one");
-    nameless.body = json!({ "metadata": { "namespace": "{ns}" }, "spec": nameless.body["spec"] });
+    let nameless = json!({
+        "metadata": { "namespace": "{ns}" },
+        "spec": { "containers": [{ "name": "main", "image": "none" }] },
+    });
     script(
         "names",
         vec![
             pod_nowhere("one").note("/status/phase").note(GRACE).into(),
             pod_nowhere("one").into(),
-            nameless.into(),
+            create(Pod, nameless).into(),
             get(Pod, "two").into(),
             merge(Pod, "two", json!({ "metadata": { "labels": { "a": "b" } } })).into(),
             delete(Pod, "two", Value::Null).into(),
@@ -77,10 +67,10 @@ fn stale_versions() -> Script {
     let whole = |version: Option<&str>, uid: Option<&str>| {
         let mut object = node(&json!({ "unschedulable": true }));
         if let Some(version) = version {
-            object["metadata"]["resourceVersion"] = json!(version);
+            set(part(&mut object, "metadata"), "resourceVersion", json!(version));
         }
         if let Some(uid) = uid {
-            object["metadata"]["uid"] = json!(uid);
+            set(part(&mut object, "metadata"), "uid", json!(uid));
         }
         object
     };
@@ -119,103 +109,6 @@ fn stale_versions() -> Script {
     )
 }
 
-fn delete_preconditions() -> Script {
-    let when = |preconditions: Value| {
-        delete(Pod, "one", json!({ "gracePeriodSeconds": 0, "preconditions": preconditions }))
-    };
-    script(
-        "preconditions",
-        vec![
-            pod_nowhere("one").keep("uid", UID).keep("old", VERSION).into(),
-            merge(Pod, "one", json!({ "metadata": { "labels": { "a": "1" } } }))
-                .keep("new", VERSION)
-                .into(),
-            when(json!({ "uid": "another" })).into(),
-            when(json!({ "resourceVersion": "{old}" })).into(),
-            when(json!({ "uid": "{uid}", "resourceVersion": "{old}" })).into(),
-            get(Pod, "one").note(VERSION).into(),
-            when(json!({ "uid": "{uid}", "resourceVersion": "{new}" })).into(),
-            when(json!({ "uid": "{uid}" })).into(),
-            // The name is free for a successor, which the old UID does not hit.
-            pod_nowhere("one").note(UID).into(),
-            when(json!({ "uid": "{uid}" })).into(),
-            force(Pod, "one").into(),
-        ],
-    )
-}
-
-fn delete_options() -> Script {
-    let made = |name: &str| -> Step { pod_nowhere(name).into() };
-    script(
-        "body-and-query",
-        vec![
-            made("both"),
-            delete(Pod, "both", json!({ "gracePeriodSeconds": 5 }))
-                .query("gracePeriodSeconds=0")
-                .into(),
-            get(Pod, "both").note(GRACE).into(),
-            made("empty-body"),
-            delete(Pod, "empty-body", json!({})).query("gracePeriodSeconds=0").into(),
-            get(Pod, "empty-body").note(GRACE).into(),
-            made("query"),
-            delete(Pod, "query", Value::Null).query("gracePeriodSeconds=7").into(),
-            get(Pod, "query").note(GRACE).into(),
-            delete(Pod, "query", Value::Null).query("gracePeriodSeconds=0").into(),
-            get(Pod, "query").into(),
-            made("neither"),
-            delete(Pod, "neither", Value::Null).into(),
-            get(Pod, "neither").note(GRACE).into(),
-            force(Pod, "both").into(),
-            force(Pod, "empty-body").into(),
-            force(Pod, "neither").into(),
-        ],
-    )
-}
-
-fn grace_periods() -> Script {
-    let within = |name: &str, seconds: u64| -> Step {
-        delete(Pod, name, json!({ "gracePeriodSeconds": seconds })).into()
-    };
-    let look = |name: &str| -> Step { get(Pod, name).note(GRACE).into() };
-    let failed = json!({ "status": { "phase": "Failed" } });
-    script(
-        "grace-periods",
-        vec![
-            pod_nowhere("one").into(),
-            within("one", 60),
-            look("one"),
-            delete(Pod, "one", Value::Null).into(),
-            look("one"),
-            within("one", 10),
-            look("one"),
-            within("one", 100),
-            look("one"),
-            merge(Pod, "one", failed.clone()).of_status().into(),
-            delete(Pod, "one", Value::Null).into(),
-            look("one"),
-            within("one", 0),
-            look("one"),
-            pod_nowhere("failed").into(),
-            merge(Pod, "failed", failed).of_status().into(),
-            within("failed", 60),
-            look("failed"),
-            create(
-                Pod,
-                json!({
-                    "metadata": { "name": "unbound", "namespace": "{ns}" },
-                    "spec": {
-                        "nodeSelector": { "no": "node" },
-                        "containers": [{ "name": "main", "image": "none" }],
-                    },
-                }),
-            )
-            .into(),
-            within("unbound", 60),
-            look("unbound"),
-        ],
-    )
-}
-
 fn status_and_main() -> Script {
     let both = json!({
         "metadata": { "labels": { "a": "b" } },
@@ -245,7 +138,7 @@ fn status_and_main() -> Script {
     script(
         "status-and-main",
         vec![
-            create(VolumeAttachment, attachment().body).into(),
+            attachment(MADE).into(),
             noted(merge(VolumeAttachment, MADE, ready.clone()).of_status())
                 .note("/spec/attacher")
                 .into(),
@@ -311,7 +204,7 @@ fn generations() -> Script {
             // Only its answer: the control plane taints what is cordoned.
             noted(merge(Node, MADE, cordon)),
             delete(Node, MADE, Value::Null).into(),
-            noted(attachment()),
+            noted(attachment(MADE)),
             noted(merge(VolumeAttachment, MADE, label("1"))),
             delete(VolumeAttachment, MADE, Value::Null).into(),
             create(StatefulSet, set).note(GENERATION).into(),
@@ -323,48 +216,6 @@ fn generations() -> Script {
     )
 }
 
-fn foreign_finalizers() -> Script {
-    let more = json!({ "metadata": { "finalizers": ["example.com/hold", "example.com/late"] } });
-    let look = |kind, name: &str| -> Step {
-        get(kind, name).note("/metadata/finalizers").note(GRACE).into()
-    };
-    script(
-        "foreign-finalizers",
-        vec![
-            pod_nowhere("one").into(),
-            Step::Begin { a_runs: None },
-            hold(Pod, "one").into(),
-            force(Pod, "one").into(),
-            Step::Until(&["pod one#1: Terminating"]),
-            look(Pod, "one"),
-            force(Pod, "one").into(),
-            merge(Pod, "one", more.clone()).into(),
-            pod_nowhere("one").into(),
-            let_go(Pod, "one").into(),
-            Step::Until(&["pod one#1: gone"]),
-            attachment().into(),
-            hold(VolumeAttachment, MADE).into(),
-            delete(VolumeAttachment, MADE, Value::Null).into(),
-            look(VolumeAttachment, MADE),
-            force(VolumeAttachment, MADE).into(),
-            merge(VolumeAttachment, MADE, more).into(),
-            attachment().into(),
-            let_go(VolumeAttachment, MADE).into(),
-            get(VolumeAttachment, MADE).into(),
-            attachment().into(),
-            delete(VolumeAttachment, MADE, Value::Null).into(),
-            pod("two", "{ns}-nowhere", &json!([])).into(),
-            hold(Pod, "two").into(),
-            delete(Pod, "two", json!({ "gracePeriodSeconds": 60 })).into(),
-            // Its grace period is not over, so that it stays when its finalizer goes.
-            let_go(Pod, "two").into(),
-            look(Pod, "two"),
-            force(Pod, "two").into(),
-            Step::Until(&["pod two#1: gone"]),
-        ],
-    )
-}
-
 fn lease_lock() -> Script {
     let held = |by: &str, version: Option<&str>| {
         let mut lease = json!({
@@ -372,7 +223,7 @@ fn lease_lock() -> Script {
             "spec": { "holderIdentity": by, "leaseDurationSeconds": 15 },
         });
         if let Some(version) = version {
-            lease["metadata"]["resourceVersion"] = json!(version);
+            set(part(&mut lease, "metadata"), "resourceVersion", json!(version));
         }
         lease
     };
@@ -514,7 +365,7 @@ fn blind_replaces() -> Script {
         };
         let mut object = json!({ "metadata": metadata });
         if !spec.is_null() {
-            object["spec"] = spec;
+            set(&mut object, "spec", spec);
         }
         let name = if kind.is_namespaced() { "one" } else { MADE };
         [create(kind, object.clone()).into(), replace(kind, name, object).into()]
@@ -526,7 +377,7 @@ fn blind_replaces() -> Script {
         of(Node, json!({})),
         of(CsiNode, json!({ "drivers": [] })),
         of(CsiDriver, json!({ "attachRequired": false })),
-        of(VolumeAttachment, attachment().body["spec"].clone()),
+        of(VolumeAttachment, attached_nowhere()),
     ];
     let mut steps: Vec<Step> = steps.into_iter().flatten().collect();
     for kind in [Node, CsiNode, CsiDriver, VolumeAttachment] {

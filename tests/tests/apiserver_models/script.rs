@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 
+use node_remedy_world::api::object::set;
 use node_remedy_world::api::{Kind, Part};
 use serde_json::{Value, json};
 
@@ -209,6 +210,20 @@ pub(crate) fn pod_nowhere(name: &str) -> Request {
     pod(name, "{ns}-nowhere", &json!([]))
 }
 
+/// An attachment that nobody but the script has to do with.
+pub(crate) fn attachment(name: &str) -> Request {
+    let metadata = json!({ "name": name });
+    create(Kind::VolumeAttachment, json!({ "metadata": metadata, "spec": attached_nowhere() }))
+}
+
+/// What it wants.
+pub(crate) fn attached_nowhere() -> Value {
+    json!({
+        "attacher": "nobody", "nodeName": "{ns}-nowhere",
+        "source": { "persistentVolumeName": "{ns}-none" },
+    })
+}
+
 /// Tolerations of a lost node for so many seconds.
 pub(crate) fn patience(seconds: u64) -> Value {
     let of = |key: &str| {
@@ -236,7 +251,7 @@ pub(crate) fn database(patience_s: u64) -> Vec<Step> {
         "resources": { "requests": storage },
     });
     let mut bound = claimed.clone();
-    bound["volumeName"] = json!("{ns}-data");
+    set(&mut bound, "volumeName", json!("{ns}-data"));
     let claim = json!({ "metadata": { "name": "data-db-0", "namespace": "{ns}" }, "spec": bound });
     let set = json!({
         "metadata": { "name": "db", "namespace": "{ns}" },
