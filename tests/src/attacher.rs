@@ -104,10 +104,22 @@ async fn carry_out(
         Way::Detach => {
             tokio::time::sleep(EACH_WAY).await;
             storage.detach(&volume, node);
-            let lifted = json!({"metadata": {"finalizers": null}});
-            api.patch(&name, &parameters, &Patch::Merge(lifted)).await?;
+            lift_finalizer(&api, &name).await?;
         }
     }
+    Ok(())
+}
+
+/// Lifts its own finalizer; others' are theirs to lift. Somebody else's write in between is a
+/// conflict, after which it is tried again.
+async fn lift_finalizer(api: &Api<VolumeAttachment>, name: &str) -> Result<()> {
+    let Some(attachment) = api.get_opt(name).await? else { return Ok(()) };
+    let others = attachment.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER);
+    let lifted = json!({"metadata": {
+        "resourceVersion": attachment.resource_version(),
+        "finalizers": others.collect::<Vec<_>>(),
+    }});
+    api.patch(name, &PatchParams::default(), &Patch::Merge(lifted)).await?;
     Ok(())
 }
 

@@ -55,7 +55,7 @@ pub struct Guid(String);
 impl Guid {
     /// A GUID that no other machine has, also not one of another test process: a BMC that answers
     /// with it is the one that was started with it.
-    fn fresh() -> Self {
+    pub(crate) fn fresh() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         Self::numbered(std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
     }
@@ -105,6 +105,11 @@ pub enum PowerChange {
 pub struct PowerFile(PathBuf);
 
 impl PowerFile {
+    /// Of a machine that nobody can switch off: there is no such file.
+    pub(crate) fn always_on() -> Self {
+        Self(PathBuf::new())
+    }
+
     /// What the file says now. Without a file nobody has ever switched it off.
     #[must_use]
     pub fn read(&self) -> Power {

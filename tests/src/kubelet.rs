@@ -286,13 +286,13 @@ impl Kubelet<'_> {
     }
 
     async fn patch_pod(&self, pod: &Pod, status: &Value) -> Result<()> {
-        // The UID makes it a conflict when a new pod has taken the name.
+        // The UID makes it invalid when a new pod has taken the name.
         let patch = json!({"metadata": {"uid": pod.uid()}, "status": status});
         let parameters = PatchParams::default();
         let api = self.pods_of(pod);
         match api.patch_status(&pod.name_any(), &parameters, &Patch::Strategic(patch)).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(()),
             Err(failure) => Err(failure.into()),
         }
     }

@@ -75,6 +75,15 @@ pub struct Plan {
     pub labels: BTreeMap<String, String>,
 }
 
+impl Plan {
+    /// A machine that has no BMC: its power is on and stays on.
+    #[must_use]
+    pub fn without_bmc(name: &str, pace: Pace, labels: BTreeMap<String, String>) -> Self {
+        let (guid, power) = (Guid::fresh(), PowerFile::always_on());
+        Self { name: name.to_owned(), guid, power, pace, labels }
+    }
+}
+
 /// A machine; dropped, it vanishes without a trace in the cluster's state.
 pub struct Machine {
     hardware: Arc<Hardware>,

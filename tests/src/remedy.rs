@@ -149,8 +149,8 @@ pub fn custom(client: &Client, kind: &str) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
 }
 
-/// What stands in deploy/crds, as `kubectl apply -f deploy/crds` would.
-async fn install_resources(client: &Client) -> Result<()> {
+/// What stands in deploy/crds, as `kubectl apply -f deploy/crds` would; waits until it is served.
+pub async fn install_resources(client: &Client) -> Result<()> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     let mut names = Vec::new();
     for entry in std::fs::read_dir(repository().join("deploy/crds"))? {

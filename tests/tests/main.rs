@@ -6,6 +6,7 @@
 mod apiserver_bmc;
 mod apiserver_control_run;
 mod apiserver_machine;
+mod apiserver_models;
 mod apiserver_resources;
 mod e2e_api_faults;
 mod e2e_bmc_faults;

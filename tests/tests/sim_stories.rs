@@ -14,6 +14,7 @@ use node_remedy_world::time::between;
 
 use crate::sim_night::{LOST, example, examples, parse};
 use node_remedy_swarm::judge::{judge, timeline};
+use node_remedy_swarm::scene::Setting;
 
 /// Every story; a file without a test is found by name.
 const STORIES: [&str; 3] = ["bmc-says-yes", "dark-rack", "lost-node"];
@@ -38,7 +39,7 @@ fn check(name: &str) {
     let without = story.without.expect("the same night without node-remedy");
     assert!(without.outcome.as_expected, "without node-remedy:\n{}", missed(&without));
     let facts = play(&example(name).1, Part::With).expect("a night").facts;
-    assert_eq!(judge(&facts).broken, [""; 0], "{}", timeline(&facts));
+    assert_eq!(judge(&facts, &Setting::default()).broken, [], "{}", timeline(&facts));
 }
 
 #[test]
@@ -175,8 +176,8 @@ fn a_wrong_password_in_the_secret_cuts_nothing_and_says_so() {
     let wrong = text.replace("password: simulated", "password: mistyped");
     assert_ne!(wrong, text);
     let played = play(&parse(&wrong), Part::With).expect("a night");
-    let judgement = judge(&played.facts);
-    assert_eq!(judgement.broken, [""; 0]);
+    let judgement = judge(&played.facts, &Setting::default());
+    assert_eq!(judgement.broken, []);
     assert_eq!(judgement.commanded, []);
     assert_eq!(judgement.released, 0);
     assert_eq!(judgement.incidents["node-a-1"], "Error", "{}", timeline(&played.facts));
@@ -198,8 +199,8 @@ fn another_seed_moves_the_loss_of_the_lease_and_nothing_else_of_the_story() {
     let moved: Vec<f64> = (10..14)
         .map(|seed| {
             let facts = lost_node(|text| text.replace("seed: 3", &format!("seed: {seed}")));
-            let judgement = judge(&facts);
-            assert_eq!(judgement.broken, [""; 0]);
+            let judgement = judge(&facts, &Setting::default());
+            assert_eq!(judgement.broken, []);
             assert_eq!(judgement.times(Power::Off), 1);
             off(&facts)
         })

@@ -15,6 +15,7 @@ use node_remedy_world::facts::Power;
 
 use crate::sim_night::{Kind, LOST, Night};
 use node_remedy_swarm::judge::{Judgement, judge, timeline};
+use node_remedy_swarm::scene::Setting;
 
 /// What fits into a minute on two cores in a debug build.
 const SEEDS: Range<u64> = 0..203;
@@ -51,9 +52,10 @@ fn no_night_breaks_a_promise() {
 /// Plays a night; what is wrong with it, its scenario and its facts.
 fn went_wrong(night: &Night) -> Option<String> {
     let played = play(&night.scenario(), Part::With).expect("a night that can be played");
-    let mut judgement = judge(&played.facts);
+    let mut judgement = judge(&played.facts, &Setting::default());
     let broken = std::mem::take(&mut judgement.broken);
-    let broken: Vec<String> = broken.into_iter().chain(of_this_night(night, &judgement)).collect();
+    let broken = broken.iter().map(ToString::to_string);
+    let broken: Vec<String> = broken.chain(of_this_night(night, &judgement)).collect();
     if broken.is_empty() {
         return None;
     }

@@ -284,23 +284,22 @@ impl World {
 
     fn happen(&mut self, number: usize) {
         let Some(happening) = self.happenings.get(number).cloned() else { return };
-        if let Event::OfController(what) = happening.what {
-            let key = Key::within(Kind::Lease, REMEDY_NAMESPACE, LEADER_LEASE);
-            let lease = self.api.peek(&key);
-            let leader = lease.map(|lease| text(lease, "/spec/holderIdentity").to_owned());
-            let leader = leader.unwrap_or_default();
-            self.befallen.push(Befallen { at: self.now, what, leader });
-            return;
-        }
-        let machine = happen::to_machine(&happening.what);
-        match machine.and_then(|node| self.by_name.get(node).copied()) {
+        let Event::OfController(what) = happening.what else { return self.befall(&happening.what) };
+        let key = Key::within(Kind::Lease, REMEDY_NAMESPACE, LEADER_LEASE);
+        let lease = self.api.peek(&key);
+        let leader = lease.map(|lease| text(lease, "/spec/holderIdentity").to_owned());
+        let leader = leader.unwrap_or_default();
+        self.befallen.push(Befallen { at: self.now, what, leader });
+    }
+
+    /// Lets something befall the cluster now, beside what its scenario says.
+    pub fn befall(&mut self, what: &Event) {
+        match happen::to_machine(what).and_then(|node| self.by_name.get(node).copied()) {
             Some(number) => {
-                self.with_machine(number, |machine, stage| {
-                    happen::befall(machine, stage, &happening.what);
-                });
+                self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
                 self.agenda.wake(Actor::Machine(number), self.now);
             }
-            None => happen::by_people(&mut self.api, self.now, &happening.what),
+            None => happen::by_people(&mut self.api, self.now, what),
         }
     }
 

@@ -6,7 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use node_remedy::cluster::ClusterError;
@@ -106,7 +108,7 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The scenario.
-    pub reference: Rc<Reference>,
+    pub reference: Arc<Reference>,
     /// The call's number, from 0.
     pub call: usize,
     /// How it goes wrong.
@@ -162,7 +164,7 @@ impl Reference {
 
     /// Every plan for this scenario: each call from shortly before trouble begins on, until a while
     /// after the incident is over.
-    pub fn plans(self: &Rc<Self>) -> Vec<Plan> {
+    pub fn plans(self: &Arc<Self>) -> Vec<Plan> {
         let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
         let trouble = trouble.filter(|one| !matches!(one.what, Event::BmcFault { .. }));
         let begins = trouble.map(|one| one.at).min().unwrap_or_default();
@@ -237,6 +239,72 @@ impl End {
             ready: scene.ready,
         }
     }
+}
+
+/// What became of all plans.
+#[derive(Debug, Default)]
+pub struct Sum {
+    /// How many were played.
+    pub plans: usize,
+    /// Each scenario's calls and plans.
+    pub scenarios: Vec<(String, usize, usize)>,
+    /// What went wrong: the plan, and what is wrong with its night.
+    pub wrong: Vec<Vec<String>>,
+}
+
+/// Plays every plan for every scenario, or for those of these names.
+pub fn every_point(
+    only: &[String],
+    threads: usize,
+    tell_every: Duration,
+    tell: impl Fn(usize, usize, usize) + Sync,
+) -> anyhow::Result<Sum> {
+    let entries =
+        std::fs::read_dir(SCENARIOS).with_context(|| format!("failed to read {SCENARIOS}"))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    let (mut plans, mut sum) = (Vec::new(), Sum::default());
+    for file in files {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if !only.is_empty() && !only.contains(&name) {
+            continue;
+        }
+        let reference = Arc::new(Reference::of(&file)?);
+        let of_it = reference.plans();
+        sum.scenarios.push((name, reference.calls.len(), of_it.len()));
+        plans.extend(of_it);
+    }
+    ensure!(!plans.is_empty(), "no scenario of {SCENARIOS} is called {}", only.join(" or "));
+    let (next, told, wrong) =
+        (AtomicUsize::new(0), Mutex::new(Instant::now()), Mutex::new(Vec::new()));
+    let play = || -> anyhow::Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(plan) = plans.get(number) else { return Ok(()) };
+            let why = plan.play().with_context(|| plan.to_string())?;
+            let (Ok(mut wrong), Ok(mut told)) = (wrong.lock(), told.lock()) else { return Ok(()) };
+            if !why.is_empty() {
+                wrong.push((number, [vec![plan.to_string()], why].concat()));
+            }
+            if told.elapsed() >= tell_every {
+                *told = Instant::now();
+                tell(number + 1, plans.len(), wrong.len());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
+        let panicked = |_| Err(anyhow::anyhow!("a night panicked"));
+        running
+            .into_iter()
+            .map(|one| one.join().unwrap_or_else(panicked))
+            .collect::<anyhow::Result<()>>()
+    })?;
+    let mut wrong = wrong.into_inner().unwrap_or_default();
+    wrong.sort();
+    sum.plans = plans.len();
+    sum.wrong = wrong.into_iter().map(|(_, why)| why).collect();
+    Ok(sum)
 }
 
 /// What the checks know beforehand of a scenario.

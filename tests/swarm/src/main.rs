@@ -42,6 +42,12 @@ struct Arguments {
     /// Plays one night twice, and prints all that happened.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
     replay: Option<u64>,
+    /// Plays the scenarios of tests/scenarios with each of their calls going wrong in each way.
+    #[arg(long, conflicts_with_all = ["seeds", "seed", "replay"])]
+    crash: bool,
+    /// With --crash these scenarios only, by name.
+    #[arg(long, value_name = "SCENARIO", requires = "crash")]
+    only: Vec<String>,
     /// Sows each known bug on purpose, and says how many nights it takes to find it.
     #[arg(long, conflicts_with_all = ["seed", "replay"])]
     bugs: bool,
@@ -71,11 +77,33 @@ fn main() -> anyhow::Result<ExitCode> {
         return seek(bug, arguments.seeds, lasts, threads);
     }
     sow(bug);
+    if arguments.crash {
+        return crash(&arguments.only, threads);
+    }
     if let Some(seed) = arguments.replay {
         return replay(seed, lasts);
     }
     let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
     swarm(&seeds, lasts, threads)
+}
+
+/// Plays every crash point; what is wrong is told with its plan.
+fn crash(only: &[String], threads: usize) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let told = |done: usize, all: usize, wrong: usize| {
+        eprintln!("  {done} of {all} plans in {} s, {wrong} went wrong", began.elapsed().as_secs());
+    };
+    let sum = node_remedy_swarm::crash::every_point(only, threads, TELL_EVERY, told)?;
+    for wrong in sum.wrong.iter().take(TOLD) {
+        println!("{}", wrong.join("\n  "));
+    }
+    println!("\n| scenario | calls | plans |\n|---|---|---|");
+    for (name, calls, plans) in &sum.scenarios {
+        println!("| {name} | {calls} | {plans} |");
+    }
+    let (plans, wrong, s) = (sum.plans, sum.wrong.len(), began.elapsed().as_secs());
+    println!("\n{plans} plans, {wrong} violations, {s} s on {threads} threads");
+    Ok(verdict(wrong == 0))
 }
 
 fn bug_named(name: &str) -> anyhow::Result<Bug> {

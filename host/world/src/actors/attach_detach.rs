@@ -4,7 +4,9 @@
 //! It believes what it did itself until it verifies, once a minute: a VolumeAttachment
 //! that somebody else deletes is missed only then, and made again while the pod's
 //! object remains. A volume in use is not taken from a node until six minutes after its
-//! pod went and the node is not Ready, or at once where the node is out of service.
+//! pod went and the node is not Ready, or at once where the node is out of service. What a
+//! Node last said was in use stays so when the Node is deleted, and its pods need their
+//! volumes there for as long as they exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -39,6 +41,8 @@ enum Believed {
     Attached {
         /// Since when nobody needs it.
         unneeded: Option<Time>,
+        /// Whether the node last said that it has it mounted.
+        in_use: bool,
     },
     Detaching,
 }
@@ -68,11 +72,35 @@ impl AttachDetach {
             self.verify(stage.api);
         }
         self.see_progress(stage.api);
-        let needed = needed(stage.api);
-        let forced = self.detach(stage, &needed);
-        self.attach(stage, &needed);
+        let needed = self.needed(stage.api);
+        let (detached, forced) = self.give_up(stage, &needed);
+        // A kubelet is told first that it may not mount any more.
         self.report(stage);
+        for key in detached {
+            // Where it is gone already, the next turn sees that.
+            drop(stage.api.client(NAME).delete(&key, &DeleteOptions::default()));
+        }
+        self.attach(stage, &needed);
         sooner(Some(self.next_verify), forced)
+    }
+
+    /// The volumes that pods need, where they need them. A node that is deleted keeps its own.
+    fn needed(&self, api: &ApiServer) -> Needed {
+        let nodes: BTreeSet<&str> = api.all(Kind::Node).map(name).collect();
+        let mut needed = Needed::new();
+        for pod in api.all(Kind::Pod) {
+            let node = text(pod, "/spec/nodeName");
+            if matches!(text(pod, "/status/phase"), "Failed" | "Succeeded") {
+                continue;
+            }
+            for Volume { name, sharing, .. } in volumes::of_pod(api, pod) {
+                let place = (name, node.to_owned());
+                if nodes.contains(node) || self.believed.contains_key(&place) {
+                    needed.insert(place, sharing);
+                }
+            }
+        }
+        needed
     }
 
     /// Drops beliefs that are wrong.
@@ -90,7 +118,7 @@ impl AttachDetach {
             match belief {
                 Believed::Attaching => match object {
                     Some(object) if is_true(object, "/status/attached") => {
-                        *belief = Believed::Attached { unneeded: None };
+                        *belief = Believed::Attached { unneeded: None, in_use: false };
                         true
                     }
                     Some(_) => true,
@@ -102,22 +130,27 @@ impl AttachDetach {
         });
     }
 
-    /// Detaches what nobody needs and nobody has mounted; says when force will be used.
-    fn detach(&mut self, stage: &mut Stage<'_>, needed: &Needed) -> Option<Time> {
+    /// Gives up what nobody needs and nobody has mounted: the attachments that are to go, and when
+    /// force will be used.
+    fn give_up(&mut self, stage: &Stage<'_>, needed: &Needed) -> (Vec<Key>, Option<Time>) {
+        let mut detached = Vec::new();
         let mut next: Option<Time> = None;
         for ((volume, node), belief) in &mut self.believed {
-            let Believed::Attached { unneeded } = belief else { continue };
+            let Believed::Attached { unneeded, in_use } = belief else { continue };
+            let object = stage.api.peek(&Key::cluster(Kind::Node, node));
+            if let Some(node) = object {
+                *in_use = is_in_use(stage.api, node, volume);
+            }
             if needed.contains_key(&(volume.clone(), node.clone())) {
                 *unneeded = None;
                 continue;
             }
             let since = *unneeded.get_or_insert(stage.now);
             let force_at = after(since, FORCE_DETACH);
-            let object = stage.api.peek(&Key::cluster(Kind::Node, node));
             let ready = object.is_some_and(|node| condition_status(node, "Ready") == "True");
             let out = object.is_some_and(|node| has_key(node, OUT_OF_SERVICE));
             let force = !ready && force_at < stage.now;
-            if is_in_use(stage.api, object, volume) && !force && !out {
+            if *in_use && !force && !out {
                 if force_at >= stage.now {
                     let look = after(force_at, Duration::from_millis(1));
                     next = sooner(next, Some(look));
@@ -125,11 +158,9 @@ impl AttachDetach {
                 continue;
             }
             *belief = Believed::Detaching;
-            let key = attachment_key(volume, node);
-            // Where it is gone already, the next turn sees that.
-            drop(stage.api.client(NAME).delete(&key, &DeleteOptions::default()));
+            detached.push(attachment_key(volume, node));
         }
-        next
+        (detached, next)
     }
 
     /// Attaches what is needed, as far as no other node has it.
@@ -185,28 +216,11 @@ impl AttachDetach {
     }
 }
 
-/// The volumes that pods need, where they need them.
+/// By volume and node.
 type Needed = BTreeMap<(String, String), Sharing>;
 
-fn needed(api: &ApiServer) -> Needed {
-    let nodes: BTreeSet<&str> = api.all(Kind::Node).map(name).collect();
-    let mut needed = Needed::new();
-    for pod in api.all(Kind::Pod) {
-        let node = text(pod, "/spec/nodeName");
-        let over = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");
-        if over || !nodes.contains(node) {
-            continue;
-        }
-        for Volume { name, sharing, .. } in volumes::of_pod(api, pod) {
-            needed.insert((name, node.to_owned()), sharing);
-        }
-    }
-    needed
-}
-
 /// Whether the node's kubelet says, or last said, that it has the volume mounted.
-fn is_in_use(api: &ApiServer, node: Option<&Value>, volume: &str) -> bool {
-    let Some(node) = node else { return false };
+fn is_in_use(api: &ApiServer, node: &Value, volume: &str) -> bool {
     let Some(volume) = volumes::of_name(api, volume) else { return false };
     list(node, "/status/volumesInUse").iter().any(|used| *used == volume.unique)
 }

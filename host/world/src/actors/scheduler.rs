@@ -1,6 +1,6 @@
 //! The scheduler: binds each new pod to the node that tolerates it and has fewest pods.
 //!
-//! No resources, affinities or priorities: pods of one owner are spread first, then
+//! No resources, affinities or priorities, of selectors only `nodeSelector`: pods of one owner are spread first, then
 //! pods at large, then the name decides, so that the choice is the same every time.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,15 @@ fn fits(pod: &Value, node: &Value) -> bool {
     };
     !is_true(node, "/spec/unschedulable")
         && !is_terminating(node)
+        && is_selected(pod, node)
         && !list(node, "/spec/taints").iter().any(refuses)
+}
+
+fn is_selected(pod: &Value, node: &Value) -> bool {
+    let labels = node.pointer("/metadata/labels");
+    let mut wanted =
+        pod.pointer("/spec/nodeSelector").and_then(Value::as_object).into_iter().flatten();
+    wanted.all(|(label, value)| labels.and_then(|labels| labels.get(label)) == Some(value))
 }
 
 fn bind(stage: &mut Stage<'_>, pod: &Value, node: &str) {

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use super::object::{list, part, set, text};
+use super::object::{list, name, number, part, set, text};
 
 /// `tolerationSeconds` that admission gives a pod for a node that is not ready or
 /// unreachable, where the pod says nothing itself.
@@ -37,6 +37,35 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::NodeFence
         | Kind::RemedyBudget => {}
     }
+}
+
+/// Why the rules in the definitions of our own kinds refuse what an object is to become; their
+/// schemas are not modelled.
+pub(super) fn refusal(kind: Kind, old: Option<&Value>, new: &Value) -> Option<&'static str> {
+    let shrinks = |epoch: &str| {
+        let before = old.and_then(|old| number(old, epoch));
+        before.is_some_and(|before| number(new, epoch).is_some_and(|now| now < before))
+    };
+    let rules: [(Kind, bool, &'static str); 4] = [
+        (
+            Kind::RemedyBudget,
+            name(new) == "default",
+            "there is one RemedyBudget, and its name is default",
+        ),
+        (Kind::RemedyBudget, !shrinks("/spec/epoch"), "an epoch only grows"),
+        (
+            Kind::NodeFence,
+            old.is_none_or(|old| old.get("spec") == new.get("spec")),
+            "the spec of a NodeFence is fixed when its run is opened",
+        ),
+        (
+            Kind::NodeFence,
+            !shrinks("/status/epoch"),
+            "a record with a larger epoch belongs to a newer leader",
+        ),
+    ];
+    let mut broken = rules.into_iter().filter(|(of, holds, _)| *of == kind && !holds);
+    broken.next().map(|(_, _, rule)| rule)
 }
 
 fn admit_pod(pod: &mut Value) {
@@ -114,6 +143,24 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_own_kinds_keep_their_rules() {
+        let budget = |name: &str, epoch: u64| json!({ "metadata": { "name": name }, "spec": { "epoch": epoch } });
+        let fence = |remedy: &str, epoch: u64| json!({ "spec": { "remedy": remedy }, "status": { "epoch": epoch } });
+        for (kind, old, new, allowed) in [
+            (Kind::RemedyBudget, None, budget("another", 1), false),
+            (Kind::RemedyBudget, Some(budget("default", 2)), budget("default", 1), false),
+            (Kind::RemedyBudget, Some(budget("default", 2)), budget("default", 2), true),
+            (Kind::NodeFence, None, fence("repair", 1), true),
+            (Kind::NodeFence, Some(fence("repair", 2)), fence("repair", 3), true),
+            (Kind::NodeFence, Some(fence("repair", 2)), fence("repair", 1), false),
+            (Kind::NodeFence, Some(fence("repair", 2)), fence("terminate", 2), false),
+            (Kind::NodeFence, Some(json!({ "spec": { "remedy": "a" } })), fence("a", 1), true),
+        ] {
+            assert_eq!(refusal(kind, old.as_ref(), &new).is_none(), allowed, "{old:?} {new}");
+        }
+    }
 
     #[test]
     fn a_pod_gets_the_tolerations_it_does_not_state() {

@@ -120,10 +120,11 @@ impl<'a> Client<'a> {
         part: Part,
     ) -> Result<Arc<Value>, ApiError> {
         self.enter(Verb::Patch, |api, by| {
-            let mut patched = Value::clone(&*api.find(key)?);
+            let old = api.find(key)?;
+            let mut patched = Value::clone(&old);
             json_patch::patch(&mut patched, patch)
                 .map_err(|error| ApiError::Invalid(format!("{key}: {error}")))?;
-            api.update(by, key.kind, same_key(key, patched)?, part)
+            api.update(by, key.kind, same_object(key, &old, patched)?, part)
         })
     }
 
@@ -135,9 +136,10 @@ impl<'a> Client<'a> {
         part: Part,
     ) -> Result<Arc<Value>, ApiError> {
         self.enter(Verb::Patch, |api, by| {
-            let mut patched = Value::clone(&*api.find(key)?);
+            let old = api.find(key)?;
+            let mut patched = Value::clone(&old);
             json_patch::merge(&mut patched, patch);
-            api.update(by, key.kind, same_key(key, patched)?, part)
+            api.update(by, key.kind, same_object(key, &old, patched)?, part)
         })
     }
 
@@ -158,11 +160,15 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A patch may not rename what it patches.
-fn same_key(key: &Key, patched: Value) -> Result<Value, ApiError> {
-    if object::name(&patched) == key.name && object::namespace(&patched) == key.namespace {
-        Ok(patched)
-    } else {
-        Err(ApiError::BadRequest(format!("{key}: the name of an object cannot be changed")))
+/// A patch may not rename what it patches, nor be meant for another object of that name.
+fn same_object(key: &Key, old: &Value, patched: Value) -> Result<Value, ApiError> {
+    if object::name(&patched) != key.name || object::namespace(&patched) != key.namespace {
+        return Err(ApiError::BadRequest(format!(
+            "{key}: the name of an object cannot be changed"
+        )));
     }
+    if object::uid(&patched) != object::uid(old) {
+        return Err(ApiError::Invalid(format!("{key}: metadata.uid: field is immutable")));
+    }
+    Ok(patched)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::admission::DEFAULT_GRACE_S;
 use super::error::ApiError;
 use super::kind::Kind;
-use super::object::{Key, is_terminating, list, number, part, set, text, uid};
+use super::object::{Key, count_generation, is_terminating, list, number, part, set, text, uid};
 use crate::time::{Time, after, read_stamp, seconds_stamp};
 
 /// What a DELETE says in its body.
@@ -25,6 +25,23 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    /// What a request asks for. A body is all that counts where there is one: what the query says
+    /// is then ignored.
+    pub fn of_request(body: Option<&Value>, query: &str) -> Self {
+        let Some(body) = body else {
+            let mut said = query.split('&').filter_map(|one| one.split_once('='));
+            let grace = said.find(|(name, _)| *name == "gracePeriodSeconds");
+            let grace_s = grace.and_then(|(_, seconds)| seconds.parse().ok());
+            return Self { grace_s, ..Self::default() };
+        };
+        let owned = |pointer| Some(text(body, pointer).to_owned()).filter(|text| !text.is_empty());
+        Self {
+            grace_s: number(body, "/gracePeriodSeconds"),
+            uid: owned("/preconditions/uid"),
+            resource_version: owned("/preconditions/resourceVersion"),
+        }
+    }
+
     /// A force delete of the object with this UID and no other.
     pub fn force(uid: &str) -> Self {
         Self { grace_s: Some(0), uid: Some(uid.to_owned()), resource_version: None }
@@ -36,6 +53,8 @@ impl DeleteOptions {
 pub(super) enum Verdict {
     /// The object goes now.
     Gone,
+    /// A pod that goes now: watchers are told first that it is being deleted.
+    MarkedThenGone(Value),
     /// The object stays, marked as given.
     Marked(Value),
 }
@@ -59,26 +78,37 @@ pub(super) fn check(key: &Key, object: &Value, options: &DeleteOptions) -> Resul
 
 /// What a delete of `object` at `now` comes to.
 pub(super) fn judge(kind: Kind, object: &Value, options: &DeleteOptions, now: Time) -> Verdict {
-    let grace = grace_s(kind, object, options);
-    if grace == 0 && list(object, "/metadata/finalizers").is_empty() {
+    let granted =
+        number(object, "/metadata/deletionGracePeriodSeconds").filter(|_| is_terminating(object));
+    let grace = match granted {
+        // A delete that is under way is hurried by one that says by how much, and by no other.
+        Some(granted) => options.grace_s.map_or(granted, |wanted| wanted.min(granted)),
+        None => grace_s(kind, object, options),
+    };
+    let goes_now = grace == 0 && list(object, "/metadata/finalizers").is_empty();
+    if goes_now && (kind != Kind::Pod || granted == Some(0)) {
         return Verdict::Gone;
     }
+    let due = match granted {
+        None => Some(after(now, Duration::from_secs(grace))),
+        // A grace period may be shortened by a later delete, never lengthened.
+        Some(granted) if grace < granted => {
+            let due = read_stamp(text(object, "/metadata/deletionTimestamp")).unwrap_or(now);
+            Some(Time(due.0.saturating_sub((granted - grace).saturating_mul(1_000))))
+        }
+        Some(_) => None,
+    };
     let mut marked = object.clone();
-    let metadata = part(&mut marked, "metadata");
-    if !is_terminating(object) {
-        let due = after(now, Duration::from_secs(grace));
+    if let Some(due) = due {
+        let metadata = part(&mut marked, "metadata");
         set(metadata, "deletionTimestamp", json!(seconds_stamp(due)));
         set(metadata, "deletionGracePeriodSeconds", json!(grace));
-    } else if let Some(granted) = number(object, "/metadata/deletionGracePeriodSeconds")
-        && grace < granted
-    {
-        // A grace period may be shortened by a later delete, never lengthened.
-        let due = read_stamp(text(object, "/metadata/deletionTimestamp")).unwrap_or(now);
-        let earlier = Time(due.0.saturating_sub((granted - grace).saturating_mul(1_000)));
-        set(metadata, "deletionTimestamp", json!(seconds_stamp(earlier)));
-        set(metadata, "deletionGracePeriodSeconds", json!(grace));
     }
-    Verdict::Marked(marked)
+    if granted.is_none() {
+        // That it shall go is a change of what is wanted.
+        count_generation(&mut marked);
+    }
+    if goes_now { Verdict::MarkedThenGone(marked) } else { Verdict::Marked(marked) }
 }
 
 /// Whether a marked object has nothing left to wait for.

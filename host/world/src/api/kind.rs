@@ -69,7 +69,8 @@ enum Status {
     None,
 }
 
-const OURS: &str = "node-remedy.io";
+/// The API group of node-remedy's own kinds.
+pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
@@ -143,6 +144,21 @@ impl Kind {
         self.shape().status == Status::Subresource
     }
 
+    /// Whether `metadata.generation` counts the changes of what is wanted; other kinds have none.
+    pub fn counts_generations(self) -> bool {
+        self.group() == NODE_REMEDY
+            || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
+    }
+
+    /// Whether an object may be replaced without saying which version of it is meant.
+    pub fn is_replaced_blindly(self) -> bool {
+        self.group() != NODE_REMEDY
+            && !matches!(
+                self,
+                Self::Lease | Self::VolumeAttachment | Self::CsiNode | Self::CsiDriver
+            )
+    }
+
     fn shape(self) -> Shape {
         use Scope::{Cluster, Namespaced};
         use Status::Subresource;
@@ -157,7 +173,8 @@ impl Kind {
         let core = |plural, name, scope, status| shape("", "v1", plural, name, scope, status);
         let storage =
             |plural, name, status| shape("storage.k8s.io", "v1", plural, name, Cluster, status);
-        let ours = |plural, name, status| shape(OURS, "v1alpha1", plural, name, Cluster, status);
+        let ours =
+            |plural, name, status| shape(NODE_REMEDY, "v1alpha1", plural, name, Cluster, status);
         match self {
             Self::Node => core("nodes", "Node", Cluster, Subresource),
             Self::Pod => core("pods", "Pod", Namespaced, Subresource),
@@ -193,7 +210,7 @@ impl Kind {
                 ours("fenceconfigurations", "FenceConfiguration", Subresource)
             }
             Self::NodeFence => ours("nodefences", "NodeFence", Subresource),
-            Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Status::None),
+            Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Subresource),
         }
     }
 }

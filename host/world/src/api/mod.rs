@@ -30,7 +30,7 @@ pub use self::deletion::DeleteOptions;
 pub use self::error::ApiError;
 use self::history::History;
 pub use self::history::{Change, ChangeType, HISTORY_CHANGES, WatchEvent, Watched};
-pub use self::kind::Kind;
+pub use self::kind::{Kind, NODE_REMEDY};
 pub use self::object::Key;
 pub use self::selector::Selector;
 use crate::rng::Rng;
@@ -171,7 +171,10 @@ impl ApiServer {
         let metadata = object::part(&mut object, "metadata");
         object::set(metadata, "uid", json!(self.uids.uuid()));
         object::set(metadata, "creationTimestamp", json!(seconds_stamp(self.now)));
-        object::set(metadata, "generation", json!(1));
+        object::remove(metadata, "generation");
+        if kind.counts_generations() {
+            object::set(metadata, "generation", json!(1));
+        }
         object::remove(metadata, "deletionTimestamp");
         object::remove(metadata, "deletionGracePeriodSeconds");
         // A kubelet registers its node together with its first status.
@@ -179,6 +182,9 @@ impl ApiServer {
             object::remove(&mut object, "status");
         }
         admission::admit(kind, &mut object);
+        if let Some(rule) = admission::refusal(kind, None, &object) {
+            return Err(ApiError::Invalid(format!("{key}: {rule}")));
+        }
         Ok(self.commit(by, key, object, None))
     }
 
@@ -200,10 +206,26 @@ impl ApiServer {
                 )));
             }
         }
+        if !kind.is_replaced_blindly()
+            && object::text(&object, "/metadata/resourceVersion").is_empty()
+        {
+            return Err(ApiError::Invalid(format!(
+                "{key}: metadata.resourceVersion must be specified for an update"
+            )));
+        }
+        if added_while_terminating(&old, &object) {
+            return Err(ApiError::Invalid(format!(
+                "{key}: no new finalizers can be added if the object is being deleted"
+            )));
+        }
         if part == Part::Status && !kind.has_status() {
             return Err(ApiError::NotFound(format!("{key}: subresource status")));
         }
-        Ok(self.settle(by, key, &old, merged(kind, &old, object, part)))
+        let new = merged(kind, &old, object, part);
+        if let Some(rule) = admission::refusal(kind, Some(&old), &new) {
+            return Err(ApiError::Invalid(format!("{key}: {rule}")));
+        }
+        Ok(self.settle(by, key, &old, new))
     }
 
     /// Commits what an object is to become, unless that is what it is already.
@@ -215,8 +237,7 @@ impl ApiServer {
             return self.erase(by, key, old, new);
         }
         if spec_differs(old, &new) {
-            let generation = object::number(old, "/metadata/generation").unwrap_or_default() + 1;
-            object::set(object::part(&mut new, "metadata"), "generation", json!(generation));
+            object::count_generation(&mut new);
         }
         self.commit(by, key, new, Some(Arc::clone(old)))
     }
@@ -228,6 +249,11 @@ impl ApiServer {
             deletion::Verdict::Gone => {
                 let last = Value::clone(&old);
                 Ok(Deleted::Gone(self.erase(by, key, &old, last)))
+            }
+            deletion::Verdict::MarkedThenGone(marked) => {
+                let marked = self.commit(by, key.clone(), marked, Some(old));
+                let last = Value::clone(&marked);
+                Ok(Deleted::Gone(self.erase(by, key, &marked, last)))
             }
             deletion::Verdict::Marked(marked) => {
                 Ok(Deleted::Waiting(self.settle(by, key, &old, marked)))
@@ -298,6 +324,14 @@ fn merged(kind: Kind, old: &Value, object: Value, part: Part) -> Value {
     match part {
         Part::Status => {
             let mut new = old.clone();
+            // Built-in kinds but this one take labels, annotations and finalizers here, too.
+            if kind.group() != NODE_REMEDY && kind != Kind::VolumeAttachment {
+                let metadata = object.get("metadata").cloned().unwrap_or_default();
+                object::set(&mut new, "metadata", metadata);
+                let metadata = object::part(&mut new, "metadata");
+                carry_over(metadata, old.get("metadata"), &SERVER_METADATA);
+                carry_over(metadata, old.get("metadata"), &["ownerReferences"]);
+            }
             match object.get("status") {
                 Some(status) => object::set(&mut new, "status", status.clone()),
                 None => object::remove(&mut new, "status"),
@@ -314,6 +348,13 @@ fn merged(kind: Kind, old: &Value, object: Value, part: Part) -> Value {
             new
         }
     }
+}
+
+/// Whether a write puts a finalizer on an object that is being deleted.
+fn added_while_terminating(old: &Value, new: &Value) -> bool {
+    let had = object::list(old, "/metadata/finalizers");
+    let mut has = object::list(new, "/metadata/finalizers").iter();
+    object::is_terminating(old) && has.any(|finalizer| !had.contains(finalizer))
 }
 
 /// Makes `fields` of `new` what they are in `old`, absent ones included.

@@ -137,6 +137,13 @@ pub fn set(object: &mut Value, field: &str, value: Value) {
     *part(object, field) = value;
 }
 
+/// Counts one more change of what is wanted, where the kind counts them.
+pub(super) fn count_generation(object: &mut Value) {
+    if let Some(generation) = number(object, "/metadata/generation") {
+        set(part(object, "metadata"), "generation", json!(generation + 1));
+    }
+}
+
 /// Removes a field of an object.
 pub fn remove(object: &mut Value, field: &str) {
     if let Value::Object(fields) = object {

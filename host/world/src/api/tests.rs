@@ -78,6 +78,16 @@ fn an_update_of_an_older_version_or_another_uid_conflicts() {
 }
 
 #[test]
+fn who_replaces_a_lease_says_which_version() {
+    let mut api = server();
+    let lease = json!({ "metadata": { "name": "lock", "namespace": "default" } });
+    let made = api.client("test").create(Kind::Lease, lease.clone()).unwrap();
+    let blindly = api.client("test").update(Kind::Lease, lease, Part::Main);
+    assert_eq!(code(blindly), (422, "Invalid"));
+    assert!(api.client("test").update(Kind::Lease, Value::clone(&made), Part::Main).is_ok());
+}
+
+#[test]
 fn status_is_written_apart_from_the_rest() {
     let mut api = server();
     api.client("test").create(Kind::Node, node("node-a")).unwrap();
@@ -88,18 +98,47 @@ fn status_is_written_apart_from_the_rest() {
     let main = api.client("test").update(Kind::Node, both.clone(), Part::Main).unwrap();
     assert_eq!(main.get("status"), None);
     assert_eq!(main["spec"]["unschedulable"], true);
-    assert_eq!(number(&main, "/metadata/generation"), Some(2));
 
     both["spec"]["unschedulable"] = json!(false);
     let status = api.client("test").update(Kind::Node, both, Part::Status).unwrap();
     assert_eq!(status["status"]["phase"], "x");
     assert_eq!(status["spec"]["unschedulable"], true);
-    assert_eq!(number(&status, "/metadata/generation"), Some(2));
+
+    let key = Key::cluster(Kind::Node, "node-a");
+    let label = json!({ "metadata": { "labels": { "a": "b" } }, "status": { "attached": true } });
+    let labelled = api.client("test").merge_patch(&key, &label, Part::Status).unwrap();
+    assert_eq!(labelled["metadata"]["labels"]["a"], "b", "what is no spec");
+    api.client("test").create(Kind::VolumeAttachment, node("va")).unwrap();
+    let key = Key::cluster(Kind::VolumeAttachment, "va");
+    let attached = api.client("test").merge_patch(&key, &label, Part::Status).unwrap();
+    assert_eq!(attached["metadata"].get("labels"), None);
+    assert_eq!(attached["status"]["attached"], true);
 
     let secret = json!({ "metadata": { "name": "s", "namespace": "d" } });
     api.client("test").create(Kind::Secret, secret.clone()).unwrap();
     let none = api.client("test").update(Kind::Secret, secret, Part::Status);
     assert_eq!(code(none), (404, "NotFound"));
+}
+
+#[test]
+fn generations_count_changes_of_what_is_wanted() {
+    let mut api = server();
+    let key = Key::within(Kind::Pod, "default", "db-0");
+    let generation = |object: &Value| number(object, "/metadata/generation");
+    let made = api.client("test").create(Kind::Pod, pod("db-0")).unwrap();
+    assert_eq!(generation(&made), Some(1));
+    for (patch, part, expected) in [
+        (json!({ "spec": { "activeDeadlineSeconds": 5 } }), Part::Main, 2),
+        (json!({ "metadata": { "labels": { "a": "b" } } }), Part::Main, 2),
+        (json!({ "status": { "phase": "Running" } }), Part::Status, 2),
+    ] {
+        let patched = api.client("test").merge_patch(&key, &patch, part).unwrap();
+        assert_eq!(generation(&patched), Some(expected), "{patch}");
+    }
+    let deleted = api.client("test").delete(&key, &DeleteOptions::default()).unwrap();
+    assert!(matches!(&deleted, Deleted::Waiting(pod) if generation(pod) == Some(3)));
+    let node = api.client("test").create(Kind::Node, node("node-a")).unwrap();
+    assert_eq!(generation(&node), None, "nodes have none");
 }
 
 #[test]
@@ -139,6 +178,9 @@ fn json_patch_tests_guard_and_stale_versions_conflict() {
         code(api.client("test").json_patch(&key, &renamed, Part::Main)),
         (400, "BadRequest")
     );
+    let another = patch(json!([{ "op": "replace", "path": "/metadata/uid", "value": "b" }]));
+    let meant_for_another = api.client("test").json_patch(&key, &another, Part::Main);
+    assert_eq!(code(meant_for_another), (422, "Invalid"), "a replace with it is a conflict");
     let absent = Key::cluster(Kind::Node, "node-z");
     assert_eq!(
         code(api.client("test").json_patch(&absent, &renamed, Part::Main)),
@@ -212,6 +254,9 @@ fn a_finalizer_holds_an_object_until_it_is_lifted() {
     let version = api.version();
     api.client("test").delete(&key, &DeleteOptions::default()).unwrap();
     assert_eq!(api.version(), version, "a second delete changes nothing");
+    let more = json!({ "metadata": { "finalizers": ["attacher", "late"] } });
+    let refused = api.client("test").merge_patch(&key, &more, Part::Main);
+    assert_eq!(code(refused), (422, "Invalid"), "no finalizer is added any more");
     let lift = json!({ "metadata": { "finalizers": null } });
     api.client("attacher").merge_patch(&key, &lift, Part::Main).unwrap();
     assert_eq!(api.peek(&key), None);

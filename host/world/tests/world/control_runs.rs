@@ -64,6 +64,18 @@ fn a_delete_alone_leaves_the_volume_with_the_dead_node_for_six_minutes() {
 }
 
 #[test]
+fn a_deleted_node_keeps_its_volume_for_six_minutes() {
+    let world = run(&scenario(
+        "- { at: 60s, kubeletStops: node-a }
+- { at: 120s, deleteNode: node-a }",
+    ));
+    let gone = first(&world, ACT, "db-0: gone from node-a (pod-garbage-collector)").unwrap();
+    assert!((40.0..=65.0).contains(&(gone - ACT)), "a quarantine and a round: {gone}");
+    let detached = first(&world, ACT, "pv-default-db-0: detached from node-a").unwrap();
+    assert!((360.0..361.0).contains(&(detached - gone)), "{detached}");
+}
+
+#[test]
 fn delete_and_attachment_delete_wait_for_the_controllers_verification() {
     let world = run(&scenario(
         "- { at: 60s, powerOffByHand: node-a }

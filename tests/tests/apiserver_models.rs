@@ -1,0 +1,89 @@
+//! The models of `host/world` against the real control plane: the same scripts on both, and the
+//! same answers and facts.
+
+mod deletes;
+mod facts;
+mod model;
+mod nodes;
+mod play;
+mod real;
+mod requests;
+mod script;
+mod side;
+mod trace;
+mod volumes;
+
+use anyhow::Result;
+use futures::future::join_all;
+
+use self::model::Model;
+use self::play::{Transcript, play};
+use self::real::{Cluster, Real};
+use self::script::Script;
+use self::side::Company;
+
+/// Plays scripts side by side on one real control plane and one after the other on the models, and
+/// names every difference.
+async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<()> {
+    let cluster = Cluster::start(name, company).await?;
+    let on_real = join_all(scripts.iter().map(|script| async {
+        let mut side = Real::new(&cluster, script);
+        play(script, &mut side).await
+    }))
+    .await;
+    let mut differences = Vec::new();
+    for (script, real) in scripts.iter().zip(on_real) {
+        let model = play(script, &mut Model::new(script, company)).await;
+        if let Ok(Transcript { answers, facts }) = &real {
+            println!("{}: {} answers, {} facts", script.name, answers.len(), facts.len());
+        }
+        differences.extend(difference(script.name, real, model));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    Ok(())
+}
+
+/// What is not the same, line by line: `-` only the real one, `+` only the model.
+fn difference(name: &str, real: Result<Transcript>, model: Result<Transcript>) -> Option<String> {
+    let (real, model) = match (real, model) {
+        (Ok(real), Ok(model)) if real == model => return None,
+        (Ok(real), Ok(model)) => (real, model),
+        (real, model) => {
+            let failures = [real.err(), model.err()].into_iter().flatten();
+            let failures: Vec<String> = failures.map(|failure| format!("{failure:#}")).collect();
+            return Some(format!("── {name}: {}", failures.join("\n")));
+        }
+    };
+    let both = |one: &[String], other: &[String]| {
+        let mut lines = Vec::new();
+        for place in 0..one.len().max(other.len()) {
+            match (one.get(place), other.get(place)) {
+                (Some(one), Some(other)) if one == other => lines.push(format!("  {one}")),
+                (one, other) => {
+                    lines.extend(one.map(|line| format!("- {line}")));
+                    lines.extend(other.map(|line| format!("+ {line}")));
+                }
+            }
+        }
+        lines.join("\n")
+    };
+    let answers = both(&real.answers, &model.answers);
+    Some(format!("── {name}\n{answers}\n{}", both(&real.facts, &model.facts)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_are_answered_alike() -> Result<()> {
+    let scripts = requests::scripts().into_iter().chain(deletes::scripts());
+    compare("models-requests", Company::Nobody, scripts.collect()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_nodes_have_the_same_consequences() -> Result<()> {
+    let scripts = nodes::scripts().into_iter().chain(volumes::scripts());
+    compare("models-nodes", Company::Bystander, scripts.collect()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_loss_of_every_node_has_the_same_consequences() -> Result<()> {
+    compare("models-all-nodes", Company::Nobody, vec![nodes::all_nodes()]).await
+}
