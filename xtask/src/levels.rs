@@ -13,6 +13,9 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
 
   unit       every crate's own tests
   exhaustive everything that can happen to two controllers and one machine
+  crash      every call of the scenarios in tests/scenarios going wrong in every way
+  bugs       bugs sown on purpose, each to be found by nights drawn from seeds
+  swarm      five minutes of nights drawn from seeds
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
@@ -41,9 +44,10 @@ struct Level {
 
 const TESTS: &str = "node-remedy-tests";
 const SMALL_WORLD: &str = "node-remedy-small-world";
+const SWARM: &str = "node-remedy-swarm";
 
 /// The levels of `node-remedy-tests` are the prefixes of its modules' names.
-const LEVELS: [Level; 7] = [
+const LEVELS: [Level; 10] = [
     Level {
         name: "unit",
         // The node-remedy crate embeds the plugins.
@@ -62,6 +66,59 @@ const LEVELS: [Level; 7] = [
             &["test", "--profile", "sim", "--package", SMALL_WORLD],
             &["run", "--profile", "sim", "--package", SMALL_WORLD],
         ],
+    },
+    Level {
+        name: "crash",
+        needs: &[Part::WasmTarget, Part::Plugins],
+        likes: &[],
+        runs: &[&[
+            "run",
+            "--profile",
+            "sim",
+            "--package",
+            SWARM,
+            "--features",
+            "seeded-bugs",
+            "--",
+            "--crash",
+        ]],
+    },
+    Level {
+        name: "bugs",
+        needs: &[Part::WasmTarget, Part::Plugins],
+        likes: &[],
+        runs: &[&[
+            "run",
+            "--profile",
+            "sim",
+            "--package",
+            SWARM,
+            "--features",
+            "seeded-bugs",
+            "--",
+            "--bugs",
+            "--seeds",
+            "600",
+        ]],
+    },
+    Level {
+        name: "swarm",
+        needs: &[Part::WasmTarget, Part::Plugins],
+        likes: &[],
+        runs: &[&[
+            "run",
+            "--profile",
+            "sim",
+            "--package",
+            SWARM,
+            "--features",
+            "seeded-bugs",
+            "--",
+            "--seeds",
+            "1000000",
+            "--for",
+            "5",
+        ]],
     },
     Level {
         name: "sim",
@@ -191,6 +248,7 @@ fn run_level(level: &Level) -> Outcome {
             Ok(output) => {
                 tests += passed(&output);
                 if arguments.first() == Some(&"run") {
+                    tests += 1;
                     println!("{}", figures(&output));
                 }
             }

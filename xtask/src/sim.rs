@@ -19,6 +19,9 @@ target/nights, where `node-remedy simulate` draws its report. The first build ta
   --replay SEED  plays one night twice and prints all that happened
   --minutes M    simulated minutes of a night; 25 if nothing is said
   --threads T    as many as there are cores if nothing is said
+  --for MINUTES  as many nights as this allows, up to --seeds
+  --crash        plays the scenarios of tests/scenarios with each of their calls going wrong in each
+                 way; with --only NAME those of one scenario
   --bugs         sows each of the known bugs, one at a time, and says how many nights find it
   --bug BUG      sows this one
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
+use crate::night::classes;
+
 /// Counts over many nights.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
@@ -18,7 +20,44 @@ pub struct Coverage {
     pub facts: u64,
 }
 
+/// The rules that a night can come to. Not among them: A5, A9 and P6 need a plan that cuts a network
+/// or storage, A10 a device that only resets, A11 a second rung, A17 people who pause or approve;
+/// A18 is asked before a run begins, where no rule is noted.
+const RULES: [&str; 20] = [
+    "A1", "A2", "A3", "A4", "A6", "A7", "A8", "A12", "A13", "A14", "A15", "A16", "A19", "P1", "P2",
+    "P3", "P4", "P5", "P7", "P8",
+];
+/// With fewer nights nothing is asked of their coverage.
+const ENOUGH: u64 = 1_000;
+/// Of a hundred nights so many have to come to an off.
+const WITH_OFF_PERCENT: u64 = 40;
+/// Nights in which each class of fault has to come, once there are many.
+const OF_EACH_CLASS: u64 = 100;
+/// Before, one in so many.
+const ONE_IN: u64 = 200;
+
 impl Coverage {
+    /// What these nights have not seen, and should have.
+    pub fn missing(&self) -> Vec<String> {
+        if self.nights < ENOUGH {
+            return Vec::new();
+        }
+        let rules = RULES.iter().filter(|rule| !self.rules.contains_key(**rule));
+        let mut missing: Vec<String> =
+            rules.map(|rule| format!("rule {rule} never came to bear")).collect();
+        let wanted = OF_EACH_CLASS.min(self.nights / ONE_IN);
+        for class in classes() {
+            let drawn = self.faults.get(&class).copied().unwrap_or_default();
+            if drawn < wanted {
+                missing.push(format!("{class} was drawn {drawn} times, expected {wanted}"));
+            }
+        }
+        if self.with_off * 100 < self.nights * WITH_OFF_PERCENT {
+            missing.push(format!("{} of {} nights came to an off", self.with_off, self.nights));
+        }
+        missing
+    }
+
     /// Takes over what another has counted.
     pub fn merge(&mut self, other: Self) {
         self.nights += other.nights;
@@ -43,5 +82,28 @@ impl Display for Coverage {
         writeln!(f, "nights with an off: {} of {} ({percent} %)", self.with_off, self.nights)?;
         writeln!(f, "faults  {}", line(&self.faults))?;
         write!(f, "rules   {}", line(&self.rules))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_seen_is_told() {
+        let full = |count: u64| Coverage {
+            nights: 1_000,
+            with_off: 400,
+            faults: classes().into_iter().map(|class| (class, count)).collect(),
+            rules: RULES.iter().map(|rule| ((*rule).to_owned(), 1)).collect(),
+            facts: 1,
+        };
+        assert_eq!(full(5).missing(), [""; 0]);
+        assert_eq!(full(4).missing().len(), classes().len());
+        let few_offs = Coverage { with_off: 399, ..full(5) };
+        assert_eq!(few_offs.missing(), ["399 of 1000 nights came to an off"]);
+        let mut without = full(5);
+        without.rules.remove("A13");
+        assert_eq!(without.missing(), ["rule A13 never came to bear"]);
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use node_remedy::cluster::ClusterError;
@@ -16,7 +16,8 @@ use node_remedy::simulate::door::{Door, Request};
 use node_remedy::simulate::{CLIENT, Part, Played, Seat, play_behind};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
-use node_remedy_world::scenario::Event;
+use node_remedy_world::scenario::{Event, START};
+use node_remedy_world::time::between;
 
 use crate::checks::check;
 use crate::scene::{Scene, Setting};
@@ -26,9 +27,11 @@ pub const SCENARIOS: &str = "tests/scenarios";
 /// A process that crashed is back after this.
 const BACK_AFTER: Duration = Duration::from_secs(1);
 /// A leader that is gone for so long is succeeded.
-const GONE_FOR: Duration = Duration::from_secs(60);
+const GONE_FOR: Duration = Duration::from_mins(1);
 /// Longer than the leader's Lease lasts.
 const SLOWER_THAN_THE_LEASE: Duration = Duration::from_secs(20);
+/// What comes so long after the incident is not about it any more.
+const A_WHILE: Duration = Duration::from_secs(2);
 /// Of the reads and renewals that keep a leader a leader, one in so many: they are all alike.
 const RENEWALS: usize = 8;
 
@@ -123,6 +126,8 @@ pub struct Reference {
     scenario: Scenario,
     setting: Setting,
     calls: Vec<Call>,
+    /// When the last incident came to its last state.
+    over_at: Duration,
     end: End,
 }
 
@@ -159,7 +164,9 @@ impl Reference {
             }
         }
         let calls = calls.seen.take();
-        Ok(Self { name, scenario, setting, calls, end: End::of(&played.facts) })
+        let states = played.facts.iter().filter(|one| matches!(one.what, What::FenceState { .. }));
+        let over_at = states.map(|one| between(START, one.at)).max().unwrap_or_default();
+        Ok(Self { name, scenario, setting, calls, over_at, end: End::of(&played.facts) })
     }
 
     /// Every plan for this scenario: each call from shortly before trouble begins on, until a while
@@ -168,7 +175,8 @@ impl Reference {
         let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
         let trouble = trouble.filter(|one| !matches!(one.what, Event::BmcFault { .. }));
         let begins = trouble.map(|one| one.at).min().unwrap_or_default();
-        let calls = self.calls.iter().enumerate().filter(|(_, call)| call.at >= begins);
+        let matters = begins..=self.over_at.saturating_add(A_WHILE);
+        let calls = self.calls.iter().enumerate().filter(|(_, call)| matters.contains(&call.at));
         let mut renewals = 0;
         let mut plans = Vec::new();
         for (number, call) in calls {
@@ -256,7 +264,6 @@ pub struct Sum {
 pub fn every_point(
     only: &[String],
     threads: usize,
-    tell_every: Duration,
     tell: impl Fn(usize, usize, usize) + Sync,
 ) -> anyhow::Result<Sum> {
     let entries =
@@ -275,30 +282,23 @@ pub fn every_point(
         plans.extend(of_it);
     }
     ensure!(!plans.is_empty(), "no scenario of {SCENARIOS} is called {}", only.join(" or "));
-    let (next, told, wrong) =
-        (AtomicUsize::new(0), Mutex::new(Instant::now()), Mutex::new(Vec::new()));
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let play = || -> anyhow::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(plan) = plans.get(number) else { return Ok(()) };
             let why = plan.play().with_context(|| plan.to_string())?;
-            let (Ok(mut wrong), Ok(mut told)) = (wrong.lock(), told.lock()) else { return Ok(()) };
+            let Ok(mut wrong) = wrong.lock() else { return Ok(()) };
             if !why.is_empty() {
                 wrong.push((number, [vec![plan.to_string()], why].concat()));
             }
-            if told.elapsed() >= tell_every {
-                *told = Instant::now();
-                tell(number + 1, plans.len(), wrong.len());
-            }
+            tell(number + 1, plans.len(), wrong.len());
         }
     };
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
         let panicked = |_| Err(anyhow::anyhow!("a night panicked"));
-        running
-            .into_iter()
-            .map(|one| one.join().unwrap_or_else(panicked))
-            .collect::<anyhow::Result<()>>()
+        running.into_iter().try_for_each(|one| one.join().unwrap_or_else(panicked))
     })?;
     let mut wrong = wrong.into_inner().unwrap_or_default();
     wrong.sort();

@@ -28,7 +28,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   cargo xtask sim --seeds 1000
   cargo xtask sim --seeds 1000 --seed 5000
   cargo xtask sim --replay 5017
+  cargo xtask sim --seeds 1000000 --for 5
   cargo xtask sim --bugs --seeds 500
+  cargo xtask sim --crash
 
 Exit code 0: no promise was broken; 1: one was, or nothing could be played."
 )]
@@ -39,6 +41,9 @@ struct Arguments {
     /// The first night's seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Plays as many nights as this many minutes allow, up to --seeds.
+    #[arg(long = "for", value_name = "MINUTES")]
+    minutes_real: Option<u64>,
     /// Plays one night twice, and prints all that happened.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
     replay: Option<u64>,
@@ -84,16 +89,23 @@ fn main() -> anyhow::Result<ExitCode> {
         return replay(seed, lasts);
     }
     let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
-    swarm(&seeds, lasts, threads)
+    let until = arguments.minutes_real.map(|minutes| Instant::now() + Duration::from_mins(minutes));
+    swarm(&seeds, lasts, threads, until)
 }
 
 /// Plays every crash point; what is wrong is told with its plan.
 fn crash(only: &[String], threads: usize) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let told = |done: usize, all: usize, wrong: usize| {
-        eprintln!("  {done} of {all} plans in {} s, {wrong} went wrong", began.elapsed().as_secs());
+    let last = Mutex::new(began);
+    let tell = |done: usize, all: usize, wrong: usize| {
+        let Ok(mut last) = last.lock() else { return };
+        if last.elapsed() >= TELL_EVERY {
+            *last = Instant::now();
+            let s = began.elapsed().as_secs();
+            eprintln!("  {done} of {all} plans in {s} s, {wrong} went wrong");
+        }
     };
-    let sum = node_remedy_swarm::crash::every_point(only, threads, TELL_EVERY, told)?;
+    let sum = node_remedy_swarm::crash::every_point(only, threads, tell)?;
     for wrong in sum.wrong.iter().take(TOLD) {
         println!("{}", wrong.join("\n  "));
     }
@@ -149,13 +161,21 @@ fn replay(seed: u64, lasts: Duration) -> anyhow::Result<ExitCode> {
     Ok(verdict(first.broken.is_empty()))
 }
 
-fn swarm(seeds: &Range<u64>, lasts: Duration, threads: usize) -> anyhow::Result<ExitCode> {
+fn swarm(
+    seeds: &Range<u64>,
+    lasts: Duration,
+    threads: usize,
+    until: Option<Instant>,
+) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let next = AtomicU64::new(seeds.start);
     let sum = Mutex::new((Coverage::default(), Vec::new(), began));
     let played: Vec<anyhow::Result<()>> = std::thread::scope(|scope| {
         let play = || {
             loop {
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    return Ok(());
+                }
                 let seed = next.fetch_add(1, Ordering::Relaxed);
                 if seed >= seeds.end {
                     return Ok(());
@@ -191,7 +211,11 @@ fn swarm(seeds: &Range<u64>, lasts: Duration, threads: usize) -> anyhow::Result<
         let seeds: Vec<String> = wrong.iter().map(|one| one.night.seed.to_string()).collect();
         println!("{} nights went wrong: {}", wrong.len(), seeds.join(" "));
     }
-    Ok(verdict(wrong.is_empty()))
+    let missing = coverage.missing();
+    for what in &missing {
+        println!("not covered: {what}");
+    }
+    Ok(verdict(wrong.is_empty() && missing.is_empty()))
 }
 
 fn report(coverage: &Coverage, took: Duration, lasts: Duration, threads: usize) {

@@ -160,15 +160,13 @@ fn s1_nothing_is_given_away_while_it_may_run() {
 
 #[test]
 fn s2_one_node_at_a_time() {
-    let other = |what: What| match what {
-        What::BmcSaidYes { command, by, .. } => What::BmcSaidYes { node: "m".into(), command, by },
-        What::IntentRecorded { fence, operation, action, .. } => {
-            What::IntentRecorded { fence, node: "m".into(), operation, action }
-        }
-        _ => What::NetworkLost { node: "m".into() },
-    };
     let second = |at| {
-        vec![(at, other(lost())), (at, other(meant(1, "off"))), (at, other(said_yes("off", US)))]
+        let (node, fence, action) = ("m".to_owned(), "m-1".into(), "off".into());
+        vec![
+            (at, What::NetworkLost { node: node.clone() }),
+            (at, What::IntentRecorded { fence, node: node.clone(), operation: 1, action }),
+            (at, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
+        ]
     };
     breaks(cut_then(second(2)), &["S2"]);
     breaks([cut_then(vec![]), second(9)].concat(), &[]);
