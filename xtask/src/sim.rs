@@ -24,6 +24,7 @@ target/nights, where `node-remedy simulate` draws its report. The first build ta
                  way; with --only NAME those of one scenario
   --bugs         sows each of the known bugs, one at a time, and says how many nights find it
   --bug BUG      sows this one
+  --write FILE   writes the table of bugs into SPECIFICATION.md, where it belongs
 
 Examples:
   cargo xtask sim --seeds 10000

@@ -32,8 +32,8 @@ const GONE_FOR: Duration = Duration::from_mins(1);
 const SLOWER_THAN_THE_LEASE: Duration = Duration::from_secs(20);
 /// What comes so long after the incident is not about it any more.
 const A_WHILE: Duration = Duration::from_secs(2);
-/// Of the reads and renewals that keep a leader a leader, one in so many: they are all alike.
-const RENEWALS: usize = 8;
+/// Of calls that are alike, polls and renewals, so many are tried, and then one in so many.
+const ALIKE: (usize, usize) = (6, 12);
 
 /// How a call goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -177,14 +177,13 @@ impl Reference {
         let begins = trouble.map(|one| one.at).min().unwrap_or_default();
         let matters = begins..=self.over_at.saturating_add(A_WHILE);
         let calls = self.calls.iter().enumerate().filter(|(_, call)| matters.contains(&call.at));
-        let mut renewals = 0;
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut plans = Vec::new();
         for (number, call) in calls {
-            if call.what.starts_with("leases node-remedy-leader") {
-                renewals += 1;
-                if renewals % RENEWALS != 0 {
-                    continue;
-                }
+            let count = seen.entry(format!("{} {}", call.verb, call.what)).or_default();
+            *count += 1;
+            if *count > ALIKE.0 && *count % ALIKE.1 != 0 {
+                continue;
             }
             let faults = Fault::ALL.into_iter().filter(|fault| fault.suits(call));
             plans.extend(faults.map(|fault| Plan { reference: self.clone(), call: number, fault }));

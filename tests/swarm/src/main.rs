@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "how long nights take to play is real time")]
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +59,9 @@ struct Arguments {
     /// With --bugs this bug only; else plays the nights with it.
     #[arg(long, value_name = "BUG")]
     bug: Option<String>,
+    /// With --bugs writes their table into this file, between the marks for it.
+    #[arg(long, value_name = "FILE", requires = "bugs")]
+    write: Option<PathBuf>,
     /// Simulated minutes of a night.
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(10..=120))]
     minutes: u64,
@@ -79,7 +82,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let threads = arguments.threads.unwrap_or(cores).max(1);
     let bug = arguments.bug.as_deref().map(bug_named).transpose()?;
     if arguments.bugs {
-        return seek(bug, arguments.seeds, lasts, threads);
+        return seek(&arguments, bug, lasts, threads);
     }
     sow(bug);
     if arguments.crash {
@@ -126,27 +129,51 @@ fn bug_named(name: &str) -> anyhow::Result<Bug> {
 
 /// Sows bugs, one after the other; one that is not found fails.
 fn seek(
+    arguments: &Arguments,
     bug: Option<Bug>,
-    nights: u64,
     lasts: Duration,
     threads: usize,
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
+    let mut table = String::from("| invariant | bug | found by | nights |\n|---|---|---|---|\n");
+    print!("{table}");
     let mut unfound = 0_usize;
-    println!("| bug | breaks | found by | nights |\n|---|---|---|---|");
     for bug in bugs {
-        let Found { bug, by } = node_remedy_swarm::bugs::seek(bug, nights, lasts, threads)?;
-        let (name, invariant) = (bug.name(), bug.invariant());
-        if let Some((needed, found)) = by {
-            println!("| {name} | {invariant} | {} | {needed} |", found.join(" "));
-        } else {
-            unfound += 1;
-            println!("| {name} | {invariant} | **nothing** | {nights} |");
-        }
+        let Found { bug, by } =
+            node_remedy_swarm::bugs::seek(bug, arguments.seeds, lasts, threads)?;
+        let (found, nights) = match by {
+            Some((nights, found)) => (found.join(" "), nights),
+            None => ("**nothing**".to_owned(), arguments.seeds),
+        };
+        unfound += usize::from(by_nothing(&found));
+        let row = format!("| {} | {} | {found} | {nights} |\n", bug.invariant(), bug.name());
+        print!("{row}");
+        table.push_str(&row);
     }
     println!("\nin {} s on {threads} threads; {unfound} not found", began.elapsed().as_secs());
+    if let Some(file) = &arguments.write {
+        write_between(file, &table)?;
+    }
     Ok(verdict(unfound == 0))
+}
+
+fn by_nothing(found: &str) -> bool {
+    found.starts_with("**")
+}
+
+/// Puts a table between its two marks in a file.
+fn write_between(file: &Path, table: &str) -> anyhow::Result<()> {
+    let (begins, ends) =
+        ("<!-- bugs: cargo xtask sim --bugs --write -->\n", "<!-- end of bugs -->");
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("failed to read {}", file.display()))?;
+    let parts = text.split_once(begins).zip(text.split_once(ends));
+    let Some(((before, _), (_, after))) = parts else {
+        anyhow::bail!("{}: found no place for the table, expected {begins:?}", file.display());
+    };
+    std::fs::write(file, format!("{before}{begins}{table}{ends}{after}"))
+        .with_context(|| format!("failed to write {}", file.display()))
 }
 
 /// Plays a night twice: the same log, byte for byte, or it is no function of its seed.

@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 29] = [
+    let rows: [(&str, &str, Expect); 33] = [
         (
             "duration: 5m",
             "duration: 5m\ncontrollers: 0",
@@ -135,6 +135,32 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "apiFault: { fault: throttled, percent: 101, lasts: 5s }",
             expect!["s.yaml:14:53: happenings.apiFault.percent: found 101, expected 1 to 100"],
+        ),
+        (
+            "at: 60s, kubeletStops: node-a",
+            "when: { fact: nodeReddy }, kubeletStops: node-a",
+            expect![[
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, leaderChanged"#
+            ]],
+        ),
+        (
+            "at: 60s, kubeletStops: node-a",
+            "when: { fact: podGone, time: 0 }, kubeletStops: node-a",
+            expect!["s.yaml:14:34: happenings.when.time: found 0, expected 1 or more"],
+        ),
+        (
+            "at: 60s, kubeletStops",
+            "kubeletStops",
+            expect![
+                "s.yaml:14:3: happenings: found neither at nor when, expected at, or when (and after)"
+            ],
+        ),
+        (
+            "at: 60s, kubeletStops",
+            "at: 60s, after: 5s, kubeletStops",
+            expect![
+                "s.yaml:14:3: happenings: found at with after, expected at, or when (and after)"
+            ],
         ),
         (
             "title: a story",
@@ -226,7 +252,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, deleteAttachments, controllerKilled, controllerPaused, apiFault"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault"
             ],
         ),
         (
@@ -259,7 +285,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, leaderChanged"#
             ]],
         ),
         (
@@ -349,7 +375,7 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" => serde_json::json!(1),
+                "code" | "operation" | "leftOff" => serde_json::json!(1),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

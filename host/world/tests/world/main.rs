@@ -10,3 +10,4 @@ mod examples;
 mod snapshot;
 #[cfg(test)]
 mod stage;
+mod triggers;
