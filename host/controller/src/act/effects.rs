@@ -124,11 +124,13 @@ impl<C: Cluster> Incident<C> {
             Effect::ReturnSlot => self.owes_slot = true,
             Effect::HandOver => self.parts.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
-            Effect::Quarantine => self.change(NodeChange::Quarantine).await?,
-            Effect::Unquarantine => self.change(NodeChange::Unquarantine).await?,
-            Effect::Cordon => self.change(NodeChange::Cordon { nodefence: self.name() }).await?,
-            Effect::Uncordon => self.change(NodeChange::Uncordon).await?,
-            Effect::LiftOutOfService => self.change(NodeChange::LiftOutOfService).await?,
+            Effect::Quarantine => self.change(effect, NodeChange::Quarantine).await?,
+            Effect::Unquarantine => self.change(effect, NodeChange::Unquarantine).await?,
+            Effect::Cordon => {
+                self.change(effect, NodeChange::Cordon { nodefence: self.name() }).await?
+            }
+            Effect::Uncordon => self.change(effect, NodeChange::Uncordon).await?,
+            Effect::LiftOutOfService => self.change(effect, NodeChange::LiftOutOfService).await?,
             Effect::GracefulDelete(uids) => {
                 self.delete_pods(effect, uids, PodDelete::Graceful).await?;
             }
@@ -142,7 +144,7 @@ impl<C: Cluster> Incident<C> {
     async fn release(&self, effect: &Effect) -> Result<(), ClusterError> {
         match effect {
             Effect::OutOfService => {
-                self.change(NodeChange::OutOfService { nodefence: self.name() }).await
+                self.change(effect, NodeChange::OutOfService { nodefence: self.name() }).await
             }
             Effect::DeletePods(uids) => self.delete_pods(effect, uids, PodDelete::Force).await,
             Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
@@ -182,9 +184,12 @@ impl<C: Cluster> Incident<C> {
         });
     }
 
-    async fn change(&self, change: NodeChange) -> Result<(), ClusterError> {
+    async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
         let node = &self.nodefence.spec.node;
-        change_node(&self.parts.cluster, &node.name, &node.uid, &change).await.map(|_| ())
+        let may_go_on = || self.withheld_now(effect).is_none();
+        change_node(&self.parts.cluster, &node.name, &node.uid, &change, may_go_on)
+            .await
+            .map(|_| ())
     }
 
     /// Deletes pods that the last live look saw; one that it did not see is gone already.
