@@ -98,7 +98,7 @@ const LEVELS: [Level; 10] = [
             "--",
             "--bugs",
             "--seeds",
-            "600",
+            "150",
         ]],
     },
     Level {

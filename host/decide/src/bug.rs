@@ -39,12 +39,8 @@ bugs! {
     ReplyIsProof = "release-on-reply" breaks "S1",
     /// Power is not read again before a batch of deletes.
     NoReadAgain = "no-read-before-a-batch" breaks "S1",
-    /// Signs of life after the proof are not heeded.
-    SignsIgnored = "signs-of-life-ignored" breaks "S1",
     /// What was decided is carried out, however long ago, and whoever leads by now.
     NothingWithheld = "nothing-withheld" breaks "S1",
-    /// A cache's word counts as a look at the API server.
-    CacheIsLive = "cache-is-live" breaks "S10",
     /// Slots are given out although all are taken.
     SlotsUnlimited = "slots-unlimited" breaks "S2",
     /// A slot is given back as soon as the machine is proven off.
@@ -59,8 +55,6 @@ bugs! {
     RepeatsBlindly = "repeats-blindly" breaks "S5",
     /// Only what was surely switched off is switched on again.
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
-    /// An `off` that may still land is not waited out before `on`.
-    LateOffForgotten = "late-off-forgotten" breaks "S6",
     /// What the device calls its machine is not compared with the node.
     IdentityUnchecked = "identity-unchecked" breaks "S7",
     /// Pods of DaemonSets are released with all others.
@@ -71,8 +65,6 @@ bugs! {
     TaintsWiped = "taints-wiped" breaks "S9",
     /// A node counts as well as soon as its machine was given its power back.
     UnfenceAtOnce = "unfence-at-once" breaks "S9",
-    /// Release does not wait for quarantine.
-    NoQuarantine = "no-quarantine" breaks "S9",
     /// The out-of-service taint is not lifted before `on`.
     BootsOutOfService = "boots-out-of-service" breaks "S9",
     /// The trigger is not read again before an `off`.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use node_remedy_decide::bug::{Bug, sow};
 
+use crate::crash::{Reference, scenarios};
 use crate::play::{Outcome, night};
 
 /// What became of one sown bug.
@@ -13,23 +14,45 @@ use crate::play::{Outcome, night};
 pub struct Found {
     /// Which.
     pub bug: Bug,
+    /// The scenarios of tests/scenarios that go otherwise than they say.
+    pub scenarios: Vec<String>,
     /// How many nights it took, and the invariants that the last of them broke; `None` if none of
-    /// `nights` did.
-    pub by: Option<(u64, Vec<&'static str>)>,
+    /// them did.
+    pub nights: Option<(u64, Vec<&'static str>)>,
 }
 
-/// Sows a bug and plays nights from seed 0 on until one breaks an invariant.
+/// Nights in which a bug is sought that a scenario has found.
+const A_FEW: u64 = 60;
+
+/// Sows a bug, plays the scenarios, and nights from seed 0 on until one breaks an invariant: a few
+/// where a scenario has told already, up to `nights` where none has.
 pub fn seek(bug: Bug, nights: u64, lasts: Duration, threads: usize) -> anyhow::Result<Found> {
     sow(Some(bug));
+    let scenarios = that_go_wrong();
+    let nights = match &scenarios {
+        Ok(found) if !found.is_empty() => nights.min(A_FEW),
+        Ok(_) | Err(_) => nights,
+    };
     let first = first_that_breaks(nights, lasts, threads);
     sow(None);
-    let by = first?.map(|outcome| {
+    let nights = first?.map(|outcome| {
         let mut invariants: Vec<&str> = outcome.broken.iter().map(|one| one.invariant).collect();
         invariants.sort_unstable();
         invariants.dedup();
         (outcome.night.seed + 1, invariants)
     });
-    Ok(Found { bug, by })
+    Ok(Found { bug, scenarios: scenarios?, nights })
+}
+
+fn that_go_wrong() -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for file in scenarios()? {
+        let (reference, wrong) = Reference::judged(&file)?;
+        if !wrong.is_empty() {
+            found.push(reference.name);
+        }
+    }
+    Ok(found)
 }
 
 /// The first of so many nights, whatever the number of threads.

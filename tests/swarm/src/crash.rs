@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -142,8 +142,16 @@ struct End {
 }
 
 impl Reference {
-    /// Reads and plays the scenario of a file.
+    /// Reads and plays the scenario of a file; it has to go as it says.
     pub fn of(file: &Path) -> anyhow::Result<Self> {
+        let (reference, wrong) = Self::judged(file)?;
+        ensure!(wrong.is_empty(), "without any fault: {}", wrong.join("; "));
+        Ok(reference)
+    }
+
+    /// The same, with what is wrong about it: invariants that it breaks, expectations that it does
+    /// not meet.
+    pub fn judged(file: &Path) -> anyhow::Result<(Self, Vec<String>)> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = file.parent().unwrap_or(Path::new("."));
         let read = |file: &Path| {
@@ -157,16 +165,14 @@ impl Reference {
         let calls = Rc::new(Calls::default());
         let played = play(&scenario, &calls, None)?;
         let broken = check(&played.facts, &setting, |_, _| ());
-        ensure!(broken.is_empty(), "{name} without any fault: {broken:?}");
-        for expected in &scenario.expect {
-            if let Err(unmet) = expected.judge(&played.facts) {
-                anyhow::bail!("{unmet}");
-            }
-        }
+        let broken = broken.iter().map(ToString::to_string);
+        let unmet = scenario.expect.iter().filter_map(|one| one.judge(&played.facts).err());
+        let wrong = broken.chain(unmet.map(|unmet| unmet.to_string())).collect();
         let calls = calls.seen.take();
         let states = played.facts.iter().filter(|one| matches!(one.what, What::FenceState { .. }));
         let over_at = states.map(|one| between(START, one.at)).max().unwrap_or_default();
-        Ok(Self { name, scenario, setting, calls, over_at, end: End::of(&played.facts) })
+        let end = End::of(&played.facts);
+        Ok((Self { name, scenario, setting, calls, over_at, end }, wrong))
     }
 
     /// Every plan for this scenario: each call from shortly before trouble begins on, until a while
@@ -182,7 +188,7 @@ impl Reference {
         for (number, call) in calls {
             let count = seen.entry(format!("{} {}", call.verb, call.what)).or_default();
             *count += 1;
-            if *count > ALIKE.0 && *count % ALIKE.1 != 0 {
+            if *count > ALIKE.0 && !count.is_multiple_of(ALIKE.1) {
                 continue;
             }
             let faults = Fault::ALL.into_iter().filter(|fault| fault.suits(call));
@@ -259,18 +265,23 @@ pub struct Sum {
     pub wrong: Vec<Vec<String>>,
 }
 
+/// The files of all scenarios, by name.
+pub fn scenarios() -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        std::fs::read_dir(SCENARIOS).with_context(|| format!("failed to read {SCENARIOS}"))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
 /// Plays every plan for every scenario, or for those of these names.
 pub fn every_point(
     only: &[String],
     threads: usize,
     tell: impl Fn(usize, usize, usize) + Sync,
 ) -> anyhow::Result<Sum> {
-    let entries =
-        std::fs::read_dir(SCENARIOS).with_context(|| format!("failed to read {SCENARIOS}"))?;
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    files.sort();
     let (mut plans, mut sum) = (Vec::new(), Sum::default());
-    for file in files {
+    for file in scenarios()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if !only.is_empty() && !only.contains(&name) {
             continue;

@@ -136,18 +136,28 @@ fn seek(
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
-    let mut table = String::from("| invariant | bug | found by | nights |\n|---|---|---|---|\n");
+    let mut table = String::from(
+        "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
+    );
     print!("{table}");
     let mut unfound = 0_usize;
     for bug in bugs {
-        let Found { bug, by } =
+        let Found { bug, scenarios, nights } =
             node_remedy_swarm::bugs::seek(bug, arguments.seeds, lasts, threads)?;
-        let (found, nights) = match by {
-            Some((nights, found)) => (found.join(" "), nights),
-            None => ("**nothing**".to_owned(), arguments.seeds),
+        let is_found = nights.is_some() || !scenarios.is_empty();
+        unfound += usize::from(!is_found);
+        let (by, nights) = match nights {
+            Some((nights, found)) => (found.join(" "), nights.to_string()),
+            None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
+            None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
         };
-        unfound += usize::from(by_nothing(&found));
-        let row = format!("| {} | {} | {found} | {nights} |\n", bug.invariant(), bug.name());
+        let scenarios = match scenarios.as_slice() {
+            [] => "–".to_owned(),
+            [one] => one.clone(),
+            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        };
+        let (invariant, name) = (bug.invariant(), bug.name());
+        let row = format!("| {invariant} | {name} | {by} | {nights} | {scenarios} |\n");
         print!("{row}");
         table.push_str(&row);
     }
@@ -156,10 +166,6 @@ fn seek(
         write_between(file, &table)?;
     }
     Ok(verdict(unfound == 0))
-}
-
-fn by_nothing(found: &str) -> bool {
-    found.starts_with("**")
 }
 
 /// Puts a table between its two marks in a file.

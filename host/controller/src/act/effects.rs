@@ -127,7 +127,7 @@ impl<C: Cluster> Incident<C> {
             Effect::Quarantine => self.change(effect, NodeChange::Quarantine).await?,
             Effect::Unquarantine => self.change(effect, NodeChange::Unquarantine).await?,
             Effect::Cordon => {
-                self.change(effect, NodeChange::Cordon { nodefence: self.name() }).await?
+                self.change(effect, NodeChange::Cordon { nodefence: self.name() }).await?;
             }
             Effect::Uncordon => self.change(effect, NodeChange::Uncordon).await?,
             Effect::LiftOutOfService => self.change(effect, NodeChange::LiftOutOfService).await?,

@@ -13,7 +13,6 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Freshness, Time};
 
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
@@ -48,7 +47,7 @@ pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
     let attachments = mirror.attachments.all();
     Facts {
         taken_at: clock.now(),
-        freshness: if is_sown(Bug::CacheIsLive) { Freshness::Live } else { Freshness::Cached },
+        freshness: Freshness::Cached,
         node: mirror.nodes.find(name),
         lease: mirror.leases.find(&lease_key(name)),
         pods: by_pod_uid(pods.values().filter(of_node).cloned()),

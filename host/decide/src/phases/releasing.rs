@@ -22,10 +22,10 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
     };
-    if guard(Bug::SignsIgnored, node.signs != proof.signs) && voids(&proof, node) {
+    if node.signs != proof.signs && voids(&proof, node) {
         return voided(run, node, &proof);
     }
-    if guard(Bug::NoQuarantine, !node.quarantined) {
+    if !node.quarantined {
         // Whoever comes back later must not be given work before the left-overs are gone.
         run.rule(Rule::P4);
         run.effect(Effect::Quarantine);

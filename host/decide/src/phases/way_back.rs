@@ -8,7 +8,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
     MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record,
-    Rule, Time,
+    Rule,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -145,8 +145,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
         let off = run.record.pending_until(plan, plug, Action::Off);
         off.max(run.record.pending_until(plan, plug, Action::Reset))
     });
-    let is_pending = |until: &Time| guard(Bug::LateOffForgotten, run.now < *until);
-    if let Some(until) = pending.max().filter(|until| is_pending(until) && !plugs.is_empty()) {
+    if let Some(until) = pending.max().filter(|until| run.now < *until && !plugs.is_empty()) {
         // An off that nobody heard the end of may still come, and would undo our `on`.
         run.rule(Rule::A3);
         run.look_at(until);
