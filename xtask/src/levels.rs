@@ -98,7 +98,7 @@ const LEVELS: [Level; 10] = [
             "--",
             "--bugs",
             "--seeds",
-            "150",
+            "400",
         ]],
     },
     Level {

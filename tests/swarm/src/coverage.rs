@@ -28,7 +28,7 @@ const RULES: [&str; 20] = [
     "P3", "P4", "P5", "P7", "P8",
 ];
 /// With fewer nights nothing is asked of their coverage.
-const ENOUGH: u64 = 1_000;
+const ENOUGH: u64 = 1_500;
 /// Of a hundred nights so many have to come to an off.
 const WITH_OFF_PERCENT: u64 = 40;
 /// Nights in which each class of fault has to come, once there are many.
@@ -92,17 +92,17 @@ mod tests {
     #[test]
     fn what_was_not_seen_is_told() {
         let full = |count: u64| Coverage {
-            nights: 1_000,
-            with_off: 400,
+            nights: 2_000,
+            with_off: 800,
             faults: classes().into_iter().map(|class| (class, count)).collect(),
             rules: RULES.iter().map(|rule| ((*rule).to_owned(), 1)).collect(),
             facts: 1,
         };
-        assert_eq!(full(5).missing(), [""; 0]);
-        assert_eq!(full(4).missing().len(), classes().len());
-        let few_offs = Coverage { with_off: 399, ..full(5) };
-        assert_eq!(few_offs.missing(), ["399 of 1000 nights came to an off"]);
-        let mut without = full(5);
+        assert_eq!(full(10).missing(), [""; 0]);
+        assert_eq!(full(9).missing().len(), classes().len());
+        let few_offs = Coverage { with_off: 799, ..full(10) };
+        assert_eq!(few_offs.missing(), ["799 of 2000 nights came to an off"]);
+        let mut without = full(10);
         without.rules.remove("A13");
         assert_eq!(without.missing(), ["rule A13 never came to bear"]);
     }

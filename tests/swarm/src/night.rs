@@ -35,7 +35,8 @@ const BMC_FAULTS: [(&str, u64, u64); 23] = [
     ("silent", 1, 1),
     ("dead", 1, 1),
     ("stuck", 1, 1),
-    ("off_after", 1_000, 40_000),
+    // What the plugin's manifest says that an effect may take at most is 30 s.
+    ("off_after", 1_000, 28_000),
     ("reply_lost", 1, 1),
     ("flip_back", 1_000, 20_000),
     ("stale", 1_000, 90_000),
@@ -279,7 +280,7 @@ impl Draft {
     /// An off that comes late, and that nobody hears the end of.
     fn late_off(&mut self, lost: &[String]) {
         let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
-        let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 40_000));
+        let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 28_000));
         let begins = format!("bmcFault: {{ node: {node}, fault: off_after, value: {value} }}");
         self.happens(at, &begins, "bmc off_after");
         let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));

@@ -12,8 +12,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::ClusterError;
+use crate::observe::seen::OUT_OF_SERVICE;
 use crate::simulate::cluster::ROUND_TRIP;
-use crate::testing::{Door, Request, example, night_of_a_failed_on, play_behind};
+use crate::testing::{Door, Open, Request, example, night_of_a_failed_on, play_behind};
 
 /// An API server that takes its time with the first record that says: off is meant.
 struct SlowIntent {
@@ -299,4 +300,21 @@ fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wake
     let played = night_of_a_failed_on();
     let (.., record) = &played.collected.incidents["node-a-1"];
     assert_eq!(record.phase, Phase::Final(FinalReason::RecoveredByHand));
+}
+
+#[test]
+fn a_leader_that_stood_still_declares_nobody_out_of_service() {
+    // Between reading the node and writing it, and for longer than its Lease lasts.
+    for ms in 2..=4 {
+        let stands_still = |text: String| {
+            let when = "when: { fact: proofRecorded, where: { node: node-a } }";
+            let happening = format!(
+                "happenings:\n- {{ {when}, after: {ms}ms, controllerPaused: {{ lasts: 30s }} }}"
+            );
+            text.replace("\nhappenings:", &format!("\ncontrollers: 2\n{happening}"))
+        };
+        let played = play_behind(&example("lost-node.yaml", stands_still), &Rc::new(Open));
+        let declared = |fact: &&Fact| matches!(&fact.what, What::TaintAdded { key, .. } if key == OUT_OF_SERVICE);
+        assert_eq!(played.facts.iter().filter(declared).count(), 1, "{ms} ms after the proof");
+    }
 }

@@ -116,8 +116,11 @@ impl Mirror {
             move |lease: Lease, before: Option<&LeaseSeen>| {
                 let new = LeaseSeen::of(lease, clock.now())?;
                 // A write that renews nothing is no sign of life.
-                let same = before.filter(|before| before.renewed == new.renewed);
-                Some(same.cloned().unwrap_or(new))
+                Some(match before {
+                    Some(before) if before.renewed == new.renewed => before.clone(),
+                    Some(before) => new.after(before),
+                    None => new,
+                })
             }
         };
         let mut keep = Keeper { cluster, heard, tasks };

@@ -217,17 +217,82 @@ pub struct LeaseSeen {
     pub duration_s: u64,
     /// When *we* saw the renewal: clocks of nodes are not trusted.
     pub observed: Time,
+    /// How far our clock was ahead of the node's at its last sightings, milliseconds, newest last.
+    ahead_ms: Vec<i64>,
 }
+
+/// So many sightings of a Lease are held against each other: after a watch that was broken or slow
+/// the first one is late, and the next ones are not.
+const SIGHTINGS: usize = 3;
 
 impl LeaseSeen {
     /// Reads a Lease; `observed` is now.
     pub fn of(lease: Lease, now: Time) -> Option<Self> {
         let spec = lease.spec.unwrap_or_default();
+        let by_node = spec.renew_time.as_ref().map(|stamp| stamp.0.as_millisecond());
+        let ahead = by_node.zip(i64::try_from(now.0).ok()).map(|(by_node, now)| now - by_node);
         Some(Self {
             node: lease.metadata.name?,
+            ahead_ms: ahead.into_iter().collect(),
             renewed: spec.renew_time.map(|stamp| stamp.0.to_string()).unwrap_or_default(),
             duration_s: u64::try_from(spec.lease_duration_seconds.unwrap_or(40)).unwrap_or(40),
             observed: now,
         })
+    }
+
+    /// A renewal seen after another one of the same node.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        let known = before.ahead_ms.len().saturating_add(1).saturating_sub(SIGHTINGS);
+        self.ahead_ms.splice(0..0, before.ahead_ms.iter().skip(known).copied());
+        self
+    }
+
+    /// When the Lease was renewed at the earliest, by our clock: what was told late by a watch that
+    /// had broken was not renewed late. For counting the silent, where too early is the safe side.
+    pub fn renewed_at(&self) -> Time {
+        let least = self.ahead_ms.iter().min().copied();
+        let late = self.ahead_ms.last().zip(least).map_or(0, |(last, least)| last - least);
+        Time(self.observed.0.saturating_sub(u64::try_from(late).unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::coordination::v1::LeaseSpec;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+
+    use super::*;
+    use crate::clock::timestamp;
+
+    fn seen(renewed_ms: u64, now_ms: u64) -> LeaseSeen {
+        let spec = LeaseSpec {
+            renew_time: Some(MicroTime(timestamp(Time(renewed_ms)))),
+            ..LeaseSpec::default()
+        };
+        let metadata = ObjectMeta { name: Some("n".to_owned()), ..ObjectMeta::default() };
+        LeaseSeen::of(Lease { metadata, spec: Some(spec) }, Time(now_ms)).unwrap()
+    }
+
+    #[test]
+    fn a_renewal_that_a_broken_watch_told_late_was_not_a_late_renewal() {
+        // The node's clock is 5 s behind ours.
+        let first = seen(10_000, 15_000);
+        assert_eq!(first.renewed_at(), Time(15_000));
+        let second = seen(20_000, 25_002).after(&first);
+        assert_eq!(second.renewed_at(), Time(25_000));
+        let late = seen(30_000, 70_000).after(&second);
+        assert_eq!((late.renewed_at(), late.observed), (Time(35_000), Time(70_000)));
+        let on_time = seen(70_000, 75_001).after(&late);
+        assert_eq!(on_time.renewed_at(), Time(75_001));
+    }
+
+    #[test]
+    fn a_node_whose_clock_was_set_back_is_not_taken_for_silent_for_long() {
+        let mut last = seen(100_000, 100_000);
+        for renewal in 1..4 {
+            last = seen(50_000 + renewal * 10_000, 100_000 + renewal * 10_000).after(&last);
+        }
+        assert_eq!(last.renewed_at(), last.observed);
     }
 }
