@@ -115,7 +115,7 @@ const LEVELS: [Level; 10] = [
             "seeded-bugs",
             "--",
             "--seeds",
-            "1000000",
+            "4000",
             "--for",
             "5",
         ]],
