@@ -46,6 +46,16 @@ const TESTS: &str = "node-remedy-tests";
 const SMALL_WORLD: &str = "node-remedy-small-world";
 const SWARM: &str = "node-remedy-swarm";
 
+/// How the swarm is run: with optimised code in which bugs can be sown.
+macro_rules! played {
+    ($($argument:literal),*) => {
+        &[
+            "run", "--profile", "sim", "--package", SWARM, "--features", "seeded-bugs", "--",
+            $($argument),*
+        ]
+    };
+}
+
 /// The levels of `node-remedy-tests` are the prefixes of its modules' names.
 const LEVELS: [Level; 10] = [
     Level {
@@ -71,54 +81,19 @@ const LEVELS: [Level; 10] = [
         name: "crash",
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[&[
-            "run",
-            "--profile",
-            "sim",
-            "--package",
-            SWARM,
-            "--features",
-            "seeded-bugs",
-            "--",
-            "--crash",
-        ]],
+        runs: &[played!("--crash")],
     },
     Level {
         name: "bugs",
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[&[
-            "run",
-            "--profile",
-            "sim",
-            "--package",
-            SWARM,
-            "--features",
-            "seeded-bugs",
-            "--",
-            "--bugs",
-            "--seeds",
-            "400",
-        ]],
+        runs: &[played!("--bugs", "--seeds", "400")],
     },
     Level {
         name: "swarm",
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[&[
-            "run",
-            "--profile",
-            "sim",
-            "--package",
-            SWARM,
-            "--features",
-            "seeded-bugs",
-            "--",
-            "--seeds",
-            "4000",
-            "--for",
-            "5",
-        ]],
+        runs: &[played!("--seeds", "4000", "--for", "5")],
     },
     Level {
         name: "sim",

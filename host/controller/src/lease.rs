@@ -169,6 +169,7 @@ impl<C: Cluster> Leadership<C> {
         }
     }
 
+    /// Whether its holder still has it.
     fn is_taken(&mut self, lease: &Lease) -> bool {
         let is_taken = guard(Bug::TakesLeaseAtOnce, !self.has_been_silent(lease));
         is_taken || is_sown(Bug::NeverTakesOver)

@@ -261,6 +261,7 @@ fn disown(run: &mut Run<'_>) {
     }
 }
 
+/// What is known of a call whose end nobody will hear.
 fn foreign_end() -> End {
     if is_sown(Bug::RepeatsBlindly) {
         let kind = crate::FailureKind::Cancelled;

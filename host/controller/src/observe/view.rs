@@ -209,7 +209,10 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
             name: node.name.clone(),
             ready: node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
             down: node.name != target && down.contains(node.name.as_str()),
-            renewed_at: lease.map(LeaseSeen::renewed_at),
+            // Others count as silent too early rather than too late, and the target as silent no
+            // earlier than it was seen to be: both keep a storm from looking like one lost node.
+            renewed_at: lease
+                .map(|lease| if node.name == target { lease.observed } else { lease.renewed_at() }),
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),

@@ -145,6 +145,11 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     // Those that said off, whoever had switched them off.
     let reads = run.record.operations.iter().filter(|one| proof.by.names(one.id));
     let feeds: BTreeSet<MethodIndex> = reads.map(|one| one.method).collect();
+    if feeds.is_empty() {
+        // What the proof rests on stands nowhere: that is no proof.
+        run.rule(Rule::P1);
+        return Some(park(run, ParkReason::BrokenRecord));
+    }
     for feed in feeds {
         let called =
             run.record.operations.iter().rev().find(|one| {

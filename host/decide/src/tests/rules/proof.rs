@@ -58,6 +58,23 @@ fn p1_what_was_read_while_an_on_could_still_arrive_is_no_evidence() {
 }
 
 #[test]
+fn p1_a_proof_whose_reads_stand_nowhere_releases_nothing_more() {
+    let mut story = story();
+    story.holders = true;
+    story.until(Phase::Releasing);
+    let proof = story.record.proof.as_mut().expect("proof");
+    proof.by = Evidence::Reads(vec![OpId(9_999)]);
+    story.todo.clear();
+    let before = story.done.len();
+    story.look();
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::BrokenRecord));
+    let gives_away =
+        |one: &Effect| matches!(one, Effect::DeletePods(_) | Effect::DeleteAttachments(_));
+    assert!(!story.done[before..].iter().any(gives_away));
+}
+
+#[test]
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
         let mut story = story();
