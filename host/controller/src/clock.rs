@@ -7,16 +7,25 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use node_remedy_decide::Time;
+use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_world::scenario::ClockChange;
 
 /// What time it is; cheap to clone.
 #[derive(Clone)]
 pub struct Clock {
     source: Source,
-    /// Server time minus local time, milliseconds.
-    offset_ms: Rc<Cell<i64>>,
+    anchor: Rc<Cell<Anchor>>,
+}
+
+/// One moment on two clocks. What follows is told by the one that nobody can set: a wall clock
+/// that jumps would make old evidence look fresh.
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    wall_ms: u64,
+    boot_ms: u64,
 }
 
 #[derive(Clone)]
@@ -25,25 +34,74 @@ enum Source {
     Virtual(VirtualClock),
 }
 
-/// Virtual time: a fixed start plus what `tokio::time` says has passed.
+/// Virtual time: a fixed start plus what `tokio::time` says has passed, as the clocks of one
+/// machine show it.
 #[derive(Clone)]
 pub struct VirtualClock {
     start: Time,
     origin: tokio::time::Instant,
+    fault: Arc<Mutex<Fault>>,
+}
+
+/// How wrong a machine's clocks are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fault {
+    /// What the wall clock is ahead, in milliseconds.
+    ahead_ms: i64,
+    /// What all clocks gain, in thousandths, since it was so long after the origin …
+    drift: i32,
+    since_ms: u64,
+    /// … and they showed this.
+    shown_ms: u64,
+}
+
+impl Fault {
+    fn shown_at(self, true_ms: u64) -> u64 {
+        let passed = true_ms.saturating_sub(self.since_ms);
+        let drift = i64::from(self.drift);
+        let gained = i64::try_from(passed).unwrap_or(i64::MAX).saturating_mul(drift) / 1_000;
+        self.shown_ms.saturating_add(passed).saturating_add_signed(gained)
+    }
 }
 
 impl VirtualClock {
     /// Starts at `start`; must be called on a runtime whose time is paused.
     pub fn start_at(start: Time) -> Self {
-        Self { start, origin: tokio::time::Instant::now() }
+        Self { start, origin: tokio::time::Instant::now(), fault: Arc::default() }
+    }
+
+    /// The clocks of another machine, right so far; its clones go wrong with it.
+    #[must_use]
+    pub fn of_machine(&self) -> Self {
+        Self { fault: Arc::default(), ..self.clone() }
+    }
+
+    /// Makes this machine's clocks wrong.
+    pub fn change(&self, change: ClockChange) {
+        let true_ms = self.true_ms();
+        // A panic elsewhere already fails the run.
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        match change {
+            ClockChange::Jump(by_ms) => fault.ahead_ms = fault.ahead_ms.saturating_add(by_ms),
+            ClockChange::Drift(drift) => {
+                let shown_ms = fault.shown_at(true_ms);
+                *fault = Fault { drift, since_ms: true_ms, shown_ms, ..*fault };
+            }
+        }
     }
 
     /// The virtual wall time.
     pub fn now(&self) -> Time {
-        Time(self.start.0.saturating_add(self.elapsed_ms()))
+        let fault = self.fault();
+        let shown = fault.shown_at(self.true_ms());
+        Time(self.start.0.saturating_add(shown).saturating_add_signed(fault.ahead_ms))
     }
 
-    fn elapsed_ms(&self) -> u64 {
+    fn fault(&self) -> Fault {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn true_ms(&self) -> u64 {
         u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
@@ -51,34 +109,40 @@ impl VirtualClock {
 impl Clock {
     /// The machine's clocks.
     pub fn system() -> Self {
-        Self { source: Source::System, offset_ms: Rc::default() }
+        Self::of(Source::System)
     }
 
     /// The simulator's clock.
     pub fn simulated(clock: VirtualClock) -> Self {
-        Self { source: Source::Virtual(clock), offset_ms: Rc::default() }
+        Self::of(Source::Virtual(clock))
     }
 
-    /// Wall time in the API server's reckoning, milliseconds since the Unix epoch.
+    fn of(source: Source) -> Self {
+        let anchor = Anchor { wall_ms: source.wall_ms(), boot_ms: source.boot_ms() };
+        Self { source, anchor: Rc::new(Cell::new(anchor)) }
+    }
+
+    /// Wall time in the API server's reckoning, milliseconds since the Unix epoch. Until the
+    /// server was heard ([`Self::correct`]) it is what this machine's wall clock said at first.
     pub fn now(&self) -> Time {
-        Time(self.local_ms().saturating_add_signed(self.offset_ms.get()))
+        if is_sown(Bug::WallClockTrusted) {
+            return Time(self.source.wall_ms());
+        }
+        let Anchor { wall_ms, boot_ms } = self.anchor.get();
+        Time(wall_ms.saturating_add(self.boot_ms().saturating_sub(boot_ms)))
     }
 
     /// Notes what the server's clock said. Its `Date` header has whole seconds, so a
     /// difference below [`DATE_RESOLUTION_MS`] says nothing.
     pub fn correct(&self, server: Time) {
-        let difference = i128::from(server.0) - i128::from(self.local_ms());
-        let difference = i64::try_from(difference).unwrap_or_default();
-        if difference.abs() > DATE_RESOLUTION_MS {
-            self.offset_ms.set(difference);
-        } else {
-            self.offset_ms.set(0);
+        if server.0.abs_diff(self.now().0) > DATE_RESOLUTION_MS {
+            self.anchor.set(Anchor { wall_ms: server.0, boot_ms: self.boot_ms() });
         }
     }
 
     /// Milliseconds on a clock that only runs forward and counts suspend.
     pub fn boot_ms(&self) -> u64 {
-        self.boot_clock().now_ms()
+        self.source.boot_ms()
     }
 
     /// The forward-running clock alone, for the threads that plugins run on.
@@ -88,17 +152,26 @@ impl Clock {
             Source::Virtual(clock) => Arc::new(clock.clone()),
         }
     }
+}
 
-    fn local_ms(&self) -> u64 {
-        match &self.source {
-            Source::System => system_ms(),
-            Source::Virtual(clock) => clock.now().0,
+impl Source {
+    fn wall_ms(&self) -> u64 {
+        match self {
+            Self::System => system_ms(),
+            Self::Virtual(clock) => clock.now().0,
+        }
+    }
+
+    fn boot_ms(&self) -> u64 {
+        match self {
+            Self::System => SystemBootClock.now_ms(),
+            Self::Virtual(clock) => clock.now_ms(),
         }
     }
 }
 
 /// `Date` is cut to seconds and the answer was under way for a while.
-const DATE_RESOLUTION_MS: i64 = 2_000;
+const DATE_RESOLUTION_MS: u64 = 2_000;
 
 /// A clock that only runs forward and counts suspend.
 pub trait BootClock: Send + Sync {
@@ -108,7 +181,7 @@ pub trait BootClock: Send + Sync {
 
 impl BootClock for VirtualClock {
     fn now_ms(&self) -> u64 {
-        self.elapsed_ms()
+        self.fault().shown_at(self.true_ms())
     }
 }
 
@@ -137,4 +210,50 @@ pub fn time_of(stamp: &jiff::Timestamp) -> Time {
 pub fn timestamp(time: Time) -> jiff::Timestamp {
     let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const START: Time = Time(1_000_000);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_that_is_set_back_makes_nothing_younger() {
+        let machine = VirtualClock::start_at(START);
+        let clock = Clock::simulated(machine.clone());
+        let seen = clock.now();
+        tokio::time::advance(Duration::from_secs(30)).await;
+        machine.change(ClockChange::Jump(-3_600_000));
+        assert_eq!(clock.now().0 - seen.0, 30_000);
+        machine.change(ClockChange::Jump(7_200_000));
+        assert_eq!(clock.now().0 - seen.0, 30_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_servers_clock_counts_beyond_what_its_date_header_can_say() {
+        let machine = VirtualClock::start_at(START);
+        machine.change(ClockChange::Jump(-600_000));
+        let clock = Clock::simulated(machine);
+        assert_eq!(clock.now(), Time(START.0 - 600_000));
+        clock.correct(START);
+        assert_eq!(clock.now(), START);
+        clock.correct(Time(START.0 - 1_900));
+        assert_eq!(clock.now(), START);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clocks_that_run_wrong_show_so_many_thousandths_more_or_less_from_then_on() {
+        let machine = VirtualClock::start_at(START);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        machine.change(ClockChange::Drift(-100));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(machine.now_ms(), 19_000);
+        machine.change(ClockChange::Drift(50));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(machine.now_ms(), 29_500);
+        assert_eq!(machine.of_machine().now_ms(), 30_000);
+    }
 }

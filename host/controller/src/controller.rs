@@ -200,10 +200,7 @@ impl<C: Cluster> Controller<C> {
 
     /// Works until `stop` is done, then gives the lease up.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
-        let mut tasks = JoinSet::new();
         let parts = self.parts.clone();
-        parts.mirror.start(&parts.cluster, &parts.clock, &self.settings.namespace, &mut tasks);
-        tasks.spawn_local(probe(parts.clone()));
         let mut leadership = Leadership::new(
             parts.cluster.clone(),
             parts.clock.clone(),
@@ -214,10 +211,23 @@ impl<C: Cluster> Controller<C> {
         tokio::select! {
             biased;
             () = stop => {}
-            () = self.lead_again_and_again(&mut leadership) => {}
+            () = self.work(&mut leadership) => {}
         }
         parts.metrics.leader.set(0);
         leadership.release().await;
+    }
+
+    async fn work(&mut self, leadership: &mut Leadership<C>) {
+        let parts = self.parts.clone();
+        self.readiness.set_missing(parts.mirror.missing());
+        // What is seen is stamped, so the time comes first.
+        while !ask_the_time(&parts).await {
+            tokio::time::sleep(SYNC_LOOK).await;
+        }
+        let mut tasks = JoinSet::new();
+        parts.mirror.start(&parts.cluster, &parts.clock, &self.settings.namespace, &mut tasks);
+        tasks.spawn_local(probe(parts));
+        self.lead_again_and_again(leadership).await;
     }
 
     async fn lead_again_and_again(&mut self, leadership: &mut Leadership<C>) {
@@ -262,13 +272,22 @@ async fn largest_epoch<C: Cluster>(cluster: C) -> Result<u64, ClusterError> {
 /// Asks for the server's time, for ever: whether it answers, and what time it is there.
 async fn probe<C: Cluster>(parts: Rc<Parts<C>>) {
     loop {
-        match parts.cluster.server_time().await {
-            Ok(time) => {
-                parts.clock.correct(time);
-                parts.mirror.hear(parts.clock.now());
-            }
-            Err(error) => tracing::debug!(%error, "the API server did not answer a probe"),
-        }
+        ask_the_time(&parts).await;
         tokio::time::sleep(PROBE_EVERY).await;
+    }
+}
+
+/// Whether the server said what time it is there.
+async fn ask_the_time<C: Cluster>(parts: &Parts<C>) -> bool {
+    match parts.cluster.server_time().await {
+        Ok(time) => {
+            parts.clock.correct(time);
+            parts.mirror.hear(parts.clock.now());
+            true
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the API server did not answer a probe");
+            false
+        }
     }
 }

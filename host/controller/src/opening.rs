@@ -11,6 +11,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Trigger};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_api::time::{Moment, Span};
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{
     Crossing, Hold, OpenDecision, Opening, Refusal, Sign, Time, crossed, gate,
 };
@@ -112,7 +113,7 @@ pub async fn open<C: Cluster>(
         OpenDecision::Wait { hold, next_look } => return Ok(held(hold, next_look)),
         OpenDecision::Refuse(refusal) => return Ok(not_ready(&refusal)),
     };
-    if policy.mode == Mode::Shadow {
+    if guard(Bug::ShadowIgnored, policy.mode == Mode::Shadow) {
         return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));
     }
     if let Lock::Theirs { holder } =

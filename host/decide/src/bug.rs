@@ -45,6 +45,8 @@ bugs! {
     SlotsUnlimited = "slots-unlimited" breaks "S2",
     /// A slot is given back as soon as the machine is proven off.
     SlotReturnedEarly = "slot-returned-early" breaks "S2",
+    /// Nodes are worked on that another remediator has.
+    LocksIgnored = "locks-ignored" breaks "S2",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
@@ -71,6 +73,10 @@ bugs! {
     TriggerNotRead = "trigger-not-read" breaks "S10",
     /// An `off` is sent however long ago it was allowed.
     OldLeave = "old-leave" breaks "S10",
+    /// Time is what the machine's wall clock says, whoever sets it.
+    WallClockTrusted = "wall-clock-trusted" breaks "S10",
+    /// A policy in shadow mode is acted on.
+    ShadowIgnored = "shadow-ignored" breaks "S10",
     /// Only nodes whose Ready is not True count as lost; Leases are not looked at.
     StormFromReady = "storm-from-ready" breaks "S13",
     /// The gate is not read again before an `off`.

@@ -32,6 +32,11 @@ impl Agenda {
         self.turns.first().map(|(at, _)| *at)
     }
 
+    /// Whether `actor` has a turn.
+    pub(crate) fn has(&self, actor: Actor) -> bool {
+        self.due.contains_key(&actor)
+    }
+
     /// Takes the next turn out of the queue, if it is due by `to`.
     pub(crate) fn take(&mut self, to: Time) -> Option<(Time, Actor)> {
         let (at, actor) = *self.turns.first().filter(|(at, _)| *at <= to)?;

@@ -328,6 +328,29 @@ pub enum What {
         /// How many of its plugs it says may be left off.
         left_off: u64,
     },
+    /// Somebody changed, made or deleted an object.
+    Edited {
+        /// Its kind and name.
+        object: String,
+        /// Who.
+        by: String,
+    },
+    /// Another remediator took the lock of a node.
+    NodeLocked {
+        /// Which node.
+        node: String,
+        /// Whose name stands in the lock.
+        by: String,
+        /// For how long, in seconds, unless it is renewed.
+        lasts: u64,
+    },
+    /// A RemedyConfiguration says another mode.
+    ModeSaid {
+        /// Which one.
+        policy: String,
+        /// `enforce` or `shadow`; empty when it is gone.
+        mode: String,
+    },
     /// Another process of node-remedy holds the Lease of the leader.
     LeaderChanged {
         /// Which; empty when it was given back.
@@ -345,13 +368,14 @@ impl What {
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::ParkedRecorded { .. }
+                | Self::ModeSaid { .. }
                 | Self::LeaderChanged { .. }
         )
     }
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 34] = [
+pub const VOCABULARY: [(&str, &[&str]); 37] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -385,6 +409,9 @@ pub const VOCABULARY: [(&str, &[&str]); 34] = [
     ("intentRecorded", &["fence", "node", "operation", "action"]),
     ("proofRecorded", &["fence", "node", "grade"]),
     ("parkedRecorded", &["fence", "node", "leftOff"]),
+    ("edited", &["object", "by"]),
+    ("nodeLocked", &["node", "by", "lasts"]),
+    ("modeSaid", &["policy", "mode"]),
     ("leaderChanged", &["process"]),
 ];
 

@@ -1,18 +1,23 @@
 //! Misfortunes: what a scenario's happenings do to machines and to objects.
 
+use std::time::Duration;
+
 use node_remedy_devices::bmc::UnknownFault;
 use serde_json::{Value, json};
 
-use crate::api::object::{Key, list, name, text, uid};
+use crate::api::object::{Key, list, name, number, part, set, text, uid};
 use crate::api::{ApiServer, DeleteOptions, Kind, Part};
 use crate::facts::Power;
 use crate::machine::{Machine, Network};
 use crate::scenario::Event;
-use crate::stage::Stage;
-use crate::time::{Time, seconds_stamp};
+use crate::stage::{LOCKS, Stage};
+use crate::time::{Time, after, micros_stamp, read_stamp, seconds_stamp};
 
 /// Who does what people do with kubectl.
-const PEOPLE: &str = "people";
+pub(crate) const PEOPLE: &str = "people";
+
+/// Another remediator, in locks and as a client.
+const OTHER_REMEDY: &str = "node-healthcheck";
 
 /// Whose finalizer holds a pod.
 const HOLDER: &str = "example.com/backup";
@@ -34,6 +39,9 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::HoldPod { .. }
         | Event::LetPodGo { .. }
         | Event::DeleteAttachments(_)
+        | Event::Edit { .. }
+        | Event::Remove { .. }
+        | Event::OtherRemedy { .. }
         | Event::OfController(_) => None,
     }
 }
@@ -60,6 +68,9 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::HoldPod { .. }
         | Event::LetPodGo { .. }
         | Event::DeleteAttachments(_)
+        | Event::Edit { .. }
+        | Event::Remove { .. }
+        | Event::OtherRemedy { .. }
         | Event::OfController(_) => {}
     }
 }
@@ -95,6 +106,11 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
                 drop(api.client(PEOPLE).delete(&key, &DeleteOptions::default()));
             }
         }
+        Event::Edit { key, merge } => edit(api, key, merge),
+        Event::Remove { key } => {
+            drop(api.client(PEOPLE).delete(key, &DeleteOptions::default()));
+        }
+        Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
         Event::KubeletStops(_)
         | Event::NetworkLost(_)
         | Event::MachineHangs(_)
@@ -103,6 +119,44 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::NodeComesBack(_)
         | Event::BmcFault { .. }
         | Event::OfController(_) => {}
+    }
+}
+
+fn edit(api: &mut ApiServer, key: &Key, merge: &Value) {
+    if api.peek(key).is_some() {
+        drop(api.client(PEOPLE).merge_patch(key, merge, Part::Main));
+        return;
+    }
+    let mut object = json!({ "metadata": { "name": key.name } });
+    if key.kind.is_namespaced() {
+        set(part(&mut object, "metadata"), "namespace", json!(key.namespace));
+    }
+    json_patch::merge(&mut object, merge);
+    drop(api.client(PEOPLE).create(key.kind, object));
+}
+
+/// Takes the lock that remediators have agreed on, as medik8s/common does: whoever has it keeps it
+/// until it runs out.
+fn lock(api: &mut ApiServer, now: Time, node: &str, lasts: Duration) {
+    let key = Key::within(Kind::Lease, LOCKS, &format!("node-{node}"));
+    if let Some(lease) = api.peek(&key) {
+        let renewed = read_stamp(text(lease, "/spec/renewTime")).unwrap_or_default();
+        let seconds = number(lease, "/spec/leaseDurationSeconds").unwrap_or_default();
+        if now <= after(renewed, Duration::from_secs(seconds)) {
+            return;
+        }
+    }
+    let spec = json!({
+        "holderIdentity": OTHER_REMEDY,
+        "leaseDurationSeconds": lasts.as_secs(),
+        "acquireTime": micros_stamp(now),
+        "renewTime": micros_stamp(now),
+    });
+    let metadata = json!({ "name": key.name, "namespace": key.namespace });
+    let mut client = api.client(OTHER_REMEDY);
+    if client.merge_patch(&key, &json!({ "spec": spec }), Part::Main).is_err() {
+        // Refused only if it came to exist meanwhile, and then it is somebody's.
+        drop(client.create(Kind::Lease, json!({ "metadata": metadata, "spec": spec })));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::api::object::{
 };
 use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
-use crate::stage::REMEDY_NAMESPACE;
+use crate::stage::{LOCKS, REMEDY, REMEDY_NAMESPACE};
 
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
@@ -17,7 +17,8 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         Kind::Pod => pod(change, &mut say),
         Kind::VolumeAttachment => attachment(change, &mut say),
         Kind::NodeFence => fence(change, &mut say),
-        Kind::Lease => leader(change, &mut say),
+        Kind::Lease => lease(change, &mut say),
+        Kind::RemedyConfiguration => policy(change, &mut say),
         Kind::Namespace
         | Kind::ConfigMap
         | Kind::Secret
@@ -29,7 +30,6 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::DaemonSet
         | Kind::CsiNode
         | Kind::CsiDriver
-        | Kind::RemedyConfiguration
         | Kind::FenceConfiguration
         | Kind::RemedyBudget => {}
     }
@@ -156,14 +156,28 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
     }
 }
 
-/// Who leads. The Leases of nodes say nothing that `Ready` does not.
-fn leader(change: &Change, say: &mut impl FnMut(What)) {
-    if change.key.namespace != REMEDY_NAMESPACE {
-        return;
-    }
+/// Who leads, and whose the lock of a node is. The Leases of nodes say nothing that `Ready` does
+/// not.
+fn lease(change: &Change, say: &mut impl FnMut(What)) {
     let holder = |object| text(object, "/spec/holderIdentity").to_owned();
-    let process = holder(&change.object);
-    if change.before.as_deref().map(holder).unwrap_or_default() != process {
-        say(What::LeaderChanged { process });
+    let by = holder(&change.object);
+    let is_new = change.before.as_deref().map(holder).unwrap_or_default() != by;
+    match &*change.key.namespace {
+        REMEDY_NAMESPACE if is_new => say(What::LeaderChanged { process: by }),
+        LOCKS if change.change != ChangeType::Deleted && by != REMEDY => {
+            let node = change.key.name.strip_prefix("node-").unwrap_or_default().to_owned();
+            let lasts = number(&change.object, "/spec/leaseDurationSeconds").unwrap_or_default();
+            say(What::NodeLocked { node, by, lasts });
+        }
+        _ => {}
+    }
+}
+
+fn policy(change: &Change, say: &mut impl FnMut(What)) {
+    let mode = |object| text(object, "/spec/mode").to_owned();
+    let is_gone = change.change == ChangeType::Deleted;
+    let now = if is_gone { String::new() } else { mode(&change.object) };
+    if is_gone || change.before.as_deref().map(mode).as_ref() != Some(&now) {
+        say(What::ModeSaid { policy: change.key.name.clone(), mode: now });
     }
 }

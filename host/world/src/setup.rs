@@ -11,7 +11,7 @@ use crate::api::{ApiServer, Kind, Part};
 use crate::machine::{Machine, Spec};
 use crate::rng::Rng;
 use crate::scenario::{BmcSpec, NodeSpec, Order, Scenario, StatefulSetSpec, VolumesSpec};
-use crate::stage::{CSI_DRIVER, LEASE_NAMESPACE, REMEDY_NAMESPACE};
+use crate::stage::{CSI_DRIVER, LEASE_NAMESPACE, LOCKS, REMEDY_NAMESPACE};
 use crate::time::Time;
 
 /// Who makes the first objects.
@@ -74,8 +74,7 @@ fn bmc(spec: &BmcSpec, seed: u64) -> Bmc {
 
 /// Makes the objects of a scenario.
 pub(crate) fn objects(api: &mut ApiServer, scenario: &Scenario) {
-    for namespace in ["default", "kube-system", LEASE_NAMESPACE, REMEDY_NAMESPACE, "medik8s-leases"]
-    {
+    for namespace in ["default", "kube-system", LEASE_NAMESPACE, REMEDY_NAMESPACE, LOCKS] {
         make(api, Kind::Namespace, json!({ "metadata": { "name": namespace } }));
     }
     let driver = json!({

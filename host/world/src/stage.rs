@@ -59,6 +59,12 @@ pub(crate) const CSI_DRIVER: &str = "block.csi.node-remedy.io";
 /// Where node-remedy lives.
 pub(crate) const REMEDY_NAMESPACE: &str = "node-remedy";
 
+/// Who node-remedy is in the locks of nodes.
+pub(crate) const REMEDY: &str = "node-remedy";
+
+/// Where remediators lock nodes.
+pub(crate) const LOCKS: &str = "medik8s-leases";
+
 /// The Lease of the process of node-remedy that leads, in its namespace.
 pub(crate) const LEADER_LEASE: &str = "node-remedy-leader";
 

@@ -15,15 +15,16 @@ use crate::actors::pod_gc::PodGc;
 use crate::actors::taint_eviction::TaintEviction;
 use crate::actors::{Role, reaction, scheduler, stateful_set};
 use crate::agenda::{Actor, Agenda};
-use crate::api::object::{Key, text};
+use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
-use crate::facts::{Fact, Facts, Power};
+use crate::facts::{Fact, Facts, Power, What};
+use crate::happen::{self, PEOPLE};
 use crate::machine::{Machine, Peer};
 use crate::scenario::{ControllerEvent, Event, Happening, START, Scenario, Trigger};
 use crate::stage::{LEADER_LEASE, REMEDY_NAMESPACE, Stage, Timings};
 use crate::time::{Time, after};
 use crate::writers::{Writer, Writers};
-use crate::{happen, observer, setup};
+use crate::{observer, setup};
 
 /// How long after a change in the API a kubelet acts on it.
 const KUBELET_REACTION: Duration = Duration::from_millis(20);
@@ -39,6 +40,8 @@ pub struct World {
     agenda: Agenda,
     turns: u64,
     happenings: Vec<Happening>,
+    /// When the last of them came to pass.
+    happened: Time,
     /// Happenings that wait for a fact.
     waiting: Vec<Waiting>,
     /// So many facts were held against what waits for them.
@@ -122,6 +125,7 @@ impl World {
             agenda,
             turns: 0,
             happenings: scenario.happenings.clone(),
+            happened: START,
             waiting,
             heeded: 0,
             befallen: Vec::new(),
@@ -220,6 +224,20 @@ impl World {
         Some(self.machine(node)?.bmc.as_ref()?.1.open_sessions())
     }
 
+    /// Whether nothing is wrong and nothing is to come: machines run and their nodes are ready, no
+    /// incident is open, no happening has a time, and nothing happened for so long.
+    pub fn is_calm(&self, since: Duration) -> bool {
+        let latest = self.facts.all().last().map_or(START, |fact| fact.at).max(self.happened);
+        after(latest, since) <= self.now
+            && !(0..self.happenings.len()).any(|number| self.agenda.has(Actor::Happening(number)))
+            && self.machines.iter().all(|machine| {
+                let node = self.api.peek(&Key::cluster(Kind::Node, &machine.spec.name));
+                machine.is_well()
+                    && node.is_some_and(|node| condition_status(node, "Ready") == "True")
+            })
+            && self.api.all(Kind::NodeFence).all(|fence| text(fence, "/status/status") == "Final")
+    }
+
     /// How many turns the actors have had: the measure of a simulation's speed.
     pub fn turns(&self) -> u64 {
         self.turns
@@ -284,6 +302,7 @@ impl World {
 
     fn happen(&mut self, number: usize) {
         let Some(happening) = self.happenings.get(number).cloned() else { return };
+        self.happened = self.now;
         let Event::OfController(what) = happening.what else { return self.befall(&happening.what) };
         let key = Key::within(Kind::Lease, REMEDY_NAMESPACE, LEADER_LEASE);
         let lease = self.api.peek(&key);
@@ -294,12 +313,19 @@ impl World {
 
     /// Lets something befall the cluster now, beside what its scenario says.
     pub fn befall(&mut self, what: &Event) {
-        match happen::to_machine(what).and_then(|node| self.by_name.get(node).copied()) {
-            Some(number) => {
-                self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
-                self.agenda.wake(Actor::Machine(number), self.now);
-            }
-            None => happen::by_people(&mut self.api, self.now, what),
+        let machine = happen::to_machine(what).and_then(|node| self.by_name.get(node).copied());
+        if let Some(number) = machine {
+            self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
+            self.agenda.wake(Actor::Machine(number), self.now);
+            return;
+        }
+        let before = self.api.version();
+        happen::by_people(&mut self.api, self.now, what);
+        if let Event::Edit { key, .. } | Event::Remove { key } = what
+            && self.api.version() != before
+        {
+            let object = format!("{} {}", key.kind.name(), key.name);
+            self.facts.note(self.now, What::Edited { object, by: PEOPLE.to_owned() });
         }
     }
 

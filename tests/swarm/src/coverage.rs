@@ -18,6 +18,8 @@ pub struct Coverage {
     pub rules: BTreeMap<String, u64>,
     /// Things that happened.
     pub facts: u64,
+    /// How long the nights lasted, in seconds of their own.
+    pub simulated_s: u64,
 }
 
 /// The rules that a night can come to. Not among them: A5, A9 and P6 need a plan that cuts a network
@@ -63,6 +65,7 @@ impl Coverage {
         self.nights += other.nights;
         self.with_off += other.with_off;
         self.facts += other.facts;
+        self.simulated_s += other.simulated_s;
         for (all, more) in [(&mut self.faults, other.faults), (&mut self.rules, other.rules)] {
             for (name, count) in more {
                 *all.entry(name).or_default() += count;
@@ -97,6 +100,7 @@ mod tests {
             faults: classes().into_iter().map(|class| (class, count)).collect(),
             rules: RULES.iter().map(|rule| ((*rule).to_owned(), 1)).collect(),
             facts: 1,
+            simulated_s: count,
         };
         assert_eq!(full(10).missing(), [""; 0]);
         assert_eq!(full(9).missing().len(), classes().len());

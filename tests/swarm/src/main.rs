@@ -235,7 +235,7 @@ fn swarm(
     played.into_iter().collect::<anyhow::Result<()>>()?;
     let (coverage, mut wrong, _) = sum.into_inner().ok().context("a night panicked")?;
     wrong.sort_by_key(|outcome| outcome.night.seed);
-    report(&coverage, began.elapsed(), lasts, threads);
+    report(&coverage, began.elapsed(), threads);
     for outcome in wrong.iter().take(TOLD) {
         write(outcome)?;
         tell(outcome);
@@ -251,7 +251,7 @@ fn swarm(
     Ok(verdict(wrong.is_empty() && missing.is_empty()))
 }
 
-fn report(coverage: &Coverage, took: Duration, lasts: Duration, threads: usize) {
+fn report(coverage: &Coverage, took: Duration, threads: usize) {
     let per_core = |count: u64| {
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
         let cores = u64::try_from(threads).unwrap_or(1);
@@ -259,7 +259,7 @@ fn report(coverage: &Coverage, took: Duration, lasts: Duration, threads: usize) 
         let tenths = count.saturating_mul(10_000) / ms / cores;
         format!("{}.{}", tenths / 10, tenths % 10)
     };
-    let hours = coverage.nights.saturating_mul(lasts.as_secs()) / 3_600;
+    let hours = coverage.simulated_s / 3_600;
     println!(
         "{} nights in {} s on {threads} threads: {} nights/s and {} facts/s a core, {hours} hours \
          of simulated time",

@@ -1,5 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC does, what befalls node-remedy, what people do.
 
+mod others;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
 
+use self::others::{CLASSES, EDITS};
 use crate::scene::Setting;
 
 /// Where the shown configuration lies, seen from where nights are written.
@@ -15,7 +18,9 @@ const CONFIG: &str = "../../examples/config/";
 const FENCE: &str = include_str!("../../../examples/config/fence-ipmi.yaml");
 
 /// When the last trouble is over; what is left is for the night to end well.
-const CALM_MS: u64 = 420_000;
+const CALM_MS: u64 = 330_000;
+/// Once all is well for so long, a night is over.
+const UNTIL_CALM_S: u64 = 120;
 /// What a BMC says whose machine is another one.
 const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
      bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }";
@@ -107,7 +112,7 @@ impl Night {
             .take(usize::try_from(nodes).unwrap_or(3))
             .map(|letter| format!("node-{letter}"))
             .collect();
-        let (policy, mut setting) = draft.policy();
+        let mut policies = draft.policies();
         let lost = draft.losses(&names);
         let impostors = draft.impostors(&lost);
         draft.bmc_faults(&names, &lost);
@@ -118,28 +123,32 @@ impl Night {
         draft.late_off(&lost);
         draft.held_pods(replicas, &lost);
         let has_people = draft.deeds(&lost);
+        draft.edits(&mut policies, &lost, &names);
+        draft.other_remedy(&lost);
+        draft.clocks(controllers);
         let mut text = format!(
             "# node-remedy simulate {}, drawn by cargo xtask sim --replay {seed}\n\
-             title: Night {seed}\nseed: {seed}\nduration: {}ms\ncontrollers: {controllers}\nnodes:\n",
+             title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             path(seed),
             lasts.as_millis()
         );
-        for name in &names {
+        for (name, pool) in names.iter().zip(policies.pools.iter().cycle()) {
             let boot = draft.rng.within(20_000, 90_000);
             let of_other = if impostors.contains(name) { OF_OTHER } else { "" };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi }}{of_other} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi, pool: {pool} }}{of_other} }}"
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policy}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             configuration:\n{policies}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
             names.iter().map(|node| daemon(node)).collect::<String>(),
-            draft.happenings
+            draft.happenings,
+            policies = policies.text,
         );
         // Where several are lost the gate may hold back for ever.
         let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
@@ -147,8 +156,19 @@ impl Night {
         let is_api_slow =
             draft.drawn.iter().any(|class| class.starts_with("api ") || class == "a bad way");
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
-        setting.has_stale_bmc = draft.drawn.iter().any(|class| class == "bmc stale");
-        let setting = Setting { seen_after, impostors, lost, has_people, ..setting };
+        // Clocks that run a tenth too slow count a tenth less.
+        let seen_after = seen_after + seen_after / 9;
+        let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let setting = Setting {
+            in_flight_max: as_count(policies.in_flight_max),
+            cycles_max: as_count(policies.cycles_max),
+            has_stale_bmc: draft.drawn.iter().any(|class| class == "bmc stale"),
+            seen_after,
+            impostors,
+            lost,
+            has_people,
+            ..Setting::default()
+        };
         Self { seed, text, drawn: draft.drawn, setting }
     }
 
@@ -183,7 +203,8 @@ pub fn classes() -> Vec<String> {
     let named = LOSSES.iter().chain(&DEEDS).chain(&OTHER_CLASSES).map(|name| (*name).to_owned());
     let bmc = BMC_FAULTS.iter().map(|(fault, ..)| format!("bmc {fault}"));
     let api = API_FAULTS.iter().map(|fault| format!("api {fault}"));
-    named.chain(bmc).chain(api).collect()
+    let of_others = EDITS.iter().chain(&CLASSES).map(|name| (*name).to_owned());
+    named.chain(bmc).chain(api).chain(of_others).collect()
 }
 
 /// Where the night of a seed is written.
@@ -219,31 +240,6 @@ impl Draft {
     fn happens(&mut self, at_ms: u64, what: &str, class: &str) {
         let _ = writeln!(self.happenings, "- {{ at: {at_ms}ms, {what} }}");
         self.drawn.push(class.to_owned());
-    }
-
-    /// The numbers that policies differ in most.
-    fn policy(&mut self) -> (String, Setting) {
-        let in_flight = if self.chance(25) { 2 } else { 1 };
-        let restarts = u64::from(self.chance(25));
-        let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
-        let release = match self.rng.below(5) {
-            0 => format!("paced, podsPerMinute: {}", self.rng.within(2, 60)),
-            _ => "prompt".to_owned(),
-        };
-        let policy = format!(
-            "- object:\n    apiVersion: node-remedy.io/v1alpha1\n    kind: RemedyConfiguration\n    metadata: {{ name: bare-metal }}\n    \
-             spec:\n      mode: enforce\n      nodeSelector: node-remedy.io/fence=ipmi\n      thresholdConfigs:\n      \
-             - {{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, remedy1: [{{ name: fence }}] }}\n      \
-             - {{ nodeLeaseAge: 20s, remedy1: [{{ name: fence }}] }}\n      policies: {{ maxUnhealthyPercent: 30, \
-             maxInFlight: {in_flight}, restarts: {restarts}, recoverTimeout: {recover_s}s, coolDown: {cool_down_s}s, releaseMode: {release} }}\n"
-        );
-        let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let setting = Setting {
-            in_flight_max: as_count(in_flight),
-            cycles_max: as_count(restarts + 1),
-            ..Setting::default()
-        };
-        (policy, setting)
     }
 
     /// An incident that takes its time, because its BMC does, so that much can happen in it: the
@@ -411,7 +407,7 @@ impl Draft {
             return;
         }
         for _ in 0..self.rng.within(1, 2) {
-            let (at, lasts) = (self.rng.within(0, 300_000), self.rng.within(2_000, 60_000));
+            let (at, lasts) = (self.rng.within(0, 260_000), self.rng.within(2_000, 60_000));
             let what = self.bad_way(lasts);
             let fault = API_FAULTS.iter().find(|fault| what.contains(**fault));
             self.happens(at, &what, &format!("api {}", fault.unwrap_or(&"")));

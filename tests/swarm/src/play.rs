@@ -48,6 +48,7 @@ fn coverage(night: &Night, played: &Played) -> Coverage {
         nights: 1,
         with_off: u64::from(played.facts.iter().any(is_off)),
         facts: u64::try_from(played.facts.len()).unwrap_or_default(),
+        simulated_s: played.lasted.as_secs(),
         ..Coverage::default()
     };
     let mut drawn = night.drawn.clone();

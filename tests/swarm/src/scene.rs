@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
-use node_remedy_world::time::Time;
+use node_remedy_world::time::{Time, after};
 
 /// Who does what people do with kubectl.
 pub const PEOPLE: &str = "people";
@@ -98,6 +98,12 @@ pub struct Scene {
     pub told_left_off: BTreeSet<String>,
     /// Each node's `Ready`.
     pub ready: BTreeMap<String, String>,
+    /// Nodes that another remediator has, since when, and until when.
+    pub locked: BTreeMap<String, (Time, Time)>,
+    /// What each policy says: `enforce`, `shadow`.
+    modes: BTreeMap<String, String>,
+    /// Since when no policy lets anybody act.
+    pub idle_since: Option<Time>,
     /// The process that leads; empty if none does.
     pub leader: String,
 }
@@ -177,6 +183,14 @@ impl Scene {
                 if *left_off > 0 {
                     self.told_left_off.insert(node.clone());
                 }
+            }
+            What::NodeLocked { node, lasts, .. } => {
+                self.locked.insert(node.clone(), (at, after(at, Duration::from_secs(*lasts))));
+            }
+            What::ModeSaid { policy, mode } => {
+                self.modes.insert(policy.clone(), mode.clone());
+                let acts = self.modes.values().any(|mode| mode == "enforce");
+                self.idle_since = if acts { None } else { self.idle_since.or(Some(at)) };
             }
             What::LeaderChanged { process } => self.leader.clone_from(process),
             _ => {}

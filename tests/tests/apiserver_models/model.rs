@@ -45,6 +45,7 @@ impl Model {
             title: script.name.to_owned(),
             seed: 1,
             duration: Duration::from_hours(1),
+            until_calm: None,
             timings: Timings {
                 node_monitor_grace: Duration::from_secs(MONITORING.grace_period_s),
                 node_monitor_period: Duration::from_secs(MONITORING.period_s),

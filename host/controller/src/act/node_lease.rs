@@ -5,6 +5,7 @@
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Span, Time};
 
 use crate::clock::{Clock, time_of, timestamp};
@@ -106,7 +107,8 @@ fn other_holder(lease: &Lease, now: Time) -> Option<String> {
     let renewed = spec.renew_time.as_ref().map_or(0, |stamp| time_of(&stamp.0).0);
     let duration_s = u64::try_from(spec.lease_duration_seconds.unwrap_or_default());
     let valid_until = renewed.saturating_add(duration_s.unwrap_or_default() * 1_000);
-    (holder != HOLDER && valid_until >= now.0).then(|| holder.to_owned())
+    let is_theirs = holder != HOLDER && valid_until >= now.0;
+    guard(Bug::LocksIgnored, is_theirs).then(|| holder.to_owned())
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ impl Cluster for ModelCluster {
         let from: u64 = resource_version
             .parse()
             .map_err(|_| ClusterError::Invalid(format!("resourceVersion {resource_version}")))?;
-        let mut changes = self.shared.changes(kind);
+        let mut changes = self.shared.changes(kind, scope.namespace.as_deref());
         let first = {
             changes.mark_unchanged();
             self.ask(|client| client.watch(kind, &selector, from)).await?

@@ -18,13 +18,13 @@ pub mod shared;
 pub mod story;
 
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use node_remedy_report::{Inputs, PluginUsed, Story};
 use node_remedy_sandbox::net::MemoryNet;
-use node_remedy_sandbox::{Executor, NoNames, Sandbox, SeededEntropy, TokioClock};
+use node_remedy_sandbox::{Executor, LoadError, NoNames, Sandbox, SeededEntropy, TokioClock};
 use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
@@ -50,12 +50,17 @@ pub const CLIENT: &str = "node-remedy";
 /// Its namespace in every scenario.
 pub const NAMESPACE: &str = "node-remedy";
 
+/// How often it is looked whether the cluster is calm.
+const LOOK_FOR_CALM: Duration = Duration::from_secs(10);
+
 /// What one playing left behind.
 pub struct Played {
     /// What truly happened.
     pub facts: Vec<Fact>,
     /// What the controller decided and was told by devices.
     pub collected: Collected,
+    /// How long it lasted.
+    pub lasted: Duration,
 }
 
 /// Plays `scenario` with and, if asked, without node-remedy.
@@ -159,7 +164,7 @@ pub fn play_behind<D: Door>(
         if part == Part::With {
             let origin = tokio::time::Instant::now();
             let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
-            let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+            let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {
                 let rng = Rng::named(scenario.seed, &format!("way of {number}"));
@@ -169,12 +174,13 @@ pub fn play_behind<D: Door>(
                 let stage = Stage {
                     cluster: Guarded::new(server, door(seat)),
                     shared: shared.clone(),
-                    clock: clock.clone(),
+                    clock: clock.of_machine(),
                     collector: collector.clone(),
                     plugins: plugins.clone(),
                     seed: scenario.seed,
                 };
-                let fate = Fate::new(number, (START, origin), shared.befallen());
+                let fate =
+                    Fate::new(number, (START, origin), stage.clock.clone(), shared.befallen());
                 let start = move |life| {
                     let name = stage.name(number, life);
                     (name.clone(), stage.process(name, number).run(std::future::pending()))
@@ -182,11 +188,36 @@ pub fn play_behind<D: Door>(
                 tasks.spawn_local(live(fate, start));
             }
         }
-        tokio::time::sleep(scenario.duration).await;
+        let lasted = outlast(scenario, &shared).await;
         drop(tasks);
         let facts = shared.with(|world| world.facts().to_vec());
-        Ok(Played { facts, collected: collector.take() })
+        Ok(Played { facts, collected: collector.take(), lasted })
     })
+}
+
+/// The plugins of every story that this process plays: they keep nothing between calls.
+fn plugins() -> anyhow::Result<Plugins> {
+    static PLUGINS: LazyLock<Result<Plugins, LoadError>> =
+        LazyLock::new(|| Sandbox::new().map(Plugins::new));
+    PLUGINS.as_ref().cloned().context("failed to start the sandbox")
+}
+
+/// Waits for the end of a story; says how long it lasted.
+async fn outlast(scenario: &Scenario, shared: &Shared) -> Duration {
+    let mut lasted = Duration::ZERO;
+    while lasted < scenario.duration {
+        let is_calm = |calm| shared.read(|world| world.is_calm(calm));
+        if scenario.until_calm.is_some_and(is_calm) {
+            break;
+        }
+        let step = match scenario.until_calm {
+            Some(_) => LOOK_FOR_CALM.min(scenario.duration.saturating_sub(lasted)),
+            None => scenario.duration,
+        };
+        tokio::time::sleep(step).await;
+        lasted += step;
+    }
+    lasted
 }
 
 fn used(plugins: &Plugins) -> Vec<PluginUsed> {

@@ -4,17 +4,21 @@
 use std::future::{Future, pending};
 
 use node_remedy_world::Befallen;
-use node_remedy_world::scenario::{ControllerEvent, Outage};
+use node_remedy_world::scenario::{ClockFault, ControllerEvent, Outage};
 use node_remedy_world::time::{Time, between};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep_until};
+
+use crate::clock::VirtualClock;
 
 /// What is told of everything that befalls node-remedy, and takes what befalls one process.
 pub(super) struct Fate {
     number: u32,
     /// When the story begins, on both clocks.
     origin: (Time, Instant),
+    /// The clocks of its machine.
+    clock: VirtualClock,
     befallen: UnboundedReceiver<Befallen>,
 }
 
@@ -29,9 +33,16 @@ impl Fate {
     pub(super) fn new(
         number: u32,
         origin: (Time, Instant),
+        clock: VirtualClock,
         befallen: UnboundedReceiver<Befallen>,
     ) -> Self {
-        Self { number, origin, befallen }
+        Self { number, origin, clock, befallen }
+    }
+
+    fn go_wrong(&self, fault: ClockFault) {
+        if fault.controller == self.number {
+            self.clock.change(fault.change);
+        }
     }
 
     /// The next thing that befalls the process of this name.
@@ -42,6 +53,10 @@ impl Fate {
                 ControllerEvent::Killed(outage) => (outage, Blow::Killed),
                 ControllerEvent::Paused(outage) => (outage, Blow::Paused),
                 ControllerEvent::ApiFault(_) => continue,
+                ControllerEvent::ClockFault(fault) => {
+                    self.go_wrong(fault);
+                    continue;
+                }
             };
             let leads = befallen.leader == name || befallen.leader.is_empty() && self.number == 1;
             if outage.controller.map_or(leads, |number| number == self.number) {
@@ -89,8 +104,12 @@ pub(super) async fn live<L: Future<Output = ()> + 'static>(
         tasks.spawn_local(life);
         let again = fate.drive(&name, tasks).await;
         sleep_until(again).await;
-        // What befell it while it was dead befell nobody.
-        while fate.befallen.try_recv().is_ok() {}
+        // What befell it while it was dead befell nobody, but its machine lived.
+        while let Ok(befallen) = fate.befallen.try_recv() {
+            if let ControllerEvent::ClockFault(fault) = befallen.what {
+                fate.go_wrong(fault);
+            }
+        }
     }
 }
 
@@ -143,6 +162,22 @@ mod tests {
                 .collect();
             assert_eq!(epochs.len(), 2, "another leader ended it: {epochs:?}");
         }
+    }
+
+    #[test]
+    fn a_story_that_ends_when_all_is_calm_has_told_everything() {
+        let with = |fields: &str, happens: &str| {
+            let change = |text: String| {
+                let text = text.replace("\nduration:", &format!("\n{fields}duration:"));
+                text.replace("\nhappenings:", &format!("\nhappenings:\n{happens}"))
+            };
+            play(&example("lost-node.yaml", change), Part::With).unwrap()
+        };
+        let (whole, short) = (with("", ""), with("untilCalm: 90s\n", ""));
+        assert_eq!(whole.facts, short.facts);
+        assert!(short.lasted < whole.lasted, "{:?} {:?}", short.lasted, whole.lasted);
+        let late = with("untilCalm: 90s\n", "- { at: 9m, kubeletStops: node-a }\n");
+        assert!(late.lasted > short.lasted && late.facts.len() > short.facts.len());
     }
 
     #[test]

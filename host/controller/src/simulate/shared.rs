@@ -22,12 +22,20 @@ use crate::clock::VirtualClock;
 pub struct Shared {
     world: Arc<Mutex<World>>,
     clock: VirtualClock,
-    /// Counts what happened, so that whoever moves the world on notices.
-    stirred: Arc<watch::Sender<u64>>,
-    /// When objects of a kind last changed, for those who watch it.
-    changed: Arc<Mutex<BTreeMap<Kind, watch::Sender<u64>>>>,
+    /// When the world will next do something by itself, for whoever moves it on.
+    next: Arc<watch::Sender<Option<Time>>>,
+    watched: Arc<Mutex<Watched>>,
     /// Whoever is to hear what befalls node-remedy.
     hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<Befallen>>>>,
+}
+
+/// Who watches what.
+#[derive(Default)]
+struct Watched {
+    /// Watchers have been told of changes up to this version.
+    told: u64,
+    /// The last version that they were told of, by kind and, unless they watch all, namespace.
+    watchers: BTreeMap<(Kind, Option<String>), watch::Sender<u64>>,
 }
 
 impl Shared {
@@ -36,35 +44,45 @@ impl Shared {
         Self {
             world: Arc::new(Mutex::new(world)),
             clock,
-            stirred: Arc::new(watch::Sender::new(0)),
-            changed: Arc::default(),
+            next: Arc::new(watch::Sender::new(None)),
+            watched: Arc::default(),
             hearers: Arc::default(),
         }
     }
 
     /// Does something to the world as of now, and lets everyone who waits look again.
     pub fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
-        let out = {
-            // A panic elsewhere already fails the run; the world itself stays usable.
-            let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = world.writes();
-            world.advance(self.clock.now());
-            let out = act(&mut world);
-            if world.writes() != before {
-                self.tell_watchers(&mut world);
-            }
-            self.tell_hearers(&mut world);
-            out
-        };
-        self.stirred.send_modify(|count| *count = count.wrapping_add(1));
+        // A panic elsewhere already fails the run; the world itself stays usable.
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = world.writes();
+        world.advance(self.clock.now());
+        let out = act(&mut world);
+        if world.writes() != before {
+            self.tell_watchers(&mut world);
+        }
+        self.tell_hearers(&mut world);
+        let next = world.next_at();
+        self.next.send_if_modified(|told| std::mem::replace(told, next) != next);
         out
     }
 
     fn tell_watchers(&self, world: &mut World) {
-        let watched = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        for (kind, sender) in &*watched {
-            let changed = world.api().changed(*kind);
-            sender.send_if_modified(|told| std::mem::replace(told, changed) != changed);
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = std::mem::replace(&mut watched.told, world.writes());
+        let Ok(changes) = world.api().changes(told) else {
+            // What is forgotten may have been anything.
+            for watcher in watched.watchers.values() {
+                watcher.send_replace(0);
+            }
+            return;
+        };
+        for change in changes {
+            for ((kind, namespace), watcher) in &watched.watchers {
+                let is_theirs = |namespace: &String| *namespace == change.key.namespace;
+                if *kind == change.key.kind && namespace.as_ref().is_none_or(is_theirs) {
+                    watcher.send_replace(change.version);
+                }
+            }
         }
     }
 
@@ -100,10 +118,11 @@ impl Shared {
         look(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells whenever an object of `kind` changed.
-    pub fn changes(&self, kind: Kind) -> watch::Receiver<u64> {
-        let mut watched = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.entry(kind).or_default().subscribe()
+    /// Tells whenever an object of `kind` changed, in one namespace or anywhere.
+    pub fn changes(&self, kind: Kind, namespace: Option<&str>) -> watch::Receiver<u64> {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = (kind, namespace.map(str::to_owned));
+        watched.watchers.entry(of).or_default().subscribe()
     }
 
     fn next_at(&self) -> Option<Time> {
@@ -113,22 +132,22 @@ impl Shared {
 
 /// Moves the world from event to event, for ever.
 pub async fn drive(shared: Shared) -> Infallible {
-    let mut stirs = shared.stirred.subscribe();
+    let mut next = shared.next.subscribe();
     loop {
-        stirs.mark_unchanged();
+        next.mark_unchanged();
         let wait = shared.next_at().map(|at| at.0.saturating_sub(shared.clock.now().0));
         match wait {
             Some(0) => shared.with(|_| ()),
             Some(ms) => {
                 tokio::select! {
                     biased;
-                    _ = stirs.changed() => {}
+                    _ = next.changed() => {}
                     () = tokio::time::sleep(Duration::from_millis(ms)) => shared.with(|_| ()),
                 }
             }
             None => {
                 // The sender lives in `shared`, so this cannot fail.
-                let _ = stirs.changed().await;
+                let _ = next.changed().await;
             }
         }
     }

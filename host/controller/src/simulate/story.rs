@@ -18,7 +18,7 @@ use super::Played;
 
 /// Tells one playing, and holds it against what was expected.
 pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Run {
-    let end_ms = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
+    let end_ms = u64::try_from(played.lasted.as_millis()).unwrap_or(u64::MAX);
     let mut refusals = refusals::unopened(&played.collected);
     // In one millisecond a device does, says, and then something is decided on it.
     let mut entries = entries::of_facts(&played.facts);

@@ -32,6 +32,9 @@ const LARGE_ZONE_NODES: usize = 50;
 /// From such a share on a zone is partially disrupted, if more than two nodes are.
 const UNHEALTHY_PERCENT: usize = 55;
 
+/// The conditions that only a kubelet knows of.
+const REPORTED: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -261,19 +264,22 @@ fn names(stage: &Stage<'_>) -> Vec<String> {
 
 fn mark_unknown(stage: &mut Stage<'_>, node: &str) {
     let Some(object) = stage.api.peek(&Key::cluster(Kind::Node, node)) else { return };
+    let is_known = |kind: &&&str| condition_status(object, kind) != "Unknown";
+    let known: Vec<&str> = REPORTED.iter().filter(is_known).copied().collect();
+    if known.is_empty() {
+        return;
+    }
     let stamp = seconds_stamp(stage.now);
     let mut new = object.clone();
-    for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
-        if condition_status(object, kind) != "Unknown" {
-            let never = condition(object, kind).is_none();
-            let (reason, message) = if never {
-                ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
-            } else {
-                ("NodeStatusUnknown", "Kubelet stopped posting node status.")
-            };
-            let more = json!({ "reason": reason, "message": message });
-            set_condition(&mut new, kind, "Unknown", &stamp, more);
-        }
+    for kind in known {
+        let never = condition(object, kind).is_none();
+        let (reason, message) = if never {
+            ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
+        } else {
+            ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+        };
+        let more = json!({ "reason": reason, "message": message });
+        set_condition(&mut new, kind, "Unknown", &stamp, more);
     }
     // The next round in five seconds sees whether it took.
     drop(stage.api.client(NAME).update(Kind::Node, new, Part::Status));

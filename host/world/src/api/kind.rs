@@ -104,6 +104,15 @@ impl Kind {
         })
     }
 
+    /// The kind of that name, as objects carry it.
+    pub fn of_name(name: &str) -> Option<Self> {
+        // Of the two APIs for Events the new one counts.
+        Self::ALL
+            .into_iter()
+            .filter(|kind| *kind != Self::CoreEvent)
+            .find(|kind| kind.name() == name)
+    }
+
     /// The kind that an object says it is.
     pub fn of_object(api_version: &str, name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name && kind.api_version() == api_version)

@@ -369,10 +369,9 @@ fn carry_over(new: &mut Value, old: Option<&Value>, fields: &[&str]) {
 
 /// Whether anything but metadata and status differs.
 fn spec_differs(old: &Value, new: &Value) -> bool {
-    let spec = |object: &Value| {
+    fn spec(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
         let fields = object.as_object().into_iter().flatten();
-        let fields = fields.filter(|(field, _)| !matches!(field.as_str(), "metadata" | "status"));
-        fields.map(|(field, value)| (field.clone(), value.clone())).collect::<BTreeMap<_, _>>()
-    };
-    spec(old) != spec(new)
+        fields.filter(|(field, _)| !matches!(field.as_str(), "metadata" | "status"))
+    }
+    !spec(old).eq(spec(new))
 }

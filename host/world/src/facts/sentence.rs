@@ -68,6 +68,12 @@ impl std::fmt::Display for What {
             Self::ParkedRecorded { fence, node, left_off } => {
                 write!(f, "{fence}: {node} is parked, {left_off} plugs may be left off")
             }
+            Self::Edited { object, by } => write!(f, "{object}: edited ({by})"),
+            Self::NodeLocked { node, by, lasts } => {
+                write!(f, "{node}: {by} has its lock for {lasts} s")
+            }
+            Self::ModeSaid { policy, mode } if mode.is_empty() => write!(f, "{policy}: is gone"),
+            Self::ModeSaid { policy, mode } => write!(f, "{policy}: says mode {mode}"),
             Self::LeaderChanged { process } if process.is_empty() => {
                 write!(f, "node-remedy: nobody leads")
             }

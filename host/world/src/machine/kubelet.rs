@@ -45,7 +45,31 @@ pub(super) struct Kubelet {
     next_lease: Time,
     next_status: Time,
     last_report: Option<Time>,
+    /// What the pods were last made to follow.
+    synced: Option<Seen>,
+    /// What was last held against the volumes in use, and what in a round.
+    looked: Option<Seen>,
+    rounded: Option<Seen>,
 }
+
+/// All that a kubelet's doings follow from, but for the time: while it stays the same, there is
+/// nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    /// The last change of what it watches.
+    version: u64,
+    /// Changes of its processes.
+    changes: u64,
+}
+
+/// What a kubelet watches.
+const WATCHED: [Kind; 5] = [
+    Kind::Node,
+    Kind::Pod,
+    Kind::PersistentVolumeClaim,
+    Kind::PersistentVolume,
+    Kind::VolumeAttachment,
+];
 
 impl Kubelet {
     /// A kubelet that has just started after a boot.
@@ -58,6 +82,9 @@ impl Kubelet {
             next_lease: now,
             next_status: now,
             last_report: None,
+            synced: None,
+            looked: None,
+            rounded: None,
         }
     }
 
@@ -92,10 +119,13 @@ impl Kubelet {
         }
         let first_sync = after(self.started, FIRST_SYNC);
         let mut waiting = None;
-        if first_sync <= stage.now {
-            self.sync(stage, &machine.name, processes);
-        } else {
+        if first_sync > stage.now {
             waiting = Some(first_sync);
+        } else {
+            let seen = seen(stage, processes);
+            if self.synced.replace(seen) != Some(seen) {
+                self.sync(stage, &machine.name, processes);
+            }
         }
         self.report(stage, machine, boot, processes);
         let ready = Some(self.ready_from).filter(|ready| *ready > stage.now);
@@ -186,17 +216,22 @@ impl Kubelet {
 
     /// Reports the node where its status has changed, and every five minutes.
     fn report(&mut self, stage: &mut Stage<'_>, machine: &Spec, boot: &str, processes: &Processes) {
-        let Some(node) = stage.api.peek(&Key::cluster(Kind::Node, &machine.name)) else { return };
-        let in_use = volumes_in_use(stage.api, &machine.name, processes);
-        let mounts_differ = list(node, "/status/volumesInUse") != in_use.as_slice();
+        let seen = seen(stage, processes);
         let round = self.next_status <= stage.now;
         if round {
             self.next_status = after(stage.now, STATUS_LOOK);
         }
         let overdue = self.last_report.is_none_or(|last| after(last, STATUS_REPORT) <= stage.now);
         let became_ready = self.ready_from == stage.now;
+        let looks = became_ready || round && self.rounded.replace(seen) != Some(seen);
+        let is_new = self.looked.replace(seen) != Some(seen);
+        if !(overdue || looks || is_new) {
+            return;
+        }
+        let Some(node) = stage.api.peek(&Key::cluster(Kind::Node, &machine.name)) else { return };
+        let in_use = volumes_in_use(stage.api, &machine.name, processes);
+        let mounts_differ = list(node, "/status/volumesInUse") != in_use.as_slice();
         let readiness = if self.ready_from <= stage.now { "True" } else { "False" };
-        let looks = round || became_ready;
         let differs = looks && !node_status::is_current(node, boot, readiness);
         if !(overdue || mounts_differ || differs) {
             return;
@@ -209,6 +244,11 @@ impl Kubelet {
             self.last_report = Some(stage.now);
         }
     }
+}
+
+fn seen(stage: &Stage<'_>, processes: &Processes) -> Seen {
+    let latest = WATCHED.into_iter().map(|kind| stage.api.changed(kind)).max();
+    Seen { version: latest.unwrap_or_default(), changes: processes.changes() }
 }
 
 fn start_when_mounted(stage: &Stage<'_>, node: &str, pod: &Value, processes: &mut Processes) {

@@ -102,6 +102,14 @@ impl Machine {
         &self.boot
     }
 
+    /// Whether it runs, can be reached, and nothing that it was told is still to come.
+    pub(crate) fn is_well(&self) -> bool {
+        let is_up = self.power == Power::On && self.kernel == Kernel::Runs;
+        let is_reached = self.network == Network::Up && self.kubelet.is_some();
+        let is_settled = self.bmc.as_ref().is_none_or(|(_, bmc)| bmc.next_change().is_none());
+        is_up && is_reached && is_settled
+    }
+
     /// One turn; says when the next one is due.
     pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
         self.follow_bmc(stage);

@@ -21,6 +21,8 @@ pub(super) struct Processes {
     running: BTreeMap<String, Process>,
     /// What a boot starts again.
     remembered: BTreeMap<String, Pod>,
+    /// How often one of them changed.
+    changes: u64,
 }
 
 /// What a process belongs to.
@@ -60,6 +62,11 @@ impl Processes {
         self.running.get(uid).map(|process| process.stage)
     }
 
+    /// How often a process was started, stopped, began to run or was gone.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// The UIDs of all pods that have a process.
     pub(super) fn uids(&self) -> Vec<String> {
         self.running.keys().cloned().collect()
@@ -72,12 +79,14 @@ impl Processes {
 
     /// Starts a container that will run at `until`.
     pub(super) fn start(&mut self, uid: &str, pod: Pod, until: Time) {
+        self.changes += 1;
         self.remembered.insert(uid.to_owned(), pod.clone());
         self.running.insert(uid.to_owned(), Process { pod, stage: Life::Starting { until } });
     }
 
     /// Tells a process to be gone at `until`, unless it was told before.
     pub(super) fn stop(&mut self, uid: &str, until: Time) {
+        self.changes += 1;
         self.remembered.remove(uid);
         if let Some(process) = self.running.get_mut(uid) {
             match process.stage {
@@ -92,6 +101,10 @@ impl Processes {
     /// Carries out what is due; says when the next thing is.
     pub(super) fn run(&mut self, stage: &mut Stage<'_>, node: &str, boot: &str) -> Option<Time> {
         let now = stage.now;
+        if self.due().is_none_or(|due| due > now) {
+            return self.due();
+        }
+        self.changes += 1;
         for (uid, process) in &mut self.running {
             if matches!(process.stage, Life::Starting { until } if until <= now) {
                 process.stage = Life::Runs;
@@ -138,12 +151,14 @@ impl Processes {
     /// Every process is gone at once; the disk still remembers them.
     pub(super) fn lose_power(&mut self, stage: &mut Stage<'_>, node: &str, boot: &str) {
         self.pause(stage, node, boot);
+        self.changes += 1;
         self.running.clear();
     }
 
     /// Starts what the disk remembers, as far as its volumes are still attached here.
     pub(super) fn restart_old(&mut self, stage: &mut Stage<'_>, node: &str) {
         let until = after(stage.now, OLD_CONTAINER_START);
+        self.changes += 1;
         for (uid, pod) in &self.remembered {
             let there = |volume: &Volume| volumes::is_attached(stage.api, &volume.name, node);
             if pod.volumes.iter().all(there) {

@@ -5,11 +5,18 @@ use std::time::Duration;
 use node_remedy_devices::bmc::Faults;
 use serde_saphyr::{Location, Spanned};
 
-use super::raw::{RawApiFault, RawHappening, RawOutage, Text};
+use super::raw::{RawApiFault, RawClockFault, RawEdit, RawHappening, RawOutage, Text};
 use super::read::Reader;
-use super::{ApiFault, ApiFaultKind, ControllerEvent, Event, Happening, Outage, Trigger};
+use super::{
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, Event, Happening, Outage,
+    Trigger,
+};
+use crate::api::{Key, Kind};
 use crate::rng::Rng;
 use crate::time::millis;
+
+/// No clock of a machine that runs is wronger than that, in thousandths.
+const DRIFT_MAX: i32 = 100;
 
 /// A field of an entry, what it says, and the event that it makes of a node.
 type Field<'a, T> = (&'static str, &'a Option<T>, fn(String) -> Event);
@@ -129,6 +136,24 @@ pub(super) fn read(
         let fault = api_fault(reader, said).map(ControllerEvent::ApiFault);
         events.extend(fault.map(Event::OfController));
     }
+    if let Some(said) = &raw.clock_fault {
+        kinds += 1;
+        let fault = clock_fault(reader, said, cast).map(ControllerEvent::ClockFault);
+        events.extend(fault.map(Event::OfController));
+    }
+    for (field, said) in [("edit", &raw.edit), ("remove", &raw.remove)] {
+        let Some(said) = said else { continue };
+        kinds += 1;
+        events.extend(edit(reader, field, said));
+    }
+    if let Some(said) = &raw.other_remedy {
+        kinds += 1;
+        if !nodes.iter().any(|(node, _)| *node == said.node.value) {
+            no_such_node(reader, "otherRemedy.node", &said.node);
+        }
+        let lasts = reader.duration("happenings.otherRemedy.lasts", &said.lasts);
+        events.push(Event::OtherRemedy { node: said.node.value.clone(), lasts });
+    }
     if kinds != 1 {
         let what = format!("happenings: found {kinds} things that happen, expected one an entry");
         reader.wrong(place, what);
@@ -170,19 +195,84 @@ fn moment(reader: &mut Reader, raw: &RawHappening, place: Location) -> (Duration
 }
 
 fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {
-    let controller = raw.controller.as_ref().map(|said| said.value);
-    let exists = |said: &&Spanned<u32>| (1..=cast.controllers).contains(&said.value);
-    if let Some(said) = raw.controller.as_ref().filter(|said| !exists(said)) {
-        let controller = said.value;
+    if let Some(said) = &raw.controller {
+        controller(reader, field, said, cast);
+    }
+    let lasts = reader.duration(&format!("happenings.{field}.lasts"), &raw.lasts);
+    Outage { controller: raw.controller.as_ref().map(|said| said.value), lasts }
+}
+
+fn controller(reader: &mut Reader, field: &str, said: &Spanned<u32>, cast: &Cast<'_>) {
+    if !(1..=cast.controllers).contains(&said.value) {
         let what = format!(
-            "happenings.{field}.controller: found {controller}, expected 1 to {}, the scenario's \
-             controllers",
-            cast.controllers
+            "happenings.{field}.controller: found {}, expected 1 to {}, the scenario's controllers",
+            said.value, cast.controllers
         );
         reader.wrong(said.referenced, what);
     }
-    let lasts = reader.duration(&format!("happenings.{field}.lasts"), &raw.lasts);
-    Outage { controller, lasts }
+}
+
+fn clock_fault(reader: &mut Reader, raw: &RawClockFault, cast: &Cast<'_>) -> Option<ClockFault> {
+    let path = "happenings.clockFault";
+    controller(reader, "clockFault", &raw.controller, cast);
+    let mut by =
+        |said: &Text| i64::try_from(millis(reader.duration(path, said))).unwrap_or(i64::MAX);
+    let change = match (&raw.ahead, &raw.back, &raw.drift) {
+        (Some(ahead), None, None) => ClockChange::Jump(by(ahead)),
+        (None, Some(back), None) => ClockChange::Jump(-by(back)),
+        (None, None, Some(drift)) if drift.value.abs() <= DRIFT_MAX => {
+            ClockChange::Drift(drift.value)
+        }
+        (None, None, Some(drift)) => {
+            let what = format!(
+                "{path}.drift: found {}, expected thousandths from -{DRIFT_MAX} to {DRIFT_MAX}",
+                drift.value
+            );
+            reader.wrong(drift.referenced, what);
+            return None;
+        }
+        _ => {
+            let what = format!("{path}: expected one of ahead, back and drift");
+            reader.wrong(raw.controller.referenced, what);
+            return None;
+        }
+    };
+    Some(ClockFault { controller: raw.controller.value, change })
+}
+
+fn edit(reader: &mut Reader, field: &str, said: &Spanned<RawEdit>) -> Option<Event> {
+    let raw = &said.value;
+    let Some(kind) = Kind::of_name(&raw.kind.value) else {
+        let found = &raw.kind.value;
+        let all = Kind::ALL.map(Kind::name).join(", ");
+        let what = format!("happenings.{field}.kind: found {found:?}, expected one of {all}");
+        reader.wrong(raw.kind.referenced, what);
+        return None;
+    };
+    let key = match (kind.is_namespaced(), &raw.namespace) {
+        (true, Some(namespace)) => Key::within(kind, namespace, &raw.name),
+        (false, None) => Key::cluster(kind, &raw.name),
+        (is_wanted, _) => {
+            let wanted = if is_wanted { "one" } else { "none" };
+            let what =
+                format!("happenings.{field}.namespace: expected {wanted} for a {}", kind.name());
+            reader.wrong(said.referenced, what);
+            return None;
+        }
+    };
+    match (field, &raw.merge) {
+        ("edit", Some(merge)) if merge.is_object() => {
+            Some(Event::Edit { key, merge: merge.clone() })
+        }
+        ("remove", None) => Some(Event::Remove { key }),
+        _ => {
+            let what = format!(
+                "happenings.{field}.merge: expected fields with edit, and none with remove"
+            );
+            reader.wrong(said.referenced, what);
+            None
+        }
+    }
 }
 
 fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {

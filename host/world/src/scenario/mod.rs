@@ -21,6 +21,7 @@ use serde_json::Value;
 
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
+use crate::api::Key;
 use crate::stage::Timings;
 use crate::time::Time;
 
@@ -34,8 +35,10 @@ pub struct Scenario {
     pub title: String,
     /// What all randomness follows from.
     pub seed: u64,
-    /// How long it lasts.
+    /// How long it lasts at most.
     pub duration: Duration,
+    /// It is over before, once the cluster was calm for so long ([`crate::World::is_calm`]).
+    pub until_calm: Option<Duration>,
     /// How fast the cluster is.
     pub timings: Timings,
     /// The machines.
@@ -209,6 +212,25 @@ pub enum Event {
     },
     /// Somebody deletes the VolumeAttachments of a node.
     DeleteAttachments(String),
+    /// Somebody changes an object by a JSON merge patch (RFC 7386), or makes it.
+    Edit {
+        /// Which.
+        key: Key,
+        /// What it is to say.
+        merge: Value,
+    },
+    /// Somebody deletes an object.
+    Remove {
+        /// Which.
+        key: Key,
+    },
+    /// Another remediator takes the lock of a node, unless somebody has it.
+    OtherRemedy {
+        /// Whose.
+        node: String,
+        /// For how long.
+        lasts: Duration,
+    },
     /// Something befalls node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
 }
@@ -222,6 +244,26 @@ pub enum ControllerEvent {
     Paused(Outage),
     /// The way between it and the API server is bad.
     ApiFault(ApiFault),
+    /// The clocks of the machine of one of its processes go wrong.
+    ClockFault(ClockFault),
+}
+
+/// What goes wrong with the clocks of a process of node-remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockFault {
+    /// Of which one, from 1.
+    pub controller: u32,
+    /// What.
+    pub change: ClockChange,
+}
+
+/// How a machine's clocks go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockChange {
+    /// The wall clock is set so many milliseconds ahead or back.
+    Jump(i64),
+    /// From now on all clocks run so many thousandths too fast or too slow.
+    Drift(i32),
 }
 
 /// A process of node-remedy that does nothing for a while.

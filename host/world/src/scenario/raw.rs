@@ -16,6 +16,7 @@ pub(super) struct RawScenario {
     #[serde(default = "one")]
     pub(super) seed: u64,
     pub(super) duration: Text,
+    pub(super) until_calm: Option<Text>,
     #[serde(default)]
     pub(super) cluster: RawCluster,
     pub(super) nodes: Spanned<Vec<RawNode>>,
@@ -127,6 +128,35 @@ pub(super) struct RawHappening {
     pub(super) controller_killed: Option<RawOutage>,
     pub(super) controller_paused: Option<RawOutage>,
     pub(super) api_fault: Option<RawApiFault>,
+    pub(super) clock_fault: Option<RawClockFault>,
+    pub(super) edit: Option<Spanned<RawEdit>>,
+    pub(super) remove: Option<Spanned<RawEdit>>,
+    pub(super) other_remedy: Option<RawOtherRemedy>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawClockFault {
+    pub(super) controller: Spanned<u32>,
+    pub(super) ahead: Option<Text>,
+    pub(super) back: Option<Text>,
+    pub(super) drift: Option<Spanned<i32>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawEdit {
+    pub(super) kind: Text,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) merge: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawOtherRemedy {
+    pub(super) node: Text,
+    pub(super) lasts: Text,
 }
 
 #[derive(Debug, Deserialize)]

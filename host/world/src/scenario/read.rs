@@ -186,6 +186,7 @@ impl Reader {
             title: raw.title,
             seed: raw.seed,
             duration,
+            until_calm: raw.until_calm.as_ref().map(|said| self.duration("untilCalm", said)),
             timings: self.timings(&raw.cluster),
             controllers,
             stateful_sets: raw

@@ -50,6 +50,7 @@ impl Scenario {
             title: format!("{lose} is lost"),
             seed: 1,
             duration: DURATION,
+            until_calm: None,
             timings: Timings::default(),
             nodes: Vec::new(),
             controllers: 1,

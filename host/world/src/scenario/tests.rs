@@ -106,7 +106,45 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 33] = [
+    let rows: [(&str, &str, Expect); 39] = [
+        (
+            "kubeletStops: node-a",
+            "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
+            expect!["s.yaml:14:40: happenings.clockFault: expected one of ahead, back and drift"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "clockFault: { controller: 1, drift: 101 }",
+            expect![
+                "s.yaml:14:50: happenings.clockFault.drift: found 101, expected thousandths from -100 to 100"
+            ],
+        ),
+        (
+            "kubeletStops: node-a",
+            "edit: { kind: Nod, name: node-a, merge: { a: 1 } }",
+            expect![[
+                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, NodeFence, RemedyBudget"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "edit: { kind: Node, name: node-a }",
+            expect![
+                "s.yaml:14:20: happenings.edit.merge: expected fields with edit, and none with remove"
+            ],
+        ),
+        (
+            "kubeletStops: node-a",
+            "remove: { kind: Secret, name: bmc }",
+            expect!["s.yaml:14:22: happenings.remove.namespace: expected one for a Secret"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "otherRemedy: { node: node-z, lasts: 5s }",
+            expect![[
+                r#"s.yaml:14:35: happenings.otherRemedy.node: found "node-z", expected a node of this scenario"#
+            ]],
+        ),
         (
             "duration: 5m",
             "duration: 5m\ncontrollers: 0",
@@ -140,7 +178,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -166,7 +204,7 @@ fn mistakes_are_named_with_their_place() {
             "title: a story",
             "titel: a story",
             expect![
-                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
             ],
         ),
         (
@@ -252,7 +290,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy"
             ],
         ),
         (
@@ -285,7 +323,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -321,7 +359,7 @@ fn what_is_no_scenario_is_refused() {
     check(
         "a: 1\n---\nb: 2",
         &expect![
-            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
         ],
     );
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);
@@ -375,7 +413,7 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" | "operation" | "leftOff" => serde_json::json!(1),
+                "code" | "operation" | "leftOff" | "lasts" => serde_json::json!(1),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

@@ -65,7 +65,7 @@ pub const ALL: [(&str, Maker); 14] = [
     ("S7", |setting| Box::new(s7_identity::Identity::new(setting))),
     ("S8", |_| Box::new(s8_selection::Selection)),
     ("S9", |_| Box::new(s9_marks::Marks)),
-    ("S10", |_| Box::new(s10_trigger::Trigger)),
+    ("S10", |setting| Box::new(s10_trigger::Trigger::new(setting))),
     ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),

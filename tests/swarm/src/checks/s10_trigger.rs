@@ -1,5 +1,5 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it.
+//! before it. And no incident is opened while every policy says that nobody acts.
 
 use std::time::Duration;
 
@@ -7,15 +7,30 @@ use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::Scene;
+use crate::scene::{Scene, Setting};
 
 /// What decides over an off is read at most that long before it.
 const WELL_FOR: Duration = Duration::from_secs(2);
 
-pub(super) struct Trigger;
+pub(super) struct Trigger {
+    /// A policy that says otherwise for so long counts.
+    seen_after: Duration,
+}
+
+impl Trigger {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { seen_after: setting.seen_after }
+    }
+}
 
 impl Check for Trigger {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        if let What::FenceState { fence, node, .. } = what {
+            let is_new = !scene.states.contains_key(fence);
+            let is_idle =
+                scene.idle_since.is_some_and(|since| between(since, at) > self.seen_after);
+            return (is_new && is_idle).then(|| format!("no policy lets anybody act on {node}"));
+        }
         // The command is what counts: some BMCs carry it out much later.
         let What::BmcSaidYes { node, command, .. } = what else { return None };
         if command != "off" || scene.lost.contains_key(node) {

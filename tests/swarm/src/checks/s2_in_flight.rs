@@ -1,13 +1,17 @@
 //! S2: never more nodes at once than the policy allows are in our hands: from the off that a BMC
-//! takes to the on, or to where a person is told.
+//! takes to the on, or to where a person is told. And none that another remediator has.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use node_remedy_world::facts::{Power, What};
-use node_remedy_world::time::Time;
+use node_remedy_world::time::{Time, after};
 
 use super::Check;
 use crate::scene::{Scene, Setting};
+
+/// Whose lock a node is, is read at most that long before it is acted on.
+const SEEN_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) struct InFlight {
     max: usize,
@@ -22,7 +26,7 @@ impl InFlight {
 
 impl Check for InFlight {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these take or give back")]
-    fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         match what {
             What::BmcSaidYes { node, command, .. } if command == "off" => {
                 self.held.insert(node.clone());
@@ -39,6 +43,13 @@ impl Check for InFlight {
             _ => {}
         }
         let is_off = matches!(what, What::BmcSaidYes { command, .. } if command == "off");
+        if let What::BmcSaidYes { node, .. } = what
+            && let Some((since, until)) = scene.locked.get(node)
+            && is_off
+            && (after(*since, SEEN_AFTER)..*until).contains(&at)
+        {
+            return Some(format!("another remediator has {node}"));
+        }
         let too_many = is_off && self.held.len() > self.max;
         too_many.then(|| format!("{} nodes in our hands, allowed {}", self.held.len(), self.max))
     }

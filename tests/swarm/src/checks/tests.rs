@@ -263,6 +263,30 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
 }
 
 #[test]
+fn s2_a_node_that_another_remediator_has_is_left_alone() {
+    let locked = || What::NodeLocked { node: "n".into(), by: "other".into(), lasts: 60 };
+    let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
+    let night = |at| [vec![(1, lost()), (20, locked())], off(at)].concat();
+    breaks(night(21), &[]);
+    breaks(night(40), &["S2"]);
+    breaks(night(81), &[]);
+}
+
+#[test]
+fn s10_nothing_is_begun_where_no_policy_says_so() {
+    let says =
+        |policy: &str, mode: &str| What::ModeSaid { policy: policy.into(), mode: mode.into() };
+    let night =
+        |at, mode| vec![(1, says("p", "enforce")), (5, says("p", mode)), (at, state("New"))];
+    breaks(night(10, "shadow"), &[]);
+    breaks(night(30, "shadow"), &["S10"]);
+    breaks(night(30, ""), &["S10"]);
+    breaks([vec![(1, says("q", "enforce"))], night(30, "shadow")].concat(), &[]);
+    let known = vec![(2, state("New"))];
+    breaks([night(3, "shadow"), known, vec![(30, state("Running"))]].concat(), &[]);
+}
+
+#[test]
 fn s13_many_lost_nodes_are_a_network() {
     let names = ["n", "m", "o", "p"];
     let created = names.map(|node| (0, What::NodeCreated { node: node.into() }));

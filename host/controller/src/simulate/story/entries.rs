@@ -136,6 +136,9 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }
         | What::ParkedRecorded { node, .. } => (Lane::Controller, node.clone(), Detail),
+        What::Edited { object, .. } => (Lane::Controller, object.clone(), Normal),
+        What::NodeLocked { node, .. } => (Lane::Controller, node.clone(), Normal),
+        What::ModeSaid { policy, .. } => (Lane::Controller, policy.clone(), Detail),
         What::LeaderChanged { process } => (Lane::Controller, process.clone(), Detail),
     }
 }

@@ -1,0 +1,180 @@
+//! What others do at night: people who change the configuration, another remediator, a second
+//! policy; and clocks that are wrong.
+
+use node_remedy_world::rng::Rng;
+
+use super::{CALM_MS, Draft, FENCE};
+
+/// What people do to the configuration, and undo.
+pub(super) const EDITS: [&str; 7] = [
+    "edit maxInFlight",
+    "edit mode",
+    "edit nodeSelector",
+    "edit policy gone",
+    "edit fence gone",
+    "edit secret gone",
+    "edit wrong bmc",
+];
+
+/// The other classes of fault that are drawn here.
+pub(super) const CLASSES: [&str; 4] =
+    ["two policies", "another remediator", "clock jumps", "clock drifts"];
+
+/// A policy as text, and where it counts.
+pub(super) struct Policies {
+    /// The objects, for the scenario's configuration.
+    pub(super) text: String,
+    /// `spec` of the first.
+    spec: String,
+    /// So many nodes may be worked on at once by any of them.
+    pub(super) in_flight_max: u64,
+    /// How often one may be switched off in one incident.
+    pub(super) cycles_max: u64,
+    /// The pools that nodes are in, in turn.
+    pub(super) pools: &'static [&'static str],
+}
+
+impl Draft {
+    /// The numbers that policies differ in most; now and then there are two policies.
+    pub(super) fn policies(&mut self) -> Policies {
+        let pools: &[&str] = if self.chance(10) {
+            self.drawn.push("two policies".to_owned());
+            &["a", "b"]
+        } else {
+            &["a"]
+        };
+        let mut policies = Policies {
+            text: String::new(),
+            spec: String::new(),
+            in_flight_max: 0,
+            cycles_max: 0,
+            pools,
+        };
+        for pool in pools {
+            let in_flight = if self.chance(25) { 2 } else { 1 };
+            let restarts = u64::from(self.chance(25));
+            let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
+            let release = match self.rng.below(5) {
+                0 => format!("paced, podsPerMinute: {}", self.rng.within(2, 60)),
+                _ => "prompt".to_owned(),
+            };
+            let spec = format!(
+                "{{ mode: enforce, nodeSelector: pool={pool}, thresholdConfigs: [\
+                 {{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, \
+                 remedy1: [{{ name: fence }}] }}, {{ nodeLeaseAge: 20s, remedy1: [{{ name: fence }}] }}], \
+                 policies: {{ maxUnhealthyPercent: 30, maxInFlight: {in_flight}, restarts: {restarts}, \
+                 recoverTimeout: {recover_s}s, coolDown: {cool_down_s}s, releaseMode: {release} }} }}"
+            );
+            let text = format!(
+                "- object: {{ apiVersion: node-remedy.io/v1alpha1, kind: RemedyConfiguration, \
+                 metadata: {{ name: pool-{pool} }}, spec: {spec} }}\n"
+            );
+            policies.text.push_str(&text);
+            policies.in_flight_max = policies.in_flight_max.max(in_flight);
+            policies.cycles_max = policies.cycles_max.max(restarts + 1);
+            if policies.spec.is_empty() {
+                policies.spec = spec;
+            }
+        }
+        policies
+    }
+
+    /// Somebody changes the configuration in the middle of it all, and later changes it back.
+    pub(super) fn edits(&mut self, policies: &mut Policies, lost: &[String], names: &[String]) {
+        let Some(edit) = Some(()).filter(|()| self.chance(20)).and_then(|()| self.one_of(&EDITS))
+        else {
+            return;
+        };
+        let policy = "kind: RemedyConfiguration, name: pool-a";
+        let fence = "kind: FenceConfiguration, name: ipmi";
+        let secret = "kind: Secret, namespace: node-remedy, name: bmc-credentials";
+        let merge = |of: &str, fields: &str| format!("edit: {{ {of}, merge: {{ {fields} }} }}");
+        let gone = |of: &str| format!("remove: {{ {of} }}");
+        let (done, undone) = match edit {
+            "edit maxInFlight" => {
+                let raised = self.one_of(&[1, 2, 3]).unwrap_or(1);
+                policies.in_flight_max = policies.in_flight_max.max(raised);
+                let spec = format!("spec: {{ policies: {{ maxInFlight: {raised} }} }}");
+                (merge(policy, &spec), merge(policy, "spec: { policies: { maxInFlight: 1 } }"))
+            }
+            "edit mode" => {
+                (merge(policy, "spec: { mode: shadow }"), merge(policy, "spec: { mode: enforce }"))
+            }
+            "edit nodeSelector" => (
+                merge(policy, "spec: { nodeSelector: pool=none }"),
+                merge(policy, "spec: { nodeSelector: pool=a }"),
+            ),
+            "edit policy gone" => {
+                (gone(policy), merge(policy, &format!("spec: {}", policies.spec)))
+            }
+            "edit fence gone" => (gone(fence), merge(fence, &fence_spec())),
+            "edit secret gone" => (
+                gone(secret),
+                merge(secret, "stringData: { username: admin, password: simulated }"),
+            ),
+            // The address of another machine's BMC is written at a lost node.
+            _ => {
+                let place = |node: &String| names.iter().position(|name| name == node);
+                let Some((node, own)) = lost.first().and_then(|node| Some((node, place(node)?)))
+                else {
+                    return;
+                };
+                let other = (own + 1) % names.len();
+                let says = |number: usize| {
+                    let fields = format!(
+                        "metadata: {{ annotations: {{ node-remedy.io/bmc-address: 192.0.2.{} }} }}",
+                        number + 1
+                    );
+                    merge(&format!("kind: Node, name: {node}"), &fields)
+                };
+                (says(other), says(own))
+            }
+        };
+        let at = self.rng.within(5_000, 240_000);
+        let back = self.rng.within(at + 1_000, CALM_MS);
+        self.happens(at, &done, edit);
+        self.happens(back, &undone, edit);
+    }
+
+    /// Another remediator locks a node that is lost, or one that will be.
+    pub(super) fn other_remedy(&mut self, lost: &[String]) {
+        let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
+        for _ in 0..self.rng.within(1, 2) {
+            let (at, lasts) = (self.rng.within(0, 240_000), self.rng.within(10, 90));
+            let what = format!("otherRemedy: {{ node: {node}, lasts: {lasts}s }}");
+            self.happens(at, &what, "another remediator");
+        }
+    }
+
+    /// The clocks of node-remedy's machines: set by hand, or running too fast or too slow.
+    pub(super) fn clocks(&mut self, controllers: u64) {
+        for controller in 1..=controllers {
+            if self.chance(12) {
+                for _ in 0..self.rng.within(1, 3) {
+                    let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
+                    let way = if self.chance(50) { "ahead" } else { "back" };
+                    let what = format!("clockFault: {{ controller: {controller}, {way}: {by}ms }}");
+                    self.happens(at, &what, "clock jumps");
+                }
+            }
+            if self.chance(10) {
+                let at = self.rng.below(100_000);
+                let drift = i64::try_from(self.rng.below(201)).unwrap_or_default() - 100;
+                let what = format!("clockFault: {{ controller: {controller}, drift: {drift} }}");
+                self.happens(at, &what, "clock drifts");
+            }
+        }
+    }
+}
+
+/// From a tenth of a second to three hours, in milliseconds, every order of them alike.
+fn jump(rng: &mut Rng) -> u64 {
+    let order = 10_u64.pow(u32::try_from(rng.within(2, 6)).unwrap_or(2));
+    rng.within(order, order * 10)
+}
+
+/// `spec: …` of the shown FenceConfiguration; JSON, which is YAML on one line.
+fn fence_spec() -> String {
+    let object: serde_json::Value = serde_saphyr::from_str(FENCE).unwrap_or_default();
+    format!("spec: {}", object.get("spec").cloned().unwrap_or_default())
+}
