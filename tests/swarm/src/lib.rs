@@ -13,6 +13,7 @@ pub mod checks;
 pub mod coverage;
 pub mod crash;
 pub mod ddmin;
+pub mod failure;
 pub mod judge;
 pub mod night;
 pub mod play;
