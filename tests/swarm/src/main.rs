@@ -4,10 +4,10 @@
 
 mod arguments;
 mod bug_table;
-mod failures;
 mod replay;
 mod summary;
 mod swarm;
+mod told;
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use clap::Parser as _;
 use node_remedy_decide::bug::sow;
 
 use self::arguments::Arguments;
-use self::failures::TOLD;
+use self::told::TOLD;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -35,7 +35,7 @@ fn main() -> anyhow::Result<ExitCode> {
     if arguments.crash {
         return crash(&arguments.only, arguments.threads());
     }
-    let origin = failures::origin(&arguments, bug);
+    let origin = told::origin(&arguments, bug);
     match arguments.replay {
         Some(seed) => replay::replay(&arguments, &origin, seed),
         None => swarm::swarm(&arguments, &origin),

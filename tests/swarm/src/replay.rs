@@ -11,7 +11,7 @@ use node_remedy_swarm::night::{Night, path};
 use node_remedy_swarm::play::{Outcome, judged};
 
 use crate::arguments::Arguments;
-use crate::failures::each_failure;
+use crate::told::each_failure;
 use crate::verdict;
 
 /// Fewer would leave nobody to play other nights.

@@ -9,7 +9,7 @@
 //! * L1 asks for nodes that the whole night loses. One that is no longer lost has been Ready all
 //!   along, and so well.
 //! * What is asked at the end is asked once trouble is over. So where the end broke the invariant,
-//!   what ends a trouble that nobody else ends ([`relieved`]) is left out only with that trouble.
+//!   what ends a trouble that nobody else ends (`relieved`) is left out only with that trouble.
 //!   What is broken by a fact is broken whatever comes later.
 //! * A violation by a fact does not count as the same as one by the end.
 
@@ -69,19 +69,15 @@ pub fn shrink(
         shortest: None,
         tell,
     };
-    let mut classes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for line in &all {
-        classes.entry(class(line)).or_default().push(line);
-    }
-    let classes: Vec<Vec<&str>> = classes.into_values().collect();
-    let kept = ddmin(&classes, |kept| shrinker.attempt(text, &kept.concat()))?.concat();
+    // Whole classes first: most have nothing to do with it.
+    let kept = ddmin(&by_class(&all), |kept| shrinker.attempt(text, &kept.concat()))?.concat();
     let kept: Vec<&str> = all.iter().filter(|line| kept.contains(line)).copied().collect();
     let [two, one] = PROCESSES;
     let alone = text.replace(two, one);
     let of_first = |line: &&&str| !line.contains("controller: 2");
-    let few: Vec<&str> = kept.iter().filter(of_first).copied().collect();
-    let is_alone = alone != *text && shrinker.attempt(&alone, &few)? == Tried::Breaks;
-    let (text, kept) = if is_alone { (&alone, few) } else { (text, kept) };
+    let kept_alone: Vec<&str> = kept.iter().filter(of_first).copied().collect();
+    let is_alone = alone != *text && shrinker.attempt(&alone, &kept_alone)? == Tried::Breaks;
+    let (text, kept) = if is_alone { (&alone, kept_alone) } else { (text, kept) };
     let kept = ddmin(&kept, |kept| shrinker.attempt(text, kept))?;
     if let Some(ended) = shrinker.ended(whole) {
         shrinker.attempt(&with_duration(text, ended), &kept)?;
@@ -191,6 +187,14 @@ fn with_duration(text: &str, duration: Duration) -> String {
 fn what(line: &str) -> &str {
     let after = line.split_once(", after: ").map_or(line, |(_, after)| after);
     after.split_once("ms, ").map_or(after, |(_, what)| what)
+}
+
+fn by_class<'a>(happenings: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut classes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for line in happenings {
+        classes.entry(class(line)).or_default().push(line);
+    }
+    classes.into_values().collect()
 }
 
 /// What kind of thing happens, such as `bmcFault stale` or `controllerKilled`.

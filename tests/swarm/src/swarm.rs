@@ -12,8 +12,8 @@ use node_remedy_swarm::night::Night;
 use node_remedy_swarm::play::{Outcome, judged};
 
 use crate::arguments::{Arguments, Output};
-use crate::failures::each_failure;
 use crate::summary::Summary;
+use crate::told::each_failure;
 use crate::{TELL_EVERY, verdict};
 
 /// Plays the nights that were asked for, and tells of those that broke an invariant.

@@ -2,6 +2,8 @@
 //!
 //! One test, in a process of its own: a bug is sown for the whole process.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may fail the test")]
+
 use std::path::Path;
 use std::process::ExitCode;
 
