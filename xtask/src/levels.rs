@@ -87,7 +87,10 @@ const LEVELS: [Level; 10] = [
         name: "bugs",
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--bugs", "--seeds", "400")],
+        runs: &[
+            &["test", "--profile", "sim", "--package", SWARM, "--features", "seeded-bugs"],
+            played!("--bugs", "--seeds", "400"),
+        ],
     },
     Level {
         name: "swarm",

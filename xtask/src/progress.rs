@@ -1,4 +1,5 @@
-//! Runs other programs quietly: their output goes to a log, and a line tells that time passes.
+//! Runs other programs quietly: their output goes to a log, and a line on stderr tells that time
+//! passes.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -90,7 +91,7 @@ struct Teller<'a> {
 
 impl<'a> Teller<'a> {
     fn new(what: &'a str) -> Self {
-        Self { what, rewrites: std::io::stdout().is_terminal(), told: None }
+        Self { what, rewrites: std::io::stderr().is_terminal(), told: None }
     }
 
     fn tell(&mut self, watch: Stopwatch) {
@@ -104,18 +105,18 @@ impl<'a> Teller<'a> {
         }
         self.told = Some(elapsed);
         if self.rewrites {
-            print!("\r  {} … {watch} ", self.what);
+            eprint!("\r  {} … {watch} ", self.what);
             // A terminal that cannot be written to has nobody to miss the line.
-            let _ = std::io::stdout().flush();
+            let _ = std::io::stderr().flush();
         } else {
-            println!("  {} … {watch}", self.what);
+            eprintln!("  {} … {watch}", self.what);
         }
     }
 
     fn end(&self, watch: Stopwatch) {
         if self.told.is_some() {
             let start = if self.rewrites { "\r" } else { "" };
-            println!("{start}  {}: {watch}   ", self.what);
+            eprintln!("{start}  {}: {watch}   ", self.what);
         }
     }
 }

@@ -11,15 +11,19 @@ use crate::setup::Part;
 pub(crate) const HELP: &str = "\
 Plays nights drawn from seeds: who is lost and how, what BMCs do wrong, node-remedy's processes
 killed and paused, a bad way to the API server, people who act behind its back. Each is judged by
-what truly happened. A night that breaks a promise is printed with its seed and written to
-target/nights, where `node-remedy simulate` draws its report. The first build takes minutes.
+what truly happened. Of the first nights that break a promise the shortest are sought that still do,
+and told with seed, commit and log; they are in target/nights with their logs and reports, and
+`node-remedy simulate` plays them. The first build takes minutes.
 
   --seeds N      how many nights; 1,000 if nothing is said
   --seed S       the first one's seed
-  --replay SEED  plays one night twice and prints all that happened
+  --replay SEED  plays one night twice, the second time while other threads play others, and prints
+                 all that happened
   --minutes M    simulated minutes of a night; 25 if nothing is said
+  --nodes N      nodes of a night, 3 to 9; also LOW..HIGH, from which it is drawn, both included
   --threads T    as many as there are cores if nothing is said
   --for MINUTES  as many nights as this allows, up to --seeds
+  --output json  the summary as one object: rates, violations, the shortest nights, coverage
   --crash        plays the scenarios of tests/scenarios with each of their calls going wrong in each
                  way; with --only NAME those of one scenario
   --bugs         sows each of the known bugs, one at a time, and says how many nights find it
@@ -28,6 +32,8 @@ target/nights, where `node-remedy simulate` draws its report. The first build ta
 
 Examples:
   cargo xtask sim --seeds 10000
+  cargo xtask sim --seeds 1000 --nodes 5..9
+  cargo xtask sim --seeds 1000 --output json > nights.json
   cargo xtask sim --replay 5017
   cargo xtask sim --bugs --seeds 500
 ";

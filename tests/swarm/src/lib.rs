@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! seed ─▶ night (a scenario's text) ─▶ node-remedy's simulator ─▶ facts ─▶ checks
+//!            ▲                                                               │
+//!            └────── shrink (the same with fewer happenings) ◀── violation ──┘
 //! ```
 //! A night is written as a scenario, so that `node-remedy simulate` plays it too and draws its
 //! report. The judge knows the world and not the controller. Nothing here decides anything on the
@@ -12,7 +14,10 @@ pub mod bugs;
 pub mod checks;
 pub mod coverage;
 pub mod crash;
+pub mod ddmin;
+pub mod failure;
 pub mod judge;
 pub mod night;
 pub mod play;
 pub mod scene;
+pub mod shrink;

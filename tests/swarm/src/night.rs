@@ -4,6 +4,7 @@ mod others;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use node_remedy_world::Scenario;
@@ -102,10 +103,20 @@ pub struct Night {
 impl Night {
     /// The night of a seed.
     pub fn of(seed: u64, lasts: Duration) -> Self {
+        Self::with_nodes(seed, lasts, None)
+    }
+
+    /// The night of a seed, with so many nodes: one number drawn from these; if `None`, as [`of`]
+    /// draws it.
+    ///
+    /// [`of`]: Self::of
+    pub fn with_nodes(seed: u64, lasts: Duration, nodes: Option<&RangeInclusive<u64>>) -> Self {
         let mut draft =
             Draft { rng: Rng::named(seed, "night"), happenings: String::new(), drawn: Vec::new() };
         // In the larger ones two may be lost and that is no storm.
-        let nodes = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
+        let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
+        let nodes = nodes
+            .map_or(drawn, |nodes| Rng::named(seed, "nodes").within(*nodes.start(), *nodes.end()));
         let controllers = 1 + u64::from(draft.rng.below(100) < 60);
         let replicas = 1 + draft.rng.below(nodes - 1);
         let names: Vec<String> = ('a'..)
@@ -127,9 +138,7 @@ impl Night {
         draft.other_remedy(&lost);
         draft.clocks(controllers);
         let mut text = format!(
-            "# node-remedy simulate {}, drawn by cargo xtask sim --replay {seed}\n\
-             title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
-            path(seed),
+            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             lasts.as_millis()
         );
         for (name, pool) in names.iter().zip(policies.pools.iter().cycle()) {
@@ -210,6 +219,11 @@ pub fn classes() -> Vec<String> {
 /// Where the night of a seed is written.
 pub fn path(seed: u64) -> String {
     format!("target/nights/{seed}.yaml")
+}
+
+/// The file that the configuration of every night names, as it is named there, and its text.
+pub fn named_file() -> (String, &'static str) {
+    (format!("{CONFIG}fence-ipmi.yaml"), FENCE)
 }
 
 /// A pod as a DaemonSet has one on every node.
@@ -487,6 +501,17 @@ mod tests {
             night.scenario().unwrap();
         }
         assert_ne!(Night::of(1, LASTS).text, Night::of(2, LASTS).text);
+    }
+
+    #[test]
+    fn a_night_has_as_many_nodes_as_asked_for() {
+        let nodes = |seed, range: RangeInclusive<u64>| {
+            let night = Night::with_nodes(seed, LASTS, Some(&range));
+            night.scenario().unwrap().nodes.len()
+        };
+        let drawn: BTreeSet<usize> = (0..200).map(|seed| nodes(seed, 3..=9)).collect();
+        assert_eq!(drawn, (3..=9).collect());
+        assert_eq!((0..20).map(|seed| nodes(seed, 4..=4)).max(), Some(4));
     }
 
     #[test]

@@ -27,7 +27,12 @@ pub struct Outcome {
 
 /// Plays the night of a seed.
 pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
-    let night = Night::of(seed, lasts);
+    judged(Night::of(seed, lasts))
+}
+
+/// Plays a night.
+pub fn judged(night: Night) -> anyhow::Result<Outcome> {
+    let seed = night.seed;
     let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
     let broken = judge(&played.facts, &night.setting).broken;

@@ -46,9 +46,10 @@ fn allowed(folder: &str) -> Option<Allowed> {
             dev: &[],
         },
         "tests/small-world" => Allowed { normal: &["host/decide"], dev: &[] },
-        "tests/swarm" => {
-            Allowed { normal: &["host/controller", "host/decide", "host/world"], dev: &[] }
-        }
+        "tests/swarm" => Allowed {
+            normal: &["host/controller", "host/decide", "host/report", "host/world"],
+            dev: &[],
+        },
         // Dev-dependencies on itself turn its test features on.
         "plugins/sdk" => Allowed { normal: &[], dev: &["host/devices", "plugins/sdk"] },
         plugin if plugin.starts_with("plugins/") => {

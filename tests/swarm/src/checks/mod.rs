@@ -42,6 +42,8 @@ pub trait Check {
 pub struct Violation {
     /// Of which invariant.
     pub invariant: &'static str,
+    /// When a fact broke it; `None` if the end of the night did.
+    pub at: Option<Time>,
     /// When, by what, and why.
     pub sentence: String,
 }
@@ -89,7 +91,7 @@ pub fn check(
             if let Some(why) = check.see(&scene, *at, what) {
                 let seconds = between(START, *at).as_secs_f64();
                 let sentence = format!("{seconds:.3} s: {what}: {why}");
-                found.push(Violation { invariant, sentence });
+                found.push(Violation { invariant, at: Some(*at), sentence });
             }
         }
         note(&scene, fact);
@@ -97,9 +99,11 @@ pub fn check(
     }
     for (invariant, check) in &mut checks {
         let at_the_end = check.end(&scene).into_iter();
-        found.extend(
-            at_the_end.map(|why| Violation { invariant, sentence: format!("the end: {why}") }),
-        );
+        found.extend(at_the_end.map(|why| Violation {
+            invariant,
+            at: None,
+            sentence: format!("the end: {why}"),
+        }));
     }
     found
 }

@@ -1,0 +1,63 @@
+//! Sows known bugs and tables how soon each is found.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use node_remedy_decide::bug::Bug;
+use node_remedy_swarm::bugs::Found;
+
+use crate::arguments::Arguments;
+use crate::verdict;
+
+/// Sows bugs, one after the other; one that is not found fails.
+pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let threads = arguments.threads();
+    let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
+    let mut table = String::from(
+        "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
+    );
+    print!("{table}");
+    let mut unfound = 0_usize;
+    for bug in bugs {
+        let Found { bug, scenarios, nights } =
+            node_remedy_swarm::bugs::seek(bug, arguments.seeds, arguments.lasts(), threads)?;
+        let is_found = nights.is_some() || !scenarios.is_empty();
+        unfound += usize::from(!is_found);
+        let (by, nights) = match nights {
+            Some((nights, found)) => (found.join(" "), nights.to_string()),
+            None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
+            None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
+        };
+        let scenarios = match scenarios.as_slice() {
+            [] => "–".to_owned(),
+            [one] => one.clone(),
+            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        };
+        let (invariant, name) = (bug.invariant(), bug.name());
+        let row = format!("| {invariant} | {name} | {by} | {nights} | {scenarios} |\n");
+        print!("{row}");
+        table.push_str(&row);
+    }
+    println!("\nin {} s on {threads} threads; {unfound} not found", began.elapsed().as_secs());
+    if let Some(file) = &arguments.write {
+        write_between(file, &table)?;
+    }
+    Ok(verdict(unfound == 0))
+}
+
+/// Puts a table between its two marks in a file.
+fn write_between(file: &Path, table: &str) -> anyhow::Result<()> {
+    let (begins, ends) =
+        ("<!-- bugs: cargo xtask sim --bugs --write -->\n", "<!-- end of bugs -->");
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("failed to read {}", file.display()))?;
+    let parts = text.split_once(begins).zip(text.split_once(ends));
+    let Some(((before, _), (_, after))) = parts else {
+        anyhow::bail!("{}: found no place for the table, expected {begins:?}", file.display());
+    };
+    std::fs::write(file, format!("{before}{begins}{table}{ends}{after}"))
+        .with_context(|| format!("failed to write {}", file.display()))
+}

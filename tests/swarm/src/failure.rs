@@ -1,0 +1,209 @@
+//! What a person is told of a night that broke an invariant, and the files that go with it.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+
+use anyhow::Context as _;
+use node_remedy::simulate::{Beside, Source, tell};
+use node_remedy_report::html;
+use serde_json::Value;
+
+use crate::checks::Violation;
+use crate::night::{Night, named_file, path};
+use crate::play::Outcome;
+use crate::shrink::Shrunk;
+
+/// Of a long log the last lines are told; all of it is in a file.
+const LINES_TOLD: usize = 60;
+/// Where the table of invariants is.
+const SPECIFICATION: &str = include_str!("../../../SPECIFICATION.md");
+/// What `node-remedy simulate --verify` finds a named file by in what a report carries.
+const FILE_MARK: &str = "#### file: ";
+
+/// A night that broke an invariant, and the shortest one that does.
+pub struct Failure {
+    /// Every violation of the whole night.
+    pub broken: Vec<Violation>,
+    /// The whole night.
+    pub night: Night,
+    /// The shortest that breaks the first of them.
+    pub shrunk: Shrunk,
+    /// What was built, and what was asked for.
+    pub origin: Origin,
+}
+
+/// What it takes to play a night again.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The commit of the checkout, with `-dirty` where it was changed.
+    pub commit: String,
+    /// The bug that was sown on purpose.
+    pub bug: Option<&'static str>,
+    /// The command line, up to the seed.
+    pub replay: String,
+}
+
+impl Failure {
+    /// Where something of this night is written.
+    pub fn file(&self, extension: &str) -> String {
+        file(self.night.seed, extension)
+    }
+
+    /// The command line that plays the night again.
+    pub fn again(&self) -> String {
+        self.origin.again(self.night.seed)
+    }
+
+    /// Writes the whole night, the shortest one, and that one's log and report. Fails where the
+    /// report cannot be made or something cannot be written.
+    pub fn write(&self) -> anyhow::Result<()> {
+        write_whole(&self.night, &self.origin)?;
+        let seed = self.night.seed;
+        let short = Night { text: self.short_text(), ..self.shrunk.outcome.night.clone() };
+        write(seed, "short.yaml", &short.text)?;
+        write(seed, "log", &self.shrunk.outcome.log)?;
+        write(seed, "html", &report(&short)?)
+    }
+
+    /// The shortest night, which says of itself what it is.
+    fn short_text(&self) -> String {
+        let Violation { invariant, sentence, .. } = &self.shrunk.violation;
+        let Origin { commit, bug, .. } = &self.origin;
+        let with_bug = bug.map(|bug| format!(", with the bug {bug} sown")).unwrap_or_default();
+        let seed = self.night.seed;
+        // A JSON string is a YAML string, whatever is in it.
+        let title = Value::from(format!("Night {seed} breaks {invariant}: {sentence}"));
+        let plain = format!("title: Night {seed}\n");
+        let text = self.shrunk.outcome.night.text.replacen(&plain, &format!("title: {title}\n"), 1);
+        format!(
+            "# The shortest that breaks {invariant} at {commit}{with_bug}, made of what\n# {} \
+             plays.\n{text}",
+            self.again()
+        )
+    }
+}
+
+impl Origin {
+    /// The command line that plays the night of a seed again.
+    pub fn again(&self, seed: u64) -> String {
+        format!("{} {seed}", self.replay)
+    }
+}
+
+/// Writes a night where `node-remedy simulate` finds it.
+pub fn write_whole(night: &Night, origin: &Origin) -> anyhow::Result<()> {
+    write(night.seed, "yaml", &format!("# {}\n{}", origin.again(night.seed), night.text))
+}
+
+fn file(seed: u64, extension: &str) -> String {
+    Path::new(&path(seed)).with_extension(extension).display().to_string()
+}
+
+fn write(seed: u64, extension: &str, text: &str) -> anyhow::Result<()> {
+    let file = file(seed, extension);
+    if let Some(folder) = Path::new(&file).parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("failed to make {}", folder.display()))?;
+    }
+    std::fs::write(&file, text).with_context(|| format!("failed to write {file}"))
+}
+
+/// The report of a night, as `node-remedy simulate --only-with --report` draws it.
+pub fn report(night: &Night) -> anyhow::Result<String> {
+    let (name, named) = named_file();
+    let source = Source {
+        name: format!("night-{}", night.seed),
+        text: format!("{}\n{FILE_MARK}{name}\n{named}", night.text),
+    };
+    let story = tell(&night.scenario()?, &source, Beside::Nothing)?;
+    html::page(&story).context("failed to make the report")
+}
+
+/// What an invariant says, from the table of SPECIFICATION.md. A row of several has a part for each.
+fn promise(invariant: &str) -> Option<&'static str> {
+    let rows = SPECIFICATION.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let mut found = rows.filter_map(|(names, rest)| {
+        let place = names.split(", ").position(|name| name == invariant)?;
+        let (says, _) = rest.split_once(" | ")?;
+        if names == invariant { Some(says) } else { says.split("; ").nth(place) }
+    });
+    found.next()
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { broken, night, shrunk, origin } = self;
+        let Violation { invariant, sentence, .. } = &shrunk.violation;
+        let seed = night.seed;
+        writeln!(f, "── night {seed} breaks {invariant}: {}", promise(invariant).unwrap_or("?"))?;
+        writeln!(f, "{sentence}")?;
+        write!(f, "\nseed {seed}, commit {}", origin.commit)?;
+        match origin.bug {
+            Some(bug) => writeln!(f, ", with the bug {bug} sown on purpose")?,
+            None => writeln!(f)?,
+        }
+        let Shrunk { happenings, happenings_whole, nodes, processes, plays, .. } = shrunk;
+        writeln!(
+            f,
+            "happenings that it takes: {} of {happenings_whole} (nodes {nodes}, processes of \
+             node-remedy {processes}, plays {plays})",
+            happenings.len()
+        )?;
+        for line in happenings {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f, "\nwhat truly happened in the shortest night, in seconds:")?;
+        write_log(f, &shrunk.outcome, &shrunk.violation, &self.file("log"))?;
+        if broken.len() > 1 {
+            writeln!(f, "\nthe whole night breaks:")?;
+            for violation in broken {
+                writeln!(f, "  {violation}")?;
+            }
+        }
+        writeln!(f, "\nreport          {}", self.file("html"))?;
+        writeln!(f, "shortest night  {}", self.file("short.yaml"))?;
+        writeln!(f, "whole night     {}", self.file("yaml"))?;
+        write!(f, "again           {}", self.again())?;
+        if origin.bug.is_none() {
+            let short = self.file("short.yaml");
+            write!(f, "\n                node-remedy simulate {short} --only-with")?;
+        }
+        Ok(())
+    }
+}
+
+/// The end of a log, with a mark where the invariant is broken.
+fn write_log(
+    f: &mut Formatter<'_>,
+    outcome: &Outcome,
+    violation: &Violation,
+    file: &str,
+) -> fmt::Result {
+    let lines: Vec<&str> = outcome.log.lines().collect();
+    let before = lines.len().saturating_sub(LINES_TOLD);
+    if before > 0 {
+        writeln!(f, "  … {before} lines before, all {} in {file}", lines.len())?;
+    }
+    for line in lines.iter().skip(before) {
+        let (time, what) = line.trim_start().split_once(' ').unwrap_or_default();
+        let breaks = violation.sentence.starts_with(&format!("{time} s: {what}: "));
+        writeln!(f, "{}{line}", if breaks { "▶ " } else { "  " })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::ALL;
+
+    #[test]
+    fn every_invariant_is_told_in_words() {
+        for (invariant, _) in ALL {
+            assert!(promise(invariant).is_some(), "{invariant}");
+        }
+        assert_eq!(promise("S2"), Some("never more nodes in our hands than allowed"));
+        assert_eq!(promise("L3"), Some("somebody leads"));
+        assert_eq!(promise("S99"), None);
+    }
+}
