@@ -41,7 +41,7 @@
 
 use crate::bug::{Bug, is_sown};
 use crate::phases::{
-    isolating, pauses, power, recovering, releasing, verifying, waiting, way_back,
+    isolating, leave, pauses, power, recovering, releasing, verifying, waiting, way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -149,7 +149,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (Waiting | AwaitingPower | Untainting | AwaitingWell | Backoff, EventKind::Ended) => {
+        (Waiting | AwaitingPower | Untainting | Backoff, EventKind::Ended) => {
             Never("no call is made here, and a phase is not left while one is under way")
         }
         (
@@ -160,7 +160,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         )
         | (
             Isolating | ReadingIdentity | PoweringOff | VerifyingOff | Releasing | Restoring
-            | PoweringOn | Recovering | AwaitingDevice | Parked,
+            | PoweringOn | AwaitingWell | Recovering | AwaitingDevice | Parked,
             EventKind::Ended,
         )
         | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
@@ -201,7 +201,10 @@ fn ignore(run: &mut Run<'_>, why: &'static str) -> Taken {
 /// Takes an event into the record, as a fact.
 fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
     match event {
-        Event::Looked(view) => run.trust(view),
+        Event::Looked(view) => {
+            run.trust(view);
+            leave::withdraw(run, view);
+        }
         Event::Ended { op, end } => return take_end(run, op, end),
         Event::Slot(SlotAnswer::Granted) => run.record.slot = Slot::Held,
         Event::Slot(SlotAnswer::Refused) => {
@@ -310,7 +313,8 @@ fn proceed(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// A19: whoever waits for a person, a device or the machine's boot holds no slot.
+/// A19: whoever waits for a person, a device or the machine's boot holds no slot: one dead device
+/// must not keep every other node from being fenced.
 fn return_idle_slot(run: &mut Run<'_>) {
     let idle = match run.record.phase {
         Phase::AwaitingDevice

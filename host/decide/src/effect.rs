@@ -22,6 +22,8 @@ pub enum Effect {
     HandOver,
     /// Carry out this operation of the journal and come back with `Event::Ended`.
     Call(OpId),
+    /// Do not let this operation begin, if it has not begun yet; it ends as any other.
+    Withdraw(OpId),
     /// Put our NoSchedule taint.
     Quarantine,
     /// Lift it.

@@ -318,6 +318,15 @@ pub enum What {
         node: String,
         /// The proof's grade.
         grade: String,
+        /// When it was found, in milliseconds since the Unix epoch.
+        proven_at: u64,
+    },
+    /// A NodeFence's record says that its run waits for a device to answer.
+    DeviceAwaited {
+        /// The NodeFence.
+        fence: String,
+        /// The node it is about.
+        node: String,
     },
     /// A NodeFence's record says that it is parked for a person.
     ParkedRecorded {
@@ -367,6 +376,7 @@ impl What {
             Self::BmcTold { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
+                | Self::DeviceAwaited { .. }
                 | Self::ParkedRecorded { .. }
                 | Self::ModeSaid { .. }
                 | Self::LeaderChanged { .. }
@@ -375,7 +385,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 37] = [
+pub const VOCABULARY: [(&str, &[&str]); 38] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -407,7 +417,8 @@ pub const VOCABULARY: [(&str, &[&str]); 37] = [
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("fenceState", &["fence", "node", "step", "state"]),
     ("intentRecorded", &["fence", "node", "operation", "action"]),
-    ("proofRecorded", &["fence", "node", "grade"]),
+    ("proofRecorded", &["fence", "node", "grade", "provenAt"]),
+    ("deviceAwaited", &["fence", "node"]),
     ("parkedRecorded", &["fence", "node", "leftOff"]),
     ("edited", &["object", "by"]),
     ("nodeLocked", &["node", "by", "lasts"]),

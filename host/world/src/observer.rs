@@ -8,6 +8,7 @@ use crate::api::object::{
 use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
 use crate::stage::{LOCKS, REMEDY, REMEDY_NAMESPACE};
+use crate::time::read_stamp;
 
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
@@ -149,10 +150,15 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
         let left_off = u64::try_from(plugs.len()).unwrap_or(u64::MAX);
         say(What::ParkedRecorded { fence: fence(), node: node(), left_off });
     }
+    let awaits = |object| text(object, "/status/phase") == "AwaitingDevice";
+    if awaits(&change.object) && !awaits(before) {
+        say(What::DeviceAwaited { fence: fence(), node: node() });
+    }
     let proof = |object| text(object, "/status/proof/at").to_owned();
     if proof(&change.object) != proof(before) && !proof(&change.object).is_empty() {
         let grade = text(&change.object, "/status/proof/grade").to_owned();
-        say(What::ProofRecorded { fence: fence(), node: node(), grade });
+        let proven_at = read_stamp(&proof(&change.object)).unwrap_or(change.at).0;
+        say(What::ProofRecorded { fence: fence(), node: node(), grade, proven_at });
     }
 }
 

@@ -147,7 +147,8 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             Effect::GracefulDelete(_) => tasks.push(Task::GracefulDelete),
             Effect::DeleteAttachments(_) => tasks.push(Task::DeleteAttachments),
             // One node: the budget has a slot for it whether it gives one back or not.
-            Effect::Look | Effect::ReturnSlot => {}
+            // And here every call has begun as soon as it is made.
+            Effect::Look | Effect::ReturnSlot | Effect::Withdraw(_) => {}
             Effect::HandOver | Effect::Cordon | Effect::Uncordon => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }

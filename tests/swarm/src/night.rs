@@ -27,6 +27,8 @@ const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
      bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }";
 /// Where requests may be slow, what is decided on may be some seconds old.
 const SEEN_BY_SLOW_API: Duration = Duration::from_secs(26);
+/// And where watches lag, a call that is under way is withdrawn some seconds later.
+const WELL_BY_SLOW_API: Duration = Duration::from_secs(10);
 /// How long a night lasts, where nobody says.
 pub const LASTS: Duration = Duration::from_mins(25);
 
@@ -162,17 +164,18 @@ impl Night {
         // Where several are lost the gate may hold back for ever.
         let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
         let lost = if lost.len() == 1 && !more_are_lost { lost } else { Vec::new() };
-        let is_api_slow =
-            draft.drawn.iter().any(|class| class.starts_with("api ") || class == "a bad way");
+        let is_api_slow = draft.happenings.contains("apiFault");
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
         // Clocks that run a tenth too slow count a tenth less.
         let seen_after = seen_after + seen_after / 9;
+        let well_after = if is_api_slow { WELL_BY_SLOW_API } else { Setting::default().well_after };
         let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let setting = Setting {
             in_flight_max: as_count(policies.in_flight_max),
             cycles_max: as_count(policies.cycles_max),
             has_stale_bmc: draft.drawn.iter().any(|class| class == "bmc stale"),
             seen_after,
+            well_after,
             impostors,
             lost,
             has_people,

@@ -28,6 +28,8 @@ pub struct Setting {
     pub unhealthy_percent_max: usize,
     /// A node lost for so long counts as lost whenever an off is sent.
     pub seen_after: Duration,
+    /// A node that is well for so long counts as well whenever an off is sent.
+    pub well_after: Duration,
     /// Some BMC tells what was true a while ago.
     pub has_stale_bmc: bool,
     /// Nodes whose BMC is another machine's.
@@ -47,6 +49,7 @@ impl Default for Setting {
             unhealthy_percent_max: 30,
             // A renewal is overdue after 12 s, and 0.4 s are what a kubelet may be late by itself.
             seen_after: Duration::from_secs(14),
+            well_after: Duration::from_secs(2),
             has_stale_bmc: false,
             impostors: BTreeSet::new(),
             lost: Vec::new(),
@@ -84,6 +87,8 @@ pub struct Scene {
     pub cordoned: BTreeMap<String, String>,
     /// Nodes whose pods or volumes somebody gave away without proof: what comes of it is theirs.
     pub released_by_people: BTreeSet<String>,
+    /// Nodes of which we gave something away since their last boot.
+    pub released: BTreeSet<String>,
     /// Processes that write, by pod UID.
     pub writing: BTreeMap<String, usize>,
     /// When each pod was bound, by UID.
@@ -111,6 +116,7 @@ pub struct Scene {
 impl Scene {
     /// Takes note of what happened.
     pub fn note(&mut self, at: Time, what: &What) {
+        self.released.extend(released_by_us(what).map(str::to_owned));
         match what {
             What::NodeCreated { node } => {
                 self.nodes.insert(node.clone());
@@ -118,7 +124,10 @@ impl Scene {
             What::KubeletStopped { node } => self.lose(node, Ailment::Kubelet, at),
             What::NetworkLost { node } => self.lose(node, Ailment::Network, at),
             What::MachineHung { node } => self.lose(node, Ailment::Kernel, at),
-            What::KubeletStarted { node, .. } => self.mend(node, Ailment::Kubelet, at),
+            What::KubeletStarted { node, .. } => {
+                self.mend(node, Ailment::Kubelet, at);
+                self.released.remove(node);
+            }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
             What::MachineResumed { node } => self.mend(node, Ailment::Kernel, at),
             What::PowerChanged { node, power: Power::Off, cause } => {

@@ -5,7 +5,7 @@
 //! read it as anything else.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -66,10 +66,42 @@ pub struct Called {
     pub report: Option<CallReport>,
 }
 
+impl Called {
+    /// Whether it was never made, because what it was decided on had grown old.
+    pub fn is_late(&self) -> bool {
+        self.end.is_held_back() && self.report.is_none()
+    }
+}
+
 /// Lets bytes out while the lease holds, and effects while their intent stands recorded.
 pub struct RecordedGate {
     lease: Arc<LeaseGate>,
-    intents: Mutex<BTreeSet<String>>,
+    intents: Mutex<BTreeMap<String, Intent>>,
+}
+
+/// Whether an operation may still begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intent {
+    Stands,
+    Withdrawn,
+}
+
+/// An intent for as long as its call is under way.
+struct Noted<'a> {
+    gate: &'a RecordedGate,
+    operation: &'a str,
+}
+
+impl Noted<'_> {
+    fn is_withdrawn(&self) -> bool {
+        self.gate.intents().get(self.operation) == Some(&Intent::Withdrawn)
+    }
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.gate.intents().remove(self.operation);
+    }
 }
 
 impl RecordedGate {
@@ -78,8 +110,21 @@ impl RecordedGate {
         Arc::new(Self { lease, intents: Mutex::default() })
     }
 
-    fn intents(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    fn intents(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Intent>> {
         self.intents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets an operation begin whose intent is recorded.
+    fn note<'a>(&'a self, operation: &'a str) -> Noted<'a> {
+        self.intents().insert(operation.to_owned(), Intent::Stands);
+        Noted { gate: self, operation }
+    }
+
+    /// Lets an operation begin no more; one that has begun goes on.
+    pub fn withdraw(&self, operation: &str) {
+        if let Some(intent) = self.intents().get_mut(operation) {
+            *intent = Intent::Withdrawn;
+        }
     }
 }
 
@@ -89,8 +134,10 @@ impl SendGate for RecordedGate {
     }
 
     fn begin(&self, operation_id: &str) -> Result<(), String> {
-        if !self.intents().contains(operation_id) {
-            return Err(format!("the intent of {operation_id} is not recorded"));
+        match self.intents().get(operation_id) {
+            Some(Intent::Stands) => {}
+            Some(Intent::Withdrawn) => return Err("the node is well meanwhile".to_owned()),
+            None => return Err(format!("the intent of {operation_id} is not recorded")),
         }
         let left = self.lease.remaining_ms();
         if left < EFFECT_MS {
@@ -129,21 +176,27 @@ pub struct Calls<C> {
 impl<C: Cluster> Calls<C> {
     /// Calls a method whose intent is recorded; `cancel` asks it to stop.
     pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
+        let noted = self.gate.note(&asked.operation);
         let (plugin, call) = match self.prepare(asked, cancel).await {
             Ok(ready) => ready,
             Err(why) => return not_made(&why),
         };
         let turn = self.turn(&asked.method.device);
         let _turn = turn.lock().await;
-        // The last moment at which nothing was sent yet. A session that takes long is bounded by
-        // the call's own deadline: a slow BMC must not make its machine unfenceable.
+        // The last moment at which nothing was sent yet. A session that takes long is bounded by the
+        // call's own deadline, and withdrawn once the node is well: a slow BMC must not make its
+        // machine unfenceable.
         if is_out_of_date(asked, self.clock.now()) {
             return held_back();
         }
-        self.gate.intents().insert(asked.operation.clone());
         let report = self.executor.run(plugin, call, self.seams.clone()).await;
-        self.gate.intents().remove(&asked.operation);
-        Called { end: end_of(&report), detail: detail_of(&report), report: Some(report) }
+        let (mut end, detail) = (end_of(&report), detail_of(&report));
+        if let End::NotAttempted(failure) = &mut end
+            && noted.is_withdrawn()
+        {
+            failure.kind = FailureKind::Cancelled;
+        }
+        Called { end, detail, report: Some(report) }
     }
 
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.

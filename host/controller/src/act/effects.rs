@@ -124,6 +124,7 @@ impl<C: Cluster> Incident<C> {
             Effect::ReturnSlot => self.owes_slot = true,
             Effect::HandOver => self.parts.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
+            Effect::Withdraw(op) => self.parts.calls.gate.withdraw(&self.operation(*op)),
             Effect::Quarantine => self.change(effect, NodeChange::Quarantine).await?,
             Effect::Unquarantine => self.change(effect, NodeChange::Unquarantine).await?,
             Effect::Cordon => {
@@ -153,6 +154,7 @@ impl<C: Cluster> Incident<C> {
             | Effect::ReturnSlot
             | Effect::HandOver
             | Effect::Call(_)
+            | Effect::Withdraw(_)
             | Effect::Quarantine
             | Effect::Unquarantine
             | Effect::Cordon
@@ -160,6 +162,11 @@ impl<C: Cluster> Incident<C> {
             | Effect::LiftOutOfService
             | Effect::GracefulDelete(_) => Ok(()),
         }
+    }
+
+    /// What an operation is called in the cluster.
+    fn operation(&self, op: OpId) -> String {
+        format!("{}/{}", self.name(), op.0)
     }
 
     fn call(&mut self, op: OpId) {
@@ -171,7 +178,7 @@ impl<C: Cluster> Incident<C> {
             method,
             grants: self.nodefence.spec.plan.grants.clone(),
             action: operation.action,
-            operation: format!("{}/{}", self.name(), op.0),
+            operation: self.operation(op),
             attempt: operation.attempt,
             deadline: CALL_MAX,
             until: None,
@@ -282,7 +289,8 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::TakeSlot
         | Effect::ReturnSlot
         | Effect::HandOver
-        | Effect::Call(_) => false,
+        | Effect::Call(_)
+        | Effect::Withdraw(_) => false,
         Effect::Quarantine
         | Effect::Unquarantine
         | Effect::Cordon

@@ -66,6 +66,25 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
 }
 
 #[test]
+fn an_off_is_withdrawn_from_a_slow_session_when_its_node_is_back() {
+    for comes_back in [true, false] {
+        let night = |text: String| {
+            let back = "- { when: { fact: intentRecorded, where: { node: node-a, action: 'off' } }, \
+                        after: 300ms, nodeComesBack: node-a }\n";
+            let slow = "- { at: 1s, bmcFault: { node: node-a, fault: delay, value: 800 } }\n";
+            let happens = format!("happenings:\n{slow}{}", if comes_back { back } else { "" });
+            text.replace("happenings:\n", &happens)
+        };
+        let played = play_behind(&example("lost-node.yaml", night), &Rc::new(Open));
+        assert_eq!(cuts(&played.facts), usize::from(!comes_back));
+        let mut journals = played.collected.journals.values();
+        let offs = journals.next().unwrap().values().filter(|one| one.action == Action::Off);
+        let held_back: Vec<bool> = offs.map(is_held_back).collect();
+        assert_eq!(held_back, [comes_back], "held back by the host, and so no try");
+    }
+}
+
+#[test]
 fn an_off_that_was_held_back_is_decided_on_anew_and_costs_no_retry() {
     for (takes, held_back) in [(Duration::from_secs(6), 1), (Duration::from_secs(3), 0)] {
         let slow = SlowIntent::taking(takes);

@@ -43,7 +43,7 @@ impl<C: Cluster> Incident<C> {
                     // A call's task neither panics nor is aborted while its incident lives.
                     if let Ok((op, called)) = done {
                         self.note_call(op, &called);
-                        if called.end.is_held_back() {
+                        if called.is_late() {
                             self.note_late();
                         }
                         self.pending.push_back(Seen::Ended(op, called.end));

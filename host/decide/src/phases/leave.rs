@@ -4,8 +4,8 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
-    Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView, PROBE_EVERY,
-    ParkReason, Phase, Rule, View,
+    Action, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
+    PROBE_EVERY, ParkReason, Phase, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -31,12 +31,25 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     Ok(())
 }
 
-/// The trigger asks for the cut. After a release it no longer has a say: pods of this node run
-/// elsewhere now, so the boot they were released from has to end. A boot that came later is
-/// not the one that was fenced.
+/// A1 for a call that is under way: a session with a slow device takes its time, and an off that
+/// has not begun is not begun once its node is well. Any view will do to hold back.
+pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
+    let Some(open) = run.record.in_flight() else { return };
+    let (op, intended_at) = (open.id, open.intended_at);
+    let cuts = matches!(open.action, Action::Off | Action::Reset);
+    let Some(node) = run.node(view).filter(|_| cuts && view.taken_at >= intended_at) else {
+        return;
+    };
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. });
+    if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) {
+        run.rule(Rule::A1);
+        run.effect(Effect::Withdraw(op));
+    }
+}
+
+/// The trigger asks for the cut.
 fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), Flow> {
-    let released = run.record.first_released_at.is_some();
-    if released && !run.is_new_boot(&node.signs) {
+    if !trigger_counts(run, node) {
         return Ok(());
     }
     match view.trigger {
@@ -49,6 +62,12 @@ fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), F
             Err(run.hold(Hold::TriggerClear))
         }
     }
+}
+
+/// After a release the trigger no longer has a say: pods of this node run elsewhere now, so the boot
+/// they were released from has to end. A boot that came later is not the one that was fenced.
+fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
+    run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
 }
 
 /// A14: a gate that closes behind an isolated node is waited for, not for ever.

@@ -7,7 +7,7 @@ use crate::retry::{fail, give_up, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY,
-    Marks, NodeView, Notice, ParkReason, Phase, Record, Rule, View,
+    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Rule, View,
 };
 
 use super::releasing::same_boot;
@@ -27,6 +27,9 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     }
     let until = run.record.entered_at.after(run.policy.recover_timeout);
     if run.now >= until {
+        if let Some(flow) = read_plugs_once_more(run) {
+            return flow;
+        }
         let isolated =
             run.plan.power.is_empty() && run.policy.isolated_for_good == IsolatedForGood::Park;
         let reason = if isolated { ParkReason::Isolated } else { ParkReason::NotWell };
@@ -34,6 +37,19 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     }
     run.look_at(until);
     run.look_in(crate::PROBE_EVERY)
+}
+
+/// Whoever is told that a node does not come back hears what its plugs read now: an off may have
+/// landed after all, or a hand may have been at work. Nothing is switched for it; a person is.
+fn read_plugs_once_more(run: &mut Run<'_>) -> Option<Flow> {
+    // Nothing else is read in this phase.
+    let is_read = |plug: &MethodIndex| {
+        let read = run.record.last_in_phase(*plug, Action::Status);
+        read.is_some_and(|read| !read.is_held_back())
+    };
+    let touched = |plug: &MethodIndex| run.record.last_effect(*plug).is_some();
+    let unread = run.plan.power_methods().filter(touched).find(|plug| !is_read(plug))?;
+    Some(run.call(unread, Action::Status))
 }
 
 /// Whether the boot that was fenced must have ended before the node counts as well.

@@ -67,6 +67,7 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         | Effect::TakeSlot
         | Effect::ReturnSlot
         | Effect::HandOver
+        | Effect::Withdraw(_)
         | Effect::Quarantine
         | Effect::Unquarantine
         | Effect::Cordon

@@ -3,6 +3,7 @@
 
 mod automaton;
 mod proof;
+mod waits;
 
 use alloc::boxed::Box;
 use alloc::string::ToString;

@@ -97,7 +97,7 @@ impl Story {
                 let end = (self.device)(&operation, &mut self.plugs);
                 self.event(Event::Ended { op, end });
             }
-            Effect::ReturnSlot | Effect::HandOver => {}
+            Effect::ReturnSlot | Effect::HandOver | Effect::Withdraw(_) => {}
             Effect::Quarantine => self.node(|node| node.quarantined = true),
             Effect::Unquarantine => self.node(|node| node.quarantined = false),
             Effect::Cordon => self.node(|node| {

@@ -39,14 +39,19 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
     }
 }
 
-/// Why the rules in the definitions of our own kinds refuse what an object is to become; their
-/// schemas are not modelled.
+/// Why an object may not become this: the rules in the definitions of our own kinds, and of the
+/// built-in validation what somebody here can run into. Schemas are not modelled.
 pub(super) fn refusal(kind: Kind, old: Option<&Value>, new: &Value) -> Option<&'static str> {
     let shrinks = |epoch: &str| {
         let before = old.and_then(|old| number(old, epoch));
         before.is_some_and(|before| number(new, epoch).is_some_and(|now| now < before))
     };
-    let rules: [(Kind, bool, &'static str); 4] = [
+    let rules: [(Kind, bool, &'static str); 5] = [
+        (
+            Kind::Node,
+            are_unique(list(new, "/spec/taints")),
+            "taints must be unique by key and effect",
+        ),
         (
             Kind::RemedyBudget,
             name(new) == "default",
@@ -66,6 +71,14 @@ pub(super) fn refusal(kind: Kind, old: Option<&Value>, new: &Value) -> Option<&'
     ];
     let mut broken = rules.into_iter().filter(|(of, holds, _)| *of == kind && !holds);
     broken.next().map(|(_, _, rule)| rule)
+}
+
+fn are_unique(taints: &[Value]) -> bool {
+    let name = |taint| (text(taint, "/key"), text(taint, "/effect"));
+    taints
+        .iter()
+        .enumerate()
+        .all(|(place, taint)| taints.iter().take(place).all(|other| name(other) != name(taint)))
 }
 
 fn admit_pod(pod: &mut Value) {

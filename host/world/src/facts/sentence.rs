@@ -62,8 +62,11 @@ impl std::fmt::Display for What {
             Self::IntentRecorded { fence, node, operation, action } => {
                 write!(f, "{fence}: {node} operation {operation} is to be {action}")
             }
-            Self::ProofRecorded { fence, node, grade } => {
+            Self::ProofRecorded { fence, node, grade, .. } => {
                 write!(f, "{fence}: {node} is proven: {grade}")
+            }
+            Self::DeviceAwaited { fence, node } => {
+                write!(f, "{fence}: {node} waits for its device to answer")
             }
             Self::ParkedRecorded { fence, node, left_off } => {
                 write!(f, "{fence}: {node} is parked, {left_off} plugs may be left off")

@@ -63,7 +63,7 @@ pub const ALL: [(&str, Maker); 14] = [
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S4", |_| Box::new(s4_leader::Leader)),
     ("S5", |_| Box::<s5_intent::Intent>::default()),
-    ("S6", |_| Box::new(s6_left_off::LeftOff)),
+    ("S6", |setting| Box::new(s6_left_off::LeftOff::new(setting))),
     ("S7", |setting| Box::new(s7_identity::Identity::new(setting))),
     ("S8", |_| Box::new(s8_selection::Selection)),
     ("S9", |_| Box::new(s9_marks::Marks)),

@@ -9,17 +9,16 @@ use node_remedy_world::time::{Time, between};
 use super::Check;
 use crate::scene::{Scene, Setting};
 
-/// What decides over an off is read at most that long before it.
-const WELL_FOR: Duration = Duration::from_secs(2);
-
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
     seen_after: Duration,
+    /// So does a node that is well for so long.
+    well_after: Duration,
 }
 
 impl Trigger {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { seen_after: setting.seen_after }
+        Self { seen_after: setting.seen_after, well_after: setting.well_after }
     }
 }
 
@@ -37,7 +36,7 @@ impl Check for Trigger {
             return None;
         }
         let well = scene.well_since.get(node);
-        let just_now = well.is_some_and(|since| between(*since, at) <= WELL_FOR);
+        let just_now = well.is_some_and(|since| between(*since, at) <= self.well_after);
         (!just_now).then(|| format!("{node} was well when it was told to be off"))
     }
 }

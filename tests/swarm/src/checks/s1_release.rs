@@ -49,8 +49,10 @@ impl Check for Release {
         {
             return Some("its process still writes".to_owned());
         }
-        if let What::ProofRecorded { node, .. } = what {
-            return self.has_power(scene, node, at).then(|| format!("{node} has power"));
+        if let What::ProofRecorded { node, proven_at, .. } = what {
+            // What the API server took long to write down was true when it was found.
+            let has_power = self.has_power(scene, node, Time(*proven_at));
+            return has_power.then(|| format!("{node} has power"));
         }
         let node = released_by_us(what)?;
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))

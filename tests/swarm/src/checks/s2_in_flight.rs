@@ -37,6 +37,10 @@ impl Check for InFlight {
             What::PowerChanged { node, power: Power::On, .. } => {
                 self.held.remove(node);
             }
+            // A19: one dead device must not keep every other node from being fenced.
+            What::DeviceAwaited { node, .. } => {
+                self.held.remove(node);
+            }
             What::FenceState { node, state, .. } if state == "Error" || state == "Final" => {
                 self.held.remove(node);
             }

@@ -1,18 +1,23 @@
 //! S9: we put and lift our own marks only; quarantine stands before anything is released, and until
 //! the machine has begun another boot and its kubelet reports.
 
+use std::time::Duration;
+
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
-use node_remedy_world::time::Time;
+use node_remedy_world::time::{Time, between};
 
 use super::Check;
 use crate::scene::{OURS, OUT_OF_SERVICE, Scene, released_by_us};
+
+/// What is decided on is written within this time.
+const UNDER_WAY: Duration = Duration::from_secs(5);
 
 pub(super) struct Marks;
 
 impl Check for Marks {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about marks")]
-    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         if let Some(node) = released_by_us(what).filter(|node| !scene.is_quarantined(node)) {
             return Some(format!("{node} is not in quarantine"));
         }
@@ -22,7 +27,13 @@ impl Check for Marks {
                 if put_by != Some(CLIENT) {
                     return Some(format!("it was put there by {}", put_by.unwrap_or("nobody")));
                 }
-                let is_early = key.starts_with(OURS) && scene.off.contains_key(node);
+                // Who switches it off while the write is under way comes too late to be seen.
+                let off_at = scene.off_at.get(node).filter(|_| scene.off.contains_key(node));
+                let is_seen = off_at.is_some_and(|off_at| between(*off_at, at) > UNDER_WAY);
+                // Where nothing was done, it goes with the incident.
+                let is_ours = scene.off.get(node) == Some(&PowerCause::Command);
+                let is_touched = is_ours || scene.released.contains(node);
+                let is_early = key.starts_with(OURS) && is_seen && is_touched;
                 is_early.then(|| format!("{node} is off"))
             }
             What::TaintAdded { key, by, .. } if by == CLIENT => {

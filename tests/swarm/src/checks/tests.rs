@@ -14,12 +14,22 @@ use PowerCause::{ByHand, Command, Device};
 
 const QUARANTINE: &str = "node-remedy.io/quarantine";
 const US: &str = "one";
+/// Stands for the time of the fact.
+const AS_RECORDED: u64 = 0;
 
 /// Facts by the second at which they happened.
 type Story = Vec<(u64, What)>;
 
 fn judged(story: Story, setting: &Setting) -> Vec<&'static str> {
-    let fact = |(at, what)| Fact { at: after(START, Duration::from_secs(at)), what };
+    let fact = |(at, mut what)| {
+        let at = after(START, Duration::from_secs(at));
+        if let What::ProofRecorded { proven_at, .. } = &mut what
+            && *proven_at == AS_RECORDED
+        {
+            *proven_at = at.0;
+        }
+        Fact { at, what }
+    };
     let mut facts = vec![fact((0, leads(US)))];
     facts.extend(story.into_iter().map(fact));
     check(&facts, setting, |_, _| ()).into_iter().map(|violation| violation.invariant).collect()
@@ -87,6 +97,7 @@ fn proven() -> What {
         fence: "n-1".into(),
         node: "n".into(),
         grade: "power-off-verified".into(),
+        proven_at: AS_RECORDED,
     }
 }
 
@@ -238,7 +249,7 @@ fn s9_marks_are_ours_and_stand_in_time() {
         .filter(|(_, what)| !matches!(what, What::TaintAdded { .. } | What::TaintRemoved { .. }))
         .collect();
     breaks(open, &["S9"]);
-    breaks(cut_then(vec![(2, untainted(QUARANTINE)), (3, tainted(QUARANTINE, CLIENT))]), &["S9"]);
+    breaks(cut_then(vec![(7, untainted(QUARANTINE)), (7, tainted(QUARANTINE, CLIENT))]), &["S9"]);
     let theirs = "node.kubernetes.io/unreachable";
     breaks(cut_then(vec![(2, tainted(theirs, "other")), (3, untainted(theirs))]), &["S9"]);
     breaks(cut_then(vec![(2, tainted(theirs, CLIENT)), (3, untainted(theirs))]), &["S9"]);

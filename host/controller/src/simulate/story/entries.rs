@@ -135,6 +135,7 @@ fn place(what: &What) -> (Lane, String, Weight) {
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }
+        | What::DeviceAwaited { node, .. }
         | What::ParkedRecorded { node, .. } => (Lane::Controller, node.clone(), Detail),
         What::Edited { object, .. } => (Lane::Controller, object.clone(), Normal),
         What::NodeLocked { node, .. } => (Lane::Controller, node.clone(), Normal),

@@ -35,6 +35,37 @@ fn a1_what_allowed_an_off_is_read_again_right_before() {
 }
 
 #[test]
+fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
+    let withdrawn = |change: &dyn Fn(&mut Story)| {
+        let mut story = story();
+        story.until_call(Action::Off);
+        let op = story.record.in_flight().expect("an off").id;
+        story.todo.clear();
+        let mut view = story.view.clone();
+        view.taken_at = story.now;
+        story.view = view;
+        change(&mut story);
+        let view = story.view.clone();
+        story.event(Event::Looked(&view));
+        story.todo.contains(&Effect::Withdraw(op))
+    };
+    assert!(!withdrawn(&|_| ()), "it is lost still");
+    assert!(withdrawn(&|story| story.view.trigger = CLEAR));
+    assert!(withdrawn(&|story| {
+        story.view.trigger = CLEAR;
+        story.view.freshness = Freshness::Cached;
+    }));
+    assert!(!withdrawn(&|story| {
+        story.view.trigger = CLEAR;
+        story.view.taken_at = Time(story.now.0 - 1_000);
+    }));
+    assert!(!withdrawn(&|story| {
+        story.view.trigger = CLEAR;
+        story.record.first_released_at = Some(story.now);
+    }));
+}
+
+#[test]
 fn a1_an_off_that_was_held_back_is_decided_on_anew() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
@@ -536,22 +567,4 @@ fn a18_the_age_of_a_condition() {
     let since = Time(100_000);
     assert_eq!(crossed(&node, &threshold, Time(120_000)), Crossing::Crossed { since });
     assert_eq!(crossed(&node, &threshold, Time(112_000)).next_look(), next_look);
-}
-
-#[test]
-fn a19_a_slot_is_held_until_the_node_is_on_again() {
-    let mut story = story();
-    story.until(Phase::PoweringOn);
-    assert_eq!(story.record.slot, Slot::Held);
-    story.until(Phase::AwaitingWell);
-    assert_eq!(story.record.slot, Slot::Free);
-    assert!(story.todo.contains(&Effect::ReturnSlot) && story.hit(Rule::A19));
-
-    let mut waiting = self::story();
-    waiting.device = Box::new(silent);
-    waiting.until(Phase::AwaitingDevice);
-    assert_eq!(waiting.record.slot, Slot::Free);
-    waiting.device = Box::new(honest);
-    waiting.until_call(Action::Off);
-    assert_eq!(waiting.record.slot, Slot::Held, "taken again before the next off");
 }

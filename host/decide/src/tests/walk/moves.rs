@@ -212,7 +212,11 @@ impl World {
                 let end = self.device(op, outcome)?;
                 return self.apply(stage, Event::Ended { op, end }, seen, None);
             }
-            Effect::ReturnSlot | Effect::HandOver | Effect::Cordon | Effect::Uncordon => {}
+            Effect::ReturnSlot
+            | Effect::HandOver
+            | Effect::Withdraw(_)
+            | Effect::Cordon
+            | Effect::Uncordon => {}
             Effect::Quarantine => self.quarantined = self.node,
             Effect::Unquarantine => {
                 self.check_unquarantine()?;

@@ -1,0 +1,41 @@
+//! A8 and A19: what is known and what is held while a run waits for a machine, a device, a person.
+
+use alloc::boxed::Box;
+
+use super::story;
+use crate::tests::fixtures::succeeded;
+use crate::tests::story::{honest, silent};
+use crate::*;
+
+#[test]
+fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
+    for found in [PlugState::Off, PlugState::On] {
+        let mut story = story();
+        story.until(Phase::AwaitingWell);
+        story.device = Box::new(move |_, _| succeeded(found));
+        let reads = story.count(Action::Status);
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&ParkReason::NotWell));
+        assert_eq!((story.count(Action::Status) - reads, story.count(Action::On)), (1, 1));
+        let left_off = story.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
+        assert_eq!(left_off, Some(usize::from(found == PlugState::Off)));
+    }
+}
+
+#[test]
+fn a19_a_slot_is_held_until_the_node_is_on_again() {
+    let mut story = story();
+    story.until(Phase::PoweringOn);
+    assert_eq!(story.record.slot, Slot::Held);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.record.slot, Slot::Free);
+    assert!(story.todo.contains(&Effect::ReturnSlot) && story.hit(Rule::A19));
+
+    let mut waiting = self::story();
+    waiting.device = Box::new(silent);
+    waiting.until(Phase::AwaitingDevice);
+    assert_eq!(waiting.record.slot, Slot::Free);
+    waiting.device = Box::new(honest);
+    waiting.until_call(Action::Off);
+    assert_eq!(waiting.record.slot, Slot::Held, "taken again before the next off");
+}
