@@ -89,7 +89,7 @@ const LEVELS: [Level; 10] = [
         likes: &[],
         runs: &[
             &["test", "--profile", "sim", "--package", SWARM, "--features", "seeded-bugs"],
-            played!("--bugs", "--seeds", "400"),
+            played!("--bugs", "--seeds", "1500"),
         ],
     },
     Level {

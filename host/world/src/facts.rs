@@ -318,8 +318,6 @@ pub enum What {
         node: String,
         /// The proof's grade.
         grade: String,
-        /// When it was found, in milliseconds since the Unix epoch.
-        proven_at: u64,
     },
     /// A NodeFence's record says that its run waits for a device to answer.
     DeviceAwaited {
@@ -417,7 +415,7 @@ pub const VOCABULARY: [(&str, &[&str]); 38] = [
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("fenceState", &["fence", "node", "step", "state"]),
     ("intentRecorded", &["fence", "node", "operation", "action"]),
-    ("proofRecorded", &["fence", "node", "grade", "provenAt"]),
+    ("proofRecorded", &["fence", "node", "grade"]),
     ("deviceAwaited", &["fence", "node"]),
     ("parkedRecorded", &["fence", "node", "leftOff"]),
     ("edited", &["object", "by"]),

@@ -8,7 +8,6 @@ use crate::api::object::{
 use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
 use crate::stage::{LOCKS, REMEDY, REMEDY_NAMESPACE};
-use crate::time::read_stamp;
 
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
@@ -157,8 +156,7 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
     let proof = |object| text(object, "/status/proof/at").to_owned();
     if proof(&change.object) != proof(before) && !proof(&change.object).is_empty() {
         let grade = text(&change.object, "/status/proof/grade").to_owned();
-        let proven_at = read_stamp(&proof(&change.object)).unwrap_or(change.at).0;
-        say(What::ProofRecorded { fence: fence(), node: node(), grade, proven_at });
+        say(What::ProofRecorded { fence: fence(), node: node(), grade });
     }
 }
 

@@ -49,7 +49,8 @@ impl Default for Setting {
             unhealthy_percent_max: 30,
             // A renewal is overdue after 12 s, and 0.4 s are what a kubelet may be late by itself.
             seen_after: Duration::from_secs(14),
-            well_after: Duration::from_secs(2),
+            // An off is not sent on what was read more than 5 s ago.
+            well_after: Duration::from_secs(6),
             has_stale_bmc: false,
             impostors: BTreeSet::new(),
             lost: Vec::new(),

@@ -62,7 +62,7 @@ impl std::fmt::Display for What {
             Self::IntentRecorded { fence, node, operation, action } => {
                 write!(f, "{fence}: {node} operation {operation} is to be {action}")
             }
-            Self::ProofRecorded { fence, node, grade, .. } => {
+            Self::ProofRecorded { fence, node, grade } => {
                 write!(f, "{fence}: {node} is proven: {grade}")
             }
             Self::DeviceAwaited { fence, node } => {

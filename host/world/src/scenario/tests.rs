@@ -413,7 +413,7 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" | "operation" | "leftOff" | "lasts" | "provenAt" => serde_json::json!(1),
+                "code" | "operation" | "leftOff" | "lasts" => serde_json::json!(1),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

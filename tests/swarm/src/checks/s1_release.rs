@@ -49,10 +49,11 @@ impl Check for Release {
         {
             return Some("its process still writes".to_owned());
         }
-        if let What::ProofRecorded { node, proven_at, .. } = what {
-            // What the API server took long to write down was true when it was found.
-            let has_power = self.has_power(scene, node, Time(*proven_at));
-            return has_power.then(|| format!("{node} has power"));
+        if let What::ProofRecorded { node, .. } = what {
+            // Writing it down may take long, and power is read again before anything is released.
+            let was_off =
+                scene.off.contains_key(node) || scene.on_behind_our_back.contains_key(node);
+            return (!was_off).then(|| format!("{node} has power"));
         }
         let node = released_by_us(what)?;
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))
