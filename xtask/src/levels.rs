@@ -96,7 +96,7 @@ const LEVELS: [Level; 10] = [
         name: "swarm",
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--seeds", "4000", "--for", "5")],
+        runs: &[played!("--seeds", "8000", "--for", "5")],
     },
     Level {
         name: "sim",
