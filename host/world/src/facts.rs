@@ -122,6 +122,13 @@ pub enum What {
         /// Who asked.
         by: String,
     },
+    /// A session with the BMC was opened or closed.
+    BmcSessions {
+        /// Which node's.
+        node: String,
+        /// How many are open now.
+        open: u64,
+    },
     /// The node's `Ready` condition changed.
     NodeReady {
         /// Which node.
@@ -372,6 +379,7 @@ impl What {
         matches!(
             self,
             Self::BmcTold { .. }
+                | Self::BmcSessions { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::DeviceAwaited { .. }
@@ -383,7 +391,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 38] = [
+pub const VOCABULARY: [(&str, &[&str]); 39] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -395,6 +403,7 @@ pub const VOCABULARY: [(&str, &[&str]); 38] = [
     ("bmcSaidYes", &["node", "command", "by"]),
     ("bmcTold", &["node", "power", "by"]),
     ("bmcRefused", &["node", "command", "code", "by"]),
+    ("bmcSessions", &["node", "open"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
     ("nodeDeleted", &["node", "by"]),

@@ -176,6 +176,7 @@ impl Night {
             has_stale_bmc: draft.drawn.iter().any(|class| class == "bmc stale"),
             seen_after,
             well_after,
+            sound_bmcs: draft.sound_bmcs(&names),
             impostors,
             lost,
             has_people,
@@ -471,6 +472,19 @@ impl Draft {
             self.blow(node, fact, fields, after, &blow);
             self.drawn.push(class.to_owned());
         }
+    }
+
+    /// Nodes whose BMC no fault befalls, where every process lives all night.
+    fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
+        let text = &self.happenings;
+        if ["controllerKilled", "controllerPaused"].iter().any(|what| text.contains(what)) {
+            return BTreeSet::new();
+        }
+        let is_sound = |name: &&String| {
+            let of_it = format!("bmcFault: {{ node: {name},");
+            !text.lines().any(|line| line.contains(&of_it) && !line.contains("fault: none"))
+        };
+        names.iter().filter(is_sound).cloned().collect()
     }
 
     fn bad_way(&mut self, lasts_ms: u64) -> String {

@@ -32,6 +32,8 @@ pub struct Setting {
     pub well_after: Duration,
     /// Some BMC tells what was true a while ago.
     pub has_stale_bmc: bool,
+    /// Nodes whose BMC nothing is wrong with, where every process lives all night.
+    pub sound_bmcs: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
@@ -52,6 +54,7 @@ impl Default for Setting {
             // An off is not sent on what was read more than 5 s ago.
             well_after: Duration::from_secs(6),
             has_stale_bmc: false,
+            sound_bmcs: BTreeSet::new(),
             impostors: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,

@@ -24,6 +24,9 @@ impl std::fmt::Display for What {
             Self::BmcRefused { node, command, code, .. } => {
                 write!(f, "{node}: the BMC refused {command} with {code:02x}")
             }
+            Self::BmcSessions { node, open } => {
+                write!(f, "{node}: sessions open with its BMC: {open}")
+            }
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
             Self::NodeCreated { node } => write!(f, "{node}: registered"),
             Self::NodeDeleted { node, by } => write!(f, "{node}: Node deleted ({by})"),

@@ -125,11 +125,17 @@ impl Machine {
         data: &[u8],
     ) -> Vec<(Duration, Vec<u8>)> {
         let Some((_, bmc)) = &mut self.bmc else { return Vec::new() };
+        let before = bmc.open_sessions();
         let replies = bmc.datagram(stage.now.0, from.line, data);
+        let open = bmc.open_sessions();
         for command in bmc.drain_commands() {
             if let Some(what) = said(&self.spec.name, from.process, &command) {
                 stage.say(what);
             }
+        }
+        if open != before {
+            let open = u64::try_from(open).unwrap_or(u64::MAX);
+            stage.say(What::BmcSessions { node: self.spec.name.clone(), open });
         }
         self.follow_bmc(stage);
         replies

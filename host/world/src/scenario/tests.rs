@@ -178,7 +178,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -323,7 +323,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -413,7 +413,7 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" | "operation" | "leftOff" | "lasts" => serde_json::json!(1),
+                "code" | "operation" | "leftOff" | "lasts" | "open" => serde_json::json!(1),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

@@ -7,6 +7,7 @@ mod l1_it_ends;
 mod l3_somebody_leads;
 mod l4_marks_go;
 mod l5_cycles;
+mod l7_sessions;
 mod s10_trigger;
 mod s13_storm;
 mod s1_release;
@@ -58,7 +59,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 14] = [
+pub const ALL: [(&str, Maker); 15] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S4", |_| Box::new(s4_leader::Leader)),
@@ -73,6 +74,7 @@ pub const ALL: [(&str, Maker); 14] = [
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),
     ("L5", |setting| Box::new(l5_cycles::Cycles::new(setting))),
+    ("L7", |setting| Box::new(l7_sessions::Sessions::new(setting))),
 ];
 
 /// Holds the facts of a night against every invariant; `note` is told each with the scene before.

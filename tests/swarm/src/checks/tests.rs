@@ -312,3 +312,16 @@ fn l1_l3_l4_l5_a_night_ends_well() {
         cut_then(cut_then(vec![]).split_off(1).into_iter().map(|(_, what)| (2, what)).collect());
     assert!(judged(twice, &Setting::default()).contains(&"L5"));
 }
+
+#[test]
+fn l7_sessions_are_closed_and_there_is_one_at_a_time() {
+    let setting = Setting { sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
+    let open = |open| What::BmcSessions { node: "n".into(), open };
+    let night =
+        |facts: &[(u64, u64)]| facts.iter().map(|(at, count)| (*at, open(*count))).collect();
+    assert_eq!(judged(night(&[(1, 1), (2, 0), (3, 1), (4, 0)]), &setting), [""; 0]);
+    assert_eq!(judged(night(&[(1, 1), (2, 2), (3, 1), (4, 0)]), &setting), ["L7"]);
+    assert_eq!(judged(night(&[(1, 1), (40, 0)]), &setting), ["L7"]);
+    assert_eq!(judged(night(&[(1, 1)]), &setting), ["L7"]);
+    breaks(night(&[(1, 1), (2, 2)]), &[]);
+}

@@ -131,7 +131,9 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::WriterStarted { volume, .. }
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
-        What::BmcTold { node, .. } => (Device, bmc_of(node), Detail),
+        What::BmcTold { node, .. } | What::BmcSessions { node, .. } => {
+            (Device, bmc_of(node), Detail)
+        }
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }
