@@ -111,7 +111,11 @@ fn an_open_run_needs_threshold_gate_and_a_fresh_view() {
 
 #[test]
 fn every_rule_has_a_test_named_after_it() {
-    let source = concat!(include_str!("rules/automaton.rs"), include_str!("rules/proof.rs"));
+    let source = concat!(
+        include_str!("rules/automaton.rs"),
+        include_str!("rules/proof.rs"),
+        include_str!("rules/waits.rs"),
+    );
     for rule in Rule::ALL {
         let name = alloc::format!("fn {}_", rule.name().to_lowercase());
         assert!(source.contains(&name), "no test for {rule}");
