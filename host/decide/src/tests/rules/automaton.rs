@@ -66,6 +66,23 @@ fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
 }
 
 #[test]
+fn a1_a_view_from_before_the_clock_was_set_back_allows_nothing() {
+    for (ahead, is_cut) in [(Span::ZERO, true), (Span::minutes(60), false)] {
+        let mut story = story();
+        story.until(Phase::ReadingIdentity);
+        // The device has said whose machine it is; what allows the off is read again.
+        while story.record.in_flight().is_some() || story.todo != [Effect::Look] {
+            story.go();
+        }
+        story.todo.clear();
+        let view = View { taken_at: story.now.after(ahead), ..story.view.clone() };
+        story.event(Event::Looked(&view));
+        let cuts = story.record.in_flight().is_some_and(|one| one.action == Action::Off);
+        assert_eq!(cuts, is_cut, "{ahead:?}");
+    }
+}
+
+#[test]
 fn a1_an_off_that_was_held_back_is_decided_on_anew() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
