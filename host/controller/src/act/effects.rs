@@ -4,7 +4,9 @@
 //! next look sees that it did not take, and it is asked for again. Device calls run as
 //! tasks of their own; their ends come back as events.
 
-use std::future::ready;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -193,10 +195,23 @@ impl<C: Cluster> Incident<C> {
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
         let node = &self.nodefence.spec.node;
-        let may_go_on = || self.withheld_now(effect).is_none();
-        change_node(&self.parts.cluster, &node.name, &node.uid, &change, may_go_on)
-            .await
-            .map(|_| ())
+        let changing = change_node(&self.parts.cluster, &node.name, &node.uid, &change);
+        self.while_allowed(effect, changing).await.map(|_| ())
+    }
+
+    /// Asks again whether an effect may be carried out whenever its request goes on: a process may
+    /// have stood still at any of its awaits, and what was right before them is so no more.
+    async fn while_allowed<T>(
+        &self,
+        effect: &Effect,
+        request: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        let mut request = pin!(request);
+        poll_fn(|context| match self.withheld_now(effect) {
+            Some(why) => Poll::Ready(Err(ClusterError::Conflict(format!("not carried out: {why}")))),
+            None => request.as_mut().poll(context),
+        })
+        .await
     }
 
     /// Deletes pods that the last live look saw; one that it did not see is gone already.
@@ -213,10 +228,10 @@ impl<C: Cluster> Incident<C> {
             name: pod.name.clone(),
         });
         let cluster = &self.parts.cluster;
-        let may_go_on = || self.withheld_now(effect).is_none();
         let deleted = stream::iter(pods)
-            .take_while(|_| ready(may_go_on()))
-            .map(|pod| async move { delete_pod(cluster, &pod, delete, &may_go_on).await })
+            .map(|pod| async move {
+                self.while_allowed(effect, delete_pod(cluster, &pod, delete)).await
+            })
             .buffer_unordered(DELETES_AT_ONCE)
             .collect::<Vec<_>>()
             .await;
@@ -234,8 +249,9 @@ impl<C: Cluster> Incident<C> {
         let all = all.map(|one| (one.name.clone(), one.uid.clone()));
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(all)
-            .take_while(|_| ready(self.withheld_now(effect).is_none()))
-            .map(|(name, uid)| async move { delete_attachment(cluster, &name, &uid).await })
+            .map(|(name, uid)| async move {
+                self.while_allowed(effect, delete_attachment(cluster, &name, &uid)).await
+            })
             .buffer_unordered(DELETES_AT_ONCE)
             .collect::<Vec<_>>()
             .await;

@@ -51,15 +51,12 @@ pub enum NodeChange {
     },
 }
 
-/// Makes `change` true of the node; `false` where the node, or that node by UID, is gone. Between
-/// reading the node and writing it it is asked again whether it may: a process that stood still
-/// there would else write what was right before upon a node that another leader works on.
+/// Makes `change` true of the node; `false` where the node, or that node by UID, is gone.
 pub async fn change_node<C: Cluster>(
     cluster: &C,
     name: &str,
     uid: &str,
     change: &NodeChange,
-    may_go: impl Fn() -> bool,
 ) -> Result<bool, ClusterError> {
     let mut last = ClusterError::Conflict("the node keeps changing".to_owned());
     for _ in 0..RACES_MAX {
@@ -68,9 +65,6 @@ pub async fn change_node<C: Cluster>(
             return Ok(false);
         }
         let Some(patch) = patch_for(&node, change)? else { return Ok(true) };
-        if !may_go() {
-            return Err(ClusterError::Conflict("it may not be written any more".to_owned()));
-        }
         match cluster.patch::<Node>(At::cluster(name), &patch).await {
             Ok(_) => return Ok(true),
             Err(error @ (ClusterError::Conflict(_) | ClusterError::Invalid(_))) => last = error,

@@ -31,21 +31,16 @@ pub enum PodDelete {
     Graceful,
 }
 
-/// Deletes one pod; a pod that is gone, or replaced by another UID, is success. Before its delete
-/// it is asked again whether it may go: to mark it may have taken long.
+/// Deletes one pod; a pod that is gone, or replaced by another UID, is success.
 pub async fn delete_pod<C: Cluster>(
     cluster: &C,
     pod: &PodId,
     delete: PodDelete,
-    may_go: impl Fn() -> bool,
 ) -> Result<(), ClusterError> {
     let at = At::within(&pod.namespace, &pod.name);
     let grace_s = match delete {
         PodDelete::Force => {
             mark_failed(cluster, pod).await?;
-            if !may_go() {
-                return Err(ClusterError::Conflict("its evidence grew old".to_owned()));
-            }
             Some(0)
         }
         PodDelete::Graceful => None,

@@ -337,3 +337,32 @@ fn a_leader_that_stood_still_declares_nobody_out_of_service() {
         assert_eq!(played.facts.iter().filter(declared).count(), 1, "{ms} ms after the proof");
     }
 }
+
+#[test]
+fn a_process_that_stood_still_anywhere_in_a_release_looks_again_before_it_goes_on() {
+    // Its BMC switches the machine on again meanwhile.
+    for ms in 1..=8 {
+        let stands_still = |text: String| {
+            let when = "when: { fact: proofRecorded, where: { node: node-a } }";
+            let happenings = format!(
+                "happenings:\n\
+                 - {{ {when}, after: {ms}ms, controllerPaused: {{ lasts: 24s }} }}\n\
+                 - {{ at: 1s, bmcFault: {{ node: node-a, fault: flip_back, value: 6500 }} }}"
+            );
+            text.replace("\nhappenings:", &format!("\n{happenings}"))
+        };
+        let played = play_behind(&example("lost-node.yaml", stands_still), &Rc::new(Open));
+        let mut runs = true;
+        for fact in &played.facts {
+            match &fact.what {
+                What::PowerChanged { node, power, .. } if node == "node-a" => {
+                    runs = *power == Power::On;
+                }
+                What::TaintAdded { node, key, .. } if node == "node-a" && key == OUT_OF_SERVICE => {
+                    assert!(!runs, "{ms} ms after the proof");
+                }
+                _ => {}
+            }
+        }
+    }
+}
