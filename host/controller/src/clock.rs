@@ -1,9 +1,10 @@
-//! The clock seam: wall time as the API server tells it, and a clock that counts suspend.
+//! The clock seam: wall time as the API server told it, and a clock that counts suspend.
 //!
 //! Sleeping is `tokio::time` everywhere; the simulator pauses it and jumps from event
-//! to event. This file only says *what time it is*, in two ways that must not be mixed:
-//! [`Clock::now`] stamps records and is comparable with times in objects, [`Clock::boot_ms`]
-//! bounds leases and cannot be set back by anyone.
+//! to event. This file only says *what time it is*, in ways that must not be mixed:
+//! [`Clock::now`] stamps what we see and do, and never jumps; [`Clock::server_now`] is what the
+//! API server's clock shows now, for what others wrote and read; [`Clock::boot_ms`] bounds
+//! leases and cannot be set by anyone.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,11 +22,13 @@ pub struct Clock {
 }
 
 /// One moment on two clocks. What follows is told by the one that nobody can set: a wall clock
-/// that jumps would make old evidence look fresh.
+/// that jumps, ours or the server's, would make old evidence look fresh, or nodes look silent.
 #[derive(Debug, Clone, Copy)]
 struct Anchor {
     wall_ms: u64,
     boot_ms: u64,
+    /// What the server's clock is ahead of that; `None` until it was heard.
+    server_ahead_ms: Option<i64>,
 }
 
 #[derive(Clone)]
@@ -118,26 +121,51 @@ impl Clock {
     }
 
     fn of(source: Source) -> Self {
-        let anchor = Anchor { wall_ms: source.wall_ms(), boot_ms: source.boot_ms() };
+        let (wall_ms, boot_ms) = (source.wall_ms(), source.boot_ms());
+        let anchor = Anchor { wall_ms, boot_ms, server_ahead_ms: None };
         Self { source, anchor: Rc::new(Cell::new(anchor)) }
     }
 
-    /// Wall time in the API server's reckoning, milliseconds since the Unix epoch. Until the
-    /// server was heard ([`Self::correct`]) it is what this machine's wall clock said at first.
+    /// Wall time, milliseconds since the Unix epoch: what the API server's clock showed when it was
+    /// first heard ([`Self::correct`]), and what has passed since. It runs forward evenly.
     pub fn now(&self) -> Time {
         if is_sown(Bug::WallClockTrusted) {
             return Time(self.source.wall_ms());
         }
-        let Anchor { wall_ms, boot_ms } = self.anchor.get();
+        let Anchor { wall_ms, boot_ms, .. } = self.anchor.get();
         Time(wall_ms.saturating_add(self.boot_ms().saturating_sub(boot_ms)))
     }
 
-    /// Notes what the server's clock said. Its `Date` header has whole seconds, so a
-    /// difference below [`DATE_RESOLUTION_MS`] says nothing.
+    /// What the API server's clock shows now. It may have been set since it was first heard.
+    pub fn server_now(&self) -> Time {
+        Time(self.now().0.saturating_add_signed(self.server_ahead_ms()))
+    }
+
+    /// When it was by [`Self::now`] that the server's clock showed `stamp`.
+    pub fn when(&self, stamp: Time) -> Time {
+        Time(stamp.0.saturating_add_signed(self.server_ahead_ms().saturating_neg()))
+    }
+
+    fn server_ahead_ms(&self) -> i64 {
+        self.anchor.get().server_ahead_ms.unwrap_or_default()
+    }
+
+    /// Notes what the server's clock said. At first that is the time. Later, where it differs by more
+    /// than [`DATE_RESOLUTION_MS`], ours follows by no more than [`STEP_MS`]: the server's clock may
+    /// have been set, or another server answered, and what was seen is as old as it was.
     pub fn correct(&self, server: Time) {
-        if server.0.abs_diff(self.now().0) > DATE_RESOLUTION_MS {
-            self.anchor.set(Anchor { wall_ms: server.0, boot_ms: self.boot_ms() });
-        }
+        let (now, boot_ms) = (self.now(), self.boot_ms());
+        let ahead = i64::try_from(i128::from(server.0) - i128::from(now.0)).unwrap_or(i64::MAX);
+        let (step, left) = match self.anchor.get().server_ahead_ms {
+            None => (ahead, 0),
+            Some(_) if ahead.unsigned_abs() <= DATE_RESOLUTION_MS => (0, 0),
+            Some(_) => {
+                let step = ahead.clamp(-STEP_MS, STEP_MS);
+                (step, ahead.saturating_sub(step))
+            }
+        };
+        let wall_ms = now.0.saturating_add_signed(step);
+        self.anchor.set(Anchor { wall_ms, boot_ms, server_ahead_ms: Some(left) });
     }
 
     /// Milliseconds on a clock that only runs forward and counts suspend.
@@ -172,6 +200,11 @@ impl Source {
 
 /// `Date` is cut to seconds and the answer was under way for a while.
 const DATE_RESOLUTION_MS: u64 = 2_000;
+
+/// How far our clock follows the server's at once. The server is asked every five seconds, so a
+/// clock of ours that runs a tenth too fast or too slow is kept right, and no age is told more than
+/// an eighth too large or too small.
+const STEP_MS: i64 = 625;
 
 /// A clock that only runs forward and counts suspend.
 pub trait BootClock: Send + Sync {
@@ -241,7 +274,46 @@ mod tests {
         clock.correct(START);
         assert_eq!(clock.now(), START);
         clock.correct(Time(START.0 - 1_900));
-        assert_eq!(clock.now(), START);
+        assert_eq!((clock.now(), clock.server_now()), (START, START));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_seen_is_as_old_as_it_was_when_the_servers_clock_is_set() {
+        for set_ms in [-120_000_i64, 120_000] {
+            let clock = Clock::simulated(VirtualClock::start_at(START));
+            clock.correct(START);
+            let server = |passed: u64| Time((START.0 + passed).saturating_add_signed(set_ms));
+            for passed in (5_000..60_000).step_by(5_000) {
+                tokio::time::advance(Duration::from_secs(5)).await;
+                let before = clock.now();
+                clock.correct(server(passed));
+                assert_eq!(clock.now().0.abs_diff(before.0), 625, "it follows a little");
+                assert_eq!(clock.server_now(), server(passed));
+                assert_eq!(clock.when(server(passed)), clock.now());
+            }
+            // Two minutes are followed in a quarter of an hour.
+            for passed in (60_000..1_000_000).step_by(5_000) {
+                tokio::time::advance(Duration::from_secs(5)).await;
+                clock.correct(server(passed));
+            }
+            assert!(clock.now().0.abs_diff(server(995_000).0) <= 2_000);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_runs_a_tenth_wrong_is_kept_right() {
+        for drift in [-100, 100] {
+            let machine = VirtualClock::start_at(START);
+            let clock = Clock::simulated(machine.clone());
+            clock.correct(START);
+            machine.change(ClockChange::Drift(drift));
+            for passed in (5_000..600_000).step_by(5_000) {
+                tokio::time::advance(Duration::from_secs(5)).await;
+                let server = Time(START.0 + passed);
+                clock.correct(server);
+                assert!(clock.now().0.abs_diff(server.0) <= 2_500, "{drift}: {passed} ms");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

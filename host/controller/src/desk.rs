@@ -225,7 +225,8 @@ impl<C: Cluster> Desk<C> {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
         let policy = self.parts.config.borrow().policy_for(seen)?;
-        let node = view::node_view(seen, self.parts.mirror.leases.find(&lease_key(name)).as_ref());
+        let lease = self.parts.mirror.leases.find(&lease_key(name));
+        let node = view::node_view(seen, lease.as_ref(), &self.parts.clock);
         let mut next: Option<Time> = None;
         for (number, threshold) in policy.thresholds.iter().enumerate() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {

@@ -191,7 +191,7 @@ impl<C: Cluster> Leadership<C> {
     }
 
     fn claim(&self, found: Option<Lease>, epoch: u64) -> Lease {
-        let now = MicroTime(timestamp(self.clock.now()));
+        let now = MicroTime(timestamp(self.clock.server_now()));
         let mut lease = found.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {
                 name: Some(LEASE_NAME.to_owned()),
@@ -225,7 +225,7 @@ impl<C: Cluster> Leadership<C> {
             return Ok(false);
         };
         if let Some(spec) = lease.spec.as_mut() {
-            spec.renew_time = Some(MicroTime(timestamp(self.clock.now())));
+            spec.renew_time = Some(MicroTime(timestamp(self.clock.server_now())));
         }
         match self.cluster.replace(&lease).await {
             Ok(written) => {

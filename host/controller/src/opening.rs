@@ -72,7 +72,7 @@ pub async fn open<C: Cluster>(
         return Ok(held(Hold::TriggerClear, None));
     };
     let now = parts.clock.now();
-    let node_view = view::node_view(&node, facts.lease.as_ref());
+    let node_view = view::node_view(&node, facts.lease.as_ref(), &parts.clock);
     let crossing = crossed(&node_view, &threshold.threshold, now);
     let spec = NodeFenceSpec {
         node: FencedNode {

@@ -35,7 +35,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// A client of the world's API server.
     pub(crate) fn client(&self, name: &str) -> ModelCluster {
-        ModelCluster::new(self.shared.clone(), self.virtual_clock.clone(), name)
+        ModelCluster::new(self.shared.clone(), name)
     }
 }
 

@@ -228,6 +228,7 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
             }
             run.record.epoch = epoch;
             run.record.process = process;
+            run.record.reckon_from(run.now);
             disown(run);
         }
     }

@@ -28,6 +28,7 @@ mod phases;
 mod plan;
 mod policy;
 mod proof;
+mod reckoning;
 mod record;
 mod release;
 mod retry;

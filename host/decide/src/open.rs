@@ -68,7 +68,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         return OpenDecision::Refuse(refusal);
     }
     let wait = |hold, next_look| OpenDecision::Wait { hold, next_look };
-    if view.freshness == Freshness::Cached || now.since(view.taken_at) > crate::VIEW_AGE_MAX {
+    if view.freshness == Freshness::Cached || !view.taken_at.is_within(crate::VIEW_AGE_MAX, now) {
         return wait(Hold::StaleView, Some(now));
     }
     let Some(node) = view.node.as_ref().filter(|node| node.uid == plan.node.uid) else {

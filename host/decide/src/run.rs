@@ -52,11 +52,10 @@ impl<'a> Run<'a> {
         Transition { record, effects, next_look, notices, rules }
     }
 
-    /// Trusts a view if it is the API server's own word, fresh, and newer than the journal. One from
-    /// the future was stamped before the clock was set back: nobody knows how old it is.
+    /// Trusts a view if it is the API server's own word, fresh, and newer than the journal.
     pub(crate) fn trust(&mut self, view: &'a View) {
         let live = view.freshness == Freshness::Live;
-        let fresh = view.taken_at <= self.now && self.now.since(view.taken_at) <= VIEW_AGE_MAX;
+        let fresh = view.taken_at.is_within(VIEW_AGE_MAX, self.now);
         if live && fresh && view.taken_at >= self.record.journal_changed_at() {
             self.view = Some(view);
         }

@@ -25,6 +25,13 @@ impl Time {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// Whether this was no longer than `span` before `now`. What lies ahead of `now` was stamped by
+    /// another clock, or before ours was set: nobody knows how old it is.
+    #[must_use]
+    pub fn is_within(self, span: Span, now: Self) -> bool {
+        self <= now && now.since(self) <= span
+    }
 }
 
 impl Span {

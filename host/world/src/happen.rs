@@ -42,6 +42,7 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::Edit { .. }
         | Event::Remove { .. }
         | Event::OtherRemedy { .. }
+        | Event::ServerClock(_)
         | Event::OfController(_) => None,
     }
 }
@@ -71,11 +72,12 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::Edit { .. }
         | Event::Remove { .. }
         | Event::OtherRemedy { .. }
+        | Event::ServerClock(_)
         | Event::OfController(_) => {}
     }
 }
 
-/// Does what people do by way of the API server. Objects that are gone are no error:
+/// Does what people do to the API server and by way of it. Objects that are gone are no error:
 /// people try, too.
 pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
     match event {
@@ -111,6 +113,7 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
             drop(api.client(PEOPLE).delete(key, &DeleteOptions::default()));
         }
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
+        Event::ServerClock(by_ms) => api.set_clock(*by_ms),
         Event::KubeletStops(_)
         | Event::NetworkLost(_)
         | Event::MachineHangs(_)

@@ -120,11 +120,15 @@ fn leave_out_operations(record: &mut Record, now: Time) {
     if let Some(Evidence::Reads(reads)) = record.proof.as_mut().map(|proof| &mut proof.by) {
         reads.retain(|read| operations.iter().any(|one| one.id == *read));
     }
-    let current = record.attempt;
+    let (current, epoch) = (record.attempt, record.epoch);
     for one in &mut record.operations {
         one.attempt = u32::from(one.attempt == current);
         one.state_before = PlugState::Unknown;
-        one.epoch = 0;
+        // Of a call only a young read is asked whether it was this leader's.
+        let is_asked = one.action == Action::Status
+            && one.epoch == epoch
+            && one.intended_at.is_within(PROOF_READ_AGE_MAX, now);
+        one.epoch = if is_asked { epoch } else { 0 };
     }
     record.attempt = 1;
 }
@@ -179,6 +183,8 @@ fn number_operations(record: &mut Record) {
 
 fn rename(record: &mut Record, since: Since) {
     record.epoch = record.epoch.saturating_sub(u64::from(since.epochs));
+    let own = record.operations.iter_mut().filter(|one| one.epoch != 0);
+    own.for_each(|one| one.epoch = record.epoch);
     // Of a call only an `on` of unknown end is asked whose it was, and only whether ours.
     let owner = record.process.clone();
     for one in &mut record.operations {

@@ -139,6 +139,7 @@ impl Night {
         draft.edits(&mut policies, &lost, &names);
         draft.other_remedy(&lost);
         draft.clocks(controllers);
+        draft.server_clock();
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             lasts.as_millis()

@@ -99,6 +99,8 @@ pub struct Scene {
     pub bound_at: BTreeMap<String, Time>,
     /// When each machine last lost power.
     pub off_at: BTreeMap<String, Time>,
+    /// When each machine was last read to be off, and was.
+    pub read_off_at: BTreeMap<String, Time>,
     /// Each node's latest incident.
     pub incident: BTreeMap<String, String>,
     /// Each incident's state.
@@ -147,6 +149,9 @@ impl Scene {
                 if *cause != PowerCause::Command {
                     self.on_behind_our_back.insert(node.clone(), at);
                 }
+            }
+            What::BmcTold { node, power: Power::Off, .. } if self.off.contains_key(node) => {
+                self.read_off_at.insert(node.clone(), at);
             }
             What::TaintAdded { node, key, by, .. } => {
                 if by == PEOPLE && key == OUT_OF_SERVICE {

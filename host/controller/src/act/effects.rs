@@ -208,7 +208,9 @@ impl<C: Cluster> Incident<C> {
     ) -> Result<T, ClusterError> {
         let mut request = pin!(request);
         poll_fn(|context| match self.withheld_now(effect) {
-            Some(why) => Poll::Ready(Err(ClusterError::Conflict(format!("not carried out: {why}")))),
+            Some(why) => {
+                Poll::Ready(Err(ClusterError::Conflict(format!("not carried out: {why}"))))
+            }
             None => request.as_mut().poll(context),
         })
         .await

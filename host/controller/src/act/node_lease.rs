@@ -5,8 +5,8 @@
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use node_remedy_decide::Span;
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_decide::{Span, Time};
 
 use crate::clock::{Clock, time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
@@ -41,7 +41,7 @@ pub async fn held_by_other<C: Cluster>(
     node: &str,
 ) -> Result<Option<String>, ClusterError> {
     let found = cluster.get::<Lease>(At::within(NAMESPACE, &name_of(node))).await?;
-    Ok(found.and_then(|lease| other_holder(&lease, clock.now())))
+    Ok(found.and_then(|lease| other_holder(&lease, clock)))
 }
 
 /// Takes or renews the lock of `node`.
@@ -52,8 +52,7 @@ pub async fn take<C: Cluster>(
 ) -> Result<Lock, ClusterError> {
     let name = name_of(node);
     let found = cluster.get::<Lease>(At::within(NAMESPACE, &name)).await?;
-    let now = clock.now();
-    if let Some(holder) = found.as_ref().and_then(|lease| other_holder(lease, now)) {
+    if let Some(holder) = found.as_ref().and_then(|lease| other_holder(lease, clock)) {
         return Ok(Lock::Theirs { holder });
     }
     let mut lease = found.unwrap_or_else(|| Lease {
@@ -64,7 +63,7 @@ pub async fn take<C: Cluster>(
         },
         spec: None,
     });
-    let stamp = MicroTime(timestamp(now));
+    let stamp = MicroTime(timestamp(clock.server_now()));
     let before = lease.spec.take().filter(|spec| spec.holder_identity.as_deref() == Some(HOLDER));
     lease.spec = Some(LeaseSpec {
         holder_identity: Some(HOLDER.to_owned()),
@@ -102,8 +101,10 @@ fn name_of(node: &str) -> String {
     format!("node-{node}")
 }
 
-/// The holder of a lock that is valid and not ours.
-fn other_holder(lease: &Lease, now: Time) -> Option<String> {
+/// The holder of a lock that is valid and not ours. Where the server's clock was set, it is valid
+/// as long as either reckoning says so: the holder's clock may follow it, or not.
+fn other_holder(lease: &Lease, clock: &Clock) -> Option<String> {
+    let now = clock.now().min(clock.server_now());
     let spec = lease.spec.as_ref()?;
     let holder = spec.holder_identity.as_deref().filter(|name| !name.is_empty())?;
     let renewed = spec.renew_time.as_ref().map_or(0, |stamp| time_of(&stamp.0).0);

@@ -18,7 +18,7 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, 
 use super::{Mirror, lease_key};
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
-use crate::clock::time_of;
+use crate::clock::{Clock, time_of};
 use crate::cluster::Cluster;
 use crate::observe::plan::gate_policy_of;
 use crate::reconcile::Incident;
@@ -34,7 +34,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let now = parts.clock.now();
     let spec = &incident.nodefence.spec;
     let threshold = threshold_of(&spec.trigger);
-    let node = facts.node.as_ref().map(|node| node_view(node, facts.lease.as_ref()));
+    let clock = &parts.clock;
+    let node = facts.node.as_ref().map(|node| node_view(node, facts.lease.as_ref(), clock));
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
@@ -118,8 +119,8 @@ pub fn statuses(status: &str) -> BTreeSet<ConditionStatus> {
     }
 }
 
-/// A node as decisions see it.
-pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>) -> NodeView {
+/// A node as decisions see it; when its conditions changed is told by `clock`.
+pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> NodeView {
     let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
     let out_of_service = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
     NodeView {
@@ -139,7 +140,7 @@ pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>) -> NodeView {
                     "False" => ConditionStatus::False,
                     _ => ConditionStatus::Unknown,
                 },
-                since: condition.since,
+                since: clock.when(condition.since),
                 reported: condition.reported,
             })
             .collect(),

@@ -15,7 +15,6 @@ use node_remedy_world::api::{
 use serde_json::Value;
 
 use super::shared::Shared;
-use crate::clock::VirtualClock;
 use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
 
 /// A request to an API server on the same network.
@@ -27,14 +26,13 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub struct ModelCluster {
     shared: Shared,
-    clock: VirtualClock,
     name: Rc<str>,
 }
 
 impl ModelCluster {
     /// A client of that name.
-    pub fn new(shared: Shared, clock: VirtualClock, name: &str) -> Self {
-        Self { shared, clock, name: Rc::from(name) }
+    pub fn new(shared: Shared, name: &str) -> Self {
+        Self { shared, name: Rc::from(name) }
     }
 
     async fn ask<T>(
@@ -218,6 +216,6 @@ impl Cluster for ModelCluster {
 
     async fn server_time(&self) -> Result<Time, ClusterError> {
         tokio::time::sleep(ROUND_TRIP).await;
-        Ok(self.clock.now())
+        Ok(self.shared.with(|world| world.api().shows()))
     }
 }

@@ -163,7 +163,7 @@ pub fn play_behind<D: Door>(
         });
         if part == Part::With {
             let origin = tokio::time::Instant::now();
-            let server = ModelCluster::new(shared.clone(), clock.clone(), CLIENT);
+            let server = ModelCluster::new(shared.clone(), CLIENT);
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {

@@ -164,6 +164,17 @@ impl Story {
         panic!("no {action:?} but {:?}", self.record.phase);
     }
 
+    /// Goes on until something was given away.
+    pub(crate) fn until_released(&mut self) -> &mut Self {
+        for _ in 0..STEPS_MAX {
+            if self.released() {
+                return self;
+            }
+            self.go();
+        }
+        panic!("nothing is released but {:?}", self.record.phase);
+    }
+
     /// The node boots: another boot id, Ready, well.
     pub(crate) fn boots(&mut self) -> &mut Self {
         self.live("boot-2", 9)

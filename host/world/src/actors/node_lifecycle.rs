@@ -269,7 +269,7 @@ fn mark_unknown(stage: &mut Stage<'_>, node: &str) {
     if known.is_empty() {
         return;
     }
-    let stamp = seconds_stamp(stage.now);
+    let stamp = seconds_stamp(stage.api.shows());
     let mut new = object.clone();
     for kind in known {
         let never = condition(object, kind).is_none();
@@ -286,7 +286,7 @@ fn mark_unknown(stage: &mut Stage<'_>, node: &str) {
 }
 
 fn mark_pods_not_ready(stage: &mut Stage<'_>, node: &str) {
-    let stamp = seconds_stamp(stage.now);
+    let stamp = seconds_stamp(stage.api.shows());
     let on_node = |pod: &&Value| {
         text(pod, "/spec/nodeName") == node && condition_status(pod, "Ready") == "True"
     };

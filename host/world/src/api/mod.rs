@@ -45,6 +45,8 @@ pub struct ApiServer {
     /// The last version at which an object of this kind changed.
     changed: BTreeMap<Kind, u64>,
     now: Time,
+    /// What its machine's clock is ahead of the true time.
+    ahead_ms: i64,
     uids: Rng,
     calls: BTreeMap<(String, Verb), u64>,
     /// Changes that the world's actors have not been told yet; only a world drains it.
@@ -60,6 +62,7 @@ impl ApiServer {
             version: 1,
             changed: BTreeMap::new(),
             now,
+            ahead_ms: 0,
             uids: Rng::named(seed, "uids"),
             calls: BTreeMap::new(),
             outbox: None,
@@ -86,9 +89,19 @@ impl ApiServer {
         Client::new(self, name)
     }
 
-    /// The server's clock, which stamps objects.
+    /// The true time, which stamps what nobody compares with another clock.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// What the clock of the control plane's machine shows.
+    pub fn shows(&self) -> Time {
+        Time(self.now.0.saturating_add_signed(self.ahead_ms))
+    }
+
+    /// Sets that clock ahead, or back.
+    pub(crate) fn set_clock(&mut self, by_ms: i64) {
+        self.ahead_ms = self.ahead_ms.saturating_add(by_ms);
     }
 
     /// The resourceVersion of the latest write.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use node_remedy_devices::bmc::Faults;
 use serde_saphyr::{Location, Spanned};
 
-use super::raw::{RawApiFault, RawClockFault, RawEdit, RawHappening, RawOutage, Text};
+use super::raw::{
+    RawApiFault, RawClockFault, RawEdit, RawHappening, RawOutage, RawServerClock, Text,
+};
 use super::read::Reader;
 use super::{
     ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, Event, Happening, Outage,
@@ -141,6 +143,10 @@ pub(super) fn read(
         let fault = clock_fault(reader, said, cast).map(ControllerEvent::ClockFault);
         events.extend(fault.map(Event::OfController));
     }
+    if let Some(said) = &raw.server_clock {
+        kinds += 1;
+        events.extend(server_clock(reader, said));
+    }
     for (field, said) in [("edit", &raw.edit), ("remove", &raw.remove)] {
         let Some(said) = said else { continue };
         kinds += 1;
@@ -215,11 +221,9 @@ fn controller(reader: &mut Reader, field: &str, said: &Spanned<u32>, cast: &Cast
 fn clock_fault(reader: &mut Reader, raw: &RawClockFault, cast: &Cast<'_>) -> Option<ClockFault> {
     let path = "happenings.clockFault";
     controller(reader, "clockFault", &raw.controller, cast);
-    let mut by =
-        |said: &Text| i64::try_from(millis(reader.duration(path, said))).unwrap_or(i64::MAX);
     let change = match (&raw.ahead, &raw.back, &raw.drift) {
-        (Some(ahead), None, None) => ClockChange::Jump(by(ahead)),
-        (None, Some(back), None) => ClockChange::Jump(-by(back)),
+        (Some(ahead), None, None) => ClockChange::Jump(span(reader, path, ahead)),
+        (None, Some(back), None) => ClockChange::Jump(-span(reader, path, back)),
         (None, None, Some(drift)) if drift.value.abs() <= DRIFT_MAX => {
             ClockChange::Drift(drift.value)
         }
@@ -238,6 +242,23 @@ fn clock_fault(reader: &mut Reader, raw: &RawClockFault, cast: &Cast<'_>) -> Opt
         }
     };
     Some(ClockFault { controller: raw.controller.value, change })
+}
+
+fn server_clock(reader: &mut Reader, said: &Spanned<RawServerClock>) -> Option<Event> {
+    let path = "happenings.serverClock";
+    match (&said.value.ahead, &said.value.back) {
+        (Some(ahead), None) => Some(Event::ServerClock(span(reader, path, ahead))),
+        (None, Some(back)) => Some(Event::ServerClock(-span(reader, path, back))),
+        _ => {
+            reader.wrong(said.referenced, format!("{path}: expected one of ahead and back"));
+            None
+        }
+    }
+}
+
+/// A duration in milliseconds.
+fn span(reader: &mut Reader, path: &str, said: &Text) -> i64 {
+    i64::try_from(millis(reader.duration(path, said))).unwrap_or(i64::MAX)
 }
 
 fn edit(reader: &mut Reader, field: &str, said: &Spanned<RawEdit>) -> Option<Event> {

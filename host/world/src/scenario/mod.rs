@@ -231,6 +231,8 @@ pub enum Event {
         /// For how long.
         lasts: Duration,
     },
+    /// The clock of the control plane's machine is set so many milliseconds ahead or back.
+    ServerClock(i64),
     /// Something befalls node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
 }

@@ -132,6 +132,7 @@ pub(super) struct RawHappening {
     pub(super) edit: Option<Spanned<RawEdit>>,
     pub(super) remove: Option<Spanned<RawEdit>>,
     pub(super) other_remedy: Option<RawOtherRemedy>,
+    pub(super) server_clock: Option<Spanned<RawServerClock>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,6 +142,13 @@ pub(super) struct RawClockFault {
     pub(super) ahead: Option<Text>,
     pub(super) back: Option<Text>,
     pub(super) drift: Option<Spanned<i32>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawServerClock {
+    pub(super) ahead: Option<Text>,
+    pub(super) back: Option<Text>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 39] = [
+    let rows: [(&str, &str, Expect); 40] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -137,6 +137,11 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "remove: { kind: Secret, name: bmc }",
             expect!["s.yaml:14:22: happenings.remove.namespace: expected one for a Secret"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "serverClock: { ahead: 5s, back: 3s }",
+            expect!["s.yaml:14:27: happenings.serverClock: expected one of ahead and back"],
         ),
         (
             "kubeletStops: node-a",
@@ -290,7 +295,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
             ],
         ),
         (

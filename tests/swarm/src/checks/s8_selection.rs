@@ -1,5 +1,5 @@
-//! S8: only what was on the node when it was cut is released: nothing that came later, and nothing
-//! that a DaemonSet keeps there.
+//! S8: only what was on the node when it was cut, or read to be off, is released: nothing that came
+//! later, and nothing that a DaemonSet keeps there.
 
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::What;
@@ -26,7 +26,7 @@ impl Check for Selection {
         if pod.starts_with(DAEMONS) {
             return Some("it belongs to a DaemonSet".to_owned());
         }
-        let cut = scene.off_at.get(node)?;
+        let cut = scene.off_at.get(node).max(scene.read_off_at.get(node))?;
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
         // A pod may still be bound to a node that nobody knows to be off yet.
         let is_back = !scene.off.contains_key(node);

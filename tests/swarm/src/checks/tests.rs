@@ -229,6 +229,15 @@ fn s8_only_what_was_there_is_released() {
     let late =
         |at| [cut_then(vec![(at, bound.clone())]), vec![(20, gone("default/db-0"))]].concat();
     assert!(judged(late(2), &Setting::default()).contains(&"S8"));
+    // Somebody had switched it off, and a pod came to it before anybody knew.
+    let by_hand = vec![
+        (1, power(Power::Off, ByHand)),
+        (2, bound),
+        (3, told(Power::Off)),
+        (3, power(Power::On, ByHand)),
+        (3, gone("default/db-0")),
+    ];
+    assert!(!judged(by_hand, &Setting::default()).contains(&"S8"));
 }
 
 #[test]

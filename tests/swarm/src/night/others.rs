@@ -17,8 +17,8 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 4] =
-    ["two policies", "another remediator", "clock jumps", "clock drifts"];
+pub(super) const CLASSES: [&str; 5] =
+    ["two policies", "another remediator", "clock jumps", "clock drifts", "server's clock set"];
 
 /// A policy as text, and where it counts.
 pub(super) struct Policies {
@@ -143,6 +143,18 @@ impl Draft {
             let (at, lasts) = (self.rng.within(0, 240_000), self.rng.within(10, 90));
             let what = format!("otherRemedy: {{ node: {node}, lasts: {lasts}s }}");
             self.happens(at, &what, "another remediator");
+        }
+    }
+
+    /// The clock of the API server's machine is set.
+    pub(super) fn server_clock(&mut self) {
+        if self.chance(10) {
+            for _ in 0..self.rng.within(1, 2) {
+                let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
+                let way = if self.chance(50) { "ahead" } else { "back" };
+                let what = format!("serverClock: {{ {way}: {by}ms }}");
+                self.happens(at, &what, "server's clock set");
+            }
         }
     }
 

@@ -230,9 +230,7 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
     let mut story = Story::new(bmc_plan(), policy);
     story.holders = true;
     story.until(Phase::Releasing);
-    while !story.released() {
-        story.go();
-    }
+    story.until_released();
     story.plugs[0] = PlugState::On;
     story.wakes().until_call(Action::Off);
     assert_eq!(story.record.restarts, 1);
@@ -477,9 +475,7 @@ fn a16_power_is_read_again_before_a_batch() {
         story.plugs[0] = found;
         story.holders = true;
         story.until(Phase::Releasing);
-        while !story.released() {
-            story.go();
-        }
+        story.until_released();
         let reads = story.count(Action::Status);
         story.now = story.now.after(Span::seconds(16));
         story.plugs[0] = PlugState::On;

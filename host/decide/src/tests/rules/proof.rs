@@ -80,9 +80,7 @@ fn p2_a_proof_covers_one_boot() {
         let mut story = story();
         story.holders = true;
         story.until(Phase::Releasing);
-        while !story.released() {
-            story.go();
-        }
+        story.until_released();
         story.view.node.iter_mut().for_each(|node| node.signs = signs(boot, 7));
         story.todo.clear();
         let before = story.done.len();
