@@ -70,7 +70,8 @@ fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
 }
 
-/// A14: a gate that closes behind an isolated node is waited for, not for ever.
+/// A14: a gate that closes behind an isolated node, or one that an earlier pass may have left off,
+/// is waited for, not for ever.
 fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     if !guard(Bug::GateNotRead, !view.gate.is_open()) {
         run.record.gate_closed_at = None;
@@ -79,7 +80,8 @@ fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
     run.look_at(next.max(run.now.after(LOOK_EVERY)));
     let hold = Hold::Gate(view.gate.refusals.clone());
-    if run.record.phase == Phase::Waiting {
+    let is_untouched = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    if run.record.phase == Phase::Waiting && is_untouched {
         return Err(run.hold(hold));
     }
     let closed_at = *run.record.gate_closed_at.get_or_insert(run.now);

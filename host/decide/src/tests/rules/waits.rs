@@ -1,10 +1,10 @@
-//! A8 and A19: what is known and what is held while a run waits for a machine, a device, a person.
+//! A8, A14 and A19: what is known and what is held while a run waits for a machine, a device, a person.
 
 use alloc::boxed::Box;
 
 use super::story;
-use crate::tests::fixtures::succeeded;
-use crate::tests::story::{honest, silent};
+use crate::tests::fixtures::{bmc_plan, failed, succeeded};
+use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 #[test]
@@ -20,6 +20,25 @@ fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
         let left_off = story.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
         assert_eq!(left_off, Some(usize::from(found == PlugState::Off)));
     }
+}
+
+#[test]
+fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::Status if plugs[0] == PlugState::Off => failed(FailureKind::Unauthenticated),
+        _ => honest(operation, plugs),
+    });
+    story.until_call(Action::Off);
+    story.view.gate.refusals.push(Refusal::NoLease);
+    story.until(Phase::Waiting);
+    let since = story.now;
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) >= GATE_TIMEOUT && story.hit(Rule::A14));
+    assert_eq!(story.parked(), Some(&ParkReason::GateClosed));
+    let left_off = story.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
+    assert_eq!(left_off, Some(1));
 }
 
 #[test]
