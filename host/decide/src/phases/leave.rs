@@ -48,7 +48,7 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
 }
 
 /// The trigger asks for the cut.
-fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), Flow> {
+pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> Result<(), Flow> {
     if !trigger_counts(run, node) {
         return Ok(());
     }

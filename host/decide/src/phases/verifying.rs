@@ -15,6 +15,7 @@ use crate::{
     Proof, Rule, Span, Time, View,
 };
 
+use super::leave::heed_trigger;
 use super::power::stop_if_other_machine;
 
 /// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
@@ -153,6 +154,14 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     let Some(baseline) = run.record.baseline.clone() else { return Flow::Stay };
     if node.signs != baseline.signs {
         return sign_of_life(run, &baseline, node);
+    }
+    if !run.committed() {
+        // No off of ours: a plug that reads off against a node that is well tells old news, or is
+        // not what feeds it.
+        if let Err(flow) = heed_trigger(run, view, node) {
+            run.rule(Rule::P2);
+            return flow;
+        }
     }
     if let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at) {
         return flow;

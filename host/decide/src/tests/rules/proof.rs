@@ -93,6 +93,15 @@ fn p2_a_proof_covers_one_boot() {
         assert!(story.hit(Rule::P2));
     }
 
+    // Found off, and the node is well: the device tells old news, or the plug feeds another machine.
+    for boot in [BOOT, "boot-2"] {
+        let mut found_off = story();
+        found_off.plugs[0] = PlugState::Off;
+        found_off.until(Phase::VerifyingOff);
+        found_off.live(boot, 9).until(Phase::Final(FinalReason::Recovered));
+        assert!(!found_off.released() && found_off.record.proof.is_none());
+    }
+
     // The device says off and the node goes on renewing: the plug is not its own.
     let mut alive = story();
     alive.until(Phase::VerifyingOff);
