@@ -339,6 +339,8 @@ pub enum What {
         fence: String,
         /// The node it is about.
         node: String,
+        /// Why, in the record's word: `OnFailed`, `NotWell`, …
+        reason: String,
         /// How many of its plugs it says may be left off.
         left_off: u64,
     },
@@ -426,7 +428,7 @@ pub const VOCABULARY: [(&str, &[&str]); 39] = [
     ("intentRecorded", &["fence", "node", "operation", "action"]),
     ("proofRecorded", &["fence", "node", "grade"]),
     ("deviceAwaited", &["fence", "node"]),
-    ("parkedRecorded", &["fence", "node", "leftOff"]),
+    ("parkedRecorded", &["fence", "node", "reason", "leftOff"]),
     ("edited", &["object", "by"]),
     ("nodeLocked", &["node", "by", "lasts"]),
     ("modeSaid", &["policy", "mode"]),

@@ -147,7 +147,8 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
     if parked(&change.object) != parked(before) && !parked(&change.object).is_empty() {
         let plugs = list(&change.object, "/status/parked/poweredOffByUs");
         let left_off = u64::try_from(plugs.len()).unwrap_or(u64::MAX);
-        say(What::ParkedRecorded { fence: fence(), node: node(), left_off });
+        let reason = text(&change.object, "/status/parked/reason").to_owned();
+        say(What::ParkedRecorded { fence: fence(), node: node(), reason, left_off });
     }
     let awaits = |object| text(object, "/status/phase") == "AwaitingDevice";
     if awaits(&change.object) && !awaits(before) {

@@ -107,6 +107,9 @@ pub struct Scene {
     pub states: BTreeMap<String, String>,
     /// Nodes whose last parked record says that they may be left off.
     pub told_left_off: BTreeSet<String>,
+    /// Some device did not switch a machine on, which a person was told: nothing is switched off by
+    /// it, or by any of its kind, until somebody acknowledges that.
+    pub has_closed_devices: bool,
     /// Each node's `Ready`.
     pub ready: BTreeMap<String, String>,
     /// Nodes that another remediator has, since when, and until when.
@@ -196,7 +199,8 @@ impl Scene {
             What::NodeReady { node, status, .. } => {
                 self.ready.insert(node.clone(), status.clone());
             }
-            What::ParkedRecorded { node, left_off, .. } => {
+            What::ParkedRecorded { node, reason, left_off, .. } => {
+                self.has_closed_devices |= reason == "OnFailed";
                 self.told_left_off.remove(node);
                 if *left_off > 0 {
                     self.told_left_off.insert(node.clone());

@@ -71,8 +71,8 @@ impl std::fmt::Display for What {
             Self::DeviceAwaited { fence, node } => {
                 write!(f, "{fence}: {node} waits for its device to answer")
             }
-            Self::ParkedRecorded { fence, node, left_off } => {
-                write!(f, "{fence}: {node} is parked, {left_off} plugs may be left off")
+            Self::ParkedRecorded { fence, node, reason, left_off } => {
+                write!(f, "{fence}: {node} is parked: {reason}, {left_off} plugs may be left off")
             }
             Self::Edited { object, by } => write!(f, "{object}: edited ({by})"),
             Self::NodeLocked { node, by, lasts } => {

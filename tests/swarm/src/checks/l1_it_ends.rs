@@ -19,7 +19,8 @@ impl Check for ItEnds {
     fn end(&mut self, scene: &Scene) -> Vec<String> {
         let is_well = |node: &str| scene.ready.get(node).is_some_and(|status| status == "True");
         let left = self.lost.iter().filter(|node| !is_well(node));
-        left.filter(|node| scene.state_of(node) != Some("Error"))
+        // A closed device was told of, and what is refused for it is told by Events.
+        left.filter(|node| scene.state_of(node) != Some("Error") && !scene.has_closed_devices)
             .map(|node| {
                 let state = scene.state_of(node).unwrap_or("no incident");
                 format!("{node} is still lost and nobody is told: {state}")

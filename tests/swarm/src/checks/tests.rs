@@ -96,7 +96,12 @@ fn state(state: &str) -> What {
 }
 
 fn parked(left_off: u64) -> What {
-    What::ParkedRecorded { fence: "n-1".into(), node: "n".into(), left_off }
+    parked_for("NotWell", left_off)
+}
+
+fn parked_for(reason: &str, left_off: u64) -> What {
+    let (fence, node, reason) = ("n-1".into(), "n".into(), reason.into());
+    What::ParkedRecorded { fence, node, reason, left_off }
 }
 
 fn started() -> What {
@@ -314,6 +319,10 @@ fn l1_l3_l4_l5_a_night_ends_well() {
     assert_eq!(judged(vec![(1, ready("Unknown"))], &setting), ["L1"]);
     assert_eq!(judged(vec![(1, ready("Unknown")), (2, state("Error"))], &setting), [""; 0]);
     assert_eq!(judged(vec![(1, ready("True"))], &setting), [""; 0]);
+    let again =
+        |reason| vec![(1, parked_for(reason, 1)), (2, state("Final")), (3, ready("Unknown"))];
+    assert_eq!(judged(again("NotWell"), &setting), ["L1"]);
+    assert_eq!(judged(again("OnFailed"), &setting), [""; 0]);
     breaks(vec![(1, leads(""))], &["L3"]);
     breaks(vec![(1, tainted(QUARANTINE, CLIENT)), (2, state("Final"))], &["L4"]);
     breaks(vec![(1, tainted(QUARANTINE, CLIENT)), (2, state("Running"))], &[]);
