@@ -7,8 +7,9 @@ impl Record {
     /// are set back alike, so that the latest is `now`. What is waited for is waited for from now on
     /// at the latest, and nothing new is older than what stands in the record.
     ///
+    /// Times that no decision reads stay as they were written: when it was opened, proven, parked.
     /// Signs of life are the node's own words, and [`crate::OnFailure`]s are held against what
-    /// people said: neither is touched.
+    /// people said.
     pub(crate) fn reckon_from(&mut self, now: Time) {
         let ahead = self.times().map(|time| *time).max().unwrap_or_default().since(now);
         for time in self.times() {
@@ -20,24 +21,16 @@ impl Record {
         let operations = self.operations.iter_mut();
         let operations =
             operations.flat_map(|one| [&mut one.intended_at].into_iter().chain(&mut one.ended_at));
-        let proof = self
-            .proof
-            .iter_mut()
-            .flat_map(|one| [&mut one.at].into_iter().chain(&mut one.voided_at));
         let released = self.released.iter_mut().flat_map(|one| {
-            let whole = [&mut one.at, &mut one.progress_at].into_iter();
-            whole.chain(&mut one.sent_at).chain(&mut one.ended_at)
+            [&mut one.at, &mut one.progress_at].into_iter().chain(&mut one.sent_at)
         });
-        [&mut self.entered_at, &mut self.opened_at]
+        [&mut self.entered_at]
             .into_iter()
-            .chain(&mut self.first_released_at)
             .chain(&mut self.handed_over_at)
             .chain(&mut self.gate_closed_at)
             .chain(&mut self.unreachable_at)
             .chain(self.baseline.iter_mut().map(|one| &mut one.at))
-            .chain(self.parked.iter_mut().map(|one| &mut one.at))
             .chain(operations)
-            .chain(proof)
             .chain(released)
     }
 }

@@ -66,7 +66,8 @@ fn played(arguments: &Arguments, began: Instant) -> anyhow::Result<(Coverage, Ve
             let Ok(mut sum) = sum.lock() else { break };
             let (coverage, wrong, told) = &mut *sum;
             coverage.merge(outcome.coverage.clone());
-            if !outcome.broken.is_empty() {
+            if let Some(broken) = outcome.broken.first() {
+                eprintln!("  night {seed} breaks {}; told of at the end", broken.invariant);
                 wrong.push(outcome);
             }
             if told.elapsed() >= TELL_EVERY {

@@ -101,25 +101,35 @@ fn name_of(node: &str) -> String {
     format!("node-{node}")
 }
 
-/// The holder of a lock that is valid and not ours. Where the server's clock was set, it is valid
-/// as long as either reckoning says so: the holder's clock may follow it, or not.
+/// The holder of a lock that is valid and not ours. Where the server's clock was set, the holder's may
+/// follow it or not: a lock is valid as long as either reckoning says so, unless it was renewed when
+/// the server's clock is still to come to.
 fn other_holder(lease: &Lease, clock: &Clock) -> Option<String> {
-    let now = clock.now().min(clock.server_now());
+    let (now, server_now) = (clock.now().0, clock.server_now().0);
     let spec = lease.spec.as_ref()?;
     let holder = spec.holder_identity.as_deref().filter(|name| !name.is_empty())?;
     let renewed = spec.renew_time.as_ref().map_or(0, |stamp| time_of(&stamp.0).0);
     let duration_s = u64::try_from(spec.lease_duration_seconds.unwrap_or_default());
-    let valid_until = renewed.saturating_add(duration_s.unwrap_or_default() * 1_000);
-    let is_theirs = holder != HOLDER && valid_until.saturating_add(CLOCKS_APART_MS) >= now.0;
+    let duration_ms = duration_s.unwrap_or_default().saturating_mul(1_000);
+    let valid_until = renewed.saturating_add(duration_ms).saturating_add(CLOCKS_APART_MS);
+    let is_by_server = renewed <= server_now.saturating_add(CLOCKS_APART_MS);
+    let is_valid = valid_until >= now || is_by_server && valid_until >= server_now;
+    let is_theirs = holder != HOLDER && is_valid;
     guard(Bug::LocksIgnored, is_theirs).then(|| holder.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_decide::Time;
+
     use super::*;
     use crate::testing::{Bench, in_quiet_world};
 
     async fn put(bench: &Bench, holder: &str) {
+        put_at(bench, holder, bench.clock.now()).await;
+    }
+
+    async fn put_at(bench: &Bench, holder: &str, renewed: Time) {
         let lease = Lease {
             metadata: ObjectMeta {
                 name: Some("node-a".to_owned()),
@@ -129,7 +139,7 @@ mod tests {
             spec: Some(LeaseSpec {
                 holder_identity: Some(holder.to_owned()),
                 lease_duration_seconds: Some(60),
-                renew_time: Some(MicroTime(timestamp(bench.clock.now()))),
+                renew_time: Some(MicroTime(timestamp(renewed))),
                 ..LeaseSpec::default()
             }),
         };
@@ -154,6 +164,28 @@ mod tests {
             assert_eq!(held_by_other(&cluster, &clock, "a").await, Ok(None));
             assert_eq!(take(&cluster, &clock, "a").await, Ok(Lock::Ours));
         });
+    }
+
+    #[test]
+    fn a_lock_outlives_no_setting_of_the_servers_clock_and_none_ends_it() {
+        for set_ms in [-3_600_000_i64, 3_600_000] {
+            in_quiet_world(|bench| async move {
+                let (cluster, clock) = (bench.client("us"), bench.clock.clone());
+                clock.correct(clock.now());
+                put(&bench, "node-healthcheck").await;
+                clock.correct(Time(clock.now().0.saturating_add_signed(set_ms)));
+                assert!(held_by_other(&cluster, &clock, "a").await.unwrap().is_some(), "{set_ms}");
+                tokio::time::sleep(std::time::Duration::from_secs(64)).await;
+                assert_eq!(held_by_other(&cluster, &clock, "a").await, Ok(None), "{set_ms}");
+                // Renewed by a clock that follows the server's.
+                cluster
+                    .delete::<Lease>(At::within(NAMESPACE, "node-a"), &DeleteHow::default())
+                    .await
+                    .unwrap();
+                put_at(&bench, "node-healthcheck", clock.server_now()).await;
+                assert!(held_by_other(&cluster, &clock, "a").await.unwrap().is_some(), "{set_ms}");
+            });
+        }
     }
 
     #[test]
