@@ -28,7 +28,6 @@ expect:
 /// What a test gets.
 pub(crate) struct Bench {
     pub(crate) shared: Shared,
-    pub(crate) virtual_clock: VirtualClock,
     pub(crate) clock: Clock,
 }
 
@@ -54,8 +53,8 @@ pub(crate) fn in_quiet_world<F: Future<Output = ()>>(test: impl FnOnce(Bench) ->
             let shared = shared.clone();
             async move { drive(shared).await }
         });
-        let clock = Clock::simulated(virtual_clock.clone());
-        test(Bench { shared, virtual_clock, clock }).await;
+        let clock = Clock::simulated(virtual_clock);
+        test(Bench { shared, clock }).await;
         driven.abort();
     });
 }

@@ -67,7 +67,7 @@ pub const ALL: [(&str, Maker); 15] = [
     ("S6", |setting| Box::new(s6_left_off::LeftOff::new(setting))),
     ("S7", |setting| Box::new(s7_identity::Identity::new(setting))),
     ("S8", |_| Box::new(s8_selection::Selection)),
-    ("S9", |_| Box::new(s9_marks::Marks)),
+    ("S9", |setting| Box::new(s9_marks::Marks::new(setting))),
     ("S10", |setting| Box::new(s10_trigger::Trigger::new(setting))),
     ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),

@@ -1,5 +1,6 @@
 //! S9: we put and lift our own marks only; quarantine stands before anything is released, and until
-//! the machine has begun another boot and its kubelet reports.
+//! the machine has begun another boot and its kubelet reports. Of a BMC that tells old news nobody
+//! can know that it took an off: there only what was released counts.
 
 use std::time::Duration;
 
@@ -8,12 +9,20 @@ use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{OURS, OUT_OF_SERVICE, Scene, released_by_us};
+use crate::scene::{OURS, OUT_OF_SERVICE, Scene, Setting, released_by_us};
 
 /// What is decided on is written within this time.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
-pub(super) struct Marks;
+pub(super) struct Marks {
+    has_stale_bmc: bool,
+}
+
+impl Marks {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { has_stale_bmc: setting.has_stale_bmc }
+    }
+}
 
 impl Check for Marks {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about marks")]
@@ -31,7 +40,8 @@ impl Check for Marks {
                 let off_at = scene.off_at.get(node).filter(|_| scene.off.contains_key(node));
                 let is_seen = off_at.is_some_and(|off_at| between(*off_at, at) > UNDER_WAY);
                 // Where nothing was done, it goes with the incident.
-                let is_ours = scene.off.get(node) == Some(&PowerCause::Command);
+                let is_ours =
+                    !self.has_stale_bmc && scene.off.get(node) == Some(&PowerCause::Command);
                 let is_touched = is_ours || scene.released.contains(node);
                 let is_early = key.starts_with(OURS) && is_seen && is_touched;
                 is_early.then(|| format!("{node} is off"))

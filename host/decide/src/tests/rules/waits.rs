@@ -26,9 +26,11 @@ fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
 fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
-    story.device = Box::new(|operation, plugs| match operation.action {
-        Action::Status if plugs[0] == PlugState::Off => failed(FailureKind::Unauthenticated),
-        _ => honest(operation, plugs),
+    story.device = Box::new(|operation, plugs| {
+        if operation.action == Action::Status && plugs[0] == PlugState::Off {
+            return failed(FailureKind::Unauthenticated);
+        }
+        honest(operation, plugs)
     });
     story.until_call(Action::Off);
     story.view.gate.refusals.push(Refusal::NoLease);
