@@ -120,7 +120,7 @@ pub enum ParkReason {
     },
     /// The device could not be reached for too long.
     DeviceUnreachable,
-    /// The gate stayed closed after something was released.
+    /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
@@ -222,7 +222,7 @@ impl fmt::Display for ParkReason {
                  goes on by itself when the device answers",
             ),
             Self::GateClosed => f.write_str(
-                "the gate closed after pods were released; node-remedy explain NODE says why, \
+                "the gate stayed closed after power was cut or pods were released; node-remedy explain NODE says why, \
                  then node-remedy retry NODEFENCE",
             ),
             Self::OffBeforeUs => f.write_str(

@@ -239,7 +239,7 @@ pub enum ParkWord {
     MethodFailed,
     /// The device could not be reached for too long.
     DeviceUnreachable,
-    /// The gate stayed closed after something was released.
+    /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
