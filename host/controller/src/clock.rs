@@ -141,24 +141,28 @@ impl Clock {
         Time(self.now().0.saturating_add_signed(self.server_ahead_ms()))
     }
 
-    /// When it was by [`Self::now`] that the server's clock showed `stamp`.
+    /// When it was by [`Self::now`] that the server's clock showed `stamp`. Whether that was before
+    /// the clock was set nobody can tell: it is the later time that is not still to come, for what
+    /// has gone on for long is cut.
     pub fn when(&self, stamp: Time) -> Time {
-        Time(stamp.0.saturating_add_signed(self.server_ahead_ms().saturating_neg()))
+        let since = Time(stamp.0.saturating_add_signed(self.server_ahead_ms().saturating_neg()));
+        let until = Time(self.now().0.saturating_add(DATE_RESOLUTION_MS));
+        [stamp, since].into_iter().filter(|time| *time <= until).max().unwrap_or(since)
     }
 
     fn server_ahead_ms(&self) -> i64 {
         self.anchor.get().server_ahead_ms.unwrap_or_default()
     }
 
-    /// Notes what the server's clock said. At first that is the time. Later, where it differs by more
-    /// than [`DATE_RESOLUTION_MS`], ours follows by no more than [`STEP_MS`]: the server's clock may
+    /// Notes what the server's clock said, where it differs by more than [`DATE_RESOLUTION_MS`]. At
+    /// first that is the time. Later ours follows by no more than [`STEP_MS`]: the server's clock may
     /// have been set, or another server answered, and what was seen is as old as it was.
     pub fn correct(&self, server: Time) {
         let (now, boot_ms) = (self.now(), self.boot_ms());
         let ahead = i64::try_from(i128::from(server.0) - i128::from(now.0)).unwrap_or(i64::MAX);
         let (step, left) = match self.anchor.get().server_ahead_ms {
+            _ if ahead.unsigned_abs() <= DATE_RESOLUTION_MS => (0, 0),
             None => (ahead, 0),
-            Some(_) if ahead.unsigned_abs() <= DATE_RESOLUTION_MS => (0, 0),
             Some(_) => {
                 let step = ahead.clamp(-STEP_MS, STEP_MS);
                 (step, ahead.saturating_sub(step))
@@ -290,6 +294,7 @@ mod tests {
                 assert_eq!(clock.now().0.abs_diff(before.0), 625, "it follows a little");
                 assert_eq!(clock.server_now(), server(passed));
                 assert_eq!(clock.when(server(passed)), clock.now());
+                assert_eq!(clock.when(START), START, "from before it was set");
             }
             // Two minutes are followed in a quarter of an hour.
             for passed in (60_000..1_000_000).step_by(5_000) {

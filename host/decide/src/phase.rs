@@ -222,8 +222,8 @@ impl fmt::Display for ParkReason {
                  goes on by itself when the device answers",
             ),
             Self::GateClosed => f.write_str(
-                "the gate stayed closed after power was cut or pods were released; node-remedy explain NODE says why, \
-                 then node-remedy retry NODEFENCE",
+                "the gate stayed closed after power was cut or pods were released; node-remedy \
+                 explain NODE says why, then node-remedy retry NODEFENCE",
             ),
             Self::OffBeforeUs => f.write_str(
                 "the machine was off before us and stays off; switch it on when its work is done",
