@@ -1,4 +1,4 @@
-//! What a swarm of nights has seen: a rule or a fault that never came is not tested.
+//! What a swarm of nights has seen: a rule, a step or a fault that never came is not tested.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -14,8 +14,10 @@ pub struct Coverage {
     pub with_off: u64,
     /// Nights by class of fault.
     pub faults: BTreeMap<String, u64>,
-    /// Transitions by rule.
+    /// Decisions by rule.
     pub rules: BTreeMap<String, u64>,
+    /// Steps from one phase of a run to another.
+    pub transitions: BTreeMap<String, u64>,
     /// Things that happened.
     pub facts: u64,
     /// How long the nights lasted, in seconds of their own.
@@ -28,6 +30,48 @@ pub struct Coverage {
 const RULES: [&str; 20] = [
     "A1", "A2", "A3", "A4", "A6", "A7", "A8", "A12", "A13", "A14", "A15", "A16", "A19", "P1", "P2",
     "P3", "P4", "P5", "P7", "P8",
+];
+/// The steps between phases that nights come to often enough to miss them: fourteen times or more in
+/// three thousand. All that there are stand in `host/decide/src/tests/walk.txt`.
+const TRANSITIONS: [&str; 38] = [
+    "AwaitingDevice -> PoweringOn",
+    "AwaitingDevice -> ReadingIdentity",
+    "AwaitingDevice -> Recovering",
+    "AwaitingWell -> Parked",
+    "AwaitingWell -> Recovering",
+    "AwaitingWell -> Waiting",
+    "Backoff -> PoweringOff",
+    "Backoff -> PoweringOn",
+    "Backoff -> ReadingIdentity",
+    "Backoff -> VerifyingOff",
+    "Parked -> Recovering",
+    "PoweringOff -> Recovering",
+    "PoweringOff -> VerifyingOff",
+    "PoweringOn -> AwaitingDevice",
+    "PoweringOn -> AwaitingWell",
+    "PoweringOn -> Backoff",
+    "PoweringOn -> Parked",
+    "ReadingIdentity -> AwaitingDevice",
+    "ReadingIdentity -> Backoff",
+    "ReadingIdentity -> Parked",
+    "ReadingIdentity -> PoweringOff",
+    "ReadingIdentity -> VerifyingOff",
+    "Recovering -> Final(Recovered)",
+    "Recovering -> Final(RecoveredByHand)",
+    "Recovering -> Final(Remedied)",
+    "Recovering -> Waiting",
+    "Releasing -> PoweringOn",
+    "Releasing -> Untainting",
+    "Untainting -> AwaitingWell",
+    "Untainting -> PoweringOn",
+    "VerifyingOff -> Backoff",
+    "VerifyingOff -> Parked",
+    "VerifyingOff -> PoweringOn",
+    "VerifyingOff -> ReadingIdentity",
+    "VerifyingOff -> Recovering",
+    "VerifyingOff -> Releasing",
+    "VerifyingOff -> Waiting",
+    "Waiting -> ReadingIdentity",
 ];
 /// With fewer nights nothing is asked of their coverage.
 const ENOUGH: u64 = 1_500;
@@ -47,6 +91,8 @@ impl Coverage {
         let rules = RULES.iter().filter(|rule| !self.rules.contains_key(**rule));
         let mut missing: Vec<String> =
             rules.map(|rule| format!("rule {rule} never came to bear")).collect();
+        let steps = TRANSITIONS.iter().filter(|step| !self.transitions.contains_key(**step));
+        missing.extend(steps.map(|step| format!("no run went {step}")));
         let wanted = OF_EACH_CLASS.min(self.nights / ONE_IN);
         for class in classes() {
             let drawn = self.faults.get(&class).copied().unwrap_or_default();
@@ -66,7 +112,11 @@ impl Coverage {
         self.with_off += other.with_off;
         self.facts += other.facts;
         self.simulated_s += other.simulated_s;
-        for (all, more) in [(&mut self.faults, other.faults), (&mut self.rules, other.rules)] {
+        for (all, more) in [
+            (&mut self.faults, other.faults),
+            (&mut self.rules, other.rules),
+            (&mut self.transitions, other.transitions),
+        ] {
             for (name, count) in more {
                 *all.entry(name).or_default() += count;
             }
@@ -84,7 +134,8 @@ impl Display for Coverage {
         let percent = (self.with_off * 100).checked_div(self.nights).unwrap_or_default();
         writeln!(f, "nights with an off: {} of {} ({percent} %)", self.with_off, self.nights)?;
         writeln!(f, "faults  {}", line(&self.faults))?;
-        write!(f, "rules   {}", line(&self.rules))
+        writeln!(f, "rules   {}", line(&self.rules))?;
+        write!(f, "phases  {}", line(&self.transitions))
     }
 }
 
@@ -99,6 +150,7 @@ mod tests {
             with_off: 800,
             faults: classes().into_iter().map(|class| (class, count)).collect(),
             rules: RULES.iter().map(|rule| ((*rule).to_owned(), 1)).collect(),
+            transitions: TRANSITIONS.iter().map(|step| ((*step).to_owned(), 1)).collect(),
             facts: 1,
             simulated_s: count,
         };
@@ -109,5 +161,8 @@ mod tests {
         let mut without = full(10);
         without.rules.remove("A13");
         assert_eq!(without.missing(), ["rule A13 never came to bear"]);
+        let mut without = full(10);
+        without.transitions.remove("VerifyingOff -> Releasing");
+        assert_eq!(without.missing(), ["no run went VerifyingOff -> Releasing"]);
     }
 }

@@ -63,5 +63,10 @@ fn coverage(night: &Night, played: &Played) -> Coverage {
     for rule in played.collected.decided.iter().flat_map(|decided| &decided.rules) {
         *coverage.rules.entry(format!("{rule:?}")).or_default() += 1;
     }
+    for (before, after) in played.collected.decided.iter().map(|decided| decided.phases) {
+        if before != after {
+            *coverage.transitions.entry(format!("{before:?} -> {after:?}")).or_default() += 1;
+        }
+    }
     coverage
 }

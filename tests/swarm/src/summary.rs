@@ -59,6 +59,7 @@ impl Summary<'_> {
                 "nights_with_off": self.coverage.with_off,
                 "faults": self.coverage.faults,
                 "rules": self.coverage.rules,
+                "transitions": self.coverage.transitions,
                 "missing": self.coverage.missing(),
             },
         })
@@ -149,7 +150,13 @@ mod tests {
                     {"seed": 7, "invariant": "L3", "sentence": "the end: nobody leads"},
                 ],
                 "shortest": [],
-                "coverage": {"nights_with_off": 60, "faults": {}, "rules": {}, "missing": []},
+                "coverage": {
+                    "nights_with_off": 60,
+                    "faults": {},
+                    "rules": {},
+                    "transitions": {},
+                    "missing": [],
+                },
             })
         );
     }

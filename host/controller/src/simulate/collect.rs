@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Notice, Operation, Plan, Record, Rule, Time, Transition};
+use node_remedy_decide::{Notice, Operation, Phase, Plan, Record, Rule, Time, Transition};
 use node_remedy_report::PluginUsed;
 use node_remedy_sandbox::{Exchange, ExchangeRecord};
 
@@ -27,6 +27,8 @@ pub struct Decided {
     pub notices: Vec<(Notice, String)>,
     /// The rules behind it.
     pub rules: Vec<Rule>,
+    /// The phase before it, and after.
+    pub phases: (Phase, Phase),
 }
 
 /// A device call, as far as a story needs it.
@@ -109,7 +111,7 @@ impl Audit for Collector {
         &self,
         nodefence: &NodeFence,
         plan: &Plan,
-        _before: &Record,
+        before: &Record,
         decided: &Transition,
         now: Time,
     ) {
@@ -124,6 +126,7 @@ impl Audit for Collector {
             node: node.clone(),
             notices,
             rules: decided.rules.clone(),
+            phases: (before.phase, decided.record.phase),
         });
         let journal = collected.journals.entry(name.clone()).or_default();
         for operation in &decided.record.operations {
