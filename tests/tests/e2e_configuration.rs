@@ -36,10 +36,11 @@ async fn shadow_mode_says_what_it_would_do_and_does_nothing() -> Result<()> {
         Ok(said.contains(would).then_some(()))
     })
     .await?;
-    assert!(
-        events(&story).await?.iter().any(|(about, note)| *about == story.node && note == would),
-        "no Event on the node"
-    );
+    let told = (story.node.clone(), would.to_owned());
+    until("an Event on the node says so, too", TOLD_WITHIN, || async {
+        Ok(events(&story).await?.contains(&told).then_some(()))
+    })
+    .await?;
     let first = last_refused(&story).await?;
     until("it has been looked at again", TOLD_WITHIN, || async {
         Ok((last_refused(&story).await? > first).then_some(()))
@@ -112,8 +113,12 @@ async fn a_run_keeps_the_words_it_began_with() -> Result<()> {
     remedy::configure(&story.cluster, &broken).await?;
     let sentence = until_read(&story, "False").await?;
     assert!(sentence.contains("nodeSelector"), "{sentence}");
-    let told = events(&story).await?;
-    assert!(told.contains(&(REMEDY.to_owned(), sentence)), "{told:?}");
+    // The Event comes after the status.
+    let told = (REMEDY.to_owned(), sentence);
+    until("an Event says so, too", TOLD_WITHIN, || async {
+        Ok(events(&story).await?.contains(&told).then_some(()))
+    })
+    .await?;
     story.again().await?;
     begin_run(&mut story).await?;
     end_run(&mut story, "3", 4).await?;
