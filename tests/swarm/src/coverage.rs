@@ -32,7 +32,8 @@ const RULES: [&str; 20] = [
     "P3", "P4", "P5", "P7", "P8",
 ];
 /// The steps between phases that nights come to often enough to miss them: fourteen times or more in
-/// three thousand. All that there are stand in `host/decide/src/tests/walk.txt`.
+/// three thousand. Rarer ones are not asked for; `host/decide/src/tests/walk.txt` lists what one BMC
+/// can lead to.
 const TRANSITIONS: [&str; 38] = [
     "AwaitingDevice -> PoweringOn",
     "AwaitingDevice -> ReadingIdentity",
