@@ -147,13 +147,19 @@ impl Draft {
         true
     }
 
+    /// When a clock is set, and how.
+    fn clock_is_set(&mut self) -> (u64, String) {
+        let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
+        let way = if self.chance(50) { "ahead" } else { "back" };
+        (at, format!("{way}: {by}ms"))
+    }
+
     /// The clock of the API server's machine is set.
     pub(super) fn server_clock(&mut self) {
         if self.chance(10) {
             for _ in 0..self.rng.within(1, 2) {
-                let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
-                let way = if self.chance(50) { "ahead" } else { "back" };
-                let what = format!("serverClock: {{ {way}: {by}ms }}");
+                let (at, set) = self.clock_is_set();
+                let what = format!("serverClock: {{ {set} }}");
                 self.happens(at, &what, "server's clock set");
             }
         }
@@ -164,9 +170,8 @@ impl Draft {
         for controller in 1..=controllers {
             if self.chance(12) {
                 for _ in 0..self.rng.within(1, 3) {
-                    let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
-                    let way = if self.chance(50) { "ahead" } else { "back" };
-                    let what = format!("clockFault: {{ controller: {controller}, {way}: {by}ms }}");
+                    let (at, set) = self.clock_is_set();
+                    let what = format!("clockFault: {{ controller: {controller}, {set} }}");
                     self.happens(at, &what, "clock jumps");
                 }
             }
