@@ -70,7 +70,7 @@ async fn leadership_moves_in_the_middle_when_the_leader_is_stopped() -> Result<(
     leader.until_ready().await?;
     let mut standby = Controller::start(&story.cluster, "two")?;
     standby.until_ready().await?;
-    story.cluster.bmc(&story.node)?.set_faults("delay 1")?;
+    story.cluster.bmc(&story.node)?.set_faults("delay 6")?;
     story.lose_node()?;
     let incident = story.incident("being switched off", is_being_switched_off).await?;
     leader.terminate().await?;

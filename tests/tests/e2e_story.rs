@@ -150,8 +150,10 @@ impl Story {
     }
 }
 
-/// The journal says that an off was begun, and nothing of its end.
+/// The journal says that an off was begun, and nothing proves yet that it came.
 pub(crate) fn is_being_switched_off(incident: &DynamicObject) -> bool {
-    let is_begun = |one: &Value| one["action"] == "off" && one["end"].is_null();
-    status(incident, "/operations").as_array().is_some_and(|all| all.iter().any(is_begun))
+    let is_off = |one: &Value| one["action"] == "off";
+    let is_begun =
+        status(incident, "/operations").as_array().is_some_and(|all| all.iter().any(is_off));
+    is_begun && status(incident, "/proof").is_null()
 }
