@@ -29,6 +29,8 @@ struct Anchor {
     boot_ms: u64,
     /// What the server's clock is ahead of that; `None` until it was heard.
     server_ahead_ms: Option<i64>,
+    /// Whether the machine's own clock and the server's disagreed when it was heard last.
+    is_disputed: bool,
 }
 
 #[derive(Clone)]
@@ -122,7 +124,7 @@ impl Clock {
 
     fn of(source: Source) -> Self {
         let (wall_ms, boot_ms) = (source.wall_ms(), source.boot_ms());
-        let anchor = Anchor { wall_ms, boot_ms, server_ahead_ms: None };
+        let anchor = Anchor { wall_ms, boot_ms, server_ahead_ms: None, is_disputed: false };
         Self { source, anchor: Rc::new(Cell::new(anchor)) }
     }
 
@@ -150,6 +152,12 @@ impl Clock {
         [stamp, since].into_iter().filter(|time| *time <= until).max().unwrap_or(since)
     }
 
+    /// Whether a stamp of somebody else's may be wrong by more than clocks that agree are apart: the
+    /// server's clock was set and ours has not followed yet, or the machine's own disagrees with it.
+    pub fn is_doubtful(&self) -> bool {
+        self.anchor.get().is_disputed || self.server_ahead_ms() != 0
+    }
+
     fn server_ahead_ms(&self) -> i64 {
         self.anchor.get().server_ahead_ms.unwrap_or_default()
     }
@@ -169,7 +177,8 @@ impl Clock {
             }
         };
         let wall_ms = now.0.saturating_add_signed(step);
-        self.anchor.set(Anchor { wall_ms, boot_ms, server_ahead_ms: Some(left) });
+        let is_disputed = server.0.abs_diff(self.source.wall_ms()) > DATE_RESOLUTION_MS;
+        self.anchor.set(Anchor { wall_ms, boot_ms, server_ahead_ms: Some(left), is_disputed });
     }
 
     /// Milliseconds on a clock that only runs forward and counts suspend.

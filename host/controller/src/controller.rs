@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::act::budget;
 use crate::act::calls::{Calls, RecordedGate};
+use crate::act::node_lease::NodeLocks;
 use crate::admin::Readiness;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Scope};
@@ -86,6 +87,8 @@ pub struct Parts<C> {
     pub calls: Calls<C>,
     /// Whether bytes may be sent.
     pub lease: Arc<LeaseGate>,
+    /// The locks that other remediators honour.
+    pub locks: NodeLocks<C>,
     /// Metrics.
     pub metrics: Rc<Metrics>,
     /// Who is told everything.
@@ -182,6 +185,7 @@ impl<C: Cluster> Controller<C> {
             devices: RefCell::new(BTreeMap::new()),
         };
         let parts = Rc::new(Parts {
+            locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,
             mirror: Mirror::new(&sender),
@@ -281,8 +285,15 @@ async fn probe<C: Cluster>(parts: Rc<Parts<C>>) {
 async fn ask_the_time<C: Cluster>(parts: &Parts<C>) -> bool {
     match parts.cluster.server_time().await {
         Ok(time) => {
-            parts.clock.correct(time);
-            parts.mirror.hear(parts.clock.now());
+            let clock = &parts.clock;
+            let was_doubtful = clock.is_doubtful();
+            clock.correct(time);
+            parts.mirror.hear(clock.now());
+            match (was_doubtful, clock.is_doubtful()) {
+                (false, true) => tracing::warn!("the API server's clock and ours disagree"),
+                (true, false) => tracing::info!("the API server's clock and ours agree again"),
+                (false, false) | (true, true) => {}
+            }
             true
         }
         Err(error) => {

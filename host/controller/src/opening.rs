@@ -17,7 +17,7 @@ use node_remedy_decide::{
 };
 
 use crate::act::budget::{self, Taken};
-use crate::act::node_lease::{self, Lock};
+use crate::act::node_lease::Lock;
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::observe::closed;
@@ -101,7 +101,7 @@ pub async fn open<C: Cluster>(
         return Ok(not_ready(&why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
-    gate_view.held_by = node_lease::held_by_other(&parts.cluster, &parts.clock, &node.name).await?;
+    gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
@@ -116,9 +116,7 @@ pub async fn open<C: Cluster>(
     if guard(Bug::ShadowIgnored, policy.mode == Mode::Shadow) {
         return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));
     }
-    if let Lock::Theirs { holder } =
-        node_lease::take(&parts.cluster, &parts.clock, &node.name).await?
-    {
+    if let Lock::Theirs { holder } = parts.locks.take(&node.name).await? {
         return Ok(held(Hold::Gate(vec![Refusal::HeldByOther { holder }]), None));
     }
     let opened = create(parts, epoch, spec, |nodefence| {
@@ -127,7 +125,7 @@ pub async fn open<C: Cluster>(
     .await;
     if let Ok(Opened::Yes(_)) = &opened {
         parts.count_transition(record.phase);
-    } else if let Err(error) = node_lease::release(&parts.cluster, &node.name).await {
+    } else if let Err(error) = parts.locks.release(&node.name).await {
         tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
     }
     opened

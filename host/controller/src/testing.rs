@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 
+use node_remedy_decide::Time;
 use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
 
@@ -29,12 +30,23 @@ expect:
 pub(crate) struct Bench {
     pub(crate) shared: Shared,
     pub(crate) clock: Clock,
+    true_clock: VirtualClock,
 }
 
 impl Bench {
     /// A client of the world's API server.
     pub(crate) fn client(&self, name: &str) -> ModelCluster {
         ModelCluster::new(self.shared.clone(), name)
+    }
+
+    /// The clocks of another machine.
+    pub(crate) fn machine(&self) -> VirtualClock {
+        self.true_clock.of_machine()
+    }
+
+    /// The true time.
+    pub(crate) fn now(&self) -> Time {
+        self.true_clock.now()
     }
 }
 
@@ -53,8 +65,8 @@ pub(crate) fn in_quiet_world<F: Future<Output = ()>>(test: impl FnOnce(Bench) ->
             let shared = shared.clone();
             async move { drive(shared).await }
         });
-        let clock = Clock::simulated(virtual_clock);
-        test(Bench { shared, clock }).await;
+        let clock = Clock::simulated(virtual_clock.clone());
+        test(Bench { shared, clock, true_clock: virtual_clock }).await;
         driven.abort();
     });
 }

@@ -137,12 +137,9 @@ impl Night {
         draft.held_pods(replicas, &lost);
         let has_people = draft.deeds(&lost);
         draft.edits(&mut policies, &lost, &names);
-        let has_other = draft.other_remedy(&lost);
+        draft.other_remedy(&lost);
         draft.clocks(controllers);
-        if !has_other {
-            // Until when a lock counts is told by stamps: clocks that disagree make it void.
-            draft.server_clock();
-        }
+        draft.server_clock();
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             lasts.as_millis()

@@ -83,14 +83,13 @@ impl<C: Cluster> Incident<C> {
     /// Renews the lock that other remediators honour, and gives it up when the incident is over.
     async fn keep_lock(&mut self) -> Result<(), ClusterError> {
         if matches!(self.record.phase, Phase::Final(_)) {
-            return node_lease::release(&self.parts.cluster, self.node()).await;
+            return self.parts.locks.release(self.node()).await;
         }
         let now = self.parts.clock.now();
         if self.locked_at.is_some_and(|at| now.since(at) < node_lease::RENEW_EVERY) {
             return Ok(());
         }
-        let (cluster, clock) = (&self.parts.cluster, &self.parts.clock);
-        self.locked_by = match node_lease::take(cluster, clock, self.node()).await? {
+        self.locked_by = match self.parts.locks.take(self.node()).await? {
             Lock::Ours => None,
             Lock::Theirs { holder } => Some(holder),
         };

@@ -136,15 +136,14 @@ impl Draft {
         self.happens(back, &undone, edit);
     }
 
-    /// Another remediator locks a node that is lost, or one that will be; whether there is one.
-    pub(super) fn other_remedy(&mut self, lost: &[String]) -> bool {
-        let Some(node) = lost.first().filter(|_| self.chance(8)) else { return false };
+    /// Another remediator locks a node that is lost, or one that will be.
+    pub(super) fn other_remedy(&mut self, lost: &[String]) {
+        let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
         for _ in 0..self.rng.within(1, 2) {
             let (at, lasts) = (self.rng.within(0, 240_000), self.rng.within(10, 90));
             let what = format!("otherRemedy: {{ node: {node}, lasts: {lasts}s }}");
             self.happens(at, &what, "another remediator");
         }
-        true
     }
 
     /// When a clock is set, and how.
