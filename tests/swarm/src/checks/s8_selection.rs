@@ -26,7 +26,9 @@ impl Check for Selection {
         if pod.starts_with(DAEMONS) {
             return Some("it belongs to a DaemonSet".to_owned());
         }
-        let cut = scene.off_at.get(node).max(scene.read_off_at.get(node))?;
+        let Some(cut) = scene.off_at.get(node).max(scene.read_off_at.get(node)) else {
+            return Some(format!("{node} was never off"));
+        };
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
         // A pod may still be bound to a node that nobody knows to be off yet.
         let is_back = !scene.off.contains_key(node);

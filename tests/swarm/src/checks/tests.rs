@@ -234,6 +234,13 @@ fn s8_only_what_was_there_is_released() {
     let late =
         |at| [cut_then(vec![(at, bound.clone())]), vec![(20, gone("default/db-0"))]].concat();
     assert!(judged(late(2), &Setting::default()).contains(&"S8"));
+    let successor = What::PodGone {
+        pod: "default/db-0".into(),
+        uid: "v".into(),
+        node: "another".into(),
+        by: CLIENT.into(),
+    };
+    assert!(judged(cut_then(vec![(5, successor)]), &Setting::default()).contains(&"S8"));
     // Somebody had switched it off, and a pod came to it before anybody knew.
     let by_hand = vec![
         (1, power(Power::Off, ByHand)),
