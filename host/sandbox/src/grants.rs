@@ -23,6 +23,8 @@ pub use self::http::{HttpGrant, HttpPolicy};
 pub struct AdminGrant {
     /// Where it may connect.
     pub cidrs: Vec<Cidr>,
+    /// Names, in small letters, whose every address it may connect to.
+    pub hosts: BTreeSet<String>,
     /// On which ports.
     pub ports: Vec<RangeInclusive<u16>>,
     /// How it may speak.
@@ -172,8 +174,9 @@ impl AdminGrant {
         };
         // Every address of a name must be granted: of a mixed answer the resolver, not the
         // admin, would choose.
+        let is_named = self.hosts.contains(&place.host);
         for address in &addresses {
-            self.check_address(ask, *address, port)?;
+            self.check_address(ask, *address, port, is_named)?;
         }
         let Some(first) = addresses.first() else {
             let source = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
@@ -212,6 +215,7 @@ impl AdminGrant {
         ask: &EndpointAsk,
         address: IpAddr,
         port: u16,
+        is_named: bool,
     ) -> Result<(), GrantError> {
         let target = destination(address);
         let exact = self.cidrs.iter().any(|cidr| cidr.is_exact() && cidr.holds(target));
@@ -221,7 +225,7 @@ impl AdminGrant {
             format!("{}, which only its exact address opens", hazard.as_str())
         } else if let Some(guarded) = self.guarded.iter().find(|cidr| cidr.holds(target)) {
             format!("in {guarded}, which is this cluster's own and only an exact address opens")
-        } else if self.cidrs.iter().any(|cidr| cidr.holds(target)) {
+        } else if is_named || self.cidrs.iter().any(|cidr| cidr.holds(target)) {
             return Ok(());
         } else {
             "which no granted range holds".to_owned()

@@ -45,7 +45,7 @@ impl HttpMethod {
     }
 
     /// The method of this word, which is written in capitals.
-    pub(crate) fn parse(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str() == word)
     }
 }

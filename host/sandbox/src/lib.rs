@@ -72,4 +72,4 @@ pub use seams::{
     TokioClock,
 };
 pub use secret::Secret;
-pub use trust::{Authorities, SpkiPin, Trust, TrustError};
+pub use trust::{Authorities, SpkiPin, TlsRefusal, Trust, TrustError};

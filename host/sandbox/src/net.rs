@@ -208,7 +208,7 @@ impl From<NetError> for Wire {
             NetError::Closed => Self::Closed,
             NetError::Timeout => Self::Timeout,
             NetError::TooLarge => Self::TooLarge,
-            NetError::Tls => Self::Tls,
+            NetError::Tls(_) => Self::Tls,
             NetError::Other => Self::Other,
         }
     }

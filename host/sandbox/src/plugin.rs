@@ -212,7 +212,12 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
             (Ended::Cancelled, Err(Failure::of_sandbox(FailureKind::Cancelled, detail)))
         }
         End::Guest(Err(error)) => stopped(&error),
-        End::Guest(Ok(Err(failure))) => (Ended::Returned, Err(failure)),
+        End::Guest(Ok(Err(mut failure))) => {
+            if let Some(refusal) = state.record.tls_refusal {
+                failure.detail = format!("{}: {refusal}", failure.detail);
+            }
+            (Ended::Returned, Err(failure))
+        }
         End::Guest(Ok(Ok(outcome))) => (Ended::Returned, Ok(outcome)),
     };
     let lie = state.record.lie.or_else(|| {

@@ -18,6 +18,7 @@ use crate::net::{Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
+use crate::trust::TlsRefusal;
 use crate::wasi_stubs;
 use crate::words::Secrets;
 
@@ -57,6 +58,8 @@ pub(crate) struct Record {
     pub(crate) lie: Option<&'static str>,
     /// Messages that came from a device.
     pub(crate) heard: u32,
+    /// Why TLS failed last; the plugin is told only that it did.
+    pub(crate) tls_refusal: Option<TlsRefusal>,
     pub(crate) checkpoint: Option<Vec<u8>>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) log_bytes: usize,
@@ -149,6 +152,7 @@ impl Record {
             effect: Effect::NotBegun,
             lie: None,
             heard: 0,
+            tls_refusal: None,
             checkpoint: None,
             log: Vec::new(),
             log_bytes: 0,

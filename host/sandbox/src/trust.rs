@@ -47,6 +47,63 @@ pub enum TrustError {
     Pin(String),
 }
 
+/// Which check of TLS the other side did not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TlsRefusal {
+    /// No authority that is trusted signed its certificate.
+    #[error("no trusted authority signed its certificate; trust its authority or pin its key")]
+    Authority,
+    /// Its certificate names other hosts.
+    #[error("its certificate is for other names than the address says")]
+    Name,
+    /// Its certificate has expired, or is not valid yet.
+    #[error("its certificate is not valid at this time")]
+    Time,
+    /// It holds another key.
+    #[error("its key is {found}, which is not pinned")]
+    Pin {
+        /// The pin of the key that it holds.
+        found: SpkiPin,
+    },
+    /// Its certificate is none that an authority vouches for, such as an authority's own.
+    #[error("its certificate cannot be checked by an authority; pin its key")]
+    Certificate,
+    /// There is nobody to vouch for anything.
+    #[error("the system trusts no authority; trust one or pin its key")]
+    NoAuthorities,
+    /// No version and cipher in common, or it speaks no TLS.
+    #[error("it agreed on no TLS 1.2 or 1.3")]
+    Handshake,
+}
+
+/// What a pinned connection found instead, inside TLS's own error.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the key is {0}")]
+pub(crate) struct OtherKey(pub(crate) SpkiPin);
+
+impl TlsRefusal {
+    /// What an error of TLS says of the other side.
+    pub(crate) fn of(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Wrong;
+        let rustls::Error::InvalidCertificate(wrong) = error else { return Self::Handshake };
+        // It grows with rustls: what is not known by name is a certificate that cannot be used.
+        #[expect(clippy::wildcard_enum_match_arm, reason = "CertificateError is non-exhaustive")]
+        match wrong {
+            Wrong::UnknownIssuer | Wrong::BadSignature => Self::Authority,
+            Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => Self::Name,
+            Wrong::Expired
+            | Wrong::ExpiredContext { .. }
+            | Wrong::NotValidYet
+            | Wrong::NotValidYetContext { .. } => Self::Time,
+            Wrong::Other(other) => match other.0.downcast_ref::<OtherKey>() {
+                Some(OtherKey(found)) => Self::Pin { found: *found },
+                None => Self::Certificate,
+            },
+            _ => Self::Certificate,
+        }
+    }
+}
+
 impl Authorities {
     /// Reads certificates in PEM, at least one.
     pub fn from_pem(pem: &[u8]) -> Result<Self, TrustError> {

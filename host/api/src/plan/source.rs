@@ -292,7 +292,7 @@ fn exact_grant(method: &Method) -> Option<Grant> {
         Ok(IpAddr::V6(ip)) => (vec![format!("{ip}/128")], Vec::new()),
         Err(_) => (Vec::new(), vec![host.to_owned()]),
     };
-    Some(Grant { plugin, cidrs, hosts, ports: port.into_iter().collect(), reveal: Vec::new() })
+    Some(Grant { plugin, cidrs, hosts, ports: port.into_iter().collect(), ..Grant::default() })
 }
 
 /// `host`, `host:port`, `[IPv6]:port` or a bare IPv6 address.

@@ -187,6 +187,35 @@ fn fence_configurations() {
     "#]],
     );
     check(
+        "[623]",
+        "[443]\n    methods: [GET, get]",
+        expect![[r#"
+            f.yaml:39:20: spec.grants[0].methods[1]: found "get", expected one of GET, HEAD, POST, PUT, PATCH, DELETE
+        "#]],
+    );
+    check(
+        "[623]",
+        "[443]\n    paths: [redfish/v1]",
+        expect![[r#"
+            f.yaml:39:13: spec.grants[0].paths[0]: found "redfish/v1", expected a path such as /redfish/v1
+        "#]],
+    );
+    check(
+        "[623]",
+        "[443]\n    tls: { pins: ['sha256//AAAA'], insecure: true }",
+        expect![[r#"
+            f.yaml:39:10: spec.grants[0].tls: found 2 of caBundle, pins and insecure, expected one
+            f.yaml:39:19: spec.grants[0].tls.pins[0]: found "sha256//AAAA", expected sha256// and 32 bytes in base64
+        "#]],
+    );
+    check(
+        "[623]",
+        "[443]\n    tls: {}",
+        expect![[r#"
+            f.yaml:39:10: spec.grants[0].tls: found 0 of caBundle, pins and insecure, expected one
+        "#]],
+    );
+    check(
         "    cidrs: [192.0.2.0/24]\n",
         "",
         expect![[r#"

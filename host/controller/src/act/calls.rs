@@ -17,10 +17,11 @@ use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
-    AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Grants, Manifest, Names,
-    NotLeader, Seams, Secret, SendGate, Verdict,
+    Call, CallReport, Cancel, ExchangeRecord, Executor, Manifest, Names, NotLeader, Seams, Secret,
+    SendGate, Verdict,
 };
 
+use super::grant;
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
@@ -242,10 +243,8 @@ impl<C: Cluster> Calls<C> {
         let manifest = plugin.manifest();
         let parameters =
             manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-        let admin = admin_grant(manifest, name, &asked.grants)?;
-        let grants = Grants::decide(manifest, &parameters, &admin, &*self.names)
-            .await
-            .map_err(|error| chain(&error))?;
+        let grants =
+            grant::decide(name, manifest, &parameters, &asked.grants, &*self.names).await?;
         let credentials = self.secrets(manifest, &method.credentials).await?;
         let request = sandbox::Request {
             action: action(asked.action),
@@ -352,40 +351,6 @@ impl<C: Cluster> Calls<C> {
     fn namespace_of<'a>(&'a self, written: &'a str) -> &'a str {
         if written.is_empty() { &self.namespace } else { written }
     }
-}
-
-/// What the admin allows a plugin, out of the grants that the plan carries.
-fn admin_grant(manifest: &Manifest, plugin: &str, grants: &[Grant]) -> Result<AdminGrant, String> {
-    let mine: Vec<&Grant> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-    if mine.is_empty() {
-        return Err(format!(
-            "plugin {plugin:?} is granted nothing; add spec.grants to the FenceConfiguration: \
-             {{plugin: {plugin}, cidrs: [ADDRESS/32]}}"
-        ));
-    }
-    let mut admin = AdminGrant {
-        protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
-        operations: manifest
-            .asks
-            .credentials
-            .iter()
-            .flat_map(|ask| ask.operations.iter().copied())
-            .filter(|operation| *operation != sandbox::manifest::Operation::Reveal)
-            .collect(),
-        reveal: mine.iter().any(|grant| !grant.reveal.is_empty()),
-        ..AdminGrant::default()
-    };
-    for grant in mine {
-        for cidr in &grant.cidrs {
-            admin.cidrs.push(cidr.parse::<Cidr>().map_err(|error| chain(&error))?);
-        }
-        admin.ports.extend(grant.ports.iter().map(|port| *port..=*port));
-        if grant.ports.is_empty() {
-            let asked = manifest.asks.endpoints.iter().filter_map(|ask| ask.port);
-            admin.ports.extend(asked.map(|port| port..=port));
-        }
-    }
-    Ok(admin)
 }
 
 fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {

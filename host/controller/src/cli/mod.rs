@@ -92,6 +92,8 @@ The word is bound to this incident and to the boot it is about.")]
   node-remedy fence ipmi status --address 10.0.8.3 --username admin --password-file pw
   node-remedy fence ipmi off --address 127.0.0.1:6231 --username admin --password-file pw \\
       --set cipher-suite=3 --output json
+  node-remedy fence redfish status --address 10.0.8.4 --plug 1 --username admin --password-file pw \\
+      --tls-ca bmc-ca.pem
 `status` exits 0 for on, 2 for off, 1 for failure or unknown.
 `off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.")]
     Fence(FenceArgs),
@@ -295,12 +297,31 @@ pub struct FenceArgs {
     /// A parameter of the plugin
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Whom a device must prove to be that is spoken to by TLS
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Seconds for the whole command; the on of a reboot has at least 10 of its own
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub timeout: u32,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
+}
+
+/// Whom the other side of TLS must prove to be; none of these: its name, to an authority that the
+/// system trusts.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct TlsArgs {
+    /// The device's certificate is signed by one of these authorities, a file in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// The device holds this key, whatever its certificate says: sha256//BASE64, as curl's --pinnedpubkey
+    #[arg(long, value_name = "PIN")]
+    pub tls_pin: Option<String>,
+    /// Whoever answers is the device; who sits on the wire can read the password
+    #[arg(long)]
+    pub tls_insecure: bool,
 }
 
 /// What `fence` can do; `reboot` is off, verified, then on, verified.

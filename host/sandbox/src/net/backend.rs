@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 
-use crate::trust::Trust;
+use crate::trust::{TlsRefusal, Trust};
 
 /// A network to send through.
 pub trait NetBackend: Send + Sync {
@@ -66,8 +66,8 @@ pub enum NetError {
     #[error("failed to take that much")]
     TooLarge,
     /// TLS was not agreed on.
-    #[error("failed to agree on TLS")]
-    Tls,
+    #[error("failed to agree on TLS: {0}")]
+    Tls(TlsRefusal),
     /// Anything else.
     #[error("failed to use the network")]
     Other,

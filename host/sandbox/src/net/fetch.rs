@@ -126,7 +126,15 @@ impl CallState {
     ) -> Result<WireResponse, Wire> {
         self.pass_gate()?;
         let net = Arc::clone(&self.seams.net);
-        let connection = patience.wait(net.http(peer)).await?;
+        let connecting = async {
+            let connected = net.http(peer).await;
+            self.record.tls_refusal = match &connected {
+                Err(NetError::Tls(refusal)) => Some(*refusal),
+                Err(_) | Ok(_) => None,
+            };
+            connected
+        };
+        let connection = patience.wait(connecting).await?;
         // Connecting takes time, and the lease may have ended meanwhile.
         self.pass_gate()?;
         let line = format!("{} {} HTTP/1.1", request.method(), request.uri());

@@ -1,7 +1,6 @@
 //! The real network. A UDP socket is connected, so the kernel drops what comes from anyone else,
 //! and a closed port is heard of at once.
 
-use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use tokio::net::UdpSocket;
 
 use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
 use crate::limits::DATAGRAM_BYTES_MAX;
+use crate::trust::TlsRefusal;
 
 mod http;
 mod tls;
@@ -79,8 +79,8 @@ impl Datagram for Udp {
 
 fn net_error(error: &io::Error) -> NetError {
     use io::ErrorKind as Kind;
-    if error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>) {
-        return NetError::Tls;
+    if let Some(refusal) = error.get_ref().and_then(|error| error.downcast_ref()) {
+        return NetError::Tls(TlsRefusal::of(refusal));
     }
     // ErrorKind grows with std: what is not known by name is Other.
     #[expect(clippy::wildcard_enum_match_arm, reason = "io::ErrorKind is non-exhaustive")]

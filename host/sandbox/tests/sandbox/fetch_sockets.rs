@@ -278,26 +278,33 @@ async fn the_other_side_of_tls_proves_who_it_is() {
     let bmc = Identity::new(NAME);
     let stranger = Identity::new(NAME);
     let misnamed = Identity::new("other.example");
-    // Who answers, whom the grant trusts, whether the two speak.
+    let Trust::Pins(pins) = bmc.pin() else { panic!("no pin") };
+    let another_key = format!("its key is {}, which is not pinned", pins.first().unwrap());
+    // Whom the grant trusts, who answers, and if the two do not speak, why.
     let rows = [
-        ("its authority", &bmc, bmc.authority(), true),
-        ("another authority", &bmc, stranger.authority(), false),
-        ("the system's authorities", &bmc, Trust::SystemAuthorities, false),
-        ("its pin", &bmc, bmc.pin(), true),
-        ("another's pin", &bmc, stranger.pin(), false),
-        ("its authority for another name", &misnamed, misnamed.authority(), false),
-        ("its pin, whatever the name", &misnamed, misnamed.pin(), true),
-        ("anyone", &stranger, Trust::Insecure, true),
+        ("its authority", &bmc, bmc.authority(), None),
+        ("another authority", &bmc, stranger.authority(), Some("no trusted authority signed its")),
+        ("the system's", &bmc, Trust::SystemAuthorities, Some("no trusted authority signed its")),
+        ("its pin", &bmc, bmc.pin(), None),
+        ("another's pin", &bmc, stranger.pin(), Some(another_key.as_str())),
+        (
+            "another name",
+            &misnamed,
+            misnamed.authority(),
+            Some("its certificate is for other names"),
+        ),
+        ("its pin, whatever the name", &misnamed, misnamed.pin(), None),
+        ("anyone", &stranger, Trust::Insecure, None),
     ];
-    for (whom, identity, trust, speaks) in rows {
+    for (whom, identity, trust, refusal) in rows {
         let server = Server::start("127.0.0.1:0", Manner::Well, Some(identity)).await;
         let detail = Ask { auth: basic(), ..Ask::https(&server, trust) }.detail().await;
-        if speaks {
+        if let Some(refusal) = refusal {
+            assert!(detail.starts_with(&format!("refused: tls: {refusal}")), "{whom}: {detail}");
+            assert!(server.heard().is_empty(), "{whom}: not a byte of the request left");
+        } else {
             assert!(detail.starts_with("200"), "{whom}: {detail}");
             assert_eq!(server.heard().len(), 1, "{whom}");
-        } else {
-            assert_eq!(detail, "refused: tls", "{whom}");
-            assert!(server.heard().is_empty(), "{whom}: not a byte of the request left");
         }
     }
 }
@@ -305,6 +312,7 @@ async fn the_other_side_of_tls_proves_who_it_is() {
 #[tokio::test]
 async fn a_server_without_tls_is_no_tls_server() {
     let server = Server::start("127.0.0.1:0", Manner::Well, None).await;
-    assert_eq!(Ask::https(&server, Trust::Insecure).detail().await, "refused: tls");
+    let detail = Ask::https(&server, Trust::Insecure).detail().await;
+    assert_eq!(detail, "refused: tls: it agreed on no TLS 1.2 or 1.3");
     assert!(server.heard().is_empty());
 }

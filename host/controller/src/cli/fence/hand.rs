@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Failure, Grants,
-    Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret, SystemEntropy,
-    SystemNames, TokioClock, Verdict,
+    Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor,
+    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams,
+    Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
 use super::{Outcome, Sent};
-use crate::cli::FenceArgs;
+use crate::cli::{FenceArgs, TlsArgs};
 use crate::clock::Clock;
 use crate::plugins::Plugins;
 
@@ -25,6 +26,8 @@ const READ_EVERY: Duration = Duration::from_millis(500);
 const READ_MIN: Duration = Duration::from_secs(1);
 /// A password is a line, not a file system.
 const PASSWORD_BYTES_MAX: u64 = 4096;
+/// The authorities of a system take some 250 kB.
+const BUNDLE_BYTES_MAX: u64 = 1 << 20;
 
 /// A plugin, and all it needs for calls by hand.
 pub(super) struct Hand {
@@ -50,7 +53,7 @@ impl Hand {
         let parameters = plugin.manifest().parameters.fill(&given).with_context(|| {
             format!("a parameter of {} is wrong; set it with --set KEY=VALUE", args.plugin)
         })?;
-        let admin = exactly_these(&plugin, &parameters).await?;
+        let admin = exactly_these(&plugin, &parameters, trust(&args.tls)?).await?;
         let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
         let clock = Clock::system();
         Ok(Self {
@@ -165,10 +168,25 @@ fn parameters(args: &FenceArgs) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(parameters)
 }
 
+/// Whom a device must prove to be.
+fn trust(args: &TlsArgs) -> anyhow::Result<Trust> {
+    if let Some(file) = &args.tls_ca {
+        let pem = read_short("--tls-ca", file, BUNDLE_BYTES_MAX)?;
+        let authorities =
+            Authorities::from_pem(&pem).with_context(|| format!("--tls-ca {}", file.display()))?;
+        return Ok(Trust::Authorities(authorities));
+    }
+    if let Some(pin) = &args.tls_pin {
+        return Ok(Trust::Pins([pin.parse().context("--tls-pin")?].into()));
+    }
+    Ok(if args.tls_insecure { Trust::Insecure } else { Trust::SystemAuthorities })
+}
+
 /// A grant of the very addresses that the person typed, and nothing else.
 async fn exactly_these(
     plugin: &Plugin,
     parameters: &BTreeMap<String, String>,
+    trust: Trust,
 ) -> anyhow::Result<AdminGrant> {
     let manifest = plugin.manifest();
     let mut admin = AdminGrant {
@@ -176,6 +194,11 @@ async fn exactly_these(
         protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
         operations: BTreeSet::new(),
         reveal: true,
+        trust,
+        http: HttpGrant {
+            methods: manifest.asks.endpoints.iter().flat_map(|ask| ask.methods.clone()).collect(),
+            paths: manifest.asks.endpoints.iter().flat_map(|ask| ask.paths.clone()).collect(),
+        },
         ..AdminGrant::default()
     };
     for ask in &manifest.asks.credentials {
@@ -211,19 +234,28 @@ fn host_of(written: &str) -> &str {
     }
 }
 
-fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
-    let Some(file) = &args.password_file else { return Ok(BTreeMap::new()) };
-    let Some(ask) = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional) else {
-        bail!("{} takes no password; leave --password-file out", args.plugin);
-    };
+/// The bytes of the file that an option names, if they are no more than that.
+fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than may be, and no more: a device without end says that it is empty.
     std::fs::File::open(file)
-        .and_then(|opened| opened.take(PASSWORD_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("failed to read --password-file {}", file.display()))?;
-    if u64::try_from(bytes.len())? > PASSWORD_BYTES_MAX {
-        bail!("--password-file {} has more than {PASSWORD_BYTES_MAX} bytes", file.display());
+        .and_then(|opened| opened.take(bytes_max + 1).read_to_end(&mut bytes))
+        .with_context(|| format!("failed to read {option} {}", file.display()))?;
+    if u64::try_from(bytes.len())? > bytes_max {
+        bail!("{option} {} has more than {bytes_max} bytes", file.display());
     }
+    Ok(bytes)
+}
+
+fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
+    let ask = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional);
+    let (ask, file) = match (ask, &args.password_file) {
+        (Some(ask), Some(file)) => (ask, file),
+        (None, None) => return Ok(BTreeMap::new()),
+        (Some(_), None) => bail!("{} needs a password: pass --password-file FILE", args.plugin),
+        (None, Some(_)) => bail!("{} takes no password; leave --password-file out", args.plugin),
+    };
+    let mut bytes = read_short("--password-file", file, PASSWORD_BYTES_MAX)?;
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }

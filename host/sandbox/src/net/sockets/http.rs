@@ -22,6 +22,7 @@ use super::{HttpConnection, HttpPeer, NetError, net_error, tls};
 use crate::limits::{
     HTTP_RESPONSE_BODY_BYTES_MAX, HTTP_RESPONSE_HEAD_BYTES_MAX, HTTP_RESPONSE_HEADERS_MAX,
 };
+use crate::trust::TlsRefusal;
 
 /// A stream on which nothing was asked yet.
 struct Unused<S>(S);
@@ -33,8 +34,8 @@ pub(super) async fn connect(to: HttpPeer) -> Result<Box<dyn HttpConnection>, Net
         return Err(NetError::Other);
     }
     let Some(trust) = to.tls else { return Ok(Box::new(Unused(stream))) };
-    let config = tls::config(&trust).map_err(|_| NetError::Tls)?;
-    let name = ServerName::try_from(to.host).map_err(|_| NetError::Tls)?;
+    let config = tls::config(&trust).map_err(|_| NetError::Tls(TlsRefusal::NoAuthorities))?;
+    let name = ServerName::try_from(to.host).map_err(|_| NetError::Tls(TlsRefusal::Name))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
     Ok(Box::new(Unused(connecting.await.map_err(|error| net_error(&error))?)))
 }

@@ -15,7 +15,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::trust::{SpkiPin, Trust};
+use crate::trust::{OtherKey, SpkiPin, Trust};
 
 pub(super) fn config(trust: &Trust) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
@@ -69,10 +69,11 @@ impl ServerCertVerifier for Pinned {
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let key = ParsedCertificate::try_from(end_entity)?.subject_public_key_info();
-        if self.pins.contains(&SpkiPin::of(&key)) {
+        let found = SpkiPin::of(&key);
+        if self.pins.contains(&found) {
             return Ok(ServerCertVerified::assertion());
         }
-        Err(CertificateError::ApplicationVerificationFailure.into())
+        Err(CertificateError::Other(OtherError(Arc::new(OtherKey(found)))).into())
     }
 
     fn verify_tls12_signature(

@@ -1,0 +1,212 @@
+//! What an admin allows a plugin, out of the grants that the plan carries. Each grant stands for
+//! itself: the addresses of one are never reached with the trust or the paths of another.
+
+use std::collections::BTreeMap;
+
+use node_remedy_api::plan::{Grant, TlsGrant};
+use node_remedy_sandbox::manifest::Operation;
+use node_remedy_sandbox::{
+    AdminGrant, Authorities, Cidr, Grants, HttpGrant, HttpMethod, Manifest, Names, Trust,
+};
+
+use super::calls::chain;
+
+/// What the first grant that covers it lets a method reach.
+pub(super) async fn decide(
+    plugin: &str,
+    manifest: &Manifest,
+    parameters: &BTreeMap<String, String>,
+    grants: &[Grant],
+    names: &dyn Names,
+) -> Result<Grants, String> {
+    let mut refusals = Vec::new();
+    for grant in grants.iter().filter(|grant| grant.plugin == plugin) {
+        let admin = admin_grant(manifest, grant)?;
+        match Grants::decide(manifest, parameters, &admin, names).await {
+            Ok(decided) => return Ok(decided),
+            Err(refusal) => refusals.push(chain(&refusal)),
+        }
+    }
+    if refusals.is_empty() {
+        return Err(format!(
+            "plugin {plugin:?} is granted nothing; add spec.grants to the FenceConfiguration: \
+             {{plugin: {plugin}, cidrs: [ADDRESS/32]}}"
+        ));
+    }
+    refusals.dedup();
+    Err(refusals.join("; by another grant: "))
+}
+
+fn admin_grant(manifest: &Manifest, grant: &Grant) -> Result<AdminGrant, String> {
+    let asks = &manifest.asks;
+    let operations = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
+    let mut admin = AdminGrant {
+        hosts: grant.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+        ports: grant.ports.iter().map(|port| *port..=*port).collect(),
+        protocols: asks.endpoints.iter().map(|ask| ask.protocol).collect(),
+        http: http_grant(manifest, grant)?,
+        trust: trust(grant.tls.as_ref())?,
+        operations: operations.filter(|operation| *operation != Operation::Reveal).collect(),
+        reveal: !grant.reveal.is_empty(),
+        ..AdminGrant::default()
+    };
+    for cidr in &grant.cidrs {
+        admin.cidrs.push(cidr.parse::<Cidr>().map_err(|error| chain(&error))?);
+    }
+    if grant.ports.is_empty() {
+        let asked = asks.endpoints.iter().filter_map(|ask| ask.port.or(ask.protocol.usual_port()));
+        admin.ports.extend(asked.map(|port| port..=port));
+    }
+    Ok(admin)
+}
+
+fn http_grant(manifest: &Manifest, grant: &Grant) -> Result<HttpGrant, String> {
+    let mut granted = HttpGrant::default();
+    for word in &grant.methods {
+        let method = HttpMethod::parse(word).ok_or_else(|| format!("no HTTP method {word:?}"))?;
+        granted.methods.insert(method);
+    }
+    for path in &grant.paths {
+        granted.paths.push(path.parse().map_err(|error| chain(&error))?);
+    }
+    for ask in &manifest.asks.endpoints {
+        if grant.methods.is_empty() {
+            granted.methods.extend(ask.methods.iter().copied());
+        }
+        if grant.paths.is_empty() {
+            granted.paths.extend(ask.paths.iter().cloned());
+        }
+    }
+    Ok(granted)
+}
+
+fn trust(tls: Option<&TlsGrant>) -> Result<Trust, String> {
+    let Some(TlsGrant { ca_bundle, pins, insecure }) = tls else { return Ok(Trust::default()) };
+    match (ca_bundle.as_str(), pins.as_slice(), insecure) {
+        ("", [], true) => Ok(Trust::Insecure),
+        (pem, [], false) if !pem.is_empty() => Authorities::from_pem(pem.as_bytes())
+            .map(Trust::Authorities)
+            .map_err(|error| chain(&error)),
+        ("", pins @ [_, ..], false) => pins
+            .iter()
+            .map(|pin| pin.parse().map_err(|error| chain(&error)))
+            .collect::<Result<_, _>>()
+            .map(Trust::Pins),
+        (_, _, _) => Err("tls of a grant says not exactly one of caBundle, pins, insecure".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::IpAddr;
+
+    use futures::future::BoxFuture;
+    use serde_json::json;
+
+    use super::*;
+
+    const PIN: &str = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+    /// Answers every name with one address.
+    struct Fixed(&'static str);
+
+    impl Names for Fixed {
+        fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+            let address = self.0.parse().map_err(io::Error::other);
+            Box::pin(async move { address.map(|address| vec![address]) })
+        }
+    }
+
+    fn manifest() -> Manifest {
+        let manifest = json!({
+            "manifestVersion": 1, "name": "web", "version": "0.1.0", "description": "d",
+            "kind": "power", "actions": ["status", "off"], "idempotentActions": ["status"],
+            "lateEffectSeconds": 1, "identity": [],
+            "parameters": {
+                "type": "object", "additionalProperties": false, "required": ["address"],
+                "properties": { "address": { "type": "string" } }
+            },
+            "asks": {
+                "endpoints": [{
+                    "name": "api", "protocol": "https", "from": "address",
+                    "methods": ["GET", "POST"], "paths": ["/redfish/v1"],
+                    "auth": { "scheme": "basic", "credential": "account" }
+                }],
+                "credentials": [{ "name": "account", "operations": ["write"], "optional": false }]
+            },
+            "deadlineSeconds": 30, "memoryBytes": 4_194_304
+        });
+        Manifest::parse(manifest.to_string().as_bytes()).unwrap()
+    }
+
+    fn grant(spec: serde_json::Value) -> Grant {
+        let mut spec = spec;
+        spec["plugin"] = "web".into();
+        serde_json::from_value(spec).unwrap()
+    }
+
+    async fn decided(address: &str, grants: &[Grant]) -> Result<Grants, String> {
+        let parameters = BTreeMap::from([("address".to_owned(), address.to_owned())]);
+        decide("web", &manifest(), &parameters, grants, &Fixed("192.0.2.9")).await
+    }
+
+    #[tokio::test]
+    async fn each_grant_stands_for_itself() {
+        let grants = [
+            grant(json!({ "cidrs": ["192.0.2.0/24"], "tls": { "insecure": true } })),
+            grant(json!({ "cidrs": ["198.51.100.0/24"], "tls": { "pins": [PIN] } })),
+        ];
+        for (address, trust) in [
+            ("192.0.2.7", Trust::Insecure),
+            ("198.51.100.7", Trust::Pins([PIN.parse().unwrap()].into())),
+        ] {
+            let decided = decided(address, &grants).await.unwrap();
+            assert_eq!(decided.endpoints()["api"].tls, Some(trust), "{address}");
+        }
+        let refusal = decided("203.0.113.7", &grants).await.unwrap_err();
+        assert!(refusal.contains("no granted range holds"), "{refusal}");
+        let refusal = decided("192.0.2.7", &[]).await.unwrap_err();
+        assert!(refusal.contains("granted nothing; add spec.grants"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn what_a_grant_leaves_out_is_what_the_manifest_names() {
+        let whole = grant(json!({ "cidrs": ["192.0.2.7/32"] }));
+        let endpoint = decided("192.0.2.7", &[whole]).await.unwrap().endpoints()["api"].clone();
+        assert_eq!((endpoint.address.port(), endpoint.tls), (443, Some(Trust::SystemAuthorities)));
+        let http = endpoint.http.unwrap();
+        assert_eq!(http.methods, [HttpMethod::Get, HttpMethod::Post].into());
+        assert_eq!(http.paths, ["/redfish/v1".parse().unwrap()]);
+
+        let narrow =
+            grant(json!({ "cidrs": ["192.0.2.7/32"], "paths": ["/redfish/v1/Systems/1"] }));
+        let decided_of = decided("192.0.2.7", &[narrow]).await.unwrap();
+        let http = decided_of.endpoints()["api"].http.clone().unwrap();
+        assert_eq!(http.paths, ["/redfish/v1/Systems/1".parse().unwrap()]);
+
+        let too_few = grant(json!({ "cidrs": ["192.0.2.7/32"], "methods": ["GET"] }));
+        let refusal = decided("192.0.2.7", &[too_few]).await.unwrap_err();
+        assert!(refusal.contains("method POST"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn a_name_is_granted_wherever_it_leads_but_not_into_the_pod() {
+        let named = [grant(json!({ "hosts": ["BMC-7.example.org"] }))];
+        let endpoint = decided("bmc-7.example.org", &named).await.unwrap();
+        assert_eq!(endpoint.endpoints()["api"].address.to_string(), "192.0.2.9:443");
+        assert!(decided("bmc-8.example.org", &named).await.is_err());
+        let parameters = BTreeMap::from([("address".to_owned(), "bmc-7.example.org".to_owned())]);
+        let inward = decide("web", &manifest(), &parameters, &named, &Fixed("127.0.0.1")).await;
+        assert!(inward.unwrap_err().contains("only its exact address opens"));
+    }
+
+    #[tokio::test]
+    async fn trust_is_said_once() {
+        for tls in [json!({}), json!({ "pins": [PIN], "insecure": true })] {
+            let unclear = grant(json!({ "cidrs": ["192.0.2.7/32"], "tls": tls }));
+            let refusal = decided("192.0.2.7", &[unclear]).await.unwrap_err();
+            assert!(refusal.contains("not exactly one"), "{refusal}");
+        }
+    }
+}
