@@ -24,6 +24,7 @@ pub mod mirror;
 pub mod observer;
 pub mod pki;
 pub mod process;
+pub mod redfish;
 pub mod remedy;
 pub mod storage;
 pub mod time;

@@ -30,6 +30,18 @@ impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Vec<u8>)>> Device for F {
     }
 }
 
+/// An HTTP device in memory: takes a whole request, answers after so many milliseconds.
+pub trait Web {
+    /// One exchange.
+    fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse);
+}
+
+impl<F: FnMut(u64, &HttpRequest) -> (u64, HttpResponse)> Web for F {
+    fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse) {
+        self(now_ms, request)
+    }
+}
+
 /// What the plugin did, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trace {
@@ -47,6 +59,22 @@ pub enum Trace {
         /// What.
         bytes: Vec<u8>,
     },
+    /// Asked a web server.
+    Asked {
+        /// When.
+        at_ms: u64,
+        /// Method and path.
+        line: String,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// Was answered by it.
+    Answered {
+        /// When.
+        at_ms: u64,
+        /// The status code.
+        status: u16,
+    },
     /// Passed the commit point.
     BeganEffect {
         /// Its note.
@@ -61,6 +89,7 @@ pub enum Trace {
 enum Endpoint {
     Device(Rc<RefCell<dyn Device>>),
     Socket(String),
+    Web(Rc<RefCell<dyn Web>>),
     Unreachable,
 }
 
@@ -142,6 +171,13 @@ impl TestHost {
         self
     }
 
+    /// Puts a web server behind an endpoint.
+    #[must_use]
+    pub fn web(mut self, endpoint: &str, web: Rc<RefCell<dyn Web>>) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Web(web));
+        self
+    }
+
     /// Makes an endpoint one that the network cannot reach.
     #[must_use]
     pub fn unreachable(mut self, endpoint: &str) -> Self {
@@ -213,7 +249,7 @@ impl Host for TestHost {
 
     fn udp(&self, endpoint: &str) -> Result<TestDatagram, NetError> {
         let link = match self.endpoints.get(endpoint) {
-            None => return Err(NetError::Denied),
+            None | Some(Endpoint::Web(_)) => return Err(NetError::Denied),
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
             Some(Endpoint::Socket(address)) => {
@@ -234,8 +270,32 @@ impl Host for TestHost {
         })
     }
 
-    fn fetch(&self, _endpoint: &str, _request: &HttpRequest) -> Result<HttpResponse, NetError> {
-        Err(NetError::Denied)
+    fn fetch(&self, endpoint: &str, request: &HttpRequest) -> Result<HttpResponse, NetError> {
+        let now_ms = self.world.now_ms();
+        if now_ms >= self.cancel_ms() {
+            return Err(NetError::Cancelled);
+        }
+        if now_ms >= self.world.deadline_ms {
+            return Err(NetError::Timeout);
+        }
+        let web = match self.endpoints.get(endpoint) {
+            Some(Endpoint::Web(web)) => web,
+            Some(Endpoint::Unreachable) => return Err(NetError::Unreachable),
+            Some(Endpoint::Device(_) | Endpoint::Socket(_)) | None => return Err(NetError::Denied),
+        };
+        let line = format!("{} {}", request.method, request.path);
+        self.world.trace(Trace::Asked { at_ms: now_ms, line, body: request.body.clone() });
+        let (takes_ms, response) = web.borrow_mut().exchange(now_ms, request);
+        let there_ms = now_ms.saturating_add(takes_ms);
+        let end_ms = now_ms.saturating_add(u64::from(request.timeout_ms));
+        let cut_ms = end_ms.min(self.cancel_ms()).min(self.world.deadline_ms);
+        self.world.now_ms.set(there_ms.min(cut_ms));
+        if there_ms > cut_ms {
+            let is_cancelled = cut_ms == self.cancel_ms();
+            return Err(if is_cancelled { NetError::Cancelled } else { NetError::Timeout });
+        }
+        self.world.trace(Trace::Answered { at_ms: there_ms, status: response.status });
+        Ok(response)
     }
 
     fn open(&self, credential: &str) -> Result<TestSecret, Refused> {

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::{Device, TestHost, Trace};
-use crate::{Cipher, Datagram, Hash, Host, Key, NetError, Refused, Secret};
+use crate::{
+    Cipher, Datagram, Hash, Host, HttpRequest, HttpResponse, Key, NetError, Refused, Secret,
+};
 
 /// Answers each datagram three times: itself after 30 ms and 10 ms, and nothing recognisable at once.
 fn echo() -> Rc<RefCell<impl Device>> {
@@ -110,4 +112,35 @@ fn aes_gives_the_published_block() {
     assert_eq!(blocks, hex("7649abac8119b246cee98e9b12e9197d"));
     assert_eq!(aes.decrypt(Cipher::AesCbc, &iv, &blocks), Ok(plain));
     assert_eq!(aes.encrypt(Cipher::AesCbc, &iv, b"short"), Err(Refused::BadLength));
+}
+
+#[test]
+fn a_web_server_takes_time_and_no_more_than_there_is() {
+    let web = |takes_ms: u64| {
+        let answer = move |_: u64, request: &HttpRequest| {
+            let body = request.path.clone().into_bytes();
+            (takes_ms, HttpResponse { status: 200, headers: Vec::new(), body })
+        };
+        Rc::new(RefCell::new(answer))
+    };
+    let get = |timeout_ms| HttpRequest {
+        method: "GET".into(),
+        path: "/a".into(),
+        headers: Vec::new(),
+        body: Vec::new(),
+        timeout_ms,
+    };
+    let host = TestHost::new(1_000).web("bmc", web(300));
+    assert_eq!(host.fetch("bmc", &get(500)).unwrap().body, b"/a");
+    assert_eq!(host.fetch("bmc", &get(200)), Err(NetError::Timeout));
+    assert_eq!(host.elapsed_ms(), 500);
+    assert_eq!(host.fetch("elsewhere", &get(200)), Err(NetError::Denied));
+    let asked = Trace::Asked { at_ms: 0, line: "GET /a".into(), body: Vec::new() };
+    assert_eq!(host.trace()[..2], [asked, Trace::Answered { at_ms: 300, status: 200 }]);
+
+    let host = TestHost::new(1_000).web("bmc", web(300)).cancel_at(100);
+    assert_eq!(host.fetch("bmc", &get(500)), Err(NetError::Cancelled));
+    let host = TestHost::new(100).web("bmc", web(300));
+    assert_eq!(host.fetch("bmc", &get(500)), Err(NetError::Timeout));
+    assert_eq!(host.elapsed_ms(), 100);
 }

@@ -1,0 +1,116 @@
+//! What a device does wrong, what is said of it, and how long that takes. None of it reads as off.
+
+use std::fmt::Write;
+
+use expect_test::expect;
+use node_remedy_plugin_sdk::{Action, PlugState, Request};
+use serde_json::Value;
+
+use crate::bmc::{Bmc, ask, ask_for, error};
+
+const SYSTEM: &str = "GET /redfish/v1/Systems/1";
+const RESET: &str = "POST /redfish/v1/Systems/1/";
+
+#[test]
+fn each_fault_has_its_kind_and_sentence() {
+    let one = || Bmc::with_one("On");
+    let without = |key: &'static str| {
+        one().changed(move |it| {
+            it.as_object_mut().unwrap().remove(key);
+        })
+    };
+    let rows: Vec<(&str, Bmc)> = vec![
+        ("silent", one().silent("GET")),
+        ("silent after the root", one().silent(SYSTEM)),
+        ("silent to the reset", one().silent("POST")),
+        ("wrong password", one().instead("GET", 401, &error("The credentials are not valid."))),
+        ("no rights", one().instead(RESET, 403, &error("The account lacks privileges."))),
+        ("no Redfish", one().instead("GET", 404, "")),
+        ("a web page", one().instead("GET", 200, "<html>Please log in</html>")),
+        ("truncated", one().instead(SYSTEM, 200, r#"{"PowerState":"Of"#)),
+        ("a list", one().instead(SYSTEM, 200, "[]")),
+        ("leads elsewhere", one().instead("GET", 302, "")),
+        ("starting", one().instead("GET", 503, "").header("Retry-After", "7")),
+        ("asked too often", one().instead(RESET, 429, "").header("retry-after", "2")),
+        ("slow inside", one().instead(SYSTEM, 504, "")),
+        ("fails inside", one().instead(RESET, 500, &error("Internal\u{7} service error."))),
+        ("refuses", one().instead(RESET, 400, &error("ResetType is not valid."))),
+        ("cannot", one().instead(RESET, 501, "")),
+        ("busy with a task", one().instead(RESET, 409, &error("A task is running."))),
+        ("no systems", Bmc::default()),
+        ("no list of systems", one().instead("GET /redfish/v1/", 200, "{}")),
+        ("a list without end", Bmc { is_endless: true, ..Bmc::with_two() }),
+        ("no way to reset", without("Actions")),
+        ("system is gone", one().instead(SYSTEM, 404, &error("There is no such resource."))),
+    ];
+    let mut table = String::new();
+    for (fault, bmc) in rows {
+        let ended = ask(bmc, Action::Off, "");
+        let said = match &ended.result {
+            Ok(outcome) => {
+                assert_ne!(outcome.state, PlugState::Off, "{fault}");
+                format!("{:?}: {}", outcome.state, outcome.detail)
+            }
+            Err(failure) => {
+                let again = if failure.retryable { ", again" } else { "" };
+                let after =
+                    failure.retry_after_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
+                format!("{:?}{again}{after}: {}", failure.kind, failure.detail)
+            }
+        };
+        writeln!(table, "{fault} | {} ms | {said}", ended.took_ms).unwrap();
+    }
+    expect![[r#"
+        silent | 25000 ms | Unreachable, again: failed to GET /redfish/v1/: the time allowed for it has passed
+        silent after the root | 25040 ms | Timeout, again: failed to GET /redfish/v1/Systems/1: the time allowed for it has passed
+        silent to the reset | 25060 ms | Timeout, again: failed to POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: the time allowed for it has passed
+        wrong password | 5 ms | Unauthenticated: GET /redfish/v1/: HTTP 401: The credentials are not valid; check user name and password
+        no rights | 65 ms | Denied: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 403: The account lacks privileges; check the role of the account: it must be Operator
+        no Redfish | 5 ms | Unsupported: GET /redfish/v1/: HTTP 404; check that Redfish is enabled on the BMC
+        a web page | 5 ms | Protocol: GET /redfish/v1/: found no JSON object; is a Redfish service at this address?
+        truncated | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is a Redfish service at this address?
+        a list | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is a Redfish service at this address?
+        leads elsewhere | 5 ms | Protocol: GET /redfish/v1/: HTTP 302; it leads elsewhere; check the address
+        starting | 5 ms | Busy, again in 7000 ms: GET /redfish/v1/: HTTP 503; the BMC is starting, updating or overloaded
+        asked too often | 65 ms | Throttled, again in 2000 ms: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 429; the BMC is asked too often
+        slow inside | 45 ms | Timeout, again: GET /redfish/v1/Systems/1: HTTP 504; the BMC is slow
+        fails inside | 85 ms | Device, again: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 500: Internal service error; the BMC says that it failed
+        refuses | 85 ms | Device: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 400: ResetType is not valid; the BMC refuses it
+        cannot | 65 ms | Unsupported: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 501; the BMC cannot do it
+        busy with a task | 85 ms | Busy, again: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 409: A task is running; the BMC is at something else
+        no systems | 40 ms | NoSuchPlug: the BMC has no systems
+        no list of systems | 5 ms | Unsupported: this Redfish service has no Systems
+        a list without end | 340 ms | Protocol: the list of systems has no end after 32 of them
+        no way to reset | 60 ms | Unsupported: /redfish/v1/Systems/1 names no way to reset it; the BMC cannot switch power
+        system is gone | 45 ms | NoSuchPlug: there is no system at /redfish/v1/Systems/1
+    "#]]
+    .assert_eq(&table);
+}
+
+/// It says itself that the time is over; the host need not cut it.
+#[test]
+fn a_silent_bmc_is_left_before_the_deadline() {
+    let status = Request::new(Action::Status, 10_000);
+    for line in ["GET", SYSTEM] {
+        let ended = ask_for(Bmc::with_one("On").silent(line), &status, |host| host);
+        assert_eq!(ended.took_ms, 9_750);
+        assert!(ended.result.unwrap_err().retryable);
+    }
+}
+
+#[test]
+fn a_power_state_that_nobody_knows_is_no_state() {
+    for word in ["Paused", "off", ""].map(Value::from).into_iter().chain([Value::Null, 0.into()]) {
+        let bmc = Bmc::with_one("On").changed(|it| it["PowerState"] = word.clone());
+        let outcome = ask(bmc, Action::Status, "").result.unwrap();
+        assert_eq!(outcome.state, PlugState::Unknown, "{word}");
+    }
+}
+
+/// A BMC that never stops says more than anybody reads.
+#[test]
+fn a_device_s_own_words_are_cut() {
+    let long = error(&"x".repeat(5_000));
+    let failure = ask(Bmc::with_one("On").instead(RESET, 403, &long), Action::Off, "").result;
+    assert!(failure.unwrap_err().detail.len() < 400);
+}

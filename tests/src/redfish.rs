@@ -1,0 +1,130 @@
+//! A Redfish service for tests: `sushy-emulator` of OpenStack's sushy-tools over TLS, with two fake
+//! machines that switch one to eleven seconds after it said yes.
+//!
+//! What is true is asked for by another client than ours, Python's requests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::net::TcpStream;
+
+use crate::ipmi::{Guid, PASSWORD, Power, USERNAME};
+use crate::pki::Pki;
+use crate::process::{Process, Program, free_tcp_ports, repository};
+use crate::time::until;
+
+/// Flask starts in a second on an idle machine.
+const READY_WITHIN: Duration = Duration::from_mins(1);
+
+/// The emulator; it ends with this value.
+pub struct Emulator {
+    process: Process,
+    port: u16,
+    pki: Pki,
+    systems: [String; 2],
+}
+
+impl Emulator {
+    /// Starts one with a machine that is on and a machine that is off.
+    pub async fn start(folder: &Path) -> Result<Self> {
+        let pki = Pki::generate(&folder.join("pki"))?;
+        let [port] = free_tcp_ports()?;
+        let systems = [Guid::fresh().as_uuid(), Guid::fresh().as_uuid()];
+        let (accounts, state) = (folder.join("htpasswd"), folder.join("state"));
+        fs::create_dir_all(&state)?;
+        let hash = "import bcrypt, sys; print(bcrypt.hashpw(sys.argv[1].encode(), bcrypt.gensalt(4)).decode())";
+        let hash = python(&[hash, PASSWORD]).await?;
+        fs::write(&accounts, format!("{USERNAME}:{hash}\n"))?;
+        let machines = systems.iter().zip(["On", "Off"]).map(|(uuid, power)| {
+            format!("{{'uuid': '{uuid}', 'name': '{uuid}', 'power_state': '{power}', 'nics': []}}")
+        });
+        let machines = machines.collect::<Vec<_>>().join(", ");
+        let configuration = folder.join("emulator.conf");
+        let files = [
+            ("AUTH_FILE", &accounts),
+            ("STATE_DIR", &state),
+            ("SSL_CERT", &pki.server_certificate),
+            ("SSL_KEY", &pki.server_key),
+        ];
+        let files =
+            files.map(|(name, file)| format!("SUSHY_EMULATOR_{name} = '{}'\n", file.display()));
+        fs::write(
+            &configuration,
+            format!(
+                "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n{}\
+                 SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_FAKE_SYSTEMS = [{machines}]\n",
+                files.concat()
+            ),
+        )?;
+        let arguments = ["--config", &configuration.display().to_string(), "--fake"];
+        let process = Process::start(&Program {
+            name: "sushy-emulator",
+            path: &repository().join("target/venv/bin/sushy-emulator"),
+            arguments: &arguments.map(str::to_owned),
+            logs: folder,
+        })?;
+        let mut emulator = Self { process, port, pki, systems };
+        until("the emulator listens", READY_WITHIN, || {
+            let alive = emulator.process.check_alive();
+            async move {
+                alive?;
+                Ok(TcpStream::connect(("127.0.0.1", port)).await.is_ok().then_some(()))
+            }
+        })
+        .await?;
+        Ok(emulator)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The authority that signed its certificate.
+    #[must_use]
+    pub fn authority(&self) -> PathBuf {
+        self.pki.ca_certificate.clone()
+    }
+
+    /// The UUIDs of its machines, which are their ids as well: the one that was on, the one that was
+    /// off.
+    #[must_use]
+    pub fn systems(&self) -> &[String; 2] {
+        &self.systems
+    }
+
+    /// What another client reads of a machine's power now.
+    pub async fn power(&self, system: &str) -> Result<Power> {
+        let read = "import requests, sys; _, url, user, password, ca = sys.argv; \
+                    print(requests.get(url, auth=(user, password), verify=ca).json()['PowerState'])";
+        let url = format!("https://{}/redfish/v1/Systems/{system}", self.address());
+        let authority = self.pki.ca_certificate.display().to_string();
+        match python(&[read, &url, USERNAME, PASSWORD, &authority]).await?.as_str() {
+            "On" => Ok(Power::On),
+            "Off" => Ok(Power::Off),
+            other => anyhow::bail!("the emulator says {other:?}"),
+        }
+    }
+
+    /// How often it was asked to reset a machine.
+    pub fn resets(&self) -> Result<usize> {
+        let log = fs::read_to_string(self.process.log())?;
+        Ok(log.lines().filter(|line| line.contains("POST") && line.contains(".Reset")).count())
+    }
+}
+
+/// What a line of Python says, with these arguments.
+async fn python(arguments: &[&str]) -> Result<String> {
+    let python = repository().join("target/venv/bin/python");
+    let mut command = Command::new(&python);
+    command.arg("-c").args(arguments);
+    let output = tokio::task::spawn_blocking(move || command.output()).await?;
+    let output = output.with_context(|| format!("failed to start {}", python.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "python: {}: {said}", output.status);
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
