@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_granted_wherever_it_leads_but_not_into_the_pod() {
+    async fn a_name_is_granted_wherever_it_leads_but_not_to_loopback() {
         let named = [grant(json!({ "hosts": ["BMC-7.example.org"] }))];
         let endpoint = decided("bmc-7.example.org", &named).await.unwrap();
         assert_eq!(endpoint.endpoints()["api"].address.to_string(), "192.0.2.9:443");
