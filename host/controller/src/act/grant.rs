@@ -164,6 +164,11 @@ mod tests {
             let decided = decided(address, &grants).await.unwrap();
             assert_eq!(decided.endpoints()["api"].tls, Some(trust), "{address}");
         }
+        let pinned = grant(json!({ "cidrs": ["192.0.2.7/32"], "tls": { "pins": [PIN] } }));
+        let [insecure, _] = &grants;
+        let both = decided("192.0.2.7", &[pinned, insecure.clone()]).await.unwrap();
+        let pins = Trust::Pins([PIN.parse().unwrap()].into());
+        assert_eq!(both.endpoints()["api"].tls, Some(pins), "the first of two");
         let refusal = decided("203.0.113.7", &grants).await.unwrap_err();
         assert!(refusal.contains("no granted range holds"), "{refusal}");
         let refusal = decided("192.0.2.7", &[]).await.unwrap_err();

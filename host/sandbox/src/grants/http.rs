@@ -39,7 +39,7 @@ impl HttpGrant {
         };
         if let Some(method) = ask.methods.difference(&self.methods).next() {
             let method = method.as_str();
-            let add = format!("{method} to grants.http.methods");
+            let add = format!("{method} to grants.methods");
             return Err(missing(format!("method {method}"), "which is not granted", add));
         }
         let mut paths = BTreeSet::new();
@@ -47,7 +47,7 @@ impl HttpGrant {
             let granted: Vec<_> =
                 self.paths.iter().filter_map(|granted| asked.intersect(granted)).collect();
             if granted.is_empty() {
-                let add = format!("{asked} to grants.http.paths");
+                let add = format!("{asked} to grants.paths");
                 return Err(missing(format!("path {asked}"), "which no granted path holds", add));
             }
             paths.extend(granted.into_iter().cloned());
@@ -112,8 +112,8 @@ mod tests {
         let rows = [
             (grant(&[Get], &["/"]), "method POST, which is not granted; add POST to"),
             (grant(&[Get, Post], &[]), "path /redfish/v1, which no granted path holds; add"),
-            (grant(&[Get, Post], &["/redfish"]), "add /api to grants.http.paths"),
-            (HttpGrant::default(), "add GET to grants.http.methods"),
+            (grant(&[Get, Post], &["/redfish"]), "add /api to grants.paths"),
+            (HttpGrant::default(), "add GET to grants.methods"),
         ];
         for (grant, expected) in rows {
             let refusal = grant.policy(&ask).unwrap_err().to_string();
