@@ -177,6 +177,7 @@ impl<C: Cluster> Controller<C> {
                 clock: seams.call_clock,
                 entropy: seams.entropy,
                 gate: gate.clone(),
+                sessions: Arc::default(),
             },
             gate,
             names: seams.names,

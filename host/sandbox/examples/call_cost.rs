@@ -71,6 +71,7 @@ async fn measure(wasm: &'static [u8]) -> Result<(), Box<dyn Error>> {
         clock: Arc::new(TokioClock::starting_at(0)),
         entropy: Arc::new(SeededEntropy::new(7)),
         gate: Arc::new(OpenGate),
+        sessions: Arc::default(),
     };
     let counted = Call { exchange_record: ExchangeRecord::On, ..call.clone() };
     let first = plugin.call(counted, &seams).await;

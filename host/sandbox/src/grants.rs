@@ -10,12 +10,13 @@ use std::ops::RangeInclusive;
 
 use crate::address::{Cidr, Hazard, destination};
 use crate::host_name::{HostPort, HostPortError};
-use crate::manifest::{CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
+use crate::manifest::{Auth, CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
 use crate::names::Names;
 use crate::trust::Trust;
 
 mod http;
 
+pub(crate) use self::http::login_path;
 pub use self::http::{HttpGrant, HttpPolicy};
 
 /// What an admin allows a plugin.
@@ -133,10 +134,45 @@ impl Grants {
             let endpoint = admin.endpoint(ask, parameters, names).await?;
             grants.endpoints.insert(ask.name.clone(), endpoint);
         }
+        for ask in &manifest.asks.endpoints {
+            grants.check_login(ask, parameters)?;
+        }
         for ask in &manifest.asks.credentials {
             grants.credentials.insert(ask.name.clone(), admin.operations(ask)?);
         }
         Ok(grants)
+    }
+
+    /// Sees that the host may ask for what a session needs, and keeps the plugin away from an endpoint
+    /// where only the host logs in.
+    fn check_login(
+        &mut self,
+        ask: &EndpointAsk,
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<(), GrantError> {
+        let at = ask.auth.at().unwrap_or(&ask.name).to_owned();
+        let Some(policy) = self.endpoints.get_mut(&at).and_then(|at| at.http.as_mut()) else {
+            return Ok(());
+        };
+        policy.is_host_only |= ask.auth.at().is_some();
+        let Auth::Login(login) = &ask.auth else { return Ok(()) };
+        let path = login_path(&login.request.path, parameters);
+        let path = path.unwrap_or_default();
+        let bare = path.split('?').next().unwrap_or_default();
+        let missing = |found: String, add: String| GrantError::NotGranted {
+            ask: format!("the login at endpoint '{at}'"),
+            found,
+            reason: "which is not granted".to_owned(),
+            add,
+        };
+        if !policy.methods.contains(&login.request.method) {
+            let method = login.request.method.as_str();
+            return Err(missing(format!("method {method}"), format!("{method} to grants.methods")));
+        }
+        if !policy.holds(bare) {
+            return Err(missing(format!("path {bare}"), format!("{bare} to grants.paths")));
+        }
+        Ok(())
     }
 
     /// The endpoints, by the plugin's names for them.
@@ -150,6 +186,18 @@ impl Grants {
     }
 }
 
+impl Endpoint {
+    /// Host and port as URLs of its protocol write them.
+    pub(crate) fn authority(&self) -> String {
+        let Self { host, address, protocol, .. } = self;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        match address.port() {
+            port if protocol.usual_port() == Some(port) => host,
+            port => format!("{host}:{port}"),
+        }
+    }
+}
+
 impl AdminGrant {
     async fn endpoint(
         &self,
@@ -158,13 +206,13 @@ impl AdminGrant {
         names: &dyn Names,
     ) -> Result<Endpoint, GrantError> {
         let (name, parameter) = (ask.name.clone(), ask.from.clone());
-        let Some(written) = parameters.get(&ask.from) else {
+        let Some(written) = ask.written(parameters) else {
             return Err(GrantError::NoAddress { ask: name, parameter });
         };
-        let place = HostPort::parse(written, ask.protocol)
+        let place = HostPort::parse(&written, ask.protocol)
             .map_err(|source| GrantError::Address { ask: ask.name.clone(), parameter, source })?;
         let Some(port) = place.port.or(ask.port).or(ask.protocol.usual_port()) else {
-            let (parameter, found) = (ask.from.clone(), written.clone());
+            let (parameter, found) = (ask.from.clone(), written);
             return Err(GrantError::NoPort { ask: name, parameter, found });
         };
         self.check_protocol(ask, port)?;

@@ -65,6 +65,9 @@ pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// Time for all farewells of a call together; they are only sent, never answered.
 pub const FAREWELL_TIME: Duration = Duration::from_millis(250);
 
+/// Time for ending all sessions of a call, answers included: a BMC that is slow takes a second.
+pub const LOGOUT_TIME: Duration = Duration::from_secs(2);
+
 // One call: network ------------------------------------------------------------------------------
 
 /// Sockets open at a time: one to speak through, one for a device's second controller.
@@ -96,6 +99,10 @@ pub const HTTP_RESPONSE_BODY_BYTES_MAX: usize = 512 << 10;
 pub const HTTP_RESPONSE_HEADERS_MAX: usize = 100;
 /// Status line and headers of an HTTP response.
 pub const HTTP_RESPONSE_HEAD_BYTES_MAX: usize = 32 << 10;
+/// A token, or what accompanies one: the longest (scoped and signed) are some 8 kB.
+pub const TOKEN_BYTES_MAX: usize = 12 << 10;
+/// Sessions kept beyond their call, over all plugins; one for each account and server.
+pub const SESSIONS_KEPT_MAX: usize = 256;
 /// Replies the in-memory network keeps for a reader that does not read.
 pub const REPLIES_QUEUED_MAX: usize = 256;
 

@@ -11,8 +11,12 @@ use crate::limits::MEMORY_BYTES_MAX;
 use crate::parameters::Schema;
 
 mod asks;
+mod auth;
+mod template;
 
-pub use asks::{Asks, Auth, CredentialAsk, EndpointAsk, Operation, Protocol};
+pub use asks::{Asks, CredentialAsk, EndpointAsk, Operation, Protocol};
+pub use auth::{Auth, Csrf, Login, LoginRequest, Logout, Place, SendAs};
+pub use template::Template;
 
 /// The one manifest version this host speaks.
 const VERSION: u32 = 1;
@@ -182,6 +186,11 @@ impl Manifest {
                 let found = format!("{} for {}", ask.paths.len(), ask.protocol.as_str());
                 return Err(field(&at("paths"), found, "at least one for HTTP, none for others"));
             }
+            if let Some(place) = ask.default.as_ref().and_then(|template| {
+                template.places().find(|place| !self.parameters.properties.contains_key(*place))
+            }) {
+                return Err(field(&at("default"), format!("{{{place}}}"), "one of the parameters"));
+            }
             self.check_auth(&at("auth"), ask)?;
         }
         Ok(())
@@ -194,12 +203,27 @@ impl Manifest {
             let expected = "scheme none, for this protocol knows no other";
             return Err(field(path, credential, expected));
         }
-        let asked = self.asks.credentials.iter().find(|asked| asked.name == credential);
-        if asked.is_some_and(|asked| asked.operations.contains(&Operation::Write)) {
+        for credential in [Some(credential), ask.auth.second_credential()].into_iter().flatten() {
+            let asked = self.asks.credentials.iter().find(|asked| asked.name == credential);
+            if !asked.is_some_and(|asked| asked.operations.contains(&Operation::Write)) {
+                let expected = "one of asks.credentials with the operation write";
+                return Err(field(&format!("{path}.credential"), credential, expected));
+            }
+        }
+        let is_parameter = |name: &str| self.parameters.properties.contains_key(name);
+        ask.auth
+            .check(is_parameter)
+            .map_err(|(key, found, expected)| field(&format!("{path}.{key}"), found, expected))?;
+        let Some(at) = ask.auth.at() else { return Ok(()) };
+        let other = self.asks.endpoints.iter().find(|other| other.name == at);
+        let is_sound = |other: &EndpointAsk| {
+            other.protocol.speaks_http() && other.auth == Auth::NONE && other.name != ask.name
+        };
+        if other.is_some_and(is_sound) {
             return Ok(());
         }
-        let expected = "one of asks.credentials with the operation write";
-        Err(field(&format!("{path}.credential"), credential, expected))
+        let expected = "another HTTP endpoint whose scheme is none";
+        Err(field(&format!("{path}.at"), at, expected))
     }
 
     fn check_credentials(&self) -> Result<(), ManifestError> {
@@ -299,14 +323,14 @@ mod tests {
             ("/memoryBytes", json!(1_u64 << 40), "memoryBytes: found"),
             ("/surprise", json!(1), "unknown field `surprise`"),
             ("/asks/endpoints/0/from", json!("nowhere"), "asks.endpoints[0].from: found nowhere"),
-            ("/asks/endpoints/0/auth/scheme", json!("oauth9"), "auth.scheme: found oauth9"),
-            ("/asks/endpoints/0/auth/scheme", json!("login"), "auth.scheme: found login, which is"),
-            ("/asks/endpoints/0/auth/scheme", json!("basic"), "auth.credential: found none"),
-            ("/asks/endpoints/0/auth", json!({"scheme": "none", "x": 1}), "auth: found x, which"),
+            ("/asks/endpoints/0/auth/scheme", json!("oauth9"), "unknown variant `oauth9`"),
+            ("/asks/endpoints/0/auth/scheme", json!("login"), "missing field `credential`"),
+            ("/asks/endpoints/0/auth/scheme", json!("basic"), "missing field `credential`"),
+            ("/asks/endpoints/0/auth", json!({"scheme": "none", "x": 1}), "unknown field `x`"),
             (
                 "/asks/endpoints/0/auth",
                 json!({"scheme": "none", "credential": "account"}),
-                "scheme none uses no credential",
+                "unknown field `credential`",
             ),
             (
                 "/asks/endpoints/0/auth",
@@ -352,7 +376,8 @@ mod tests {
             ("paths", json!(["/a/../b"]), "failed to read the path"),
             ("auth", json!({"scheme": "bearer", "credential": "kg"}), "credential: found kg"),
             ("auth", json!({"scheme": "basic", "credential": "x"}), "credential: found x"),
-            ("auth", json!({"scheme": "aws-sigv4", "service": "ec2"}), "aws-sigv4, which is to"),
+            ("auth", json!({"scheme": "mtls", "credential": "account"}), "unknown variant `mtls`"),
+            ("default", json!("bmc.{zone}.example.org"), "default: found {zone}, expected one of"),
         ];
         for (key, value, expected) in rows {
             let mut endpoint = sound.clone();

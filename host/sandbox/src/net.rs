@@ -22,10 +22,12 @@ mod backend;
 mod fetch;
 mod headers;
 mod memory;
+pub(crate) mod session;
 mod sockets;
 
 pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
 pub use memory::{Fabric, HttpReply, MemoryNet};
+pub use session::Sessions;
 pub use sockets::Sockets;
 
 /// An open socket of a call.
@@ -68,18 +70,17 @@ impl Host for CallState {
         self.fetch_from(&endpoint, request).await
     }
 
-    // No endpoint of protocol tcp or tls and no auth scheme login can be granted: a manifest that
-    // asks for one is refused when it is loaded. So these answer what an endpoint without grant is
-    // answered.
+    // No endpoint of protocol tcp or tls can be granted: a manifest that asks for one is refused when
+    // it is loaded. So this answers what an endpoint without grant is answered.
 
     async fn tcp(&mut self, _: String) -> Answer<Resource<NoConnection>> {
         self.count_call()?;
         Ok(Err(Wire::Denied))
     }
 
-    async fn login_data(&mut self, _: String) -> Answer<String> {
+    async fn login_data(&mut self, endpoint: String) -> Answer<String> {
         self.count_call()?;
-        Ok(Err(Wire::Denied))
+        Ok(self.login_data_of(&endpoint).await)
     }
 }
 

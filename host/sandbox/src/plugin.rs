@@ -15,8 +15,8 @@ use crate::convert;
 use crate::grants::Grants;
 use crate::honesty::{self, Seen};
 use crate::limits::{
-    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, FUEL_PER_CALL, HOSTCALL_BYTES_MAX, TRIAL_FUEL,
-    TRIAL_WALL,
+    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, FUEL_PER_CALL, HOSTCALL_BYTES_MAX, LOGOUT_TIME,
+    TRIAL_FUEL, TRIAL_WALL,
 };
 use crate::load::Digest;
 use crate::manifest::Manifest;
@@ -125,6 +125,11 @@ impl Plugin {
             () = farewells => {}
             () = seams.clock.sleep(FAREWELL_TIME) => {}
         }
+        tokio::select! {
+            biased;
+            () = state.log_out() => {}
+            () = seams.clock.sleep(LOGOUT_TIME) => {}
+        }
         report(state, end, fuel)
     }
 
@@ -214,6 +219,9 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
         End::Guest(Err(error)) => stopped(&error),
         End::Guest(Ok(Err(mut failure))) => {
             if let Some(refusal) = state.record.tls_refusal {
+                failure.detail = format!("{}: {refusal}", failure.detail);
+            }
+            if let Some(refusal) = &state.record.login_refusal {
                 failure.detail = format!("{}: {refusal}", failure.detail);
             }
             (Ended::Returned, Err(failure))

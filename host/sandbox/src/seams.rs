@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::net::NetBackend;
+use crate::net::{NetBackend, Sessions};
 
 /// What a call reaches the world through.
 #[derive(Clone)]
@@ -23,6 +23,8 @@ pub struct Seams {
     pub entropy: Arc<dyn Entropy>,
     /// Whether a device may be sent anything.
     pub gate: Arc<dyn SendGate>,
+    /// Sessions that outlive the call they were begun in.
+    pub sessions: Arc<Sessions>,
 }
 
 /// What time it is.

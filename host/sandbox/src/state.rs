@@ -14,6 +14,7 @@ use crate::exchange::Exchanges;
 use crate::grants::Grants;
 use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
 use crate::meter::Meter;
+use crate::net::session::Entered;
 use crate::net::{Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
@@ -28,6 +29,7 @@ pub(crate) struct CallState {
     pub(crate) operation_id: String,
     pub(crate) grants: Grants,
     pub(crate) credentials: BTreeMap<String, Arc<Secret>>,
+    pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) seams: Seams,
     pub(crate) cancel: Cancel,
     pub(crate) random: Randomness,
@@ -37,6 +39,8 @@ pub(crate) struct CallState {
     pub(crate) spent: Spent,
     pub(crate) record: Record,
     pub(crate) sockets: BTreeMap<u32, Socket>,
+    /// The sessions it is in, by endpoint.
+    pub(crate) entered: BTreeMap<String, Entered>,
     started_ms: u64,
     wasi: WasiCtx,
 }
@@ -60,6 +64,8 @@ pub(crate) struct Record {
     pub(crate) heard: u32,
     /// Why TLS failed last; the plugin is told only that it did.
     pub(crate) tls_refusal: Option<TlsRefusal>,
+    /// Why there was no session, where the plugin is told only that there was none.
+    pub(crate) login_refusal: Option<String>,
     pub(crate) checkpoint: Option<Vec<u8>>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) log_bytes: usize,
@@ -95,6 +101,8 @@ impl CallState {
             spent: Spent::default(),
             record: Record::new(Exchanges::new(exchange_record)),
             sockets: BTreeMap::new(),
+            entered: BTreeMap::new(),
+            parameters: request.parameters,
             started_ms,
             grants,
             cancel,
@@ -153,6 +161,7 @@ impl Record {
             lie: None,
             heard: 0,
             tls_refusal: None,
+            login_refusal: None,
             checkpoint: None,
             log: Vec::new(),
             log_bytes: 0,

@@ -20,6 +20,7 @@ pub(crate) fn seams() -> Seams {
         clock: Arc::new(TokioClock::starting_at(0)),
         entropy: Arc::new(SeededEntropy::new(0)),
         gate: Arc::new(Shut),
+        sessions: Arc::default(),
     }
 }
 

@@ -17,19 +17,25 @@ pub(crate) struct Secrets(Vec<Zeroizing<Vec<u8>>>);
 
 impl Secrets {
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut forms = Vec::new();
-        for secret in secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN) {
-            let hex = secret.iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            });
-            forms.push(Zeroizing::new(hex.to_uppercase().into_bytes()));
-            forms.push(Zeroizing::new(hex.into_bytes()));
-            forms.push(Zeroizing::new(secret.to_vec()));
+        let mut known = Self::default();
+        secrets.into_iter().for_each(|secret| known.add(secret));
+        known
+    }
+
+    /// One more, which became known later.
+    pub(crate) fn add(&mut self, secret: &[u8]) {
+        if secret.len() < SECRET_BYTES_MIN || self.0.iter().any(|form| form.as_slice() == secret) {
+            return;
         }
+        let hex = secret.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        self.0.push(Zeroizing::new(hex.to_uppercase().into_bytes()));
+        self.0.push(Zeroizing::new(hex.into_bytes()));
+        self.0.push(Zeroizing::new(secret.to_vec()));
         // Longest first, or a secret that begins another would leave the other's end standing.
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        Self(forms)
+        self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
     }
 
     /// Whether a secret stands in the bytes.

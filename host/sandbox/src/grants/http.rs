@@ -1,11 +1,17 @@
 //! What a method instance may ask for over HTTP: the manifest's methods and paths, and the admin's,
 //! intersected. Not here: what a request may look like at all ([`crate::http_target`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use zeroize::Zeroizing;
 
 use super::GrantError;
 use crate::http_target::{HttpMethod, PathPrefix};
-use crate::manifest::{Auth, EndpointAsk};
+use crate::manifest::{Auth, EndpointAsk, Template};
+
+/// What stands in a path for itself (RFC 3986, unreserved).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What an admin allows over HTTP. Nothing by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +31,8 @@ pub struct HttpPolicy {
     pub paths: Vec<PathPrefix>,
     /// What the host adds to each request.
     pub auth: Auth,
+    /// Whether only the host asks there, to log in for another endpoint.
+    pub is_host_only: bool,
 }
 
 impl HttpGrant {
@@ -56,8 +64,21 @@ impl HttpGrant {
             methods: ask.methods.clone(),
             paths: paths.into_iter().collect(),
             auth: ask.auth.clone(),
+            is_host_only: false,
         })
     }
+}
+
+/// A path with its places filled by parameters, each as one segment.
+pub(crate) fn login_path(
+    path: &Template,
+    parameters: &BTreeMap<String, String>,
+) -> Option<Zeroizing<String>> {
+    let value = |name: &str| {
+        let value = parameters.get(name)?;
+        Some(Zeroizing::new(utf8_percent_encode(value, UNRESERVED).to_string()))
+    };
+    path.fill(value)
 }
 
 impl HttpPolicy {
@@ -77,8 +98,9 @@ mod tests {
             name: "api".to_owned(),
             protocol: Protocol::Https,
             from: "url".to_owned(),
+            default: None,
             port: None,
-            auth: Auth::None,
+            auth: Auth::NONE,
             methods: methods.iter().copied().collect(),
             paths: prefixes(paths),
         }

@@ -4,14 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::Value;
+use zeroize::Zeroizing;
 
+use super::auth::Auth;
+use super::template::Template;
 use crate::http_target::{HttpMethod, PathPrefix};
-
-/// Schemes of the contract that this version of the host does not apply yet. A plugin that needs
-/// one learns it when it is loaded, not when it is called.
-const SCHEMES_TO_COME: [&str; 5] =
-    ["aws-sigv4", "google-service-account", "azure-client-credentials", "mtls", "login"];
 
 /// Everything a plugin asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -35,6 +32,9 @@ pub struct EndpointAsk {
     pub protocol: Protocol,
     /// The parameter that holds the address.
     pub from: String,
+    /// The address where that parameter is not set, with places for other parameters.
+    #[serde(default)]
+    pub default: Option<Template>,
     /// The port where the parameter names none.
     #[serde(default)]
     pub port: Option<u16>,
@@ -47,6 +47,17 @@ pub struct EndpointAsk {
     /// For HTTP: the paths it needs, each with all that is below it.
     #[serde(default)]
     pub paths: Vec<PathPrefix>,
+}
+
+impl EndpointAsk {
+    /// The address as these parameters write it: their own, or the default's.
+    pub fn written(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+        if let Some(written) = parameters.get(&self.from) {
+            return Some(written.clone());
+        }
+        let value = |name: &str| parameters.get(name).cloned().map(Zeroizing::new);
+        self.default.as_ref()?.fill(value).map(|written| written.to_string())
+    }
 }
 
 /// How a plugin speaks to an endpoint.
@@ -93,73 +104,6 @@ impl Protocol {
             Self::Http => Some(80),
             Self::Https => Some(443),
             Self::Udp | Self::Tcp | Self::Tls => None,
-        }
-    }
-}
-
-/// How the host authenticates at an endpoint.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WrittenAuth")]
-pub enum Auth {
-    /// Not at all.
-    #[default]
-    None,
-    /// User name and password with each request (RFC 7617).
-    Basic {
-        /// The plugin's name for the credential that holds both.
-        credential: String,
-    },
-    /// A token with each request (RFC 6750).
-    Bearer {
-        /// The plugin's name for the credential that is the token.
-        credential: String,
-    },
-}
-
-impl Auth {
-    /// The credential it needs.
-    pub fn credential(&self) -> Option<&str> {
-        match self {
-            Self::None => None,
-            Self::Basic { credential } | Self::Bearer { credential } => Some(credential),
-        }
-    }
-}
-
-/// An auth scheme as the manifest writes it.
-#[derive(Deserialize)]
-struct WrittenAuth {
-    scheme: String,
-    credential: Option<String>,
-    #[serde(flatten)]
-    others: BTreeMap<String, Value>,
-}
-
-impl TryFrom<WrittenAuth> for Auth {
-    type Error = String;
-
-    fn try_from(written: WrittenAuth) -> Result<Self, String> {
-        let WrittenAuth { scheme, credential, others } = written;
-        if SCHEMES_TO_COME.contains(&scheme.as_str()) {
-            let known = "none, basic and bearer are the schemes this version of the host applies";
-            return Err(format!("auth.scheme: found {scheme}, which is to come; {known}"));
-        }
-        let auth = match (scheme.as_str(), credential) {
-            ("none", None) => Self::None,
-            ("none", Some(_)) => return Err("auth: scheme none uses no credential".to_owned()),
-            ("basic", Some(credential)) => Self::Basic { credential },
-            ("bearer", Some(credential)) => Self::Bearer { credential },
-            ("basic" | "bearer", None) => {
-                return Err(format!("auth.credential: found none, expected one for {scheme}"));
-            }
-            _ => {
-                let expected = "expected none, basic or bearer";
-                return Err(format!("auth.scheme: found {scheme}, {expected}"));
-            }
-        };
-        match others.keys().next() {
-            None => Ok(auth),
-            Some(other) => Err(format!("auth: found {other}, which scheme {scheme} does not have")),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 
+use crate::grants::Endpoint;
 use crate::trust::{TlsRefusal, Trust};
 
 /// A network to send through.
@@ -27,6 +28,14 @@ pub struct HttpPeer {
     pub host: String,
     /// How it proves that inside TLS; none for plain HTTP.
     pub tls: Option<Trust>,
+}
+
+impl HttpPeer {
+    /// The other side of an endpoint.
+    pub(crate) fn of(endpoint: &Endpoint) -> Self {
+        let Endpoint { address, host, tls, .. } = endpoint.clone();
+        Self { address, host, tls }
+    }
 }
 
 /// A connection for one exchange.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 
+use super::session::{LoggedIn, Shown};
 use super::{HttpPeer, NetError, auth, headers};
 use crate::bindings::node_remedy::fence::net::{
     HttpRequest as WireRequest, HttpResponse as WireResponse, NetError as Wire,
@@ -19,11 +20,18 @@ use crate::grants::Endpoint;
 use crate::http_target::{HttpMethod, PathError, Target};
 use crate::limits::{
     EXCHANGE_BODY_BYTES_MAX, HTTP_REQUEST_BODY_BYTES_MAX, HTTP_REQUESTS_MAX,
-    HTTP_RESPONSE_BODY_BYTES_MAX,
+    HTTP_RESPONSE_BODY_BYTES_MAX, LOGOUT_TIME,
 };
-use crate::manifest::Auth;
+use crate::manifest::Login;
 use crate::seams::Clock;
 use crate::state::{CallState, Cut};
+
+/// A request that may be sent.
+struct Outgoing {
+    peer: HttpPeer,
+    request: Request<Vec<u8>>,
+    session: Option<Arc<Login>>,
+}
 
 /// Why a request does not leave the host. Its author finds the sentence in the call's log.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,25 +77,50 @@ impl CallState {
             return Err(Cut::Flood { what: "HTTP requests", limit }.into());
         }
         let mut patience = Patience::new(&*self.seams.clock, wire.timeout_ms, &self.cancel);
-        let (peer, request) = match self.outgoing(endpoint, wire) {
+        let outgoing = match self.outgoing(endpoint, wire) {
             Ok(outgoing) => outgoing,
             Err(refusal) => {
                 self.keep_log(LogLevel::Debug, &format!("request refused: {refusal}"));
                 return Ok(Err(refusal.into()));
             }
         };
-        self.spent.http_requests += 1;
-        Ok(self.exchange(endpoint, peer, request, &mut patience).await)
+        Ok(self.answered(endpoint, outgoing, &mut patience).await)
+    }
+
+    /// Asks, inside of a session where the endpoint has one.
+    async fn answered(
+        &mut self,
+        endpoint: &str,
+        Outgoing { peer, request, session }: Outgoing,
+        patience: &mut Patience,
+    ) -> Result<WireResponse, Wire> {
+        let Some(login) = session else {
+            let response = self.exchange(endpoint, peer, request, Shown::Whole, patience).await?;
+            return self.heard(endpoint, &response);
+        };
+        loop {
+            let (entered, is_fresh) = match self.enter(endpoint, &login, patience).await? {
+                LoggedIn::Session(entered, is_fresh) => (entered, is_fresh),
+                LoggedIn::Refused(response) => return self.for_plugin(endpoint, &response),
+            };
+            let mut request = request.clone();
+            entered.put_on(&mut request).ok_or(Wire::Login)?;
+            let peer = peer.clone();
+            let response = self.exchange(endpoint, peer, request, Shown::Whole, patience).await?;
+            // What was answered so was not carried out. A session that was begun just now is not
+            // forgotten but refused.
+            if response.status() != StatusCode::UNAUTHORIZED || is_fresh {
+                return self.heard(endpoint, &response);
+            }
+            self.forget(endpoint);
+        }
     }
 
     /// Makes of a plugin's words the whole request, if it may be sent.
-    fn outgoing(
-        &self,
-        endpoint: &str,
-        wire: WireRequest,
-    ) -> Result<(HttpPeer, Request<Vec<u8>>), Refusal> {
+    fn outgoing(&self, endpoint: &str, wire: WireRequest) -> Result<Outgoing, Refusal> {
         let granted = self.grants.endpoints().get(endpoint).ok_or(Refusal::Endpoint)?;
-        let policy = granted.http.as_ref().ok_or(Refusal::Endpoint)?;
+        let policy = granted.http.as_ref().filter(|policy| !policy.is_host_only);
+        let policy = policy.ok_or(Refusal::Endpoint)?;
         let method = HttpMethod::parse(&wire.method)
             .filter(|method| policy.methods.contains(method))
             .ok_or(Refusal::Method(wire.method))?;
@@ -102,28 +135,25 @@ impl CallState {
         *request.method_mut() = method.into();
         *request.uri_mut() = target.to_uri()?;
         *request.headers_mut() = headers::from_plugin(&wire.headers).map_err(Refusal::Header)?;
-        request.headers_mut().insert(header::HOST, host_header(granted)?);
-        if let Some(name) = policy.auth.credential() {
-            let value = self.authorization(&policy.auth);
-            let value = value.ok_or_else(|| Refusal::Credential(name.to_owned()))?;
-            request.headers_mut().insert(header::AUTHORIZATION, value);
+        let host = host_header(granted).ok_or(Refusal::Endpoint)?;
+        request.headers_mut().insert(header::HOST, host);
+        if auth::sign(&policy.auth, &mut request, &self.using()).is_none() {
+            let name = policy.auth.credential().unwrap_or_default();
+            return Err(Refusal::Credential(name.to_owned()));
         }
-        let Endpoint { address, host, tls, .. } = granted.clone();
-        Ok((HttpPeer { address, host, tls }, request))
+        Ok(Outgoing { peer: HttpPeer::of(granted), request, session: policy.auth.session() })
     }
 
-    fn authorization(&self, auth: &Auth) -> Option<HeaderValue> {
-        let secret = auth::credential(auth, &self.grants, &self.credentials)?;
-        auth::authorization(auth, secret)
-    }
-
-    async fn exchange(
+    /// One exchange with the other side, whoever asks.
+    pub(super) async fn exchange(
         &mut self,
         endpoint: &str,
         peer: HttpPeer,
         request: Request<Vec<u8>>,
+        shown: Shown,
         patience: &mut Patience,
-    ) -> Result<WireResponse, Wire> {
+    ) -> Result<Response<Vec<u8>>, Wire> {
+        self.spent.http_requests = self.spent.http_requests.saturating_add(1);
         self.pass_gate()?;
         let net = Arc::clone(&self.seams.net);
         let connecting = async {
@@ -138,12 +168,23 @@ impl CallState {
         // Connecting takes time, and the lease may have ended meanwhile.
         self.pass_gate()?;
         let line = format!("{} {} HTTP/1.1", request.method(), request.uri());
-        self.keep_http(endpoint, Direction::Sent, &line, request.body());
+        let body = if shown == Shown::Whole { request.body().as_slice() } else { &[] };
+        self.keep_http(endpoint, shown.sent_as(), &line, body);
         let response = patience.wait(connection.exchange(request)).await?;
-        self.record.heard = self.record.heard.saturating_add(1);
         let line = format!("HTTP/1.1 {}", response.status().as_u16());
-        self.keep_http(endpoint, Direction::Received, &line, response.body());
-        self.for_plugin(&response)
+        let body = if shown == Shown::Whole { response.body().as_slice() } else { &[] };
+        self.keep_http(endpoint, Direction::Received, &line, body);
+        Ok(response)
+    }
+
+    /// What a device said to the plugin's own question.
+    fn heard(
+        &mut self,
+        endpoint: &str,
+        response: &Response<Vec<u8>>,
+    ) -> Result<WireResponse, Wire> {
+        self.record.heard = self.record.heard.saturating_add(1);
+        self.for_plugin(endpoint, response)
     }
 
     fn pass_gate(&self) -> Result<(), Wire> {
@@ -152,12 +193,23 @@ impl CallState {
 
     /// What the plugin sees. A device that echoes what it was sent must not hand out what the host
     /// added.
-    fn for_plugin(&self, response: &Response<Vec<u8>>) -> Result<WireResponse, Wire> {
+    fn for_plugin(
+        &self,
+        endpoint: &str,
+        response: &Response<Vec<u8>>,
+    ) -> Result<WireResponse, Wire> {
         if response.body().len() > HTTP_RESPONSE_BODY_BYTES_MAX {
             return Err(Wire::TooLarge);
         }
+        let own = self.grants.endpoints().get(endpoint);
         let seen = headers::for_plugin(response.headers()).map(|(name, value)| {
-            let value = self.secrets.blot(value.as_bytes());
+            let value = match (own, value.to_str()) {
+                (Some(own), Ok(text)) if headers::is_address(name) => {
+                    headers::own_path(text, own).as_bytes()
+                }
+                (_, _) => value.as_bytes(),
+            };
+            let value = self.secrets.blot(value);
             (name.as_str().to_owned(), String::from_utf8_lossy(&value).into_owned())
         });
         Ok(WireResponse {
@@ -177,20 +229,14 @@ impl CallState {
     }
 }
 
-/// The `Host` header: the name that was granted, never one that the plugin writes.
-fn host_header(endpoint: &Endpoint) -> Result<HeaderValue, Refusal> {
-    let Endpoint { host, address, protocol, .. } = endpoint;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let authority = match address.port() {
-        port if protocol.usual_port() == Some(port) => host,
-        port => format!("{host}:{port}"),
-    };
-    // The grant read the host strictly, so it fits.
-    HeaderValue::from_str(&authority).map_err(|_| Refusal::Endpoint)
+/// The `Host` header: the name that was granted, never one that the plugin writes. The grant read the
+/// host strictly, so it fits.
+pub(super) fn host_header(endpoint: &Endpoint) -> Option<HeaderValue> {
+    HeaderValue::from_str(&endpoint.authority()).ok()
 }
 
 /// How long a request may be waited for, over all its parts.
-struct Patience {
+pub(super) struct Patience {
     timeout: BoxFuture<'static, ()>,
     cancel: Cancel,
     /// A wait that is going on ends when the call is cancelled; one that begins later is how a
@@ -205,6 +251,17 @@ impl Patience {
             cancel: cancel.clone(),
             closing: cancel.is_asked(),
         }
+    }
+
+    /// As long as the call lasts.
+    pub(super) fn whole_call(cancel: &Cancel) -> Self {
+        let closing = cancel.is_asked();
+        Self { timeout: Box::pin(std::future::pending()), cancel: cancel.clone(), closing }
+    }
+
+    /// For a request that ends something, when the plugin is gone.
+    pub(super) fn for_a_farewell(clock: &dyn Clock, cancel: &Cancel) -> Self {
+        Self { timeout: clock.sleep(LOGOUT_TIME), cancel: cancel.clone(), closing: true }
     }
 
     async fn wait<T>(

@@ -3,6 +3,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::grants::Endpoint;
 use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
 
 /// Headers that are not a plugin's to set.
@@ -29,6 +30,10 @@ const OF_THE_HOST: [&str; 20] = [
     "x-original-uri",
     "x-rewrite-url",
 ];
+
+/// Headers of an answer that say where to ask next.
+const ADDRESSES: [&str; 4] =
+    ["azure-asyncoperation", "content-location", "location", "operation-location"];
 
 /// Headers of an answer that speak with the host: sessions and challenges.
 const TO_THE_HOST: [&str; 6] = [
@@ -69,9 +74,30 @@ pub(super) fn for_plugin(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderNa
     headers.iter().filter(|(name, _)| !TO_THE_HOST.contains(&name.as_str()))
 }
 
+/// Whether it says where to ask next.
+pub(super) fn is_address(name: &HeaderName) -> bool {
+    ADDRESSES.contains(&name.as_str())
+}
+
+/// An address at the endpoint itself without scheme and host, as requests are written; any other as it
+/// stands, which is no path.
+pub(super) fn own_path<'a>(address: &'a str, own: &Endpoint) -> &'a str {
+    let Some((scheme, rest)) = address.split_once("://") else { return address };
+    let authority_end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    let with_port = format!("{}:{}", own.authority(), own.address.port());
+    let is_own = authority.eq_ignore_ascii_case(&own.authority())
+        || authority.eq_ignore_ascii_case(&with_port);
+    if scheme.eq_ignore_ascii_case(own.protocol.as_str()) && is_own && !path.is_empty() {
+        return path;
+    }
+    address
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::Protocol;
 
     fn one(name: &str, value: &str) -> Result<HeaderMap, String> {
         from_plugin(&[(name.to_owned(), value.to_owned())])
@@ -89,6 +115,29 @@ mod tests {
             [("a b", "x"), ("", "x"), ("a:", "x"), ("a", "x\r\nHost: y"), ("a", "ä"), ("a", "\0")]
         {
             assert!(one(name, value).is_err(), "{name:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_at_the_endpoint_itself_becomes_a_path() {
+        let own = Endpoint {
+            protocol: Protocol::Https,
+            host: "api.example.org".to_owned(),
+            address: "192.0.2.1:443".parse().unwrap(),
+            http: None,
+            tls: None,
+        };
+        for (address, read) in [
+            ("https://api.example.org/a/b?c=d", "/a/b?c=d"),
+            ("HTTPS://API.example.org:443/a", "/a"),
+            ("/a", "/a"),
+            ("http://api.example.org/a", "http://api.example.org/a"),
+            ("https://api.example.org:8443/a", "https://api.example.org:8443/a"),
+            ("https://x@api.example.org/a", "https://x@api.example.org/a"),
+            ("https://elsewhere/a", "https://elsewhere/a"),
+            ("https://api.example.org", "https://api.example.org"),
+        ] {
+            assert_eq!(own_path(address, &own), read);
         }
     }
 

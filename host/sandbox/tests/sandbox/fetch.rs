@@ -128,7 +128,7 @@ async fn what_is_granted_leaves_as_it_was_written() {
         ("header", "Content-Type=application/json"),
         ("body", "{\"ResetType\": \"ForceOff\"}"),
     ];
-    let report = ask(&bmc, Auth::None, &parameters).await;
+    let report = ask(&bmc, Auth::NONE, &parameters).await;
     let (peer, request) = bmc.heard.lock().unwrap().pop().unwrap();
     assert_eq!(peer.address.to_string(), "10.9.0.7:623");
     assert_eq!((peer.host.as_str(), peer.tls), ("10.9.0.7", Some(Trust::SystemAuthorities)));
@@ -183,7 +183,7 @@ async fn what_is_not_granted_never_leaves() {
         assert_eq!(detail(report), "refused: denied", "{parameters:?}");
     }
     let long = "x".repeat(limits::HTTP_REQUEST_BODY_BYTES_MAX + 1);
-    let report = ask(&bmc, Auth::None, &[path, ("method", "POST"), ("body", &long)]).await;
+    let report = ask(&bmc, Auth::NONE, &[path, ("method", "POST"), ("body", &long)]).await;
     assert_eq!(detail(report), "refused: too-large");
     assert_eq!(bmc.heard(), 0, "not a byte left");
 }
@@ -193,7 +193,7 @@ async fn an_endpoint_of_another_protocol_is_no_http_endpoint() {
     let world = World::new();
     assert_eq!(world.failure(Action::Status, "fetch").await, "refused: denied");
     let bmc = Bmc::well();
-    let mut datagram = fetch(granted(Auth::None), &[]);
+    let mut datagram = fetch(granted(Auth::NONE), &[]);
     datagram.request.plug = "honest".to_owned();
     let report = HOSTILE.call(datagram, &seams(&bmc)).await;
     assert!(detail(report).contains("denied"));
@@ -277,7 +277,7 @@ async fn an_answer_is_bounded_and_its_evidence_leaves_room_for_the_next() {
         (limits::HTTP_RESPONSE_BODY_BYTES_MAX + 1, "refused: too-large"),
     ] {
         let bmc = Bmc::new(move |_| reply(Response::new(vec![b'x'; length])));
-        let report = ask(&bmc, Auth::None, &[]).await;
+        let report = ask(&bmc, Auth::NONE, &[]).await;
         assert!(report.exchanges[1].bytes.len() < limits::EXCHANGE_BODY_BYTES_MAX + 100);
         assert_eq!((report.exchanges.len(), report.exchanges_dropped), (2, 0));
         assert_eq!(detail(report), expected);
@@ -294,17 +294,17 @@ async fn a_wait_ends_at_its_timeout_at_the_deadline_and_when_cancelled() {
     };
     let begun = Instant::now();
     let parameters = [("timeout-ms", "700")];
-    assert_eq!(detail(ask(&slow(), Auth::None, &parameters).await), "refused: timeout");
+    assert_eq!(detail(ask(&slow(), Auth::NONE, &parameters).await), "refused: timeout");
     assert_eq!(begun.elapsed(), Duration::from_millis(700));
 
     let begun = Instant::now();
     let parameters = [("timeout-ms", "3600000")];
-    let report = ask(&slow(), Auth::None, &parameters).await;
+    let report = ask(&slow(), Auth::NONE, &parameters).await;
     assert_eq!(report.ended, Ended::Deadline);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
 
     let begun = Instant::now();
-    let call = fetch(granted(Auth::None), &parameters);
+    let call = fetch(granted(Auth::NONE), &parameters);
     let (cancel, bmc) = (call.cancel.clone(), slow());
     let ask = async {
         tokio::time::sleep(Duration::from_secs(3)).await;

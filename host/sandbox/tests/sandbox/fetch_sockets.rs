@@ -176,7 +176,7 @@ impl<'a> Ask<'a> {
     fn http(server: &'a Server) -> Self {
         let name = "127.0.0.1";
         let trust = Trust::default();
-        Self { protocol: Protocol::Http, auth: Auth::None, trust, name, server, parameters: &[] }
+        Self { protocol: Protocol::Http, auth: Auth::NONE, trust, name, server, parameters: &[] }
     }
 
     fn https(server: &'a Server, trust: Trust) -> Self {
@@ -200,6 +200,7 @@ impl<'a> Ask<'a> {
             clock: Arc::new(TokioClock::starting_at(0)),
             entropy: Arc::new(SystemEntropy),
             gate: Arc::new(OpenGate),
+            sessions: Arc::default(),
         };
         let executor = Executor::threads(&SANDBOX, 1).unwrap();
         executor.run(Arc::clone(&HOSTILE), fetch(grants, self.parameters), seams).await

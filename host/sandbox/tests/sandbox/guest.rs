@@ -102,6 +102,7 @@ impl World {
             clock: Arc::new(TokioClock::starting_at(1_790_000_000_000)),
             entropy: Arc::new(SeededEntropy::new(7)),
             gate: gate.clone(),
+            sessions: Arc::default(),
         };
         Self { device, gate, seams }
     }

@@ -78,6 +78,7 @@ fn seams(rack: &Arc<Rack>) -> Seams {
         clock: Arc::new(TokioClock::starting_at(1_790_000_000_000)),
         entropy: Arc::new(SeededEntropy::new(7)),
         gate: Arc::new(Gate::default()),
+        sessions: Arc::default(),
     }
 }
 
@@ -269,6 +270,7 @@ async fn the_same_component_works_through_real_sockets_on_its_own_thread() {
         clock: Arc::new(TokioClock::starting_at(0)),
         entropy: Arc::new(SystemEntropy),
         gate: Arc::new(OpenGate),
+        sessions: Arc::default(),
     };
     let executor = Executor::threads(&SANDBOX, 1).unwrap();
     for action in [Action::Status, Action::Off] {

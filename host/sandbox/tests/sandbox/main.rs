@@ -15,4 +15,5 @@ mod floods;
 mod guest;
 mod ipmi;
 mod load;
+mod login;
 mod threads;

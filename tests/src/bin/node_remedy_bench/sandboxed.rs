@@ -52,6 +52,7 @@ impl Sandboxed {
                 clock: Arc::new(TokioClock::starting_at(0)),
                 entropy: Arc::new(SystemEntropy),
                 gate: Arc::new(OpenGate),
+                sessions: Arc::default(),
             },
         })
     }

@@ -65,6 +65,7 @@ impl Hand {
                 clock: Arc::new(TokioClock::starting_at(clock.now().0)),
                 entropy: Arc::new(SystemEntropy),
                 gate: Arc::new(OpenGate),
+                sessions: Arc::default(),
             },
             parameters: given,
             grants,
@@ -205,10 +206,10 @@ async fn exactly_these(
         admin.operations.extend(ask.operations.iter().copied());
     }
     for ask in &manifest.asks.endpoints {
-        let Some(written) = parameters.get(&ask.from) else {
+        let Some(written) = ask.written(parameters) else {
             bail!("no {}: pass --{} HOST or --set {}=HOST", ask.from, ask.from, ask.from);
         };
-        let host = host_of(written);
+        let host = host_of(&written);
         let addresses = match host.parse() {
             Ok(address) => vec![address],
             Err(_) => SystemNames

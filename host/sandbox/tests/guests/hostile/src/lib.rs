@@ -65,7 +65,10 @@ impl Guest for Hostile {
             "fetch" => fetch::once(&request.parameters),
             "fetch-and-act" => fetch::act(&request.parameters),
             "flood-requests" => fetch::flood(&request.parameters),
-            "login-data" => refused(net::login_data("device").err()),
+            "login-data" => match net::login_data("device") {
+                Ok(data) => Err(failed(&data)),
+                Err(refusal) => refused(Some(refusal)),
+            },
             "parameters" => Err(failed(&format!("{:?}", request.parameters))),
             other => Err(failed(&format!("no deed {other}"))),
         }
