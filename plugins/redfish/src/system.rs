@@ -1,11 +1,13 @@
 //! The ComputerSystem resource (schema `ComputerSystem.v1`, DSP8010) and how the right one is found:
 //! by id, UUID or path, and never by its place in the list.
 
+use node_remedy_plugin_sdk::power::is_same_uuid;
+use node_remedy_plugin_sdk::web::Api;
 use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
 use serde_json::Value;
 
 use crate::limits;
-use crate::service::{ROOT, Service};
+use crate::service::ROOT;
 
 /// A system, as it was read.
 pub(crate) struct System {
@@ -15,7 +17,7 @@ pub(crate) struct System {
 
 impl System {
     /// Finds the system that `plug` names: its id, its UUID or its path. Empty stands for the only one.
-    pub(crate) fn find<H: Host>(service: &Service<'_, H>, plug: &str) -> Result<Self, Failure> {
+    pub(crate) fn find<H: Host>(service: &Api<'_, H>, plug: &str) -> Result<Self, Failure> {
         if plug.starts_with(ROOT) {
             return Self::read(service, plug);
         }
@@ -57,16 +59,16 @@ impl System {
     }
 
     /// Every system of the BMC.
-    pub(crate) fn all<H: Host>(service: &Service<'_, H>) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn all<H: Host>(service: &Api<'_, H>) -> Result<Vec<Self>, Failure> {
         members(service)?.iter().map(|path| Self::read(service, path)).collect()
     }
 
     /// Reads the same system once more.
-    pub(crate) fn again<H: Host>(&self, service: &Service<'_, H>) -> Result<Self, Failure> {
+    pub(crate) fn again<H: Host>(&self, service: &Api<'_, H>) -> Result<Self, Failure> {
         Self::read(service, &self.path)
     }
 
-    fn read<H: Host>(service: &Service<'_, H>, path: &str) -> Result<Self, Failure> {
+    fn read<H: Host>(service: &Api<'_, H>, path: &str) -> Result<Self, Failure> {
         let resource = service.get(path).map_err(|failure| match failure.device_code {
             Some(404) => no_such_plug(format!("there is no system at {path}")),
             Some(_) | None => failure,
@@ -128,7 +130,7 @@ impl System {
     /// it does not say.
     pub(crate) fn reset_types<H: Host>(
         &self,
-        service: &Service<'_, H>,
+        service: &Api<'_, H>,
     ) -> Result<Option<Vec<String>>, Failure> {
         let Some(reset) = self.reset() else { return Ok(None) };
         if let Some(listed) = reset.get("ResetType@Redfish.AllowableValues") {
@@ -164,7 +166,7 @@ impl System {
 }
 
 /// The paths of all systems, over all pages of the collection.
-fn members<H: Host>(service: &Service<'_, H>) -> Result<Vec<String>, Failure> {
+fn members<H: Host>(service: &Api<'_, H>) -> Result<Vec<String>, Failure> {
     let root = service.get(ROOT)?;
     let mut next = link(&root, "/Systems/@odata.id").ok_or_else(|| {
         Failure::new(FailureKind::Unsupported, "this Redfish service has no Systems")
@@ -202,16 +204,6 @@ fn id_of(path: &str) -> &str {
 
 fn ids(paths: &[String]) -> String {
     paths.iter().map(|path| id_of(path)).collect::<Vec<_>>().join(", ")
-}
-
-/// Hexadecimal digits alike, whatever stands between them.
-pub(crate) fn is_same_uuid(one: &str, other: &str) -> bool {
-    let digits = |text: &str| {
-        let digits = text.chars().filter(|digit| *digit != '-');
-        digits.map(|digit| digit.to_ascii_lowercase()).collect::<String>()
-    };
-    let (one, other) = (digits(one), digits(other));
-    one.len() == 32 && one == other
 }
 
 fn no_such_plug(detail: String) -> Failure {

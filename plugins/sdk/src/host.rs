@@ -34,6 +34,9 @@ pub trait Host {
     fn udp(&self, endpoint: &str) -> Result<Self::Datagram, NetError>;
     /// One HTTP exchange; the host adds the endpoint's authentication and follows no redirects.
     fn fetch(&self, endpoint: &str, request: &HttpRequest) -> Result<HttpResponse, NetError>;
+    /// What the endpoint's login shows of its answer: a JSON object of the pointers that the manifest
+    /// names.
+    fn login_data(&self, endpoint: &str) -> Result<String, NetError>;
     /// Opens a credential.
     fn open(&self, credential: &str) -> Result<Self::Secret, Refused>;
 

@@ -38,6 +38,7 @@
 //! it; everything a plugin can do is a method of [`Host`].
 
 mod host;
+pub mod power;
 mod types;
 
 #[cfg(feature = "testing")]
@@ -45,6 +46,8 @@ pub mod testing;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod wasm;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use host::{
     Cipher, Datagram, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level, NetError,

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::{Datagram, Host, HttpRequest, HttpResponse, Level, NetError, Refused};
 
 mod keys;
+pub mod web;
 
 pub use keys::{TestKey, TestSecret};
 
@@ -100,6 +101,7 @@ pub struct TestHost {
     credentials: BTreeMap<String, keys::Stored>,
     cancel_at_ms: Option<u64>,
     refuse_effect: Option<String>,
+    login_data: BTreeMap<String, String>,
 }
 
 struct World {
@@ -154,6 +156,7 @@ impl TestHost {
             credentials: BTreeMap::new(),
             cancel_at_ms: None,
             refuse_effect: None,
+            login_data: BTreeMap::new(),
         }
     }
 
@@ -204,6 +207,13 @@ impl TestHost {
     #[must_use]
     pub fn refuse_effect(mut self, reason: &str) -> Self {
         self.refuse_effect = Some(reason.into());
+        self
+    }
+
+    /// What a login at this endpoint shows of its answer, as JSON.
+    #[must_use]
+    pub fn login_data(mut self, endpoint: &str, data: &str) -> Self {
+        self.login_data.insert(endpoint.into(), data.into());
         self
     }
 
@@ -296,6 +306,10 @@ impl Host for TestHost {
         }
         self.world.trace(Trace::Answered { at_ms: there_ms, status: response.status });
         Ok(response)
+    }
+
+    fn login_data(&self, endpoint: &str) -> Result<String, NetError> {
+        self.login_data.get(endpoint).cloned().ok_or(NetError::Denied)
     }
 
     fn open(&self, credential: &str) -> Result<TestSecret, Refused> {

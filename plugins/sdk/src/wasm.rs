@@ -149,6 +149,10 @@ impl Host for Imports {
         Ok(HttpResponse { status, headers, body })
     }
 
+    fn login_data(&self, endpoint: &str) -> Result<String, NetError> {
+        net::login_data(endpoint).map_err(net_error)
+    }
+
     fn open(&self, credential: &str) -> Result<credentials::Secret, Refused> {
         credentials::open(credential).map_err(refused)
     }

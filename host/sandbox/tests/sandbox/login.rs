@@ -390,7 +390,10 @@ async fn a_key_file_that_names_another_token_server_is_not_used() {
     manifest.asks.endpoints[1].paths = vec!["/token".parse().unwrap()];
     for (bytes, reason) in [
         ("garbage!", "no key file of a Google service account"),
-        ("https://elsewhere/token", "token_uri is not https://10.9.0.7:623/token, which is granted"),
+        (
+            "https://elsewhere/token",
+            "token_uri is not https://10.9.0.7:623/token, which is granted",
+        ),
         ("https://10.9.0.7:623/token", "the key file holds no RSA key"),
     ] {
         let room = Room::new();

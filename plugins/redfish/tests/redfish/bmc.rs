@@ -1,14 +1,10 @@
 //! A BMC that speaks Redfish, in memory: service root, systems, resets, and what goes wrong with each.
 //! Shapes are those of DSP0266 and its schema `ComputerSystem.v1`.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use node_remedy_plugin_redfish::Redfish;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace, Web};
-use node_remedy_plugin_sdk::{
-    Action, Failure, FenceMethod, HttpRequest, HttpResponse, Outcome, Request,
-};
+use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_plugin_sdk::testing::{TestHost, Web};
+use node_remedy_plugin_sdk::{Action, HttpRequest, HttpResponse, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.
@@ -26,20 +22,10 @@ pub(crate) struct Machine {
     comes: Vec<(u64, &'static str)>,
 }
 
-/// What the BMC answers instead of what it should, where a method and a path begin so.
-pub(crate) struct Instead {
-    line: &'static str,
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: String,
-    takes_ms: u64,
-}
-
 /// The BMC.
 #[derive(Default)]
 pub(crate) struct Bmc {
     pub(crate) machines: Vec<Machine>,
-    pub(crate) instead: Vec<Instead>,
     /// How long after its yes a reset shows.
     pub(crate) late_ms: u64,
     /// Says yes and does nothing.
@@ -67,25 +53,13 @@ impl Bmc {
     }
 
     /// Answers so to what begins so.
-    pub(crate) fn instead(mut self, line: &'static str, status: u16, body: &str) -> Self {
-        let (headers, body) = (Vec::new(), body.to_owned());
-        self.instead.push(Instead { line, status, headers, body, takes_ms: 5 });
-        self
-    }
-
-    /// The same, with a header.
-    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
-        if let Some(last) = self.instead.last_mut() {
-            last.headers.push((name.to_owned(), value.to_owned()));
-        }
-        self
+    pub(crate) fn instead(self, line: &str, status: u16, body: &str) -> Overlay<Self> {
+        Overlay::new(self).instead(line, status, body)
     }
 
     /// Never answers to what begins so.
-    pub(crate) fn silent(mut self, line: &'static str) -> Self {
-        let (headers, body) = (Vec::new(), String::new());
-        self.instead.push(Instead { line, status: 200, headers, body, takes_ms: u64::MAX });
-        self
+    pub(crate) fn silent(self, line: &str) -> Overlay<Self> {
+        Overlay::new(self).silent(line)
     }
 
     /// With another resource of its first machine.
@@ -160,12 +134,6 @@ impl Bmc {
 
 impl Web for Bmc {
     fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse) {
-        let line = format!("{} {}", request.method, request.path);
-        if let Some(one) = self.instead.iter().find(|one| line.starts_with(one.line)) {
-            let Instead { status, headers, body, takes_ms, .. } = one;
-            let body = body.clone().into_bytes();
-            return (*takes_ms, HttpResponse { status: *status, headers: headers.clone(), body });
-        }
         let answer = if request.method == "GET" {
             self.get(now_ms, &request.path).map(|resource| (200, resource.to_string()))
         } else {
@@ -202,38 +170,17 @@ pub(crate) fn error(message: &str) -> String {
     .to_string()
 }
 
-/// What a call came to.
-pub(crate) struct Ended {
-    pub(crate) result: Result<Outcome, Failure>,
-    pub(crate) took_ms: u128,
-    pub(crate) trace: Vec<Trace>,
-    pub(crate) bmc: Rc<RefCell<Bmc>>,
-}
-
-impl Ended {
-    /// The body of each request that may have changed something.
-    pub(crate) fn posts(&self) -> usize {
-        let is_post =
-            |trace: &&Trace| matches!(trace, Trace::Asked { line, .. } if line.starts_with("POST"));
-        self.trace.iter().filter(is_post).count()
-    }
-}
-
 /// One call to a BMC.
-pub(crate) fn ask(bmc: Bmc, action: Action, plug: &str) -> Ended {
+pub(crate) fn ask(bmc: impl Into<Overlay<Bmc>>, action: Action, plug: &str) -> Ended<Bmc> {
     let request = Request { plug: plug.to_owned(), ..Request::new(action, DEADLINE_MS) };
     ask_for(bmc, &request, |host| host)
 }
 
 /// The same, with all that can be said.
 pub(crate) fn ask_for(
-    bmc: Bmc,
+    bmc: impl Into<Overlay<Bmc>>,
     request: &Request,
     host: impl FnOnce(TestHost) -> TestHost,
-) -> Ended {
-    let bmc = Rc::new(RefCell::new(bmc));
-    let plain = TestHost::new(u64::from(request.deadline_ms)).web("bmc", bmc.clone());
-    let host = host(plain);
-    let result = Redfish.run(request, &host);
-    Ended { result, took_ms: host.elapsed().as_millis(), trace: host.trace(), bmc }
+) -> Ended<Bmc> {
+    web::ask::<Redfish, Bmc>("bmc", bmc.into(), request, host)
 }

@@ -1,8 +1,7 @@
 //! What a device does wrong, what is said of it, and how long that takes. None of it reads as off.
 
-use std::fmt::Write;
-
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState, Request};
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ fn each_fault_has_its_kind_and_sentence() {
             it.as_object_mut().unwrap().remove(key);
         })
     };
-    let rows: Vec<(&str, Bmc)> = vec![
+    let rows: Vec<(&str, Overlay<Bmc>)> = vec![
         ("silent", one().silent("GET")),
         ("silent after the root", one().silent(SYSTEM)),
         ("silent to the reset", one().silent("POST")),
@@ -37,42 +36,26 @@ fn each_fault_has_its_kind_and_sentence() {
         ("refuses", one().instead(RESET, 400, &error("ResetType is not valid."))),
         ("cannot", one().instead(RESET, 501, "")),
         ("busy with a task", one().instead(RESET, 409, &error("A task is running."))),
-        ("no systems", Bmc::default()),
+        ("no systems", Bmc::default().into()),
         ("no list of systems", one().instead("GET /redfish/v1/", 200, "{}")),
-        ("a list without end", Bmc { is_endless: true, ..Bmc::with_two() }),
-        ("no way to reset", without("Actions")),
+        ("a list without end", Bmc { is_endless: true, ..Bmc::with_two() }.into()),
+        ("no way to reset", without("Actions").into()),
         ("system is gone", one().instead(SYSTEM, 404, &error("There is no such resource."))),
     ];
-    let mut table = String::new();
-    for (fault, bmc) in rows {
-        let ended = ask(bmc, Action::Off, "");
-        let said = match &ended.result {
-            Ok(outcome) => {
-                assert_ne!(outcome.state, PlugState::Off, "{fault}");
-                format!("{:?}: {}", outcome.state, outcome.detail)
-            }
-            Err(failure) => {
-                let again = if failure.retryable { ", again" } else { "" };
-                let after =
-                    failure.retry_after_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
-                format!("{:?}{again}{after}: {}", failure.kind, failure.detail)
-            }
-        };
-        writeln!(table, "{fault} | {} ms | {said}", ended.took_ms).unwrap();
-    }
+    let table = fault_table(rows, |bmc| ask(bmc, Action::Off, ""));
     expect![[r#"
         silent | 25000 ms | Unreachable, again: failed to GET /redfish/v1/: the time allowed for it has passed
         silent after the root | 25040 ms | Timeout, again: failed to GET /redfish/v1/Systems/1: the time allowed for it has passed
         silent to the reset | 25060 ms | Timeout, again: failed to POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: the time allowed for it has passed
         wrong password | 5 ms | Unauthenticated: GET /redfish/v1/: HTTP 401: The credentials are not valid; check user name and password
         no rights | 65 ms | Denied: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 403: The account lacks privileges; check the role of the account: it must be Operator
-        no Redfish | 5 ms | Unsupported: GET /redfish/v1/: HTTP 404; check that Redfish is enabled on the BMC
-        a web page | 5 ms | Protocol: GET /redfish/v1/: found no JSON object; is a Redfish service at this address?
-        truncated | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is a Redfish service at this address?
-        a list | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is a Redfish service at this address?
+        no Redfish | 5 ms | Unsupported: GET /redfish/v1/: HTTP 404; check that Redfish is enabled on the BMC and that the path is right
+        a web page | 5 ms | Protocol: GET /redfish/v1/: found no JSON list or object; is this the address of the BMC?
+        truncated | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON list or object; is this the address of the BMC?
+        a list | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is this the address of the BMC?
         leads elsewhere | 5 ms | Protocol: GET /redfish/v1/: HTTP 302; it leads elsewhere; check the address
-        starting | 5 ms | Busy, again in 7000 ms: GET /redfish/v1/: HTTP 503; the BMC is starting, updating or overloaded
-        asked too often | 65 ms | Throttled, again in 2000 ms: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 429; the BMC is asked too often
+        starting | 21020 ms | Busy, again in 7000 ms: GET /redfish/v1/: HTTP 503; the BMC is starting, updating or overloaded
+        asked too often | 6080 ms | Throttled, again in 2000 ms: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 429; the BMC is asked too often
         slow inside | 45 ms | Timeout, again: GET /redfish/v1/Systems/1: HTTP 504; the BMC is slow
         fails inside | 85 ms | Device, again: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 500: Internal service error; the BMC says that it failed
         refuses | 85 ms | Device: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 400: ResetType is not valid; the BMC refuses it
@@ -85,6 +68,15 @@ fn each_fault_has_its_kind_and_sentence() {
         system is gone | 45 ms | NoSuchPlug: there is no system at /redfish/v1/Systems/1
     "#]]
     .assert_eq(&table);
+}
+
+/// What says when to come back is asked again then, and not before.
+#[test]
+fn a_bmc_that_is_starting_is_given_the_time_it_asks_for() {
+    let starting = Bmc::with_one("On").instead("GET", 503, "").header("Retry-After", "7").times(1);
+    let ended = ask(starting, Action::Off, "");
+    assert_eq!(ended.result.unwrap().state, PlugState::Off);
+    assert!((7_000..8_000).contains(&ended.took_ms), "{}", ended.took_ms);
 }
 
 /// It says itself that the time is over; the host need not cut it.

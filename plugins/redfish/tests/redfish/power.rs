@@ -1,6 +1,7 @@
 //! Reading and switching power, and finding whose it is.
 
-use node_remedy_plugin_redfish::{EXPECT_SYSTEM_UUID, Redfish};
+use node_remedy_plugin_redfish::Redfish;
+use node_remedy_plugin_sdk::power::EXPECT_SYSTEM_UUID;
 use node_remedy_plugin_sdk::testing::{TestHost, Trace};
 use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 use std::cell::RefCell;
@@ -62,7 +63,7 @@ fn power_is_switched_by_the_words_that_the_bmc_takes() {
     ] {
         let ended = ask(Bmc::with_two(), action, plug);
         assert_eq!(ended.result.as_ref().unwrap().state, state, "{word}");
-        assert_eq!(ended.bmc.borrow().resets, [(plug.to_owned(), word.to_owned())]);
+        assert_eq!(ended.web.borrow().server.resets, [(plug.to_owned(), word.to_owned())]);
         let begun = ended.trace.iter().position(|one| matches!(one, Trace::BeganEffect { .. }));
         let posted = ended
             .trace
@@ -137,7 +138,7 @@ fn another_machine_than_the_expected_one_is_left_alone() {
     let nameless = Bmc::with_one("On").changed(|it| it["UUID"] = "0000-00".into());
     for (bmc, expected) in [(Bmc::with_one("On"), UUID_B), (nameless, UUID_A)] {
         let ended = ask_for(bmc, &off(expected), |host| host);
-        assert_eq!(ended.posts(), 0);
+        assert_eq!(ended.writes().len(), 0);
         assert_eq!(ended.result.unwrap_err().kind, FailureKind::NoSuchPlug);
     }
 }
@@ -146,7 +147,7 @@ fn another_machine_than_the_expected_one_is_left_alone() {
 fn nothing_is_sent_that_the_host_does_not_let_begin() {
     let off = Request::new(Action::Off, DEADLINE_MS);
     let ended = ask_for(Bmc::with_one("On"), &off, |host| host.refuse_effect("the lease is over"));
-    assert_eq!(ended.posts(), 0);
+    assert_eq!(ended.writes().len(), 0);
     let failure = ended.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Cancelled);
     assert!(failure.detail.ends_with("the lease is over"), "{}", failure.detail);
@@ -160,7 +161,7 @@ fn monitor_asks_for_what_power_will_need() {
         it["Actions"]["#ComputerSystem.Reset"][words] = ["On", "GracefulShutdown"].into();
     });
     let ended = ask(weak, Action::Monitor, "");
-    assert_eq!(ended.posts(), 0);
+    assert_eq!(ended.writes().len(), 0);
     let failure = ended.result.unwrap_err();
     assert_eq!(failure.detail, "the BMC takes On, GracefulShutdown, expected ForceOff");
 }
