@@ -5,15 +5,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use tokio::net::TcpStream;
 
 use crate::ipmi::{Guid, PASSWORD, Power, USERNAME};
 use crate::pki::Pki;
-use crate::process::{Process, Program, free_tcp_ports, repository};
+use crate::process::{Process, Program, free_tcp_ports};
+use crate::python::{program, python};
 use crate::time::until;
 
 /// Flask starts in a second on an idle machine.
@@ -36,7 +36,7 @@ impl Emulator {
         let (accounts, state) = (folder.join("htpasswd"), folder.join("state"));
         fs::create_dir_all(&state)?;
         let hash = "import bcrypt, sys; print(bcrypt.hashpw(sys.argv[1].encode(), bcrypt.gensalt(4)).decode())";
-        let hash = python(&[hash, PASSWORD]).await?;
+        let hash = python(hash, &[PASSWORD]).await?;
         fs::write(&accounts, format!("{USERNAME}:{hash}\n"))?;
         let machines = systems.iter().zip(["On", "Off"]).map(|(uuid, power)| {
             format!("{{'uuid': '{uuid}', 'name': '{uuid}', 'power_state': '{power}', 'nics': []}}")
@@ -62,7 +62,7 @@ impl Emulator {
         let arguments = ["--config", &configuration.display().to_string(), "--fake"];
         let process = Process::start(&Program {
             name: "sushy-emulator",
-            path: &repository().join("target/venv/bin/sushy-emulator"),
+            path: &program("sushy-emulator"),
             arguments: &arguments.map(str::to_owned),
             logs: folder,
         })?;
@@ -103,7 +103,7 @@ impl Emulator {
                     print(requests.get(url, auth=(user, password), verify=ca).json()['PowerState'])";
         let url = format!("https://{}/redfish/v1/Systems/{system}", self.address());
         let authority = self.pki.ca_certificate.display().to_string();
-        match python(&[read, &url, USERNAME, PASSWORD, &authority]).await?.as_str() {
+        match python(read, &[&url, USERNAME, PASSWORD, &authority]).await?.as_str() {
             "On" => Ok(Power::On),
             "Off" => Ok(Power::Off),
             other => anyhow::bail!("the emulator says {other:?}"),
@@ -115,16 +115,4 @@ impl Emulator {
         let log = fs::read_to_string(self.process.log())?;
         Ok(log.lines().filter(|line| line.contains("POST") && line.contains(".Reset")).count())
     }
-}
-
-/// What a line of Python says, with these arguments.
-async fn python(arguments: &[&str]) -> Result<String> {
-    let python = repository().join("target/venv/bin/python");
-    let mut command = Command::new(&python);
-    command.arg("-c").args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output()).await?;
-    let output = output.with_context(|| format!("failed to start {}", python.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "python: {}: {said}", output.status);
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

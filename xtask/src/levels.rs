@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use crate::progress::{Stopwatch, log_path, run_logged};
 use crate::root::{cargo, is_ci};
 use crate::setup::Part;
+use crate::table;
 
 pub(crate) const HELP: &str = "\
 Sets up what the levels need, runs them, and prints each one's result. Without a level: all.
@@ -42,6 +43,8 @@ struct Level {
     runs: &'static [&'static [&'static str]],
 }
 
+/// The level that ends with a table.
+const PLUGINS: &str = "plugins";
 const TESTS: &str = "node-remedy-tests";
 const SMALL_WORLD: &str = "node-remedy-small-world";
 const SWARM: &str = "node-remedy-swarm";
@@ -117,7 +120,7 @@ const LEVELS: [Level; 10] = [
         ]],
     },
     Level {
-        name: "plugins",
+        name: PLUGINS,
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
@@ -218,6 +221,11 @@ fn run_level(level: &Level) -> Outcome {
             println!("  without {}: {failure:#}", part.name());
         }
     }
+    if level.name == PLUGINS
+        && let Err(failure) = table::clear()
+    {
+        return Outcome::Failed { reason: failure.to_string() };
+    }
     let mut tests = 0;
     for (number, arguments) in level.runs.iter().enumerate() {
         let log = format!("test-{}-{number}", level.name);
@@ -233,6 +241,11 @@ fn run_level(level: &Level) -> Outcome {
             Err(failure) => return Outcome::Failed { reason: failure.to_string() },
         }
         println!("  {} in {}", what, log_path(&log).display());
+    }
+    if level.name == PLUGINS
+        && let Err(failure) = table::print()
+    {
+        return Outcome::Failed { reason: failure.to_string() };
     }
     if tests == 0 {
         return Outcome::Skipped { reason: "it has no tests yet".to_owned() };

@@ -14,6 +14,7 @@ mod root;
 mod setup;
 mod sim;
 mod stamp;
+mod table;
 mod tidy;
 
 use std::process::ExitCode;
