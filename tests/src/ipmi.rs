@@ -110,6 +110,12 @@ impl PowerFile {
         Self(PathBuf::new())
     }
 
+    /// The file itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// What the file says now. Without a file nobody has ever switched it off.
     #[must_use]
     pub fn read(&self) -> Power {

@@ -7,41 +7,61 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tokio::net::TcpStream;
 
 use crate::ipmi::{Guid, PASSWORD, Power, USERNAME};
 use crate::pki::Pki;
-use crate::process::{Process, Program, free_tcp_ports};
+use crate::process::{Process, Program, free_tcp_ports, repository};
 use crate::python::{program, python};
 use crate::time::until;
 
 /// Flask starts in a second on an idle machine.
 const READY_WITHIN: Duration = Duration::from_mins(1);
 
+/// A machine of an emulator.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Its UUID, which is its id as well.
+    pub uuid: String,
+    /// Its power.
+    pub power: SystemPower,
+}
+
+/// Where a machine's power is.
+#[derive(Clone, Debug)]
+pub enum SystemPower {
+    /// In the emulator; this it is at first.
+    Own(Power),
+    /// In the chassis of a machine, whose state file this is.
+    Chassis(PathBuf),
+}
+
 /// The emulator; it ends with this value.
 pub struct Emulator {
     process: Process,
     port: u16,
     pki: Pki,
-    systems: [String; 2],
+    systems: Vec<String>,
 }
 
 impl Emulator {
     /// Starts one with a machine that is on and a machine that is off.
     pub async fn start(folder: &Path) -> Result<Self> {
+        let system =
+            |power| System { uuid: Guid::fresh().as_uuid(), power: SystemPower::Own(power) };
+        Self::start_with(folder, &[system(Power::On), system(Power::Off)]).await
+    }
+
+    /// Starts one with these machines.
+    pub async fn start_with(folder: &Path, systems: &[System]) -> Result<Self> {
         let pki = Pki::generate(&folder.join("pki"))?;
         let [port] = free_tcp_ports()?;
-        let systems = [Guid::fresh().as_uuid(), Guid::fresh().as_uuid()];
         let (accounts, state) = (folder.join("htpasswd"), folder.join("state"));
         fs::create_dir_all(&state)?;
         let hash = "import bcrypt, sys; print(bcrypt.hashpw(sys.argv[1].encode(), bcrypt.gensalt(4)).decode())";
         let hash = python(hash, &[PASSWORD]).await?;
         fs::write(&accounts, format!("{USERNAME}:{hash}\n"))?;
-        let machines = systems.iter().zip(["On", "Off"]).map(|(uuid, power)| {
-            format!("{{'uuid': '{uuid}', 'name': '{uuid}', 'power_state': '{power}', 'nics': []}}")
-        });
-        let machines = machines.collect::<Vec<_>>().join(", ");
         let configuration = folder.join("emulator.conf");
         let files = [
             ("AUTH_FILE", &accounts),
@@ -51,21 +71,25 @@ impl Emulator {
         ];
         let files =
             files.map(|(name, file)| format!("SUSHY_EMULATOR_{name} = '{}'\n", file.display()));
+        let machines: Vec<String> = systems.iter().map(machine).collect();
         fs::write(
             &configuration,
             format!(
                 "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n{}\
-                 SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_FAKE_SYSTEMS = [{machines}]\n",
-                files.concat()
+                 SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_FAKE_SYSTEMS = [{}]\n",
+                files.concat(),
+                machines.join(", ")
             ),
         )?;
-        let arguments = ["--config", &configuration.display().to_string(), "--fake"];
+        let script = repository().join("tests/sims/redfish/emulator.py").display().to_string();
+        let arguments = [script, "--config".into(), configuration.display().to_string()];
         let process = Process::start(&Program {
             name: "sushy-emulator",
-            path: &program("sushy-emulator"),
-            arguments: &arguments.map(str::to_owned),
+            path: &program("python"),
+            arguments: &[&arguments[..], &["--fake".to_owned()]].concat(),
             logs: folder,
         })?;
+        let systems = systems.iter().map(|system| system.uuid.clone()).collect();
         let mut emulator = Self { process, port, pki, systems };
         until("the emulator listens", READY_WITHIN, || {
             let alive = emulator.process.check_alive();
@@ -76,6 +100,12 @@ impl Emulator {
         })
         .await?;
         Ok(emulator)
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Where it listens.
@@ -90,11 +120,12 @@ impl Emulator {
         self.pki.ca_certificate.clone()
     }
 
-    /// The UUIDs of its machines, which are their ids as well: the one that was on, the one that was
-    /// off.
-    #[must_use]
-    pub fn systems(&self) -> &[String; 2] {
-        &self.systems
+    /// The UUIDs of its first two machines, which are their ids as well.
+    pub fn two_systems(&self) -> Result<[&str; 2]> {
+        match self.systems.as_slice() {
+            [first, second, ..] => Ok([first, second]),
+            systems => bail!("the emulator has {} systems", systems.len()),
+        }
     }
 
     /// What another client reads of a machine's power now.
@@ -115,4 +146,14 @@ impl Emulator {
         let log = fs::read_to_string(self.process.log())?;
         Ok(log.lines().filter(|line| line.contains("POST") && line.contains(".Reset")).count())
     }
+}
+
+/// A machine as the emulator's configuration has it.
+fn machine(System { uuid, power }: &System) -> String {
+    let (word, chassis) = match power {
+        SystemPower::Own(Power::On) => ("On", String::new()),
+        SystemPower::Own(Power::Off) => ("Off", String::new()),
+        SystemPower::Chassis(file) => ("On", format!("'chassis': '{}', ", file.display())),
+    };
+    format!("{{'uuid': '{uuid}', 'name': '{uuid}', {chassis}'power_state': '{word}', 'nics': []}}")
 }

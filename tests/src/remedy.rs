@@ -19,7 +19,7 @@ use crate::process::repository;
 use crate::time::until;
 
 /// The Secret that `deploy/rbac.yaml` lets node-remedy read.
-const SECRET: &str = "bmc-credentials";
+pub const SECRET: &str = "bmc-credentials";
 /// The name of the one FenceConfiguration.
 pub const FENCE: &str = "machines";
 /// The name of the one RemedyConfiguration.
@@ -44,6 +44,8 @@ pub struct Installation {
     pub mode: &'static str,
     /// Which nodes are watched.
     pub node_selector: &'static str,
+    /// How machines are fenced, the `spec` of the FenceConfiguration; none: by their BMCs' IPMI.
+    pub fence: Option<Value>,
 }
 
 impl Default for Installation {
@@ -59,6 +61,7 @@ impl Default for Installation {
             policies: json!({}),
             mode: "enforce",
             node_selector: "kubernetes.io/os=linux",
+            fence: None,
         }
     }
 }
@@ -87,7 +90,13 @@ pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<(
 pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let client = cluster.client();
     let ports: Vec<_> = cluster.bmcs.values().map(crate::Bmc::port).collect();
-    let fence = fence_configuration(installation.cipher_suite, &ports);
+    let by_ipmi = || ipmi(installation.cipher_suite, &ports);
+    let fence = json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "FenceConfiguration",
+        "metadata": {"name": FENCE},
+        "spec": installation.fence.clone().unwrap_or_else(by_ipmi),
+    });
     apply(&custom(&client, "FenceConfiguration"), fence).await?;
     let remedy = remedy_configuration(installation);
     apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
@@ -186,26 +195,22 @@ where
     Ok(name)
 }
 
-fn fence_configuration(cipher_suite: &str, ports: &[u16]) -> Value {
+/// Each machine by its BMC, whose address its node's annotation is.
+fn ipmi(cipher_suite: &str, ports: &[u16]) -> Value {
     json!({
-        "apiVersion": "node-remedy.io/v1alpha1",
-        "kind": "FenceConfiguration",
-        "metadata": {"name": FENCE},
-        "spec": {
-            "nodeSelector": "kubernetes.io/os=linux",
-            "templates": [{
-                "name": "bmc",
-                "plugin": "ipmi",
-                "parameters": {
-                    "address": format!("${{node.annotations['{BMC_ANNOTATION}']}}"),
-                    "cipher-suite": cipher_suite,
-                },
-                "credentials": [{"secret": SECRET}],
-            }],
-            "methods": [{"name": "power-cycle", "template": "bmc", "action": "reboot"}],
-            "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
-            "grants": [{"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports}],
-        },
+        "nodeSelector": "kubernetes.io/os=linux",
+        "templates": [{
+            "name": "bmc",
+            "plugin": "ipmi",
+            "parameters": {
+                "address": format!("${{node.annotations['{BMC_ANNOTATION}']}}"),
+                "cipher-suite": cipher_suite,
+            },
+            "credentials": [{"secret": SECRET}],
+        }],
+        "methods": [{"name": "power-cycle", "template": "bmc", "action": "reboot"}],
+        "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
+        "grants": [{"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports}],
     })
 }
 

@@ -48,12 +48,25 @@ impl Story {
         settings: Settings,
         installation: &Installation,
     ) -> Result<Self> {
+        let mut story = Self::prepare(name, settings).await?;
+        story.install(installation).await?;
+        Ok(story)
+    }
+
+    /// A cluster alone.
+    pub(crate) async fn prepare(name: &str, settings: Settings) -> Result<Self> {
         let cluster = Cluster::start(name, settings).await?;
-        remedy::install(&cluster, installation).await?;
-        cluster.create_database(TOLERATION_S).await?;
-        let node = cluster.database_runs(None).await?;
-        let old_boot_id = cluster.machine(&node)?.boot_id();
-        Ok(Self { cluster, node, old_boot_id, before: Before::default() })
+        let (node, before) = (String::new(), Before::default());
+        Ok(Self { cluster, node, old_boot_id: None, before })
+    }
+
+    /// Node-remedy and a database that runs.
+    pub(crate) async fn install(&mut self, installation: &Installation) -> Result<()> {
+        remedy::install(&self.cluster, installation).await?;
+        self.cluster.create_database(TOLERATION_S).await?;
+        self.node = self.cluster.database_runs(None).await?;
+        self.old_boot_id = self.cluster.machine(&self.node)?.boot_id();
+        Ok(())
     }
 
     /// Another story in the same cluster, about the node that the database runs on now.

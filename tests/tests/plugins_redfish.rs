@@ -28,7 +28,7 @@ async fn start_trusted(name: &str) -> Result<(Emulator, Hand)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_is_switched_off_and_on_and_the_emulator_agrees() -> Result<()> {
     let (emulator, hand) = start_trusted("power").await?;
-    let [system, other] = emulator.systems();
+    let [system, other] = emulator.two_systems()?;
     hand.walk(system, async || emulator.power(system).await).await?;
     let status = hand.fence("status", &["--plug", system]).await?;
     assert!(status.said.contains(&format!("system-uuid: {system}")), "{}", status.said);
@@ -40,7 +40,7 @@ async fn a_machine_is_switched_off_and_on_and_the_emulator_agrees() -> Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_machines_none_is_taken_for_the_right_one() -> Result<()> {
     let (emulator, hand) = start_trusted("two").await?;
-    let [first, second] = emulator.systems();
+    let [first, second] = emulator.two_systems()?;
     let stranger = "5ca1ab1e-0000-4000-8000-ffffffffffff";
     for system in ["", stranger, "/redfish/v1/Systems/none"] {
         let ended = hand.expect("off", &["--plug", system], 1).await?;
@@ -55,7 +55,7 @@ async fn of_two_machines_none_is_taken_for_the_right_one() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_does_not_prove_who_it_is_gets_no_password() -> Result<()> {
     let (emulator, hand) = start("tls").await?;
-    let plug = ["--plug", &emulator.systems()[0]];
+    let plug = ["--plug", emulator.two_systems()?[0]];
     let ended = hand.fence("status", &plug).await?;
     assert_eq!(ended.code, 1);
     assert!(ended.said.contains("no trusted authority signed its certificate"), "{}", ended.said);
@@ -77,7 +77,7 @@ async fn whoever_does_not_prove_who_it_is_gets_no_password() -> Result<()> {
 async fn a_wrong_password_is_told_as_one() -> Result<()> {
     let (emulator, hand) = start_trusted("password").await?;
     fs::write(hand.folder().join("password"), "wrong\n")?;
-    let ended = hand.expect("off", &["--plug", &emulator.systems()[0]], 1).await?;
+    let ended = hand.expect("off", &["--plug", emulator.two_systems()?[0]], 1).await?;
     assert!(ended.said.contains("HTTP 401"), "{}", ended.said);
     assert!(ended.said.contains("check user name and password"), "{}", ended.said);
     assert_eq!(emulator.resets()?, 0);

@@ -94,6 +94,20 @@ fn a_node_without_the_annotation_is_named() {
 }
 
 #[test]
+fn a_plug_may_be_the_uuid_that_the_node_reports() {
+    const REDFISH: &str = include_str!("../../../examples/config/fence-redfish.yaml");
+    let configuration = read(&[("fence-redfish.yaml", REDFISH)]);
+    let plan = |system_uuid: &str| {
+        let system_uuid = system_uuid.to_owned();
+        let facts = NodeFacts { system_uuid, ..node("w1") };
+        plan_of(&configuration.fences[0], &facts)
+    };
+    let uuid = "5ca1ab1e-0000-4000-8000-000000000001";
+    assert!(plan(uuid).contains(&format!("plug=\"{uuid}\"")), "{}", plan(uuid));
+    assert!(plan("").contains("found node w1 without systemUUID"), "{}", plan(""));
+}
+
+#[test]
 fn the_proposals_config_map_is_read_as_printed() {
     let configuration = read(&[("node.yaml", PROPOSAL), ("templates.yaml", TEMPLATES)]);
     expect![[r#"

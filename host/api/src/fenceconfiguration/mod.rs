@@ -93,7 +93,7 @@ pub struct TemplateSpec {
     /// The plugin that speaks to the device, such as `ipmi`.
     #[schemars(length(min = 1, max = 63))]
     pub plugin: String,
-    /// Parameters in the plugin's names; `${node.name}`, `${node.providerID}`,
+    /// Parameters in the plugin's names; `${node.name}`, `${node.providerID}`, `${node.systemUUID}`,
     /// `${node.address.InternalIP}`, `${node.annotations['…']}`, `${node.labels['…']}` and
     /// `${inventory['…']}` are taken from the node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -19,6 +19,8 @@ pub struct NodeFacts {
     pub addresses: BTreeMap<String, String>,
     /// `spec.providerID`; empty where there is none.
     pub provider_id: String,
+    /// `status.nodeInfo.systemUUID`; empty where there is none.
+    pub system_uuid: String,
     /// The node's row of the inventory, by column; empty where there is none.
     pub inventory: BTreeMap<String, String>,
 }
@@ -35,6 +37,7 @@ enum Part {
     Text(String),
     Name,
     ProviderId,
+    SystemUuid,
     Address(String),
     Annotation(String),
     Label(String),
@@ -42,7 +45,7 @@ enum Part {
 }
 
 /// What may stand between `${` and `}`.
-const EXPECTED: &str = "${node.name}, ${node.providerID}, ${node.address.InternalIP}, \
+const EXPECTED: &str = "${node.name}, ${node.providerID}, ${node.systemUUID}, ${node.address.InternalIP}, \
                         ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}";
 
 impl Expression {
@@ -76,6 +79,7 @@ impl Expression {
                 Part::Text(value) => (Some(value), String::new()),
                 Part::Name => (Some(&node.name), String::new()),
                 Part::ProviderId => (Some(&node.provider_id), "providerID".to_owned()),
+                Part::SystemUuid => (Some(&node.system_uuid), "systemUUID".to_owned()),
                 Part::Address(kind) => (node.addresses.get(kind), format!("address {kind}")),
                 Part::Annotation(key) => (node.annotations.get(key), format!("annotation {key}")),
                 Part::Label(key) => (node.labels.get(key), format!("label {key}")),
@@ -120,6 +124,7 @@ fn part(inside: &str) -> Option<Part> {
     match inside {
         "node.name" => Some(Part::Name),
         "node.providerID" => Some(Part::ProviderId),
+        "node.systemUUID" => Some(Part::SystemUuid),
         _ => inside
             .strip_prefix("node.address.")
             .filter(|kind| !kind.is_empty() && kind.chars().all(char::is_alphanumeric))

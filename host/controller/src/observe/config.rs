@@ -183,6 +183,7 @@ impl Config {
             annotations: node.annotations.clone(),
             addresses: node.addresses.clone(),
             provider_id: node.provider_id.clone().unwrap_or_default(),
+            system_uuid: node.system_uuid.clone(),
             inventory: BTreeMap::new(),
         };
         let Some(source) = source else {
