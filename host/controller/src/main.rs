@@ -11,6 +11,11 @@ use node_remedy::cli::{self, Cli};
 const USAGE: u8 = 64;
 
 fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    if let Some(done) = cli::as_agent(&arguments) {
+        return ended(done);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(told) => {
@@ -19,7 +24,11 @@ fn main() -> ExitCode {
             return if told.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
     };
-    match cli::carry_out(cli) {
+    ended(cli::carry_out(cli))
+}
+
+fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
+    match done {
         Ok(code) => code,
         Err(error) if error.is::<Unread>() => ExitCode::from(Unread::EXIT),
         Err(error) => {

@@ -22,6 +22,8 @@ pub enum Action {
     Reset,
     /// Is the path to this plug sound, without effect.
     Monitor,
+    /// List the plugs of the device; it has no state to read.
+    Plugs,
 }
 
 impl Action {
@@ -29,7 +31,7 @@ impl Action {
     pub fn has_effect(self) -> bool {
         match self {
             Self::Off | Self::On | Self::Reset => true,
-            Self::Status | Self::Monitor => false,
+            Self::Status | Self::Monitor | Self::Plugs => false,
         }
     }
 
@@ -41,6 +43,7 @@ impl Action {
             Self::On => "on",
             Self::Reset => "reset",
             Self::Monitor => "monitor",
+            Self::Plugs => "plugs",
         }
     }
 }
@@ -121,6 +124,19 @@ pub struct Outcome {
     pub detail: String,
     /// Room to grow.
     pub extra: Fields,
+}
+
+/// One plug of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlugInfo {
+    /// What a request names it by.
+    pub plug: String,
+    /// What people call it.
+    pub name: String,
+    /// What it was read as.
+    pub state: PlugState,
+    /// What the device calls the machine behind it.
+    pub identity: Fields,
 }
 
 /// Why there is no outcome.
@@ -285,6 +301,8 @@ pub struct CallReport {
     /// What the plugin, or the sandbox in its place, answered. Conclude from
     /// [`CallReport::verdict`], not from this.
     pub result: Result<Outcome, Failure>,
+    /// The plugs of the device, where these were asked for.
+    pub plugs: Vec<PlugInfo>,
     /// Whether it passed its commit point.
     pub effect: Effect,
     /// How it ended.
@@ -335,6 +353,7 @@ impl CallReport {
         Self {
             action,
             result: Err(failure),
+            plugs: Vec::new(),
             effect: Effect::NotBegun,
             ended: Ended::NotStarted,
             lied: false,

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use crate::bindings::node_remedy::fence::types as wire;
-use crate::call::{Action, Failure, FailureKind, Fields, Outcome, PlugState, Request};
-use crate::limits::{DETAIL_BYTES_MAX, FIELDS_MAX};
+use crate::call::{Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, Request};
+use crate::limits::{DETAIL_BYTES_MAX, FIELDS_MAX, PLUGS_MAX};
 use crate::state::CallState;
 use crate::words::Secrets;
 
@@ -20,7 +20,8 @@ pub(crate) fn request(request: &Request, deadline: Duration) -> wire::Request {
             Action::Off => wire::Action::Off,
             Action::On => wire::Action::On,
             Action::Reset => wire::Action::Reset,
-            Action::Monitor => wire::Action::Monitor,
+            // A list of plugs is asked for by a function of its own.
+            Action::Monitor | Action::Plugs => wire::Action::Monitor,
         },
         plug: request.plug.clone(),
         parameters: request.parameters.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -40,16 +41,30 @@ pub(crate) fn request(request: &Request, deadline: Duration) -> wire::Request {
 
 pub(crate) fn outcome(outcome: wire::Outcome) -> Outcome {
     Outcome {
-        state: match outcome.state {
-            wire::PlugState::On => PlugState::On,
-            wire::PlugState::Off => PlugState::Off,
-            wire::PlugState::Transitioning => PlugState::Transitioning,
-            wire::PlugState::Unknown => PlugState::Unknown,
-        },
+        state: state(outcome.state),
         identity: outcome.identity,
         detail: outcome.detail,
         extra: outcome.extra,
     }
+}
+
+fn state(state: wire::PlugState) -> PlugState {
+    match state {
+        wire::PlugState::On => PlugState::On,
+        wire::PlugState::Off => PlugState::Off,
+        wire::PlugState::Transitioning => PlugState::Transitioning,
+        wire::PlugState::Unknown => PlugState::Unknown,
+    }
+}
+
+pub(crate) fn plugs_request(request: &Request, deadline: Duration) -> wire::PlugsRequest {
+    let wire::Request { parameters, deadline_ms, extra, .. } = self::request(request, deadline);
+    wire::PlugsRequest { parameters, deadline_ms, extra }
+}
+
+pub(crate) fn plug(info: wire::PlugInfo) -> PlugInfo {
+    let wire::PlugInfo { plug, name, state: read, identity } = info;
+    PlugInfo { plug, name, state: state(read), identity }
 }
 
 pub(crate) fn failure(failure: wire::Failure) -> Failure {
@@ -92,6 +107,17 @@ pub(crate) fn clean_failure(failure: &Failure, secrets: &Secrets) -> Failure {
         extra: clean_fields(&failure.extra, secrets),
         ..failure.clone()
     }
+}
+
+pub(crate) fn clean_plugs(plugs: &[PlugInfo], secrets: &Secrets) -> Vec<PlugInfo> {
+    let clean = |text: &str| secrets.clean(text, DETAIL_BYTES_MAX);
+    let one = |info: &PlugInfo| PlugInfo {
+        plug: clean(&info.plug),
+        name: clean(&info.name),
+        state: info.state,
+        identity: clean_fields(&info.identity, secrets),
+    };
+    plugs.iter().take(PLUGS_MAX).map(one).collect()
 }
 
 fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {

@@ -20,7 +20,7 @@ pub(crate) fn contradiction(seen: &Seen, outcome: &Outcome) -> Option<&'static s
         return Some("it reported a state without hearing from the device");
     }
     let done_before = match (seen.action, outcome.state) {
-        (Action::Status | Action::Monitor, _)
+        (Action::Status | Action::Monitor | Action::Plugs, _)
         | (Action::Off, PlugState::Off)
         | (Action::On, PlugState::On) => true,
         (Action::Off, PlugState::On | PlugState::Transitioning | PlugState::Unknown)

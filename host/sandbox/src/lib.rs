@@ -54,7 +54,7 @@ mod words;
 pub use address::{Cidr, CidrError, Hazard, destination};
 pub use call::{
     Action, Call, CallReport, Direction, Effect, Ended, Exchange, ExchangeRecord, Failure,
-    FailureKind, Fields, LogLevel, LogLine, Outcome, PlugState, Request, Verdict,
+    FailureKind, Fields, LogLevel, LogLine, Outcome, PlugInfo, PlugState, Request, Verdict,
 };
 pub use cancel::Cancel;
 pub use executor::{Executor, Pool};

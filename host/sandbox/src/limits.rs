@@ -123,6 +123,8 @@ pub const LOG_LINE_BYTES_MAX: usize = 1 << 10;
 pub const LOG_BYTES_MAX: usize = 16 << 10;
 /// A sentence for people: details of outcomes and failures, notes.
 pub const DETAIL_BYTES_MAX: usize = 1 << 10;
+/// Plugs of a device. A chassis of PDUs has some hundred outlets, a switch stack a thousand ports.
+pub const PLUGS_MAX: usize = 4_096;
 /// Pairs in `identity` and `extra`.
 pub const FIELDS_MAX: usize = 32;
 /// State that one attempt leaves to the next.

@@ -100,6 +100,7 @@ impl From<Action> for Ability {
             Action::On => Self::On,
             Action::Reset => Self::Reset,
             Action::Monitor => Self::Monitor,
+            Action::Plugs => Self::Plugs,
         }
     }
 }

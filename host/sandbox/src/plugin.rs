@@ -9,7 +9,9 @@ use std::time::Duration;
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 
 use crate::bindings::FenceMethodPre;
-use crate::call::{Call, CallReport, Ended, Failure, FailureKind, Outcome, Request};
+use crate::call::{
+    Action, Call, CallReport, Ended, Failure, FailureKind, Outcome, PlugInfo, PlugState, Request,
+};
 use crate::cancel::Cancel;
 use crate::convert;
 use crate::grants::Grants;
@@ -44,9 +46,15 @@ pub(crate) enum Pace {
 
 /// How the guest's own part of a call came to its end.
 enum End {
-    Guest(Result<Result<Outcome, Failure>, wasmtime::Error>),
+    Guest(Result<Result<Answered, Failure>, wasmtime::Error>),
     Deadline,
     Cancelled,
+}
+
+/// What a guest answered.
+enum Answered {
+    Outcome(Outcome),
+    Plugs(Vec<PlugInfo>),
 }
 
 impl fmt::Debug for Plugin {
@@ -144,9 +152,20 @@ impl Plugin {
     ) -> End {
         let run = async {
             let method = self.pre.instantiate_async(&mut *store).await?;
+            let method = method.node_remedy_fence_method();
+            if request.action == Action::Plugs {
+                let request = convert::plugs_request(request, deadline);
+                let result = method.call_plugs(&mut *store, &request).await?;
+                let plugs = |plugs: Vec<_>| plugs.into_iter().map(convert::plug).collect();
+                return Ok(result
+                    .map(|listed| Answered::Plugs(plugs(listed)))
+                    .map_err(convert::failure));
+            }
             let request = convert::request(request, deadline);
-            let result = method.node_remedy_fence_method().call_run(&mut *store, &request).await?;
-            Ok(result.map(convert::outcome).map_err(convert::failure))
+            let result = method.call_run(&mut *store, &request).await?;
+            Ok(result
+                .map(|outcome| Answered::Outcome(convert::outcome(outcome)))
+                .map_err(convert::failure))
         };
         let cancelled = async {
             cancel.asked().await;
@@ -207,6 +226,7 @@ impl Plugin {
 /// What is left of a call when its guest is gone.
 fn report(state: CallState, end: End, fuel: u64) -> CallReport {
     let effect = state.record.effect;
+    let mut plugs = Vec::new();
     let (ended, result) = match end {
         End::Deadline => {
             let detail = "the call did not end by its deadline";
@@ -226,7 +246,13 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
             }
             (Ended::Returned, Err(failure))
         }
-        End::Guest(Ok(Ok(outcome))) => (Ended::Returned, Ok(outcome)),
+        End::Guest(Ok(Ok(Answered::Outcome(outcome)))) => (Ended::Returned, Ok(outcome)),
+        End::Guest(Ok(Ok(Answered::Plugs(listed)))) => {
+            let detail = format!("{} plugs", listed.len());
+            plugs = listed;
+            let (state, identity, extra) = (PlugState::Unknown, Vec::new(), Vec::new());
+            (Ended::Returned, Ok(Outcome { state, identity, detail, extra }))
+        }
     };
     let lie = state.record.lie.or_else(|| {
         let seen = Seen {
@@ -253,6 +279,7 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
             Ok(outcome) => Ok(convert::clean_outcome(&outcome, &secrets)),
             Err(failure) => Err(convert::clean_failure(&failure, &secrets)),
         },
+        plugs: if lie.is_some() { Vec::new() } else { convert::clean_plugs(&plugs, &secrets) },
         effect,
         ended,
         lied: lie.is_some(),

@@ -49,7 +49,8 @@ impl FenceMethod for Redfish {
 }
 
 fn service<'a, H: Host>(host: &'a H, parameters: &Fields, deadline_ms: u32) -> Api<'a, H> {
-    let has_session = parameters.iter().any(|(name, value)| name == "login" && value == "session");
+    let has_session =
+        parameters.iter().any(|(name, value)| name == "authentication" && value == "session");
     let manner = if has_session { &service::SESSION } else { &service::BASIC };
     Api::new(host, manner, deadline_ms)
 }

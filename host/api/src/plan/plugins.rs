@@ -47,7 +47,7 @@ const KNOWN: &[Known] = &[
 
 /// The plugin behind a name: a fence agent's, or the plugin's own. `None`: a fence agent for which
 /// there is no plugin.
-pub(super) fn plugin_of(name: &str) -> Option<String> {
+pub fn plugin_of(name: &str) -> Option<String> {
     let agent = name.replace('-', "_").to_lowercase();
     match KNOWN.iter().find(|known| known.plugin == name || known.agents.contains(&agent.as_str()))
     {
@@ -79,7 +79,7 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
 
 /// What a parameter of a historical configuration is to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub enum Meaning {
     /// A parameter of the plugin, by its own name.
     Parameter(&'static str),
     /// A parameter that is handed on under a name derived from its own.
@@ -154,7 +154,7 @@ pub(super) const IPMI: &[(&str, Meaning)] = &[
 ];
 
 /// What `name` means for a plugin.
-pub(super) fn meaning(plugin: &str, name: &str) -> Meaning {
+pub fn meaning(plugin: &str, name: &str) -> Meaning {
     let name = name.replace('-', "_").to_lowercase();
     let own: &[(&str, Meaning)] = if plugin == "ipmi" { IPMI } else { &[] };
     match own.iter().chain(COMMON).find(|(known, _)| *known == name) {

@@ -3,13 +3,14 @@
 //! An `off` is believed only when a later read, in a fresh instance, says off. A command
 //! whose end is unknown is never sent again: it is read. Only an `on` that never began is.
 
+pub mod agent;
 mod hand;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use node_remedy_sandbox::{Action, Failure, PlugState};
+use node_remedy_sandbox::{Action, Failure, PlugInfo, PlugState};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -97,12 +98,39 @@ pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
     let done = match args.action {
         FenceAction::Status => hand.read(None).await,
         FenceAction::Monitor => hand.once(Action::Monitor).await,
+        FenceAction::List => return list(args, hand.plugs().await),
         FenceAction::Off => hand.switch(Action::Off, PlugState::Off).await.map(Sent::outcome),
         FenceAction::On => hand.switch(Action::On, PlugState::On).await.map(Sent::outcome),
         FenceAction::Reset => reset(&mut hand, args).await,
         FenceAction::Reboot => reboot(&mut hand, args).await,
     };
     print(args, &done)
+}
+
+/// Prints the plugs of the device.
+fn list(args: &FenceArgs, listed: Result<Vec<PlugInfo>, Failure>) -> anyhow::Result<ExitCode> {
+    let plugs = match listed {
+        Ok(plugs) => plugs,
+        Err(failure) => return print(args, &Err(failure)),
+    };
+    match args.output {
+        Output::Json => {
+            let document = plugs.iter().map(|one| {
+                let identity: BTreeMap<_, _> = one.identity.iter().cloned().collect();
+                json!({
+                    "plug": one.plug, "name": one.name, "state": word(one.state),
+                    "identity": identity,
+                })
+            });
+            outln!("{}", json!({"plugs": document.collect::<Vec<_>>(), "exitCode": 0}));
+        }
+        Output::Text => {
+            for one in &plugs {
+                outln!("{:<20} {:<14} {}", one.plug, word(one.state), one.name);
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A machine that is off is not reset: it would stay off, or come on though nobody said `on`.
@@ -191,7 +219,7 @@ fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<Ex
             (FenceAction::Status, PlugState::On) => 0,
             (FenceAction::Status, PlugState::Off) => EXIT_OFF,
             (FenceAction::Status, PlugState::Transitioning | PlugState::Unknown) => 1,
-            (FenceAction::Monitor, _) => 0,
+            (FenceAction::Monitor | FenceAction::List, _) => 0,
             _ => u8::from(!outcome.confirmed),
         },
     };

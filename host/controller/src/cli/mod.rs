@@ -9,6 +9,7 @@ pub mod check;
 pub mod fence;
 pub mod out;
 pub mod people;
+pub mod plugin;
 pub mod rbac;
 pub mod run;
 pub mod simulate;
@@ -94,9 +95,22 @@ The word is bound to this incident and to the boot it is about.")]
       --set cipher-suite=3 --output json
   node-remedy fence redfish status --address 10.0.8.4 --plug 1 --username admin --password-file pw \\
       --tls-ca bmc-ca.pem
+  node-remedy fence redfish list --address 10.0.8.4 --username admin --password-file pw --tls-ca bmc-ca.pem
 `status` exits 0 for on, 2 for off, 1 for failure or unknown.
-`off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.")]
+`off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.
+As a fence agent, for cluster managers that know those (key=value on stdin, or their options):
+  echo 'action=status ...' | node-remedy fence --agent ipmi
+  ln -s node-remedy fence_ipmilan && ./fence_ipmilan --help")]
     Fence(FenceArgs),
+    /// Which fence methods there are, and what each asks for
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  node-remedy plugin list
+  node-remedy plugin describe redfish
+  node-remedy plugin describe redfish --output json"
+    )]
+    Plugin(PluginCommand),
     /// Print the permissions that the controller needs, for your own Secrets
     #[command(after_help = "Example:
   node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
@@ -324,6 +338,26 @@ pub struct TlsArgs {
     pub tls_insecure: bool,
 }
 
+/// `plugin`.
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// One line for each
+    List {
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Parameters, endpoints and credentials of one
+    Describe {
+        /// The plugin, such as ipmi
+        #[arg(value_name = "PLUGIN")]
+        name: String,
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+}
+
 /// What `fence` can do; `reboot` is off, verified, then on, verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FenceAction {
@@ -340,6 +374,8 @@ pub enum FenceAction {
     Reboot,
     /// Is the path to the device sound
     Monitor,
+    /// The plugs of the device
+    List,
 }
 
 /// Carries one command out; its exit code is part of the interface.
@@ -357,6 +393,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ack(args) => here(people::ack(&args)),
         Command::ConfirmOff(args) => here(people::confirm_off(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
+        Command::Plugin(command) => plugin::plugin(&command),
         Command::Rbac(args) => rbac::rbac(&args),
         Command::Completion { shell } => {
             let mut script = Vec::new();
@@ -365,6 +402,20 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Runs a fence method as an agent, if that is what the arguments call: the program's own name is an
+/// agent's, or they begin with `fence --agent METHOD`.
+pub fn as_agent(arguments: &[String]) -> Option<anyhow::Result<ExitCode>> {
+    let [program, rest @ ..] = arguments else { return None };
+    let (name, method, rest) = match (fence::agent::named(program), rest) {
+        (Some((name, method)), rest) => (name, method, rest),
+        (None, [fence, agent, method, rest @ ..]) if fence == "fence" && agent == "--agent" => {
+            (format!("fence_{}", method.replace('-', "_")), method.clone(), rest)
+        }
+        (None, _) => return None,
+    };
+    Some(here(fence::agent::agent(&name, &method, rest)))
 }
 
 /// Runs a command on this thread; everything here is single-threaded by design.

@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
     Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor,
-    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugState, Plugin, Request, Sandbox, Seams,
-    Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
+    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin, Request,
+    Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
@@ -25,9 +25,9 @@ const READ_EVERY: Duration = Duration::from_millis(500);
 /// A read that is given less time than this says only that there was none.
 const READ_MIN: Duration = Duration::from_secs(1);
 /// A password is a line, not a file system.
-const PASSWORD_BYTES_MAX: u64 = 4096;
+pub(super) const PASSWORD_BYTES_MAX: u64 = 4096;
 /// The authorities of a system take some 250 kB.
-const BUNDLE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const BUNDLE_BYTES_MAX: u64 = 1 << 20;
 
 /// A plugin, and all it needs for calls by hand.
 pub(super) struct Hand {
@@ -42,22 +42,46 @@ pub(super) struct Hand {
     calls: u32,
 }
 
+/// How a device is reached.
+pub(super) struct Reach {
+    /// The plugin's parameters, without defaults.
+    pub(super) parameters: BTreeMap<String, String>,
+    pub(super) credentials: BTreeMap<String, Secret>,
+    pub(super) plug: String,
+    pub(super) trust: Trust,
+    pub(super) timeout: Duration,
+}
+
 impl Hand {
     /// Loads the plugin, and grants it what the person typed.
     pub(super) async fn set_up(args: &FenceArgs) -> anyhow::Result<Self> {
-        let sandbox = Sandbox::new().context("failed to start the sandbox")?;
-        let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
-        let plugins = Plugins::new(sandbox);
-        let plugin = plugins.find(&args.plugin)?;
-        let given = parameters(args)?;
+        let (executor, plugin) = load(&args.plugin)?;
+        let reach = Reach {
+            parameters: parameters(args)?,
+            credentials: credentials(args, &plugin)?,
+            plug: args.plug.clone(),
+            trust: trust(&args.tls)?,
+            timeout: Duration::from_secs(u64::from(args.timeout)),
+        };
+        Self::open(executor, plugin, reach).await
+    }
+
+    /// Grants a plugin just what it takes to reach the device.
+    pub(super) async fn open(
+        executor: Executor,
+        plugin: Arc<Plugin>,
+        reach: Reach,
+    ) -> anyhow::Result<Self> {
+        let given = reach.parameters;
+        let name = &plugin.manifest().name;
         let parameters = plugin.manifest().parameters.fill(&given).with_context(|| {
-            format!("a parameter of {} is wrong; set it with --set KEY=VALUE", args.plugin)
+            format!("a parameter of {name} is wrong; set it with --set KEY=VALUE")
         })?;
-        let admin = exactly_these(&plugin, &parameters, trust(&args.tls)?).await?;
+        let admin = exactly_these(&plugin, &parameters, reach.trust).await?;
         let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
         let clock = Clock::system();
         Ok(Self {
-            credentials: credentials(args, &plugin)?,
+            credentials: reach.credentials,
             plugin,
             executor,
             seams: Seams {
@@ -69,8 +93,8 @@ impl Hand {
             },
             parameters: given,
             grants,
-            plug: args.plug.clone(),
-            end: Instant::now() + Duration::from_secs(u64::from(args.timeout)),
+            plug: reach.plug,
+            end: Instant::now() + reach.timeout,
             calls: 0,
         })
     }
@@ -88,6 +112,12 @@ impl Hand {
     /// One call that changes nothing.
     pub(super) async fn once(&mut self, action: Action) -> Result<Outcome, Failure> {
         settle(&self.call(action, None).await)
+    }
+
+    /// The plugs of the device.
+    pub(super) async fn plugs(&mut self) -> Result<Vec<PlugInfo>, Failure> {
+        let report = self.call(Action::Plugs, None).await;
+        settle(&report).map(|_| report.plugs)
     }
 
     /// Sends a change once, then reads until it shows or time is up. What the device said
@@ -138,6 +168,13 @@ impl Hand {
         };
         self.executor.run(self.plugin.clone(), call, self.seams.clone()).await
     }
+}
+
+/// A built-in plugin, and a thread for its calls.
+pub(super) fn load(name: &str) -> anyhow::Result<(Executor, Arc<Plugin>)> {
+    let sandbox = Sandbox::new().context("failed to start the sandbox")?;
+    let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
+    Ok((executor, Plugins::new(sandbox).find(name)?))
 }
 
 fn settle(report: &CallReport) -> Result<Outcome, Failure> {
@@ -236,7 +273,7 @@ fn host_of(written: &str) -> &str {
 }
 
 /// The bytes of the file that an option names, if they are no more than that.
-fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than may be, and no more: a device without end says that it is empty.
     std::fs::File::open(file)

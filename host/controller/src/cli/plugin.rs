@@ -1,0 +1,139 @@
+//! `plugin`: which fence methods are built in, and what each says of itself.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use node_remedy_sandbox::manifest::{Auth, Kind, Protocol};
+use node_remedy_sandbox::{Manifest, Sandbox};
+use serde_json::{Value, json};
+
+use super::out::outln;
+use super::{Output, PluginCommand};
+use crate::plugins::Plugins;
+
+/// Carries it out.
+pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
+    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+    match command {
+        PluginCommand::List { output } => {
+            let mut all = Vec::new();
+            for name in Plugins::names() {
+                let plugin = plugins.find(name)?;
+                all.push((plugin.manifest().clone(), plugin.digest().to_string()));
+            }
+            match output {
+                Output::Json => {
+                    let all: Vec<_> =
+                        all.iter().map(|(one, digest)| document(one, digest)).collect();
+                    outln!("{}", json!(all));
+                }
+                Output::Text => {
+                    for (Manifest { name, version, kind, description, .. }, _) in &all {
+                        outln!("{name:<14} {version:<8} {:<8} {description}", word(*kind));
+                    }
+                }
+            }
+        }
+        PluginCommand::Describe { name, output } => {
+            let plugin = plugins.find(name)?;
+            let digest = plugin.digest().to_string();
+            match output {
+                Output::Json => outln!("{}", document(plugin.manifest(), &digest)),
+                Output::Text => describe(plugin.manifest(), &digest)?,
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(manifest: &Manifest, digest: &str) -> anyhow::Result<()> {
+    let Manifest { name, version, description, kind, .. } = manifest;
+    outln!("{name} {version}: {description}");
+    outln!("  kind         {}", word(*kind));
+    let actions = manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase());
+    outln!("  actions      {}", actions.collect::<Vec<_>>().join(" "));
+    outln!("  identity     {}", manifest.identity.join(" "));
+    outln!("  late effect  {} s", manifest.late_effect_seconds);
+    outln!("  deadline     {} s", manifest.deadline_seconds);
+    outln!("  digest       {digest}");
+    outln!("parameters");
+    for (parameter, property) in &manifest.parameters.properties {
+        let is_required = manifest.parameters.required.contains(parameter);
+        let default = match &property.default {
+            Some(Value::String(text)) => format!("default {text}"),
+            Some(other) => format!("default {other}"),
+            None if is_required => "required".to_owned(),
+            None => "optional".to_owned(),
+        };
+        outln!("  {parameter:<18} {default:<22} {}", property.description);
+    }
+    outln!("endpoints");
+    for ask in &manifest.asks.endpoints {
+        let port = ask.port.or(ask.protocol.usual_port());
+        let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
+        let protocol = Protocol::as_str(ask.protocol);
+        outln!("  {:<18} {protocol} from {}{port}, {}", ask.name, ask.from, scheme(&ask.auth));
+    }
+    outln!("credentials");
+    for ask in &manifest.asks.credentials {
+        let operations = ask.operations.iter().map(|operation| operation.as_str());
+        let operations = operations.collect::<Vec<_>>().join(" ");
+        let optional = if ask.optional { "optional, " } else { "" };
+        outln!("  {:<18} {optional}{operations}", ask.name);
+    }
+    Ok(())
+}
+
+fn document(manifest: &Manifest, digest: &str) -> Value {
+    let Manifest { name, version, description, kind, .. } = manifest;
+    let actions: Vec<_> =
+        manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase()).collect();
+    let parameters = manifest.parameters.properties.iter().map(|(name, property)| {
+        let is_required = manifest.parameters.required.contains(name);
+        let about = json!({
+            "description": property.description, "default": property.default,
+            "required": is_required,
+        });
+        (name.clone(), about)
+    });
+    let endpoints = manifest.asks.endpoints.iter().map(|ask| {
+        json!({
+            "name": ask.name, "protocol": ask.protocol.as_str(), "from": ask.from,
+            "auth": scheme(&ask.auth),
+        })
+    });
+    let credentials = manifest.asks.credentials.iter().map(|ask| {
+        let operations: Vec<_> = ask.operations.iter().map(|one| one.as_str()).collect();
+        json!({"name": ask.name, "operations": operations, "optional": ask.optional})
+    });
+    json!({
+        "name": name, "version": version, "description": description, "kind": word(*kind),
+        "digest": digest, "actions": actions, "identity": manifest.identity,
+        "lateEffectSeconds": manifest.late_effect_seconds,
+        "deadlineSeconds": manifest.deadline_seconds,
+        "parameters": parameters.collect::<serde_json::Map<_, _>>(),
+        "endpoints": endpoints.collect::<Vec<_>>(),
+        "credentials": credentials.collect::<Vec<_>>(),
+    })
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Power => "power",
+        Kind::Fabric => "fabric",
+        Kind::Storage => "storage",
+        Kind::Watch => "watch",
+    }
+}
+
+fn scheme(auth: &Auth) -> &'static str {
+    match auth {
+        Auth::None {} => "no authentication by the host",
+        Auth::Basic { .. } => "basic",
+        Auth::Bearer { .. } => "bearer",
+        Auth::Header { .. } => "header",
+        Auth::AwsSigv4 { .. } => "aws-sigv4",
+        Auth::GoogleServiceAccount { .. } => "google-service-account",
+        Auth::Login(_) => "login",
+    }
+}

@@ -1,0 +1,143 @@
+//! A built-in method called as the fence agent that cluster managers know: by a symlink with an agent's
+//! name, with `key=value` lines on stdin or with options, on sushy-emulator.
+
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use node_remedy_tests::Controller;
+use node_remedy_tests::ipmi::{PASSWORD, Power, USERNAME};
+use node_remedy_tests::process::fresh_folder;
+use node_remedy_tests::python::python;
+use node_remedy_tests::redfish::Emulator;
+
+/// What must hold of an agent's metadata: the parts of fence-agents' metadata.rng, and that each name
+/// stands once.
+const CHECK_METADATA: &str = r#"
+import sys, xml.etree.ElementTree as tree
+root = tree.fromstring(sys.argv[1])
+assert root.tag == "resource-agent" and root.get("name") == "fence_redfish" and root.get("shortdesc")
+assert [part.tag for part in root] == ["longdesc", "vendor-url", "parameters", "actions"]
+parameters = root.find("parameters")
+names = [one.get("name") for one in parameters]
+assert len(names) > 5 and len(set(names)) == len(names), names
+for one in parameters:
+    assert one.get("unique") == "0" and one.get("required") in "01"
+    assert [part.tag for part in one] == ["getopt", "content", "shortdesc"], one.get("name")
+    assert one.find("getopt").get("mixed") and one.find("shortdesc").get("lang") == "en"
+    assert one.find("content").get("type") in ("boolean", "string", "integer", "second", "select")
+letters = [word for one in parameters.iter("getopt") for word in one.get("mixed").split(", ")[:-1]]
+assert len(set(letters)) == len(letters), letters
+print(" ".join(one.get("name") for one in root.find("actions")))
+"#;
+
+/// What a call came to.
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+/// The program under an agent's name.
+fn agent(folder: &Path, name: &str) -> Result<PathBuf> {
+    let link = folder.join(name);
+    symlink(Controller::binary(), &link)?;
+    Ok(link)
+}
+
+async fn call(agent: &Path, options: &[&str], lines: &str) -> Result<Ended> {
+    let mut command = Command::new(agent);
+    command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let lines = lines.to_owned();
+    let ended = tokio::task::spawn_blocking(move || -> Result<Output> {
+        let mut child = command.spawn().context("failed to start node-remedy")?;
+        child.stdin.take().context("no stdin")?.write_all(lines.as_bytes())?;
+        Ok(child.wait_with_output()?)
+    });
+    let Output { status, stdout, stderr } = ended.await??;
+    let ended = Ended {
+        code: status.code().context("killed")?,
+        stdout: String::from_utf8(stdout)?,
+        stderr: String::from_utf8(stderr)?,
+    };
+    let said = [ended.stdout.as_str(), &ended.stderr].concat();
+    ensure!(!said.contains(PASSWORD), "the password is in {said}");
+    Ok(ended)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_action_of_an_agent_by_stdin_and_by_options() -> Result<()> {
+    let folder = fresh_folder("plugins-agent")?;
+    let emulator = Emulator::start(&folder).await?;
+    let [system, other] = emulator.two_systems()?;
+    let agent = agent(&folder, "fence_redfish")?;
+    let authority = emulator.authority().display().to_string();
+    let (ip, port) = emulator
+        .address()
+        .rsplit_once(':')
+        .context("no port")
+        .map(|(ip, port)| (ip.to_owned(), port.to_owned()))?;
+    // Callers say both plug and port, and things that nobody knows.
+    let lines = |action: &str| {
+        format!(
+            "# from a cluster manager\naction={action}\nip={ip}\nipport={port}\nlogin={USERNAME}\n\
+             passwd={PASSWORD}\ntls_ca={authority}\nport={system}\nplug={system}\nnodename=n1\n\
+             debug_file=/nowhere"
+        )
+    };
+    for (action, code, says, power) in [
+        ("status", 0, "Status: ON\n", Power::On),
+        ("off", 0, "Success: Powered OFF\n", Power::Off),
+        ("status", 2, "Status: OFF\n", Power::Off),
+        ("off", 0, "Success: Powered OFF\n", Power::Off),
+        ("on", 0, "Success: Powered ON\n", Power::On),
+        ("reboot", 0, "Success: Rebooted\n", Power::On),
+        ("monitor", 0, "", Power::On),
+        ("validate-all", 0, "", Power::On),
+        ("explode", 1, "", Power::On),
+    ] {
+        let ended = call(&agent, &[], &lines(action)).await?;
+        assert_eq!((ended.code, ended.stdout.as_str()), (code, says), "{action}: {}", ended.stderr);
+        assert_eq!(emulator.power(system).await?, power, "{action}");
+    }
+    let listed = call(&agent, &[], &lines("list")).await?.stdout;
+    let (mut listed, mut expected): (Vec<_>, _) =
+        (listed.lines().collect(), [format!("{system},{system}"), format!("{other},{other}")]);
+    listed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+
+    let password = folder.join("password");
+    std::fs::write(&password, format!("{PASSWORD}\n"))?;
+    let password = password.display().to_string();
+    let address = emulator.address();
+    let options = ["-a", &address, "-l", USERNAME, "-f", &password, "--tls-ca", &authority];
+    let begun = Instant::now();
+    let rest = ["--plug", other, "--action=status", "--delay", "2", "-v"];
+    let ended = call(&agent, &[&options[..], &rest].concat(), "").await?;
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, "Status: OFF\n"), "{}", ended.stderr);
+    assert!(begun.elapsed() >= Duration::from_secs(2), "a delay of 2 s is not waited for");
+    let wrong = call(&agent, &[&options[..], &["--plug", "9", "-o", "off"]].concat(), "").await?;
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.contains("no system has the id or UUID"), "{}", wrong.stderr);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_s_metadata_is_what_cluster_managers_read() -> Result<()> {
+    let agent = agent(&fresh_folder("plugins-agent-metadata")?, "fence_redfish")?;
+    for (options, lines) in [(&["-o", "metadata"][..], ""), (&[], "action=metadata")] {
+        let ended = call(&agent, options, lines).await?;
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let actions = python(CHECK_METADATA, &[&ended.stdout]).await?;
+        let expected = "on off reboot status monitor list list-status metadata validate-all";
+        assert_eq!(actions, expected);
+    }
+    let options = ["fence", "--agent", "ipmi", "-o", "metadata"];
+    let by_flag = call(&Controller::binary(), &options, "").await?.stdout;
+    assert!(by_flag.contains(r#"<resource-agent name="fence_ipmi""#), "{by_flag}");
+    Ok(())
+}
