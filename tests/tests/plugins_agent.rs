@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use node_remedy_tests::Controller;
@@ -13,6 +13,7 @@ use node_remedy_tests::ipmi::{PASSWORD, Power, USERNAME};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::python::python;
 use node_remedy_tests::redfish::Emulator;
+use tokio::time::Instant;
 
 /// What must hold of an agent's metadata: the parts of fence-agents' metadata.rng, and that each name
 /// stands once.

@@ -1,4 +1,4 @@
-//! `cargo xtask plugins`: every folder of `plugins/` but the SDK becomes a component, and is
+//! `cargo xtask plugins`: every folder of `plugins/` that is no library becomes a component, and is
 //! compiled ahead by the sandbox's own engine.
 
 use std::fs;
@@ -24,6 +24,8 @@ Examples:
 struct Plugin {
     name: String,
     package: String,
+    /// The libraries beside the SDK that it is built on.
+    libraries: Vec<PathBuf>,
     component: PathBuf,
     ahead: PathBuf,
 }
@@ -61,20 +63,31 @@ pub(crate) fn build_all() -> Result<Vec<String>> {
 }
 
 fn all() -> Result<Vec<Plugin>> {
-    let mut plugins = Vec::new();
+    let mut crates = Vec::new();
     for entry in fs::read_dir(at("plugins"))? {
         let folder = entry?.path();
-        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let manifest = folder.join("Cargo.toml");
-        if name == "sdk" || !manifest.exists() {
+        if !manifest.exists() {
             continue;
         }
         let text = fs::read_to_string(&manifest)?;
         let package = package_name(&text)
             .with_context(|| format!("{} names no package", manifest.display()))?;
+        crates.push((folder, package.to_owned(), text));
+    }
+    let libraries = |text: &str| {
+        let used = crates
+            .iter()
+            .filter(|(_, package, own)| !is_component(own) && depends_on(text, package));
+        used.map(|(folder, _, _)| folder.clone()).collect::<Vec<_>>()
+    };
+    let mut plugins = Vec::new();
+    for (folder, package, text) in crates.iter().filter(|(_, _, text)| is_component(text)) {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         plugins.push(Plugin {
             name: name.to_owned(),
-            package: package.to_owned(),
+            package: package.clone(),
+            libraries: libraries(text),
             component: at(&format!("target/plugins/{name}.wasm")),
             ahead: at(&format!("target/plugins/{name}.cwasm")),
         });
@@ -89,8 +102,19 @@ fn package_name(manifest: &str) -> Option<&str> {
     line.split('"').nth(1)
 }
 
+/// A crate that is linked into one, and not only into others.
+fn is_component(manifest: &str) -> bool {
+    manifest.lines().any(|line| line.starts_with("crate-type") && line.contains("\"cdylib\""))
+}
+
+fn depends_on(manifest: &str, package: &str) -> bool {
+    let rest = manifest.lines().filter_map(|line| line.strip_prefix(package));
+    rest.into_iter().any(|rest| rest.starts_with(['.', ' ', '=']))
+}
+
 fn build(plugin: &Plugin) -> Result<bool> {
     let mut sources = vec![at("plugins").join(&plugin.name), at("plugins/sdk"), at("wit")];
+    sources.extend(plugin.libraries.iter().filter(|folder| !folder.ends_with("sdk")).cloned());
     sources.extend(["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"].map(at));
     let hash = stamp::hash_of(&sources)?;
     if stamp::is_fresh(&plugin.component, &hash) {
@@ -142,5 +166,16 @@ mod tests {
         let manifest = "[package]\nname = \"node-remedy-plugin-ipmi\"\n[lib]\nname = \"other\"\n";
         assert_eq!(package_name(manifest), Some("node-remedy-plugin-ipmi"));
         assert_eq!(package_name("[package]\n"), None);
+    }
+
+    #[test]
+    fn a_plugin_is_told_from_the_libraries_that_it_is_built_on() {
+        let manifest = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n[dependencies]\n\
+                        node-remedy-plugin-snmp.workspace = true\n";
+        assert!(is_component(manifest));
+        assert!(!is_component("[lib]\nname = \"a\"\n"));
+        assert!(depends_on(manifest, "node-remedy-plugin-snmp"));
+        assert!(!depends_on(manifest, "node-remedy-plugin"), "another one");
+        assert!(!depends_on(manifest, "node-remedy-plugin-sdk"));
     }
 }

@@ -9,9 +9,11 @@ use zeroize::Zeroizing;
 use crate::bindings::node_remedy::fence::credentials::{
     Extension, Hash, Host, HostKey, HostSecret, Mode, Refused,
 };
-use crate::crypto::{self, BadLength};
+use crate::crypto::{self, BadLength, usm};
 use crate::handles::{DerivedKey, SecretHandle};
-use crate::limits::{CREDENTIAL_DATA_BYTES_MAX, KEY_OPERATIONS_MAX, SECRET_OPERATIONS_MAX};
+use crate::limits::{
+    CREDENTIAL_DATA_BYTES_MAX, KEY_OPERATIONS_MAX, SECRET_OPERATIONS_MAX, USM_KEYS_MAX,
+};
 use crate::manifest::Operation;
 use crate::secret::Secret;
 use crate::state::CallState;
@@ -74,14 +76,23 @@ impl HostSecret for CallState {
     async fn usm_key(
         &mut self,
         secret: Resource<SecretHandle>,
-        _: Hash,
+        hash: Hash,
         engine_id: Vec<u8>,
-        _: Extension,
-        _: u32,
+        extension: Extension,
+        length: u32,
     ) -> Answer<Resource<DerivedKey>> {
-        let allowed = self.use_secret(&secret, Operation::UsmKey, &engine_id)?;
-        let unsupported = || Refused::Other("this host makes no SNMPv3 keys".to_owned());
-        Ok(Err(allowed.map_or_else(|refused| refused, |_| unsupported())))
+        let secret = match self.use_secret(&secret, Operation::UsmKey, &engine_id)? {
+            Ok(secret) => secret,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if self.spent.usm_keys >= USM_KEYS_MAX {
+            return Ok(Err(Refused::OverBudget));
+        }
+        self.spent.usm_keys += 1;
+        match usm::key(hash, &secret.bytes, &engine_id, extension, length) {
+            Ok(key) => Ok(Ok(self.table.push(DerivedKey(key))?)),
+            Err(error) => Ok(Err(error.into())),
+        }
     }
 
     async fn reveal(&mut self, secret: Resource<SecretHandle>) -> Answer<Vec<u8>> {
@@ -129,7 +140,8 @@ impl HostKey for CallState {
     ) -> Answer<Vec<u8>> {
         let answer = self.with_key(&key, &data, |key| match mode {
             Mode::AesCbc => Ok(crypto::encrypt_cbc(key, &iv, &data)?),
-            Mode::AesCfb128 | Mode::DesCbc => Err(unsupported_mode(mode)),
+            Mode::AesCfb128 => Ok(crypto::encrypt_cfb(key, &iv, &data)?),
+            Mode::DesCbc => Ok(crypto::encrypt_des(key, &iv, &data)?),
         })?;
         if let Ok(ciphertext) = &answer {
             self.keep_encrypted(&data, ciphertext);
@@ -146,7 +158,8 @@ impl HostKey for CallState {
     ) -> Answer<Vec<u8>> {
         let answer = self.with_key(&key, &data, |key| match mode {
             Mode::AesCbc => Ok(crypto::decrypt_cbc(key, &iv, &data)?),
-            Mode::AesCfb128 | Mode::DesCbc => Err(unsupported_mode(mode)),
+            Mode::AesCfb128 => Ok(crypto::decrypt_cfb(key, &iv, &data)?),
+            Mode::DesCbc => Ok(crypto::decrypt_des(key, &iv, &data)?),
         })?;
         if let Ok(plaintext) = &answer {
             self.keep_decrypted(&data, plaintext);
@@ -223,8 +236,4 @@ fn truncated_mac(
     }
     mac.truncate(length);
     Ok(mac)
-}
-
-fn unsupported_mode(mode: Mode) -> Refused {
-    Refused::Other(format!("this host does not do {mode:?}"))
 }

@@ -298,9 +298,9 @@ impl AdminGrant {
         let Some(missing) = ask.operations.iter().find(|operation| !granted(operation)) else {
             return Ok(ask.operations.clone());
         };
-        // What is optional is left out quietly, except the bytes themselves: nobody should
-        // believe they were granted.
-        if ask.optional && *missing != Operation::Reveal {
+        // What is optional is left out quietly. Whoever configures such a credential all the same
+        // looks whether it was granted.
+        if ask.optional {
             return Ok(ask.operations.iter().copied().filter(granted).collect());
         }
         Err(GrantError::NotGranted {
@@ -502,5 +502,9 @@ mod tests {
         assert!(refusal.contains("grants.reveal: true"), "{refusal}");
         let open = AdminGrant { reveal: true, ..wide() };
         assert!(open.operations(ask).unwrap().contains(&Operation::Reveal));
+        // A method that can do without a community needs no grant for it.
+        curious.asks.credentials[0].optional = true;
+        let operations = wide().operations(&curious.asks.credentials[0]).unwrap();
+        assert!(!operations.contains(&Operation::Reveal) && operations.contains(&Operation::Mac));
     }
 }

@@ -112,6 +112,11 @@ pub const REPLIES_QUEUED_MAX: usize = 256;
 pub const SECRET_OPERATIONS_MAX: u32 = 64;
 /// Operations with keys made from a secret: four for each datagram of a session.
 pub const KEY_OPERATIONS_MAX: u32 = 8_192;
+/// SNMPv3 keys made from passwords. Each costs some MiB of hashing, milliseconds of a thread that
+/// others wait for; a session needs two, and two more where the device's engine has changed.
+pub const USM_KEYS_MAX: u32 = 8;
+/// The longest SNMPv3 key: twice what AES-256 takes.
+pub const USM_KEY_BYTES_MAX: usize = 64;
 /// What may be handed to one credential operation.
 pub const CREDENTIAL_DATA_BYTES_MAX: usize = 64 << 10;
 

@@ -51,6 +51,7 @@ pub(crate) struct Spent {
     pub(crate) host_calls: u32,
     pub(crate) secret_operations: u32,
     pub(crate) key_operations: u32,
+    pub(crate) usm_keys: u32,
     pub(crate) sockets_opened: u32,
     pub(crate) datagrams_sent: u32,
     pub(crate) http_requests: u32,

@@ -67,6 +67,15 @@ pub trait Secret {
     fn mac(&self, hash: Hash, data: &[u8]) -> Result<Vec<u8>, Refused>;
     /// The same HMAC, kept by the host as a key.
     fn session_key(&self, hash: Hash, data: &[u8]) -> Result<Self::Key, Refused>;
+    /// The SNMPv3 key that the secret as a password makes for one engine (RFC 3414, 2.6), extended
+    /// where it is too short and cut to `length` bytes.
+    fn usm_key(
+        &self,
+        hash: Hash,
+        engine_id: &[u8],
+        extension: Extension,
+        length: u32,
+    ) -> Result<Self::Key, Refused>;
     /// The bytes themselves; only where an admin granted it.
     fn reveal(&self) -> Result<Vec<u8>, Refused>;
 }
@@ -77,9 +86,10 @@ pub trait Key: Sized {
     fn mac(&self, hash: Hash, data: &[u8], length: u32) -> Result<Vec<u8>, Refused>;
     /// HMAC, cut to `length` bytes and kept by the host as another key.
     fn derive(&self, hash: Hash, data: &[u8], length: u32) -> Result<Self, Refused>;
-    /// Encrypts whole blocks; padding is the caller's.
+    /// Encrypts; where the cipher wants whole blocks, padding is the caller's. With
+    /// [`Cipher::DesCbc`] and an SNMPv3 key of 16 bytes, `iv` is the salt (RFC 3414, 8.1.1.1).
     fn encrypt(&self, cipher: Cipher, iv: &[u8], data: &[u8]) -> Result<Vec<u8>, Refused>;
-    /// Decrypts whole blocks.
+    /// Decrypts what [`Key::encrypt`] made.
     fn decrypt(&self, cipher: Cipher, iv: &[u8], data: &[u8]) -> Result<Vec<u8>, Refused>;
 }
 
@@ -109,6 +119,17 @@ pub enum Hash {
     Sha384,
     /// SHA-512.
     Sha512,
+}
+
+/// How [`Secret::usm_key`] makes a key longer than the hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extension {
+    /// Not at all: a key that would be too short is refused.
+    None,
+    /// Blumenthal's, which net-snmp and most devices have.
+    Blumenthal,
+    /// Reeder's, which Cisco has.
+    Reeder,
 }
 
 /// Ciphers of [`Key`].

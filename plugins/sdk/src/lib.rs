@@ -50,8 +50,8 @@ pub mod wasm;
 pub mod web;
 
 pub use host::{
-    Cipher, Datagram, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level, NetError,
-    Refused, Secret,
+    Cipher, Datagram, Extension, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level,
+    NetError, Refused, Secret,
 };
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,

@@ -191,8 +191,18 @@ impl TestHost {
     /// Configures a credential.
     #[must_use]
     pub fn credential(mut self, name: &str, identity: Option<&str>, secret: &[u8]) -> Self {
-        let stored = keys::Stored { identity: identity.map(str::to_owned), bytes: secret.to_vec() };
+        let (identity, bytes) = (identity.map(str::to_owned), secret.to_vec());
+        let stored = keys::Stored { identity, bytes, may_reveal: false };
         self.credentials.insert(name.into(), stored);
+        self
+    }
+
+    /// Lets the plugin see the bytes of a credential that was configured, as an admin's grant does.
+    #[must_use]
+    pub fn revealing(mut self, name: &str) -> Self {
+        if let Some(stored) = self.credentials.get_mut(name) {
+            stored.may_reveal = true;
+        }
         self
     }
 

@@ -7,9 +7,9 @@ use bindings::exports::node_remedy::fence::method::Guest;
 use bindings::node_remedy::fence::{credentials, net, op, types};
 
 use crate::{
-    Action, Cipher, Datagram, Failure, FailureKind, FenceMethod, Hash, Host, HttpRequest,
-    HttpResponse, Key, Level, NetError, Outcome, PlugInfo, PlugState, PlugsRequest, Refused,
-    Request, Secret,
+    Action, Cipher, Datagram, Extension, Failure, FailureKind, FenceMethod, Hash, Host,
+    HttpRequest, HttpResponse, Key, Level, NetError, Outcome, PlugInfo, PlugState, PlugsRequest,
+    Refused, Request, Secret,
 };
 
 /// What wit-bindgen makes of the contract.
@@ -206,6 +206,17 @@ impl Secret for credentials::Secret {
         credentials::Secret::session_key(self, hash_of(hash), data).map_err(refused)
     }
 
+    fn usm_key(
+        &self,
+        hash: Hash,
+        engine_id: &[u8],
+        extension: Extension,
+        length: u32,
+    ) -> Result<credentials::Key, Refused> {
+        let (hash, extension) = (hash_of(hash), extension_of(extension));
+        credentials::Secret::usm_key(self, hash, engine_id, extension, length).map_err(refused)
+    }
+
     fn reveal(&self) -> Result<Vec<u8>, Refused> {
         credentials::Secret::reveal(self).map_err(refused)
     }
@@ -251,6 +262,14 @@ fn hash_of(hash: Hash) -> credentials::Hash {
         Hash::Sha256 => credentials::Hash::Sha256,
         Hash::Sha384 => credentials::Hash::Sha384,
         Hash::Sha512 => credentials::Hash::Sha512,
+    }
+}
+
+fn extension_of(extension: Extension) -> credentials::Extension {
+    match extension {
+        Extension::None => credentials::Extension::None,
+        Extension::Blumenthal => credentials::Extension::Blumenthal,
+        Extension::Reeder => credentials::Extension::Reeder,
     }
 }
 

@@ -52,8 +52,10 @@ fn allowed(folder: &str) -> Option<Allowed> {
         },
         // Dev-dependencies on itself turn its test features on.
         "plugins/sdk" => Allowed { normal: &[], dev: &["host/devices", "plugins/sdk"] },
+        // A library of several plugins.
+        "plugins/snmp" => Allowed { normal: &["plugins/sdk"], dev: &["plugins/snmp"] },
         plugin if plugin.starts_with("plugins/") => {
-            Allowed { normal: &["plugins/sdk"], dev: &["host/devices"] }
+            Allowed { normal: &["plugins/sdk", "plugins/snmp"], dev: &["host/devices"] }
         }
         _ => return None,
     })

@@ -246,6 +246,7 @@ impl<C: Cluster> Calls<C> {
         let grants =
             grant::decide(name, manifest, &parameters, &asked.grants, &*self.names).await?;
         let credentials = self.secrets(manifest, &method.credentials).await?;
+        grant::check_reveal(manifest, &grants, credentials.keys())?;
         let request = sandbox::Request {
             action: action(asked.action),
             plug: method.plug.clone(),
@@ -271,7 +272,8 @@ impl<C: Cluster> Calls<C> {
         manifest: &Manifest,
         places: &BTreeMap<String, Credential>,
     ) -> Result<BTreeMap<String, Secret>, String> {
-        let first = manifest.asks.credentials.iter().find(|ask| !ask.optional);
+        let asks = &manifest.asks.credentials;
+        let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
         let mut secrets = BTreeMap::new();
         for (name, place) in places {
             let name = match (name.as_str(), first) {

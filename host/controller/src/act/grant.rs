@@ -37,6 +37,28 @@ pub(super) async fn decide(
     Err(refusals.join("; by another grant: "))
 }
 
+/// An optional credential that a plugin must see and that a method names is granted, or the method
+/// is not ready.
+pub(super) fn check_reveal<'a>(
+    manifest: &Manifest,
+    grants: &Grants,
+    mut configured: impl Iterator<Item = &'a String>,
+) -> Result<(), String> {
+    let is_hidden = |name: &str| {
+        let ask = manifest.asks.credentials.iter().find(|ask| ask.name == name);
+        let is_asked = ask.is_some_and(|ask| ask.operations.contains(&Operation::Reveal));
+        let granted = grants.credentials().get(name);
+        is_asked && !granted.is_some_and(|granted| granted.contains(&Operation::Reveal))
+    };
+    match configured.find(|name| is_hidden(name)) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "plugin {:?} must see the credential {name:?} itself; add reveal: [{name}] to its grant",
+            manifest.name
+        )),
+    }
+}
+
 fn admin_grant(manifest: &Manifest, grant: &Grant) -> Result<AdminGrant, String> {
     let asks = &manifest.asks;
     let operations = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
@@ -204,6 +226,29 @@ mod tests {
         let parameters = BTreeMap::from([("address".to_owned(), "bmc-7.example.org".to_owned())]);
         let inward = decide("web", &manifest(), &parameters, &named, &Fixed("127.0.0.1")).await;
         assert!(inward.unwrap_err().contains("only its exact address opens"));
+    }
+
+    #[tokio::test]
+    async fn a_credential_that_a_plugin_must_see_is_granted_or_the_method_is_not_ready() {
+        let mut manifest = manifest();
+        let mut community = manifest.asks.credentials[0].clone();
+        community.name = "community".to_owned();
+        community.optional = true;
+        community.operations = [Operation::Reveal].into();
+        manifest.asks.credentials.push(community);
+        let parameters = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+        for (reveal, is_ready) in [(json!([]), false), (json!(["community"]), true)] {
+            let granted = [grant(json!({ "cidrs": ["192.0.2.7/32"], "reveal": reveal }))];
+            let names = Fixed("192.0.2.9");
+            let decided = decide("web", &manifest, &parameters, &granted, &names).await.unwrap();
+            let named = ["account".to_owned(), "community".to_owned()];
+            assert!(check_reveal(&manifest, &decided, named[..1].iter()).is_ok());
+            let checked = check_reveal(&manifest, &decided, named.iter());
+            assert_eq!(checked.is_ok(), is_ready, "{checked:?}");
+            if let Err(refusal) = checked {
+                assert!(refusal.contains("add reveal: [community] to its grant"), "{refusal}");
+            }
+        }
     }
 
     #[tokio::test]

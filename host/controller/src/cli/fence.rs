@@ -204,8 +204,9 @@ fn command(args: &FenceArgs, action: &str) -> String {
         ("--username", args.username.as_ref()),
         ("--password-file", file.as_ref()),
     ];
+    let credentials = args.credential.iter().map(|pair| ("--credential", Some(pair)));
     let set = args.set.iter().map(|pair| ("--set", Some(pair)));
-    for (option, value) in options.into_iter().chain(set) {
+    for (option, value) in options.into_iter().chain(credentials).chain(set) {
         let Some(value) = value else { continue };
         words.push(format!("{option} '{}'", value.replace('\'', "'\\''")));
     }

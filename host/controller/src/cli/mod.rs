@@ -308,6 +308,9 @@ pub struct FenceArgs {
     /// A file with the password; its last newline is not part of it
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// A further secret of the plugin, such as privacy or community of the SNMP methods
+    #[arg(long, value_name = "NAME=FILE")]
+    pub credential: Vec<String>,
     /// A parameter of the plugin
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -71,6 +71,12 @@ async fn a_secret_cannot_be_ground_down() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn keys_that_are_dear_to_make_are_few() {
+    let detail = World::new().failure(Action::Status, "grind-usm-keys").await;
+    assert_eq!(detail, "8 then Some(Refused::OverBudget)");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_that_was_read_is_not_repeated() {
     let world = World::new();
     let report = world.call(Action::Status, "leak").await;

@@ -124,7 +124,7 @@ pub(crate) fn admin() -> AdminGrant {
         cidrs: vec!["10.9.0.0/16".parse().unwrap()],
         ports: vec![623..=623],
         protocols: BTreeSet::from([Protocol::Udp]),
-        operations: BTreeSet::from([Operation::Mac, Operation::SessionKey]),
+        operations: BTreeSet::from([Operation::Mac, Operation::SessionKey, Operation::UsmKey]),
         reveal: true,
         ..AdminGrant::default()
     }

@@ -285,18 +285,57 @@ pub(super) fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::R
     Ok(bytes)
 }
 
+/// What the options give. User name and password are the first credential that is not optional, or
+/// the first of all where all are.
 fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
-    let ask = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional);
-    let (ask, file) = match (ask, &args.password_file) {
-        (Some(ask), Some(file)) => (ask, file),
-        (None, None) => return Ok(BTreeMap::new()),
-        (Some(_), None) => bail!("{} needs a password: pass --password-file FILE", args.plugin),
+    let asks = &plugin.manifest().asks.credentials;
+    let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
+    let mut secrets = BTreeMap::new();
+    for pair in &args.credential {
+        let Some((name, file)) = pair.split_once('=') else {
+            bail!("--credential {pair}: expected NAME=FILE");
+        };
+        if !asks.iter().any(|ask| ask.name == name) {
+            let known: Vec<_> = asks.iter().map(|ask| ask.name.as_str()).collect();
+            let known = known.join(", ");
+            bail!("--credential {name}: {} takes none of this name, but: {known}", args.plugin);
+        }
+        let is_first = first.is_some_and(|ask| ask.name == name);
+        let identity = args.username.clone().filter(|_| is_first);
+        let secret = password(&format!("--credential {name}"), Path::new(file), identity)?;
+        if secrets.insert(name.to_owned(), secret).is_some() {
+            bail!("--credential {name}: given twice");
+        }
+    }
+    match (first, &args.password_file) {
+        (None, None) => {}
         (None, Some(_)) => bail!("{} takes no password; leave --password-file out", args.plugin),
-    };
-    let mut bytes = read_short("--password-file", file, PASSWORD_BYTES_MAX)?;
+        (Some(ask), Some(file)) => {
+            let secret = password("--password-file", file, args.username.clone())?;
+            if secrets.insert(ask.name.clone(), secret).is_some() {
+                bail!("--password-file: {} was given by --credential already", ask.name);
+            }
+        }
+        (Some(ask), None) if secrets.contains_key(&ask.name) => {}
+        (Some(ask), None) if !ask.optional => {
+            bail!("{} needs a password: pass --password-file FILE", args.plugin)
+        }
+        // A user who needs no password is one all the same.
+        (Some(ask), None) => {
+            if let Some(name) = &args.username {
+                let secret = Secret { identity: Some(name.clone()), bytes: Vec::new().into() };
+                secrets.insert(ask.name.clone(), secret);
+            }
+        }
+    }
+    Ok(secrets)
+}
+
+/// The secret in a file; its last newline is not part of it.
+fn password(option: &str, file: &Path, identity: Option<String>) -> anyhow::Result<Secret> {
+    let mut bytes = read_short(option, file, PASSWORD_BYTES_MAX)?;
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }
-    let secret = Secret { identity: args.username.clone(), bytes: zeroize::Zeroizing::new(bytes) };
-    Ok([(ask.name.clone(), secret)].into())
+    Ok(Secret { identity, bytes: zeroize::Zeroizing::new(bytes) })
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use exports::node_remedy::fence::method::Guest;
-use node_remedy::fence::credentials::{self, Hash, Mode};
+use node_remedy::fence::credentials::{self, Extension, Hash, Mode};
 use node_remedy::fence::net::{self, Datagram};
 use node_remedy::fence::op;
 use node_remedy::fence::types::{
@@ -48,6 +48,7 @@ impl Guest for Hostile {
             "open-missing" => refused(credentials::open("community").err()),
             "reveal" => reveal(),
             "grind-secret" => grind_secret(),
+            "grind-usm-keys" => grind_usm_keys(),
             "use-keys" => use_keys(),
             "effect-in-status" => refused(op::begin_effect("just this once").err()),
             "claim-unheard" => Ok(found(PlugState::Off)),
@@ -188,6 +189,13 @@ fn grind_secret() -> Result<Outcome, Failure> {
     Err(failed(&format!("{answered} then {:?}", account.mac(Hash::Sha256, b"one more"))))
 }
 
+fn grind_usm_keys() -> Result<Outcome, Failure> {
+    let account = credentials::open("account").map_err(|error| failed(&format!("{error:?}")))?;
+    let key = |engine: u8| account.usm_key(Hash::Md5, &[engine; 5], Extension::None, 16);
+    let made = (0..100).take_while(|engine| key(*engine).is_ok()).count();
+    Err(failed(&format!("{made} then {:?}", key(0).err())))
+}
+
 fn use_keys() -> Result<Outcome, Failure> {
     let error = |error: credentials::Refused| failed(&format!("{error:?}"));
     let account = credentials::open("account").map_err(error)?;
@@ -198,7 +206,7 @@ fn use_keys() -> Result<Outcome, Failure> {
     let short = session.mac(Hash::Sha1, b"data", 12).map_err(error)?;
     let long = session.mac(Hash::Sha1, b"data", 21);
     let whole = session.encrypt(Mode::AesCbc, &[7; 16], &[1; 32]);
-    let des = aes.encrypt(Mode::DesCbc, &[7; 8], &[1; 32]);
+    let des = aes.encrypt(Mode::DesCbc, &[7; 8], &[1; 32]).map(|sealed| sealed.len());
     Err(failed(&format!(
         "{:?} {} {} {long:?} {whole:?} {des:?}",
         account.identity(),

@@ -1,0 +1,38 @@
+//! The power of a machine through outlets of an APC PDU: PowerNet-MIB over SNMP.
+//!
+//! One call: see which of APC's tables the PDU has, find the outlet that the plug names, do one
+//! thing, read back. What every PDU does the same is in the library `plugins/snmp`; here are the
+//! tables (`trees`).
+//!
+//! What this deliberately is not: outlet groups, delayed commands, or a guess from sysObjectID.
+//! Tables are asked for, because newer PDUs keep the older ones and sources disagree on the ids.
+
+mod trees;
+
+use node_remedy_plugin_sdk::{
+    Failure, FenceMethod, Host, Outcome, PlugInfo, PlugsRequest, Request, fence_plugin,
+};
+use node_remedy_plugin_snmp::{Outlet, Session, carry_out};
+
+use trees::TREES;
+
+/// The fence method.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApcPdu;
+
+fence_plugin!(ApcPdu);
+
+impl FenceMethod for ApcPdu {
+    const MANIFEST: &'static str = include_str!("../manifest.json");
+
+    fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+        let session = Session::open(host, &request.parameters, request.deadline_ms)?;
+        let outlet = Outlet::find(&session, TREES, &request.plug)?;
+        carry_out(request, &session, &outlet)
+    }
+
+    fn plugs(&self, request: &PlugsRequest, host: &impl Host) -> Result<Vec<PlugInfo>, Failure> {
+        let session = Session::open(host, &request.parameters, request.deadline_ms)?;
+        Outlet::all(&session, TREES)
+    }
+}

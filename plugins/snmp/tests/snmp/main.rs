@@ -1,0 +1,15 @@
+//! The library natively: captured messages, hostile bytes, and an agent in memory, in virtual time.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_raw_string_hashes,
+    reason = "a test fails by panicking, and expect-test writes its own literals"
+)]
+
+mod captured;
+mod properties;
+mod talk;
+mod users;
