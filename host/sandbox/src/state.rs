@@ -14,7 +14,7 @@ use crate::exchange::Exchanges;
 use crate::grants::Grants;
 use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
 use crate::meter::Meter;
-use crate::net::{Socket, auth};
+use crate::net::{Connection, Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
@@ -37,6 +37,7 @@ pub(crate) struct CallState {
     pub(crate) spent: Spent,
     pub(crate) record: Record,
     pub(crate) sockets: BTreeMap<u32, Socket>,
+    pub(crate) connections: BTreeMap<u32, Connection>,
     started_ms: u64,
     wasi: WasiCtx,
 }
@@ -49,6 +50,8 @@ pub(crate) struct Spent {
     pub(crate) key_operations: u32,
     pub(crate) sockets_opened: u32,
     pub(crate) datagrams_sent: u32,
+    pub(crate) stream_bytes_written: usize,
+    pub(crate) stream_bytes_read: usize,
     pub(crate) http_requests: u32,
 }
 
@@ -95,6 +98,7 @@ impl CallState {
             spent: Spent::default(),
             record: Record::new(Exchanges::new(exchange_record)),
             sockets: BTreeMap::new(),
+            connections: BTreeMap::new(),
             started_ms,
             grants,
             cancel,

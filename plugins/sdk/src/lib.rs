@@ -47,8 +47,8 @@ pub mod testing;
 pub mod wasm;
 
 pub use host::{
-    Cipher, Datagram, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level, NetError,
-    Refused, Secret,
+    Cipher, Connection, Datagram, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level,
+    NetError, Part, Refused, Secret,
 };
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,

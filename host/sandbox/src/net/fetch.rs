@@ -146,10 +146,6 @@ impl CallState {
         self.for_plugin(&response)
     }
 
-    fn pass_gate(&self) -> Result<(), Wire> {
-        self.seams.gate.check().map_err(|_| Wire::NotLeader)
-    }
-
     /// What the plugin sees. A device that echoes what it was sent must not hand out what the host
     /// added.
     fn for_plugin(&self, response: &Response<Vec<u8>>) -> Result<WireResponse, Wire> {
@@ -190,7 +186,7 @@ fn host_header(endpoint: &Endpoint) -> Result<HeaderValue, Refusal> {
 }
 
 /// How long a request may be waited for, over all its parts.
-struct Patience {
+pub(super) struct Patience {
     timeout: BoxFuture<'static, ()>,
     cancel: Cancel,
     /// A wait that is going on ends when the call is cancelled; one that begins later is how a
@@ -199,7 +195,7 @@ struct Patience {
 }
 
 impl Patience {
-    fn new(clock: &dyn Clock, timeout_ms: u32, cancel: &Cancel) -> Self {
+    pub(super) fn new(clock: &dyn Clock, timeout_ms: u32, cancel: &Cancel) -> Self {
         Self {
             timeout: clock.sleep(Duration::from_millis(timeout_ms.into())),
             cancel: cancel.clone(),
@@ -207,7 +203,7 @@ impl Patience {
         }
     }
 
-    async fn wait<T>(
+    pub(super) async fn wait<T>(
         &mut self,
         work: impl Future<Output = Result<T, NetError>>,
     ) -> Result<T, Wire> {

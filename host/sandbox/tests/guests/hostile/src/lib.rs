@@ -11,6 +11,7 @@ use node_remedy::fence::types::{
     Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
 };
 
+mod connection;
 mod fetch;
 
 wit_bindgen::generate!({ path: "../../../../../wit", world: "fence-method", generate_all });
@@ -65,6 +66,7 @@ impl Guest for Hostile {
             "fetch" => fetch::once(&request.parameters),
             "fetch-and-act" => fetch::act(&request.parameters),
             "flood-requests" => fetch::flood(&request.parameters),
+            "converse" => connection::converse(&request.parameters),
             "login-data" => refused(net::login_data("device").err()),
             "parameters" => Err(failed(&format!("{:?}", request.parameters))),
             other => Err(failed(&format!("no deed {other}"))),
