@@ -19,6 +19,7 @@ pub mod crowd;
 pub mod faulty_api;
 pub mod ipmi;
 pub mod kubelet;
+pub mod libvirt;
 pub mod machine;
 pub mod mirror;
 pub mod observer;

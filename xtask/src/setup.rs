@@ -14,7 +14,8 @@ use crate::{plugins, stamp};
 
 pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
-  Debian packages  openipmi (ipmi_sim) and ipmitool, by apt-get as root or with sudo
+  Debian packages  openipmi (ipmi_sim), ipmitool, libvirt-daemon and libvirt-clients (virsh), by
+                   apt-get as root or with sudo
   Python venv      target/venv with tests/sims/requirements.txt
   control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
                    a Go build of 4 to 6 minutes on two cores, again only when its sources change
@@ -26,7 +27,12 @@ Examples:
   cargo xtask setup
 ";
 
-const PACKAGES: [(&str, &str); 2] = [("openipmi", "ipmi_sim"), ("ipmitool", "ipmitool")];
+const PACKAGES: [(&str, &str); 4] = [
+    ("openipmi", "ipmi_sim"),
+    ("ipmitool", "ipmitool"),
+    ("libvirt-daemon", "libvirtd"),
+    ("libvirt-clients", "virsh"),
+];
 const KUBERNETES: &str = "v1.36.3";
 
 /// Something that a level of tests needs.
