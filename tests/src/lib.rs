@@ -30,6 +30,7 @@ pub mod remedy;
 pub mod storage;
 pub mod time;
 pub mod timings;
+pub mod webhook;
 
 pub use attacher::Attacher;
 pub use cluster::Cluster;

@@ -21,6 +21,7 @@ mod examples_files;
 mod plugins_ipmi;
 mod plugins_libvirt;
 mod plugins_redfish;
+mod plugins_webhook;
 mod sim_night;
 mod sim_report;
 mod sim_stories;

@@ -248,10 +248,12 @@ fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u
 }
 
 fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
-    let ask = plugin.manifest().asks.credentials.iter().find(|ask| !ask.optional);
+    let asks = &plugin.manifest().asks.credentials;
+    let ask = asks.iter().find(|ask| !ask.optional).or(asks.first());
     let (ask, file) = match (ask, &args.password_file) {
         (Some(ask), Some(file)) => (ask, file),
         (None, None) => return Ok(BTreeMap::new()),
+        (Some(ask), None) if ask.optional => return Ok(BTreeMap::new()),
         (Some(_), None) => bail!("{} needs a password: pass --password-file FILE", args.plugin),
         (None, Some(_)) => bail!("{} takes no password; leave --password-file out", args.plugin),
     };
