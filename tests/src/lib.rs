@@ -20,6 +20,7 @@ pub mod faulty_api;
 pub mod hand;
 pub mod ipmi;
 pub mod kubelet;
+pub mod libvirt;
 pub mod machine;
 pub mod mirror;
 pub mod observer;
@@ -31,6 +32,7 @@ pub mod remedy;
 pub mod storage;
 pub mod time;
 pub mod timings;
+pub mod webhook;
 
 pub use attacher::Attacher;
 pub use cluster::Cluster;

@@ -14,7 +14,8 @@ use crate::{plugins, stamp};
 
 pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
-  Debian packages  openipmi (ipmi_sim), ipmitool, snmpd and snmp, by apt-get as root or with sudo
+  Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon and libvirt-clients
+                   (virsh), by apt-get as root or with sudo
   Python venv      target/venv with tests/sims/requirements.txt
   control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
                    a Go build of 4 to 6 minutes on two cores, again only when its sources change
@@ -26,8 +27,14 @@ Examples:
   cargo xtask setup
 ";
 
-const PACKAGES: [(&str, &str); 4] =
-    [("openipmi", "ipmi_sim"), ("ipmitool", "ipmitool"), ("snmpd", "snmpd"), ("snmp", "snmpget")];
+const PACKAGES: [(&str, &str); 6] = [
+    ("openipmi", "ipmi_sim"),
+    ("ipmitool", "ipmitool"),
+    ("snmpd", "snmpd"),
+    ("snmp", "snmpget"),
+    ("libvirt-daemon", "libvirtd"),
+    ("libvirt-clients", "virsh"),
+];
 const KUBERNETES: &str = "v1.36.3";
 
 /// Something that a level of tests needs.

@@ -16,6 +16,6 @@ wasmtime::component::bindgen!({
         "node-remedy:fence/credentials.secret": crate::handles::SecretHandle,
         "node-remedy:fence/credentials.key": crate::handles::DerivedKey,
         "node-remedy:fence/net.datagram": crate::handles::DatagramHandle,
-        "node-remedy:fence/net.connection": crate::handles::NoConnection,
+        "node-remedy:fence/net.connection": crate::handles::ConnectionHandle,
     },
 });

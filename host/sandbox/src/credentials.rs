@@ -175,7 +175,7 @@ impl HostKey for CallState {
 
 impl CallState {
     /// The secret behind a handle, if this operation is granted and the budget not spent.
-    fn use_secret(
+    pub(crate) fn use_secret(
         &mut self,
         handle: &Resource<SecretHandle>,
         operation: Operation,

@@ -22,6 +22,5 @@ pub struct DerivedKey(pub(crate) Zeroizing<Vec<u8>>);
 /// A guest's `datagram`: the number of a socket of its call.
 pub struct DatagramHandle(pub(crate) u32);
 
-/// What a guest's `connection` would stand for. There are none: `tcp` refuses, so no guest can
-/// ever hold one, and the compiler knows.
-pub enum NoConnection {}
+/// A guest's `connection`: the number of a connection of its call.
+pub struct ConnectionHandle(pub(crate) u32);

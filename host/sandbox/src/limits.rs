@@ -70,9 +70,9 @@ pub const LOGOUT_TIME: Duration = Duration::from_secs(2);
 
 // One call: network ------------------------------------------------------------------------------
 
-/// Sockets open at a time: one to speak through, one for a device's second controller.
+/// Sockets and connections open at a time: one to speak through, one for a device's second controller.
 pub const SOCKETS_MAX: usize = 2;
-/// Sockets opened over the whole call.
+/// Sockets and connections opened over the whole call.
 pub const SOCKETS_OPENED_MAX: u32 = 16;
 /// Datagrams sent. A session is some fifteen; a `status` that polls twice a second for its
 /// longest deadline sends some hundreds.
@@ -81,6 +81,21 @@ pub const DATAGRAMS_SENT_MAX: u32 = 2_048;
 pub const DATAGRAM_BYTES_MAX: usize = 16 << 10;
 /// Size of what a plugin leaves to be sent when it is cut.
 pub const FAREWELL_BYTES_MAX: usize = 1 << 10;
+/// Until a connection stands, TLS agreed on: the kernel's second try comes after three seconds.
+pub const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Until a device took what one write holds. One that takes longer takes no more.
+pub const STREAM_WRITE_TIME: Duration = Duration::from_secs(10);
+/// Bytes of one write: commands are some hundred.
+pub const STREAM_WRITE_BYTES_MAX: usize = 64 << 10;
+/// Bytes written over the whole call, on all connections: polls twice a second stay far below.
+pub const STREAM_BYTES_WRITTEN_MAX: usize = 1 << 20;
+/// Bytes of one read: the largest message of the protocols spoken so far comes in parts anyway.
+pub const STREAM_READ_BYTES_MAX: usize = 16 << 10;
+/// Bytes read over the whole call, on all connections: a list of some hundred machines, many times.
+pub const STREAM_BYTES_READ_MAX: usize = 4 << 20;
+/// How long the beginning of what may be a secret is kept back for its end to come: an echo that
+/// is cut by a packet's end goes on at once.
+pub const ECHO_TIME: Duration = Duration::from_millis(100);
 /// HTTP requests over the whole call: a `status` that polls twice a second for two minutes, twice.
 /// Each puts one secret at most on the wire, so this is the budget of `write` too; nothing that a
 /// plugin chooses goes into that operation, so it is no oracle.

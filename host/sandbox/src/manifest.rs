@@ -20,9 +20,6 @@ pub use template::Template;
 
 /// The one manifest version this host speaks.
 const VERSION: u32 = 1;
-/// The protocols of the contract that this host speaks. A plugin that needs another learns it when
-/// it is loaded, not when it is called.
-const PROTOCOLS_SPOKEN: [Protocol; 3] = [Protocol::Udp, Protocol::Http, Protocol::Https];
 const DESCRIPTION_CHARS_MAX: usize = 200;
 const LATE_EFFECT_S_MAX: u32 = 3_600;
 const DEADLINE_S_MAX: u32 = 3_600;
@@ -174,10 +171,6 @@ impl Manifest {
             }
             if !self.parameters.properties.contains_key(&ask.from) {
                 return Err(field(&at("from"), &ask.from, "one of the parameters"));
-            }
-            if !PROTOCOLS_SPOKEN.contains(&ask.protocol) {
-                let expected = "a protocol this host speaks: udp, http, https";
-                return Err(field(&at("protocol"), ask.protocol.as_str(), expected));
             }
             if ask.methods.is_empty() == ask.protocol.speaks_http() {
                 let found = format!("{} for {}", ask.methods.len(), ask.protocol.as_str());
@@ -341,7 +334,6 @@ mod tests {
             ("/asks/endpoints/0/methods", json!(["GET"]), "methods: found 1 for udp"),
             ("/asks/endpoints/0/paths", json!(["/"]), "paths: found 1 for udp"),
             ("/asks/endpoints/0/protocol", json!("https"), "methods: found 0 for https"),
-            ("/asks/endpoints/0/protocol", json!("tls"), "protocol: found tls"),
             ("/asks/endpoints/0/protocol", json!("gopher"), "unknown variant `gopher`"),
             ("/asks/endpoints/0/port", json!(65536), "invalid value"),
             ("/asks/credentials/1/name", json!("account"), "a name used once"),

@@ -7,10 +7,10 @@ use std::time::Duration;
 use wasmtime::component::Resource;
 
 use crate::bindings::node_remedy::fence::net::{
-    Host, HostConnection, HostDatagram, HttpRequest, HttpResponse, NetError as Wire, Part,
+    Host, HostDatagram, HttpRequest, HttpResponse, NetError as Wire,
 };
 use crate::call::Direction;
-use crate::handles::{DatagramHandle, NoConnection};
+use crate::handles::{ConnectionHandle, DatagramHandle};
 use crate::limits::{
     DATAGRAM_BYTES_MAX, DATAGRAMS_SENT_MAX, FAREWELL_BYTES_MAX, SOCKETS_MAX, SOCKETS_OPENED_MAX,
 };
@@ -19,14 +19,17 @@ use crate::state::{CallState, Cut};
 
 pub(crate) mod auth;
 mod backend;
+mod connection;
 mod fetch;
 mod headers;
 mod memory;
 pub(crate) mod session;
 mod sockets;
+mod veil;
 
-pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
-pub use memory::{Fabric, HttpReply, MemoryNet};
+pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
+pub(crate) use connection::Connection;
+pub use memory::{Conversation, Fabric, HttpReply, MemoryNet, Said};
 pub use session::Sessions;
 pub use sockets::Sockets;
 
@@ -48,14 +51,7 @@ impl Host for CallState {
             return Ok(Err(Wire::Denied));
         };
         let address = granted.address;
-        if self.spent.sockets_opened >= SOCKETS_OPENED_MAX {
-            return Err(Cut::Flood { what: "sockets", limit: SOCKETS_OPENED_MAX.into() }.into());
-        }
-        if self.sockets.len() >= SOCKETS_MAX {
-            return Ok(Err(Wire::Denied));
-        }
-        self.spent.sockets_opened += 1;
-        let id = self.spent.sockets_opened;
+        let Some(id) = self.count_socket()? else { return Ok(Err(Wire::Denied)) };
         match self.seams.net.udp(address).await {
             Ok(datagram) => {
                 self.sockets.insert(id, Socket { endpoint, datagram, farewell: None });
@@ -70,12 +66,9 @@ impl Host for CallState {
         self.fetch_from(&endpoint, request).await
     }
 
-    // No endpoint of protocol tcp or tls can be granted: a manifest that asks for one is refused when
-    // it is loaded. So this answers what an endpoint without grant is answered.
-
-    async fn tcp(&mut self, _: String) -> Answer<Resource<NoConnection>> {
+    async fn tcp(&mut self, endpoint: String) -> Answer<Resource<ConnectionHandle>> {
         self.count_call()?;
-        Ok(Err(Wire::Denied))
+        self.connect(endpoint).await
     }
 
     async fn login_data(&mut self, endpoint: String) -> Answer<String> {
@@ -157,34 +150,31 @@ impl HostDatagram for CallState {
     }
 }
 
-impl HostConnection for CallState {
-    async fn write(&mut self, handle: Resource<NoConnection>, _: Vec<Part>) -> Answer<()> {
-        match *self.table.get(&handle)? {}
-    }
-
-    async fn read(&mut self, handle: Resource<NoConnection>, _: u32, _: u32) -> Answer<Vec<u8>> {
-        match *self.table.get(&handle)? {}
-    }
-
-    async fn farewell(
-        &mut self,
-        handle: Resource<NoConnection>,
-        _: Vec<u8>,
-    ) -> wasmtime::Result<()> {
-        match *self.table.get(&handle)? {}
-    }
-
-    async fn drop(&mut self, handle: Resource<NoConnection>) -> wasmtime::Result<()> {
-        match self.table.delete(handle)? {}
-    }
-}
-
 impl CallState {
     /// Closes what a plugin that is gone left open.
     pub(crate) async fn say_farewells(&mut self) {
         for socket in std::mem::take(&mut self.sockets).into_values() {
             self.say_farewell(socket).await;
         }
+        for connection in std::mem::take(&mut self.connections).into_values() {
+            self.take_leave(connection).await;
+        }
+    }
+
+    /// The number of another socket or connection; none where there are enough of them open.
+    fn count_socket(&mut self) -> Result<Option<u32>, Cut> {
+        if self.spent.sockets_opened >= SOCKETS_OPENED_MAX {
+            return Err(Cut::Flood { what: "sockets", limit: SOCKETS_OPENED_MAX.into() });
+        }
+        if self.sockets.len() + self.connections.len() >= SOCKETS_MAX {
+            return Ok(None);
+        }
+        self.spent.sockets_opened += 1;
+        Ok(Some(self.spent.sockets_opened))
+    }
+
+    fn pass_gate(&self) -> Result<(), Wire> {
+        self.seams.gate.check().map_err(|_| Wire::NotLeader)
     }
 
     /// Sends what a plugin left to be sent, if it did not withdraw it. Through the gate like every

@@ -15,7 +15,7 @@ use crate::grants::Grants;
 use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
 use crate::meter::Meter;
 use crate::net::session::Entered;
-use crate::net::{Socket, auth};
+use crate::net::{Connection, Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
@@ -41,6 +41,7 @@ pub(crate) struct CallState {
     pub(crate) sockets: BTreeMap<u32, Socket>,
     /// The sessions it is in, by endpoint.
     pub(crate) entered: BTreeMap<String, Entered>,
+    pub(crate) connections: BTreeMap<u32, Connection>,
     started_ms: u64,
     wasi: WasiCtx,
 }
@@ -54,6 +55,8 @@ pub(crate) struct Spent {
     pub(crate) usm_keys: u32,
     pub(crate) sockets_opened: u32,
     pub(crate) datagrams_sent: u32,
+    pub(crate) stream_bytes_written: usize,
+    pub(crate) stream_bytes_read: usize,
     pub(crate) http_requests: u32,
 }
 
@@ -104,6 +107,7 @@ impl CallState {
             sockets: BTreeMap::new(),
             entered: BTreeMap::new(),
             parameters: request.parameters,
+            connections: BTreeMap::new(),
             started_ms,
             grants,
             cancel,

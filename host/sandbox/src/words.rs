@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use zeroize::Zeroizing;
 
 /// Shorter secrets would blot out half of every sentence.
-const SECRET_BYTES_MIN: usize = 4;
+pub(crate) const SECRET_BYTES_MIN: usize = 4;
 const BLOT: &str = "[secret]";
 
 /// What must not be said.
@@ -55,6 +55,20 @@ impl Secrets {
             }
         }
         bytes
+    }
+
+    /// The length of the longest secret, in any of its forms.
+    pub(crate) fn longest(&self) -> usize {
+        self.0.first().map_or(0, |secret| secret.len())
+    }
+
+    /// How many bytes at the end may be the beginning of a secret.
+    pub(crate) fn begun_in(&self, bytes: &[u8]) -> usize {
+        let begun = |secret: &Zeroizing<Vec<u8>>| {
+            let mut shorter = (1..secret.len()).rev();
+            shorter.find(|length| secret.get(..*length).is_some_and(|part| bytes.ends_with(part)))
+        };
+        self.0.iter().filter_map(begun).max().unwrap_or(0)
     }
 
     /// Text as it may be shown and stored.

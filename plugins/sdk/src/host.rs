@@ -29,6 +29,8 @@ pub trait Host {
     type Key: Key;
     /// A UDP conversation with one endpoint.
     type Datagram: Datagram;
+    /// A stream to one endpoint.
+    type Connection: Connection<Secret = Self::Secret>;
 
     /// Opens a UDP conversation.
     fn udp(&self, endpoint: &str) -> Result<Self::Datagram, NetError>;
@@ -37,6 +39,8 @@ pub trait Host {
     /// What the endpoint's login shows of its answer: a JSON object of the pointers that the manifest
     /// names.
     fn login_data(&self, endpoint: &str) -> Result<String, NetError>;
+    /// Opens a stream, inside TLS where the endpoint's protocol is `tls`; the host ends that.
+    fn tcp(&self, endpoint: &str) -> Result<Self::Connection, NetError>;
     /// Opens a credential.
     fn open(&self, credential: &str) -> Result<Self::Secret, Refused>;
 
@@ -102,6 +106,29 @@ pub trait Datagram {
     /// What the host sends if this conversation ends, for whatever reason, before it was withdrawn
     /// by an empty farewell.
     fn farewell(&self, data: &[u8]);
+}
+
+/// A stream to one endpoint. Dropping it closes it.
+pub trait Connection {
+    /// What [`Part::Secret`] names.
+    type Secret;
+    /// Sends all parts as one piece.
+    fn write(&self, parts: &[Part<'_, Self::Secret>]) -> Result<(), NetError>;
+    /// Waits for some bytes, at most `max`; none at all where the device closed. Where the time has
+    /// passed, [`NetError::Timeout`]. Secrets in them are blotted out with `*`.
+    fn read(&self, max: u32, timeout_ms: u32) -> Result<Vec<u8>, NetError>;
+    /// What the host sends when this connection ends, for whatever reason, unless it was withdrawn
+    /// by an empty farewell.
+    fn farewell(&self, data: &[u8]);
+}
+
+/// A piece of what goes over a [`Connection`].
+#[derive(Debug)]
+pub enum Part<'a, S> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// A secret's bytes, which the host puts in; the credential must be asked for with `write`.
+    Secret(&'a S),
 }
 
 /// Hash functions of [`Secret`] and [`Key`].

@@ -50,8 +50,8 @@ pub mod wasm;
 pub mod web;
 
 pub use host::{
-    Cipher, Datagram, Extension, FenceMethod, Hash, Host, HttpRequest, HttpResponse, Key, Level,
-    NetError, Refused, Secret,
+    Cipher, Connection, Datagram, Extension, FenceMethod, Hash, Host, HttpRequest, HttpResponse,
+    Key, Level, NetError, Part, Refused, Secret,
 };
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,

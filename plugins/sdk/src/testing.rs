@@ -4,7 +4,7 @@
 //! It is no kinder than the real one: waiting costs (virtual) time, the deadline cuts every wait,
 //! a farewell that was registered and not withdrawn is sent when the conversation ends, and each
 //! use of a secret is counted. What it leaves out: the check of the manifest, and real sockets other
-//! than [`TestHost::socket`] for trying a plugin on a real device.
+//! than [`TestHost::socket`] and [`TestHost::tcp_socket`] for trying a plugin on a real device.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use crate::{Datagram, Host, HttpRequest, HttpResponse, Level, NetError, Refused};
 
 mod keys;
+mod stream;
 pub mod web;
 
 pub use keys::{TestKey, TestSecret};
+pub use stream::{Said, Stream, TestConnection};
 
 /// A device in memory: takes a datagram, answers with datagrams and how long each takes.
 pub trait Device {
@@ -91,6 +93,8 @@ enum Endpoint {
     Device(Rc<RefCell<dyn Device>>),
     Socket(String),
     Web(Rc<RefCell<dyn Web>>),
+    Stream(Rc<RefCell<dyn Stream>>),
+    TcpSocket(String),
     Unreachable,
 }
 
@@ -181,6 +185,20 @@ impl TestHost {
         self
     }
 
+    /// Puts a device that speaks over streams behind an endpoint.
+    #[must_use]
+    pub fn stream(mut self, endpoint: &str, device: Rc<RefCell<dyn Stream>>) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Stream(device));
+        self
+    }
+
+    /// Puts a real TCP address behind an endpoint.
+    #[must_use]
+    pub fn tcp_socket(mut self, endpoint: &str, address: &str) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::TcpSocket(address.into()));
+        self
+    }
+
     /// Makes an endpoint one that the network cannot reach.
     #[must_use]
     pub fn unreachable(mut self, endpoint: &str) -> Self {
@@ -266,10 +284,13 @@ impl Host for TestHost {
     type Secret = TestSecret;
     type Key = TestKey;
     type Datagram = TestDatagram;
+    type Connection = TestConnection;
 
     fn udp(&self, endpoint: &str) -> Result<TestDatagram, NetError> {
         let link = match self.endpoints.get(endpoint) {
-            None | Some(Endpoint::Web(_)) => return Err(NetError::Denied),
+            None | Some(Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_)) => {
+                return Err(NetError::Denied);
+            }
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
             Some(Endpoint::Socket(address)) => {
@@ -301,7 +322,13 @@ impl Host for TestHost {
         let web = match self.endpoints.get(endpoint) {
             Some(Endpoint::Web(web)) => web,
             Some(Endpoint::Unreachable) => return Err(NetError::Unreachable),
-            Some(Endpoint::Device(_) | Endpoint::Socket(_)) | None => return Err(NetError::Denied),
+            None
+            | Some(
+                Endpoint::Device(_)
+                | Endpoint::Socket(_)
+                | Endpoint::Stream(_)
+                | Endpoint::TcpSocket(_),
+            ) => return Err(NetError::Denied),
         };
         let line = format!("{} {}", request.method, request.path);
         self.world.trace(Trace::Asked { at_ms: now_ms, line, body: request.body.clone() });
@@ -320,6 +347,22 @@ impl Host for TestHost {
 
     fn login_data(&self, endpoint: &str) -> Result<String, NetError> {
         self.login_data.get(endpoint).cloned().ok_or(NetError::Denied)
+    }
+
+    fn tcp(&self, endpoint: &str) -> Result<TestConnection, NetError> {
+        let world = Rc::clone(&self.world);
+        match self.endpoints.get(endpoint) {
+            Some(Endpoint::Stream(device)) => {
+                Ok(TestConnection::in_memory(world, self.cancel_ms(), Rc::clone(device)))
+            }
+            Some(Endpoint::TcpSocket(address)) => {
+                TestConnection::on_socket(world, self.cancel_ms(), address)
+            }
+            Some(Endpoint::Unreachable) => Err(NetError::Unreachable),
+            Some(Endpoint::Device(_) | Endpoint::Socket(_) | Endpoint::Web(_)) | None => {
+                Err(NetError::Denied)
+            }
+        }
     }
 
     fn open(&self, credential: &str) -> Result<TestSecret, Refused> {

@@ -7,9 +7,9 @@ use bindings::exports::node_remedy::fence::method::Guest;
 use bindings::node_remedy::fence::{credentials, net, op, types};
 
 use crate::{
-    Action, Cipher, Datagram, Extension, Failure, FailureKind, FenceMethod, Hash, Host,
-    HttpRequest, HttpResponse, Key, Level, NetError, Outcome, PlugInfo, PlugState, PlugsRequest,
-    Refused, Request, Secret,
+    Action, Cipher, Connection, Datagram, Extension, Failure, FailureKind, FenceMethod, Hash, Host,
+    HttpRequest, HttpResponse, Key, Level, NetError, Outcome, Part, PlugInfo, PlugState,
+    PlugsRequest, Refused, Request, Secret,
 };
 
 /// What wit-bindgen makes of the contract.
@@ -131,6 +131,7 @@ impl Host for Imports {
     type Secret = credentials::Secret;
     type Key = credentials::Key;
     type Datagram = net::Datagram;
+    type Connection = net::Connection;
 
     fn udp(&self, endpoint: &str) -> Result<net::Datagram, NetError> {
         net::udp(endpoint).map_err(net_error)
@@ -151,6 +152,10 @@ impl Host for Imports {
 
     fn login_data(&self, endpoint: &str) -> Result<String, NetError> {
         net::login_data(endpoint).map_err(net_error)
+    }
+
+    fn tcp(&self, endpoint: &str) -> Result<net::Connection, NetError> {
+        net::tcp(endpoint).map_err(net_error)
     }
 
     fn open(&self, credential: &str) -> Result<credentials::Secret, Refused> {
@@ -251,6 +256,29 @@ impl Datagram for net::Datagram {
 
     fn farewell(&self, data: &[u8]) {
         net::Datagram::farewell(self, data);
+    }
+}
+
+impl Connection for net::Connection {
+    type Secret = credentials::Secret;
+
+    fn write(&self, parts: &[Part<'_, credentials::Secret>]) -> Result<(), NetError> {
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Bytes(bytes) => net::Part::Bytes(bytes.to_vec()),
+                Part::Secret(secret) => net::Part::Secret(secret),
+            })
+            .collect();
+        net::Connection::write(self, &parts).map_err(net_error)
+    }
+
+    fn read(&self, max: u32, timeout_ms: u32) -> Result<Vec<u8>, NetError> {
+        net::Connection::read(self, max, timeout_ms).map_err(net_error)
+    }
+
+    fn farewell(&self, data: &[u8]) {
+        net::Connection::farewell(self, data);
     }
 }
 

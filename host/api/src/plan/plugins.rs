@@ -40,6 +40,7 @@ const KNOWN: &[Known] = &[
     Known { plugin: "ovirt", power: true, agents: &["fence_rhevm"] },
     Known { plugin: "proxmox", power: true, agents: &["fence_pve"] },
     Known { plugin: "libvirt", power: true, agents: &["fence_virsh"] },
+    Known { plugin: "webhook", power: true, agents: &[] },
     Known { plugin: "brocade", power: false, agents: &["fence_brocade"] },
     Known { plugin: "snmp-switch", power: false, agents: &["fence_ifmib"] },
     Known { plugin: "kdump", power: false, agents: &["fence_kdump"] },

@@ -17,16 +17,22 @@ pub trait NetBackend: Send + Sync {
     /// A connection to this address for one HTTP exchange, TLS agreed on, nothing asked yet.
     /// Dropping the future ends the attempt.
     fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>>;
+    /// A stream to this address, TLS agreed on where it has TLS, nothing sent yet. Dropping the
+    /// future ends the attempt.
+    fn tcp(&self, to: Peer) -> BoxFuture<'_, Result<Box<dyn Stream>, NetError>>;
 }
 
 /// The other side of an HTTP exchange.
+pub type HttpPeer = Peer;
+
+/// The other side of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpPeer {
+pub struct Peer {
     /// The very address that is dialled.
     pub address: SocketAddr,
     /// The name it must prove to have, where it proves one.
     pub host: String,
-    /// How it proves that inside TLS; none for plain HTTP.
+    /// How it proves that inside TLS; none where there is no TLS.
     pub tls: Option<Trust>,
 }
 
@@ -54,6 +60,15 @@ pub trait Datagram: Send {
     fn send<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, Result<(), NetError>>;
     /// Waits for one; none if none came in time. Dropping the future loses nothing.
     fn receive(&mut self, timeout: Duration) -> BoxFuture<'_, Result<Option<Vec<u8>>, NetError>>;
+}
+
+/// A stream with one other side. Dropping it closes it.
+pub trait Stream: Send {
+    /// Sends all of it. Where the future is dropped, nobody knows how much of it went.
+    fn write<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, Result<(), NetError>>;
+    /// Waits for some bytes, at most so many; none at all where the other side closed. Dropping the
+    /// future loses nothing.
+    fn read(&mut self, max: usize) -> BoxFuture<'_, Result<Vec<u8>, NetError>>;
 }
 
 /// Why bytes did not travel.

@@ -187,10 +187,6 @@ impl CallState {
         self.for_plugin(endpoint, response)
     }
 
-    fn pass_gate(&self) -> Result<(), Wire> {
-        self.seams.gate.check().map_err(|_| Wire::NotLeader)
-    }
-
     /// What the plugin sees. A device that echoes what it was sent must not hand out what the host
     /// added.
     fn for_plugin(
@@ -245,7 +241,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    fn new(clock: &dyn Clock, timeout_ms: u32, cancel: &Cancel) -> Self {
+    pub(super) fn new(clock: &dyn Clock, timeout_ms: u32, cancel: &Cancel) -> Self {
         Self {
             timeout: clock.sleep(Duration::from_millis(timeout_ms.into())),
             cancel: cancel.clone(),
@@ -264,7 +260,7 @@ impl Patience {
         Self { timeout: clock.sleep(LOGOUT_TIME), cancel: cancel.clone(), closing: true }
     }
 
-    async fn wait<T>(
+    pub(super) async fn wait<T>(
         &mut self,
         work: impl Future<Output = Result<T, NetError>>,
     ) -> Result<T, Wire> {

@@ -1,7 +1,7 @@
 //! The network of a simulation: devices are functions, and their replies arrive in tokio's time,
 //! which is virtual where it is paused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use tokio::time::Instant;
 
-use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
+use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
 use crate::limits::{DATAGRAM_BYTES_MAX, REPLIES_QUEUED_MAX};
 
 /// Where systems number their own ports from.
@@ -27,6 +27,29 @@ pub trait Fabric: Send + Sync {
         let _ = (to, request);
         None
     }
+    /// The other end of a new stream; none where nobody listens.
+    fn stream(&self, to: &Peer) -> Option<Box<dyn Conversation>> {
+        let _ = to;
+        None
+    }
+}
+
+/// A device's end of one stream.
+pub trait Conversation: Send {
+    /// What it says to some bytes, each with how long it takes. The first bytes it hears are none:
+    /// the stream is open.
+    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, Said)>;
+}
+
+/// What comes over a stream of a simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Its end.
+    End,
+    /// Its end, without all that was on its way.
+    Broken,
 }
 
 /// What an HTTP request comes to in a simulation.
@@ -52,6 +75,12 @@ struct Udp {
     sent: u64,
 }
 
+struct Tcp {
+    device: Box<dyn Conversation>,
+    /// What is under way, in the order it was said: a stream overtakes nothing.
+    coming: VecDeque<(Instant, Said)>,
+}
+
 struct Http {
     fabric: Arc<dyn Fabric>,
     to: HttpPeer,
@@ -75,6 +104,64 @@ impl NetBackend for MemoryNet {
     fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>> {
         let http = Http { fabric: Arc::clone(&self.fabric), to };
         Box::pin(async move { Ok(Box::new(http) as Box<dyn HttpConnection>) })
+    }
+
+    fn tcp(&self, to: Peer) -> BoxFuture<'_, Result<Box<dyn Stream>, NetError>> {
+        Box::pin(async move {
+            let device = self.fabric.stream(&to).ok_or(NetError::Refused)?;
+            let mut tcp = Tcp { device, coming: VecDeque::new() };
+            tcp.say(&[]);
+            Ok(Box::new(tcp) as Box<dyn Stream>)
+        })
+    }
+}
+
+impl Tcp {
+    fn say(&mut self, data: &[u8]) {
+        for (delay, said) in self.device.hear(data) {
+            let before = self.coming.back().map(|(at, _)| *at);
+            let at = Instant::now() + delay;
+            self.coming.push_back((before.map_or(at, |before| before.max(at)), said));
+        }
+    }
+}
+
+impl Stream for Tcp {
+    fn write<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, Result<(), NetError>> {
+        Box::pin(async move {
+            let now = Instant::now();
+            if self.coming.iter().any(|(at, said)| *at <= now && *said == Said::Broken) {
+                return Err(NetError::Closed);
+            }
+            self.say(data);
+            Ok(())
+        })
+    }
+
+    fn read(&mut self, max: usize) -> BoxFuture<'_, Result<Vec<u8>, NetError>> {
+        Box::pin(async move {
+            let Some((at, _)) = self.coming.front() else { return std::future::pending().await };
+            tokio::time::sleep_until(*at).await;
+            match self.coming.pop_front() {
+                Some((at, Said::Bytes(mut bytes))) => {
+                    let rest = bytes.split_off(bytes.len().min(max));
+                    if !rest.is_empty() {
+                        self.coming.push_front((at, Said::Bytes(rest)));
+                    }
+                    Ok(bytes)
+                }
+                Some((at, Said::Broken)) => {
+                    self.coming.push_front((at, Said::Broken));
+                    Err(NetError::Closed)
+                }
+                // Once it has ended it stays so.
+                Some((at, Said::End)) => {
+                    self.coming.push_front((at, Said::End));
+                    Ok(Vec::new())
+                }
+                None => Ok(Vec::new()),
+            }
+        })
     }
 }
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::net::UdpSocket;
 
-use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError};
+use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
 use crate::limits::DATAGRAM_BYTES_MAX;
 use crate::trust::TlsRefusal;
 
 mod http;
+mod stream;
 mod tls;
 
 /// The machine's own network. Calls that use it run where tokio drives I/O, as the plugins' own
@@ -45,6 +46,10 @@ impl NetBackend for Sockets {
 
     fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>> {
         Box::pin(http::connect(to))
+    }
+
+    fn tcp(&self, to: Peer) -> BoxFuture<'_, Result<Box<dyn Stream>, NetError>> {
+        Box::pin(stream::connect(to))
     }
 }
 

@@ -11,7 +11,8 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use node_remedy_sandbox::manifest::{Auth, Operation, Protocol};
 use node_remedy_sandbox::net::{
-    Datagram, Fabric, HttpConnection, HttpPeer, HttpReply, MemoryNet, NetBackend, NetError,
+    Datagram, Fabric, HttpConnection, HttpPeer, HttpReply, MemoryNet, NetBackend, NetError, Peer,
+    Stream,
 };
 use node_remedy_sandbox::{
     Action, AdminGrant, Call, CallReport, Direction, Effect, Ended, Grants, HttpGrant, HttpMethod,
@@ -362,6 +363,10 @@ impl NetBackend for LosesTheLease {
     fn http(&self, to: HttpPeer) -> BoxFuture<'_, Result<Box<dyn HttpConnection>, NetError>> {
         self.gate.lost.store(true, Ordering::Relaxed);
         self.inner.http(to)
+    }
+
+    fn tcp(&self, to: Peer) -> BoxFuture<'_, Result<Box<dyn Stream>, NetError>> {
+        self.inner.tcp(to)
     }
 }
 

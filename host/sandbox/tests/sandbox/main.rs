@@ -8,6 +8,8 @@
 )]
 
 mod calls;
+mod connection;
+mod connection_sockets;
 mod effects;
 mod fetch;
 mod fetch_sockets;

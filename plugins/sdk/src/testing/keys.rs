@@ -32,6 +32,12 @@ impl TestSecret {
     pub(super) fn new(stored: Stored, uses: Rc<Cell<u32>>) -> Self {
         Self { stored, uses }
     }
+
+    /// The bytes, for the host to put on a connection.
+    pub(super) fn written(&self) -> &[u8] {
+        count(&self.uses);
+        &self.stored.bytes
+    }
 }
 
 /// A key of the in-memory host.

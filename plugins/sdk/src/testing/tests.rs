@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Device, TestHost, Trace};
+use super::{Device, Said, TestHost, Trace};
 use crate::{
-    Cipher, Datagram, Extension, Hash, Host, HttpRequest, HttpResponse, Key, NetError, Refused,
-    Secret,
+    Cipher, Connection, Datagram, Extension, Hash, Host, HttpRequest, HttpResponse, Key, NetError,
+    Part, Refused, Secret,
 };
 
 /// Answers each datagram three times: itself after 30 ms and 10 ms, and nothing recognisable at once.
@@ -185,4 +185,89 @@ fn a_web_server_takes_time_and_no_more_than_there_is() {
     let host = TestHost::new(100).web("bmc", web(300));
     assert_eq!(host.fetch("bmc", &get(500)), Err(NetError::Timeout));
     assert_eq!(host.elapsed_ms(), 100);
+}
+
+/// Greets, echoes in two pieces, and closes at `bye`.
+fn parrot() -> Rc<RefCell<impl super::Stream>> {
+    Rc::new(RefCell::new(|_: u64, _: u64, data: &[u8]| match data {
+        b"" => vec![(5, Said::Bytes(b"hello".to_vec()))],
+        b"bye" => vec![(1, Said::End)],
+        b"break" => vec![(1, Said::Broken)],
+        data => vec![(10, Said::Bytes(data.to_vec())), (0, Said::Bytes(b"!".to_vec()))],
+    }))
+}
+
+#[test]
+fn a_stream_comes_in_order_in_pieces_and_ends() {
+    let host = TestHost::new(1_000).stream("s", parrot());
+    let stream = host.tcp("s").unwrap();
+    let next = |max, timeout_ms| (stream.read(max, timeout_ms), host.elapsed_ms());
+    assert_eq!(next(3, 4), (Err(NetError::Timeout), 4));
+    assert_eq!(next(3, 4), (Ok(b"hel".to_vec()), 5));
+    assert_eq!(next(9, 4), (Ok(b"lo".to_vec()), 5));
+    stream.write(&[Part::Bytes(b"a"), Part::Bytes(b"b")]).unwrap();
+    assert_eq!(next(9, 100), (Ok(b"ab".to_vec()), 15));
+    assert_eq!(next(9, 100), (Ok(b"!".to_vec()), 15));
+    stream.write(&[Part::Bytes(b"bye")]).unwrap();
+    assert_eq!(next(9, 100), (Ok(Vec::new()), 16));
+    assert_eq!(next(9, 100), (Ok(Vec::new()), 16));
+    assert_eq!(next(0, 100), (Err(NetError::Other), 16));
+    assert_eq!(host.tcp("elsewhere").err(), Some(NetError::Denied));
+    assert_eq!(host.udp("s").err(), Some(NetError::Denied));
+    let host = TestHost::new(1_000).unreachable("s");
+    assert_eq!(host.tcp("s").err(), Some(NetError::Unreachable));
+}
+
+#[test]
+fn a_stream_that_breaks_takes_no_more_and_hears_no_farewell() {
+    let host = TestHost::new(50).stream("s", parrot());
+    let stream = host.tcp("s").unwrap();
+    stream.farewell(b"bye");
+    stream.write(&[Part::Bytes(b"break")]).unwrap();
+    assert_eq!(stream.read(9, 100), Ok(b"hello".to_vec()));
+    assert_eq!(stream.read(9, 100), Err(NetError::Closed));
+    assert_eq!(stream.write(&[Part::Bytes(b"x")]), Err(NetError::Closed));
+    drop(stream);
+    let stream = host.tcp("s").unwrap();
+    stream.farewell(b"bye");
+    assert_eq!(stream.read(9, 100), Ok(b"hello".to_vec()));
+    assert_eq!(stream.read(9, 100), Err(NetError::Timeout));
+    assert_eq!(host.elapsed_ms(), 50, "the deadline cuts every wait");
+    drop(stream);
+    let farewells = host.trace().iter().filter(|one| **one == Trace::Farewell).count();
+    assert_eq!(farewells, 1);
+}
+
+#[test]
+fn a_secret_is_put_on_a_stream_and_not_seen_again() {
+    let host = TestHost::new(100).stream("s", parrot()).credential("c", None, b"hunter2!");
+    let (secret, stream) = (host.open("c").unwrap(), host.tcp("s").unwrap());
+    stream.write(&[Part::Bytes(b"pw "), Part::Secret(&secret)]).unwrap();
+    assert_eq!(stream.read(99, 50), Ok(b"hello".to_vec()));
+    assert_eq!(stream.read(99, 50), Ok(b"pw ********".to_vec()));
+    assert_eq!(host.secret_uses(), 1);
+    assert!(!format!("{:?}", host.trace()).contains(&format!("{:?}", b"hunter2!")));
+}
+
+#[test]
+fn a_real_socket_is_read_with_patience() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 4];
+        stream.read_exact(&mut asked).unwrap();
+        stream.write_all(b"pong").unwrap();
+        asked
+    });
+    let host = TestHost::real_time(10_000).tcp_socket("s", &address);
+    let stream = host.tcp("s").unwrap();
+    assert_eq!(stream.read(9, 1), Err(NetError::Timeout));
+    stream.write(&[Part::Bytes(b"ping")]).unwrap();
+    assert_eq!(stream.read(9, 5_000), Ok(b"pong".to_vec()));
+    assert_eq!(stream.read(9, 5_000), Ok(Vec::new()));
+    assert_eq!(&server.join().unwrap(), b"ping");
+    let host = TestHost::real_time(10_000).tcp_socket("s", &address);
+    assert_eq!(host.tcp("s").err(), Some(NetError::Refused));
 }

@@ -5,7 +5,6 @@
 use std::error::Error;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, header};
@@ -13,31 +12,18 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
-use super::{HttpConnection, HttpPeer, NetError, net_error, tls};
+use super::{HttpConnection, HttpPeer, NetError, net_error, stream};
 use crate::limits::{
     HTTP_RESPONSE_BODY_BYTES_MAX, HTTP_RESPONSE_HEAD_BYTES_MAX, HTTP_RESPONSE_HEADERS_MAX,
 };
-use crate::trust::TlsRefusal;
 
 /// A stream on which nothing was asked yet.
 struct Unused<S>(S);
 
 pub(super) async fn connect(to: HttpPeer) -> Result<Box<dyn HttpConnection>, NetError> {
-    let stream = TcpStream::connect(to.address).await.map_err(|error| net_error(&error))?;
-    // The kernel's word, not ours, on whom this stream speaks with.
-    if stream.peer_addr().map_err(|error| net_error(&error))? != to.address {
-        return Err(NetError::Other);
-    }
-    let Some(trust) = to.tls else { return Ok(Box::new(Unused(stream))) };
-    let config = tls::config(&trust).map_err(|_| NetError::Tls(TlsRefusal::NoAuthorities))?;
-    let name = ServerName::try_from(to.host).map_err(|_| NetError::Tls(TlsRefusal::Name))?;
-    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    Ok(Box::new(Unused(connecting.await.map_err(|error| net_error(&error))?)))
+    Ok(Box::new(Unused(stream::dial(to).await?)))
 }
 
 impl<S> HttpConnection for Unused<S>

@@ -11,6 +11,7 @@ use node_remedy::fence::types::{
     Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
 };
 
+mod connection;
 mod fetch;
 
 wit_bindgen::generate!({ path: "../../../../../wit", world: "fence-method", generate_all });
@@ -66,6 +67,7 @@ impl Guest for Hostile {
             "fetch" => fetch::once(&request.parameters),
             "fetch-and-act" => fetch::act(&request.parameters),
             "flood-requests" => fetch::flood(&request.parameters),
+            "converse" => connection::converse(&request.parameters),
             "login-data" => match net::login_data("device") {
                 Ok(data) => Err(failed(&data)),
                 Err(refusal) => refused(Some(refusal)),
