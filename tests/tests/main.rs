@@ -20,6 +20,7 @@ mod e2e_story;
 mod examples_bad_input;
 mod examples_files;
 mod plugins_agent;
+mod plugins_components;
 mod plugins_ipmi;
 mod plugins_libvirt;
 mod plugins_redfish;

@@ -15,8 +15,8 @@
 
 mod bmc;
 mod captured;
-mod component;
 mod faults;
 mod ipmi_sim;
+mod manifest;
 mod path;
 mod properties;
