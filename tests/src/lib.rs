@@ -26,6 +26,7 @@ pub mod pki;
 pub mod process;
 pub mod redfish;
 pub mod remedy;
+pub mod snmp;
 pub mod storage;
 pub mod time;
 pub mod timings;

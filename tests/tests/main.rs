@@ -20,6 +20,7 @@ mod examples_bad_input;
 mod examples_files;
 mod plugins_ipmi;
 mod plugins_redfish;
+mod plugins_snmp;
 mod sim_night;
 mod sim_report;
 mod sim_stories;
