@@ -6,13 +6,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use node_remedy_tests::Controller;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::snmp::{AUTH, Agent, LOOKER, Model, PRIVACY, READER, USERS, WRITER};
 use node_remedy_tests::time::until;
+use tokio::time::Instant;
 
 /// An agent, and files with secrets for it.
 struct Hand {
