@@ -24,6 +24,7 @@ mod plugins_components;
 mod plugins_ipmi;
 mod plugins_libvirt;
 mod plugins_redfish;
+mod plugins_snmp;
 mod plugins_webhook;
 mod sim_night;
 mod sim_report;

@@ -144,6 +144,13 @@ impl Gathered {
         if self.plugin == "ipmi" {
             self.normalise_ipmi(problems);
         }
+        if plugins::speaks_snmp(&self.plugin) {
+            for name in ["security-level", "auth-protocol", "privacy-protocol"] {
+                if let Some(line) = self.parameters.get_mut(name) {
+                    line.value = plugins::snmp_value(&line.value);
+                }
+            }
+        }
         let mut parse = |text: &str, spot| {
             Expression::parse(text, spot).map_err(|problem| problems.push(problem)).ok()
         };
@@ -281,8 +288,11 @@ impl Gathered {
 }
 
 fn wrong(line: &Line, expected: &str) -> crate::document::Problem {
-    let secret = matches!(normal(&line.name).as_str(), "passwd" | "password");
-    let found = if secret { "a value".to_owned() } else { format!("{:?}", line.value) };
+    let found = if plugins::is_secret(&line.name) {
+        "a value".to_owned()
+    } else {
+        format!("{:?}", line.value)
+    };
     line.spot.error(format!("found {found}, expected {expected}"))
 }
 

@@ -112,7 +112,7 @@ pub enum Meaning {
 }
 
 /// Names that fence agents share, old and new.
-pub(super) const COMMON: &[(&str, Meaning)] = &[
+const COMMON: &[(&str, Meaning)] = &[
     ("address", Meaning::Parameter("address")),
     ("ip", Meaning::Parameter("address")),
     ("ipaddr", Meaning::Parameter("address")),
@@ -143,7 +143,7 @@ pub(super) const COMMON: &[(&str, Meaning)] = &[
 ];
 
 /// Names that only the IPMI agent has.
-pub(super) const IPMI: &[(&str, Meaning)] = &[
+const IPMI: &[(&str, Meaning)] = &[
     ("lanplus", Meaning::Given("IPMI 2.0 (lanplus=1): the older protocol proves nothing")),
     ("cipher", Meaning::Parameter("cipher-suite")),
     ("cipher_suite", Meaning::Parameter("cipher-suite")),
@@ -154,10 +154,54 @@ pub(super) const IPMI: &[(&str, Meaning)] = &[
     ("hexadecimal_kg", Meaning::Refused("a FenceConfiguration with a credential named kg")),
 ];
 
+/// Names that only agents that speak SNMP have.
+const SNMP: &[(&str, Meaning)] = &[
+    ("snmp_version", Meaning::Parameter("version")),
+    ("snmp_sec_level", Meaning::Parameter("security-level")),
+    ("snmp_auth_prot", Meaning::Parameter("auth-protocol")),
+    ("snmp_priv_prot", Meaning::Parameter("privacy-protocol")),
+    ("community", Meaning::Refused("a FenceConfiguration with a credential named community")),
+    ("snmp_priv_passwd", Meaning::Refused("a FenceConfiguration with a credential named privacy")),
+    ("snmp_priv_passwd_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
+];
+
+/// Whether a plugin speaks SNMP.
+pub(super) fn speaks_snmp(plugin: &str) -> bool {
+    ["apc-pdu", "eaton-pdu", "snmp-switch"].contains(&plugin)
+}
+
+/// A value of the agents that speak SNMP as our methods write it.
+pub(super) fn snmp_value(value: &str) -> String {
+    match value.to_lowercase().as_str() {
+        "sha" => "sha1".to_owned(),
+        "aes" => "aes128".to_owned(),
+        "noauthnopriv" => "no-auth-no-priv".to_owned(),
+        "authnopriv" => "auth-no-priv".to_owned(),
+        "authpriv" => "auth-priv".to_owned(),
+        // What is taken from the node is written as it must be.
+        _ if value.contains("${") => value.to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// Whether what stands behind a name is not to be repeated.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.replace('-', "_").to_lowercase();
+    ["passwd", "password", "community", "snmp_priv_passwd"].contains(&name.as_str())
+}
+
+fn own_names(plugin: &str) -> &'static [(&'static str, Meaning)] {
+    match plugin {
+        "ipmi" => IPMI,
+        plugin if speaks_snmp(plugin) => SNMP,
+        _ => &[],
+    }
+}
+
 /// What `name` means for a plugin.
 pub fn meaning(plugin: &str, name: &str) -> Meaning {
     let name = name.replace('-', "_").to_lowercase();
-    let own: &[(&str, Meaning)] = if plugin == "ipmi" { IPMI } else { &[] };
+    let own = own_names(plugin);
     match own.iter().chain(COMMON).find(|(known, _)| *known == name) {
         Some((_, meaning)) => meaning.clone(),
         None if plugin == "ipmi" => Meaning::Unknown,
@@ -167,8 +211,7 @@ pub fn meaning(plugin: &str, name: &str) -> Meaning {
 
 /// Every name that a plugin's configuration may use, for "did you mean".
 pub(super) fn names(plugin: &str) -> impl Iterator<Item = &'static str> + Clone {
-    let own: &[(&str, Meaning)] = if plugin == "ipmi" { IPMI } else { &[] };
-    own.iter().chain(COMMON).map(|(name, _)| *name)
+    own_names(plugin).iter().chain(COMMON).map(|(name, _)| *name)
 }
 
 /// The two actions that a method of a plan can have been written with.
@@ -196,5 +239,25 @@ impl Asked {
             on: self.on || other.on,
             reset: self.reset || other.reset,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_speak_snmp_are_understood() {
+        for plugin in ["apc-pdu", "eaton-pdu", "snmp-switch"] {
+            assert_eq!(meaning(plugin, "snmp_version"), Meaning::Parameter("version"));
+            assert_eq!(meaning(plugin, "snmp-auth-prot"), Meaning::Parameter("auth-protocol"));
+            assert_eq!(meaning(plugin, "poe-port"), Meaning::HandOn);
+            assert!(matches!(meaning(plugin, "community"), Meaning::Refused(_)));
+        }
+        assert_eq!(meaning("aws", "community"), Meaning::HandOn);
+        let values = ["MD5", "SHA", "AES", "DES", "authPriv", "noAuthNoPriv", "2c"].map(snmp_value);
+        assert_eq!(values, ["md5", "sha1", "aes128", "des", "auth-priv", "no-auth-no-priv", "2c"]);
+        assert_eq!(snmp_value("${inventory['Auth']}"), "${inventory['Auth']}");
+        assert!(is_secret("community") && is_secret("snmp_priv_passwd") && !is_secret("plug"));
     }
 }

@@ -96,6 +96,8 @@ The word is bound to this incident and to the boot it is about.")]
   node-remedy fence redfish status --address 10.0.8.4 --plug 1 --username admin --password-file pw \\
       --tls-ca bmc-ca.pem
   node-remedy fence redfish list --address 10.0.8.4 --username admin --password-file pw --tls-ca bmc-ca.pem
+  node-remedy fence apc-pdu status --address 10.0.9.3 --plug 3 --set version=2c \\
+      --credential community=FILE
 `status` exits 0 for on, 2 for off, 1 for failure or unknown.
 `off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.
 As a fence agent, for cluster managers that know those (key=value on stdin, or their options):
