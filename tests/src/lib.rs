@@ -16,6 +16,7 @@ pub mod cluster;
 pub mod control_plane;
 pub mod controller;
 pub mod crowd;
+pub mod ec2;
 pub mod faulty_api;
 pub mod hand;
 pub mod ipmi;
