@@ -29,6 +29,7 @@ pub mod process;
 pub mod python;
 pub mod redfish;
 pub mod remedy;
+pub mod stand_in;
 pub mod storage;
 pub mod time;
 pub mod timings;
