@@ -265,6 +265,8 @@ fn in_json(document: &Value) -> Option<&str> {
         .or_else(|| at("/messages/0/default_message"))
         .or_else(|| at("/value/messages/0/default_message"))
         .or_else(|| at("/detail"))
+        // OAuth (RFC 6749, 5.2).
+        .or_else(|| at("/error_description"))
         .or_else(|| at("/message"));
     // OpenStack names the member after the refusal.
     usual.or_else(|| document.as_object()?.values().find_map(|one| one.get("message")?.as_str()))
@@ -294,6 +296,7 @@ mod tests {
                 r#"{"conflictingRequest": {"code": 409, "message": "is stopped"}}"#,
                 Some("is stopped"),
             ),
+            (r#"{"error": "invalid_client", "error_description": "Wrong."}"#, Some("Wrong")),
             (r#"{"messages": [{"default_message": "Denied."}]}"#, Some("Denied")),
             ("<Response><Errors><Error><Code>X</Code><Message>Gone</Message>", Some("Gone")),
             (r#"{"error": {"message": "."}}"#, None),
