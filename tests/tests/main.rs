@@ -19,6 +19,7 @@ mod e2e_story;
 mod examples_bad_input;
 mod examples_files;
 mod plugins_aws;
+mod plugins_azure;
 mod plugins_gce;
 mod plugins_ipmi;
 mod plugins_redfish;
