@@ -135,7 +135,7 @@ fn the_proposals_cloud_default_is_read_as_printed() {
     expect![[r#"
         ConfigMap/fence-config-[NODE_NAME]
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws"
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws" region=eu-1
         isolation: isolation All [0]
         power: power_management All [1]
         recovery: recovery All [0]
@@ -147,7 +147,7 @@ fn the_proposals_cloud_default_is_read_as_printed() {
     expect![[r#"
         default for cloud nodes
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws"
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws" region=eu-1
         2 mark-schedulable: MarkSchedulable plug="" device=""
         isolation: isolation All [0]
         power: power-management All [1]

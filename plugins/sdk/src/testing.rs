@@ -96,6 +96,7 @@ enum Endpoint {
     Stream(Rc<RefCell<dyn Stream>>),
     TcpSocket(String),
     Unreachable,
+    NoLogin,
 }
 
 /// The host.
@@ -206,6 +207,13 @@ impl TestHost {
         self
     }
 
+    /// Makes an endpoint one at which the host's login fails.
+    #[must_use]
+    pub fn no_login(mut self, endpoint: &str) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::NoLogin);
+        self
+    }
+
     /// Configures a credential.
     #[must_use]
     pub fn credential(mut self, name: &str, identity: Option<&str>, secret: &[u8]) -> Self {
@@ -288,9 +296,10 @@ impl Host for TestHost {
 
     fn udp(&self, endpoint: &str) -> Result<TestDatagram, NetError> {
         let link = match self.endpoints.get(endpoint) {
-            None | Some(Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_)) => {
-                return Err(NetError::Denied);
-            }
+            None
+            | Some(
+                Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_) | Endpoint::NoLogin,
+            ) => return Err(NetError::Denied),
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
             Some(Endpoint::Socket(address)) => {
@@ -322,6 +331,7 @@ impl Host for TestHost {
         let web = match self.endpoints.get(endpoint) {
             Some(Endpoint::Web(web)) => web,
             Some(Endpoint::Unreachable) => return Err(NetError::Unreachable),
+            Some(Endpoint::NoLogin) => return Err(NetError::Login),
             None
             | Some(
                 Endpoint::Device(_)
@@ -359,9 +369,10 @@ impl Host for TestHost {
                 TestConnection::on_socket(world, self.cancel_ms(), address)
             }
             Some(Endpoint::Unreachable) => Err(NetError::Unreachable),
-            Some(Endpoint::Device(_) | Endpoint::Socket(_) | Endpoint::Web(_)) | None => {
-                Err(NetError::Denied)
-            }
+            None
+            | Some(
+                Endpoint::Device(_) | Endpoint::Socket(_) | Endpoint::Web(_) | Endpoint::NoLogin,
+            ) => Err(NetError::Denied),
         }
     }
 

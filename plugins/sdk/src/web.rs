@@ -44,6 +44,18 @@ pub struct Api<'a, H> {
     deadline_ms: u64,
     /// Whether it has answered anything.
     is_heard: Cell<bool>,
+    words: fn(u16, &[u8]) -> Option<Meaning>,
+}
+
+/// What a device's own word for a refusal means, where it says more than the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// The sort.
+    pub kind: FailureKind,
+    /// May the same request succeed without anybody changing anything?
+    pub is_retryable: bool,
+    /// What to check, or what it says of itself.
+    pub check: &'static str,
 }
 
 /// What a request carries.
@@ -70,7 +82,15 @@ pub struct Answer {
 impl<'a, H: Host> Api<'a, H> {
     /// The API, for as long as the call may take.
     pub fn new(host: &'a H, manner: &'a Manner, deadline_ms: u32) -> Self {
-        Self { host, manner, deadline_ms: u64::from(deadline_ms), is_heard: Cell::new(false) }
+        let (deadline_ms, is_heard) = (u64::from(deadline_ms), Cell::new(false));
+        Self { host, manner, deadline_ms, is_heard, words: |_, _| None }
+    }
+
+    /// Reads the device's own words for a refusal, from status and body, before its status is read.
+    #[must_use]
+    pub fn with_words(mut self, words: fn(u16, &[u8]) -> Option<Meaning>) -> Self {
+        self.words = words;
+        self
     }
 
     /// The host.
@@ -98,7 +118,7 @@ impl<'a, H: Host> Api<'a, H> {
                 return Ok(Answer { what, device: self.manner.device, response });
             }
             let pause_ms = retry_after_ms(&response).unwrap_or(PAUSE_MS);
-            let is_worth_it = turn < PATIENCE && is_not_now(method, response.status);
+            let is_worth_it = turn < PATIENCE && self.is_not_now(method, &response);
             if !is_worth_it || !self.has_time_for(pause_ms) || !self.host.sleep(pause_ms) {
                 return Err(self.refusal(&what, &response));
             }
@@ -138,12 +158,23 @@ impl<'a, H: Host> Api<'a, H> {
         failure
     }
 
+    /// Refused because of the moment: what is asked too often was not carried out, and at 503 that
+    /// holds for reads.
+    fn is_not_now(&self, method: &str, response: &HttpResponse) -> bool {
+        match (self.words)(response.status, &response.body) {
+            Some(meaning) => meaning.kind == FailureKind::Throttled,
+            None => response.status == 429 || (response.status == 503 && method == "GET"),
+        }
+    }
+
     /// What a status other than success means.
     fn refusal(&self, what: &str, response: &HttpResponse) -> Failure {
         let Manner { device, unauthenticated, denied, missing, .. } = *self.manner;
         let status = response.status;
         let says = |words: &str| format!("{device} {words}");
-        let (kind, is_retryable, check) = match status {
+        let said = (self.words)(status, &response.body);
+        let said = said.map(|one| (one.kind, one.is_retryable, one.check.to_owned()));
+        let (kind, is_retryable, check) = said.unwrap_or_else(|| match status {
             300..=399 => {
                 (FailureKind::Protocol, false, "it leads elsewhere; check the address".to_owned())
             }
@@ -157,7 +188,7 @@ impl<'a, H: Host> Api<'a, H> {
             503 => (FailureKind::Busy, true, says("is starting, updating or overloaded")),
             500..=599 => (FailureKind::Device, true, says("says that it failed")),
             _ => (FailureKind::Device, false, says("refuses it")),
-        };
+        });
         let said = sentence(&response.body).map(|said| format!(": {said}")).unwrap_or_default();
         let mut failure = Failure::new(kind, format!("{what}: HTTP {status}{said}; {check}"));
         failure.retryable = is_retryable;
@@ -204,11 +235,6 @@ impl Answer {
     }
 }
 
-/// Refused because of the moment: at 429 nothing was carried out, at 503 that holds for reads.
-fn is_not_now(method: &str, status: u16) -> bool {
-    status == 429 || (status == 503 && method == "GET")
-}
-
 fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
     let is_it = |(one, _): &&(String, String)| one.eq_ignore_ascii_case(name);
     response.headers.iter().find(is_it).map(|(_, value)| value.as_str())
@@ -239,6 +265,8 @@ fn in_json(document: &Value) -> Option<&str> {
         .or_else(|| at("/messages/0/default_message"))
         .or_else(|| at("/value/messages/0/default_message"))
         .or_else(|| at("/detail"))
+        // OAuth (RFC 6749, 5.2).
+        .or_else(|| at("/error_description"))
         .or_else(|| at("/message"));
     // OpenStack names the member after the refusal.
     usual.or_else(|| document.as_object()?.values().find_map(|one| one.get("message")?.as_str()))
@@ -268,6 +296,7 @@ mod tests {
                 r#"{"conflictingRequest": {"code": 409, "message": "is stopped"}}"#,
                 Some("is stopped"),
             ),
+            (r#"{"error": "invalid_client", "error_description": "Wrong."}"#, Some("Wrong")),
             (r#"{"messages": [{"default_message": "Denied."}]}"#, Some("Denied")),
             ("<Response><Errors><Error><Code>X</Code><Message>Gone</Message>", Some("Gone")),
             (r#"{"error": {"message": "."}}"#, None),

@@ -78,6 +78,22 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
     }
 }
 
+/// A parameter that a plugin needs before it can read a plug, where the plug is a `spec.providerID`
+/// that tells it: requests to Amazon are signed for a region.
+pub(super) fn told_by_plug(plugin: &str, plug: &str) -> Option<(&'static str, String)> {
+    let path = plug.strip_prefix("aws://").filter(|_| plugin == "aws")?;
+    let (zone, _instance) = path.trim_start_matches('/').rsplit_once('/')?;
+    Some(("region", region_of(zone)?.to_owned()))
+}
+
+/// The region of an Amazon zone: all up to its first number. `eu-west-1a`, `us-west-2-lax-1a`.
+fn region_of(zone: &str) -> Option<&str> {
+    let number = zone.find(|letter: char| letter.is_ascii_digit())?;
+    let rest = zone.get(number..)?;
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    zone.get(..number + digits)
+}
+
 /// What a parameter of a historical configuration is to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
@@ -259,5 +275,23 @@ mod tests {
         assert_eq!(values, ["md5", "sha1", "aes128", "des", "auth-priv", "no-auth-no-priv", "2c"]);
         assert_eq!(snmp_value("${inventory['Auth']}"), "${inventory['Auth']}");
         assert!(is_secret("community") && is_secret("snmp_priv_passwd") && !is_secret("plug"));
+    }
+
+    #[test]
+    fn the_region_is_told_by_the_zone() {
+        for (plug, region) in [
+            ("aws:///eu-west-1a/i-0abc", Some("eu-west-1")),
+            ("aws://eu-west-1a/i-0abc", Some("eu-west-1")),
+            ("aws:///us-gov-east-1c/i-0abc", Some("us-gov-east-1")),
+            ("aws:///us-west-2-lax-1a/i-0abc", Some("us-west-2")),
+            ("aws:///eu-west-1/i-0abc", None),
+            ("aws:///i-0abc", None),
+            ("i-0abc", None),
+            ("gce://p/europe-west1-b/n", None),
+        ] {
+            let told = region.map(|region| ("region", region.to_owned()));
+            assert_eq!(told_by_plug("aws", plug), told, "{plug}");
+        }
+        assert_eq!(told_by_plug("mine", "aws:///eu-west-1a/i-0abc"), None);
     }
 }

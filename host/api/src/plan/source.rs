@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
-use super::plugins::{Asked, plugin_of_provider};
+use super::plugins::{Asked, plugin_of_provider, told_by_plug};
 use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage};
 use crate::document::{Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
@@ -136,6 +136,10 @@ pub fn default_plan(node: &NodeFacts) -> Option<NodePlan> {
             Method {
                 plugin: Some(plugin.to_owned()),
                 plug: node.provider_id.clone(),
+                parameters: told_by_plug(plugin, &node.provider_id)
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into_iter()
+                    .collect(),
                 device: plugin.to_owned(),
                 ..Method::named(RESTART_INSTANCE)
             },
@@ -243,7 +247,7 @@ impl Draft {
                 String::new()
             })
         };
-        let parameters: BTreeMap<String, String> = self
+        let mut parameters: BTreeMap<String, String> = self
             .parameters
             .iter()
             .map(|(name, expression)| (name.clone(), evaluate(expression)))
@@ -265,6 +269,11 @@ impl Draft {
                 plugin.map(str::to_owned)
             }
         };
+        if let Some((name, value)) =
+            plugin.as_deref().and_then(|plugin| told_by_plug(plugin, &plug))
+        {
+            parameters.entry(name.to_owned()).or_insert(value);
+        }
         Method {
             device: device(plugin.as_deref(), &parameters),
             builtin: match self.does {

@@ -15,7 +15,7 @@ pub struct Overlay<W> {
     instead: Vec<Instead>,
 }
 
-/// What is answered to a request whose line begins so.
+/// What is answered to a request that begins so.
 struct Instead {
     line: String,
     status: u16,
@@ -32,7 +32,7 @@ impl<W> Overlay<W> {
         Self { server, instead: Vec::new() }
     }
 
-    /// Answers so to a request whose line (method and path) begins so.
+    /// Answers so to a request that begins so: method, path and body, with a space between them.
     #[must_use]
     pub fn instead(mut self, line: &str, status: u16, body: &str) -> Self {
         let (line, headers, body) = (line.to_owned(), Vec::new(), body.to_owned());
@@ -77,7 +77,8 @@ impl<W> From<W> for Overlay<W> {
 
 impl<W: Web> Web for Overlay<W> {
     fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse) {
-        let line = format!("{} {}", request.method, request.path);
+        let HttpRequest { method, path, body, .. } = request;
+        let line = format!("{method} {path} {}", String::from_utf8_lossy(body));
         let is_it = |one: &&mut Instead| line.starts_with(&one.line) && one.turns != Some(0);
         let Some(one) = self.instead.iter_mut().find(is_it) else {
             return self.server.exchange(now_ms, request);
