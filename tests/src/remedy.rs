@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
@@ -86,6 +87,31 @@ pub async fn install(cluster: &Cluster, installation: &Installation) -> Result<(
     configure(cluster, installation).await
 }
 
+/// Creates one more Secret in the controller's namespace, which node-remedy may read.
+pub async fn install_secret(cluster: &Cluster, name: &str, data: &Value) -> Result<()> {
+    let client = cluster.client();
+    create_namespaces(&client).await?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data,
+    });
+    apply(&Api::<Secret>::namespaced(client.clone(), NAMESPACE), secret).await?;
+    let role = format!("read-{name}");
+    let rule = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": role},
+        "rules": [{
+            "apiGroups": [""], "resources": ["secrets"], "resourceNames": [name], "verbs": ["get"],
+        }],
+    });
+    apply(&Api::<Role>::namespaced(client.clone(), NAMESPACE), rule).await?;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": "node-remedy", "namespace": NAMESPACE}],
+    });
+    apply(&Api::<RoleBinding>::namespaced(client.clone(), NAMESPACE), binding).await?;
+    Ok(())
+}
+
 /// Writes the configuration, or edits it to what is said now.
 pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let client = cluster.client();
@@ -112,13 +138,18 @@ pub async fn unconfigure(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less.
-pub async fn grant(client: &Client) -> Result<()> {
+async fn create_namespaces(client: &Client) -> Result<()> {
     for name in [NAMESPACE, "medik8s-leases"] {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         apply(&Api::<Namespace>::all(client.clone()), namespace).await?;
     }
+    Ok(())
+}
+
+/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less.
+pub async fn grant(client: &Client) -> Result<()> {
+    create_namespaces(client).await?;
     let text = std::fs::read_to_string(repository().join("deploy/rbac.yaml"))?;
     let objects: Vec<DynamicObject> =
         serde_saphyr::from_multiple(&text).context("failed to read deploy/rbac.yaml")?;

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
 
 use crate::ipmi::Power;
 use crate::process::{Process, Program, free_udp_port, repository};
@@ -182,6 +183,17 @@ impl Model {
     }
 }
 
+/// A machine that hangs on a plug.
+#[derive(Clone, Copy)]
+pub struct Wired<'a> {
+    /// The plug.
+    pub plug: u32,
+    /// The state file of the machine's chassis.
+    pub chassis: &'a Path,
+    /// All plugs that feed it, this one included.
+    pub feeds: &'a [(&'a Agent, u32)],
+}
+
 /// A device; it ends with this value.
 pub struct Agent {
     process: Process,
@@ -223,6 +235,29 @@ impl Agent {
         })
         .await?;
         Ok(agent)
+    }
+
+    /// The UDP port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Hangs machines on its plugs: for each plug the state file of a chassis, and all plugs that feed it.
+    pub fn wire(&self, machines: &[Wired<'_>]) -> Result<()> {
+        let wired = machines.iter().map(|Wired { plug, chassis, feeds }| {
+            let feeds: Vec<_> =
+                feeds.iter().map(|(agent, plug)| json!([agent.folder, plug.to_string()])).collect();
+            (plug.to_string(), json!({"chassis": chassis, "feeds": feeds}))
+        });
+        let wired: serde_json::Map<_, _> = wired.collect();
+        Ok(fs::write(self.folder.join("feeds.json"), Value::Object(wired).to_string())?)
     }
 
     /// Where it listens.

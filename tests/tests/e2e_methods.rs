@@ -1,12 +1,14 @@
 //! The lost node's story with fence methods other than IPMI: other devices, the same machines, the
 //! same judge.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use node_remedy_tests::Controller;
 use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::redfish::{Emulator, System, SystemPower};
-use node_remedy_tests::remedy::{Installation, SECRET};
-use serde_json::json;
+use node_remedy_tests::remedy::{Installation, SECRET, install_secret};
+use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
+use serde_json::{Value, json};
 
 use crate::e2e_story::Story;
 
@@ -55,5 +57,139 @@ async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
         assert!(metrics.contains(&line), "no {line} in {metrics}");
     }
     assert_eq!(emulator.resets()?, 2, "one off and one on");
+    controller.terminate().await
+}
+
+/// The number in a node's name, counted from one: the outlet or port that it hangs on.
+fn place(node: &str) -> Result<u32> {
+    let number: u32 = node.rsplit('-').next().context("no number")?.parse()?;
+    Ok(number + 1)
+}
+
+/// A template of an SNMP method, and the credential that it takes: the community that may write.
+fn by_snmp(name: &str, plugin: &str, agent: &Agent) -> Value {
+    json!({
+        "name": name, "plugin": plugin,
+        "parameters": {"address": agent.address(), "version": "2c"},
+        "credentials": [{"name": "community", "secret": COMMUNITY, "identityKey": ""}],
+    })
+}
+
+/// The Secret with the community.
+const COMMUNITY: &str = "community";
+/// Which outlet or port a node hangs on.
+const PLACE: &str = "${node.labels['place']}";
+
+/// Each machine has two feeds, on two PDUs: it is off only when both outlets are, and was not fenced
+/// before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
+    let mut story = Story::prepare("e2e-pdu", Settings::QUICK).await?;
+    let folder = story.cluster.control_plane().folder().to_owned();
+    let (a, b) = (
+        Agent::start(&folder.join("pdu-a"), Model::ApcRpdu2).await?,
+        Agent::start(&folder.join("pdu-b"), Model::ApcRpdu2).await?,
+    );
+    let mut chassis = Vec::new();
+    for (node, bmc) in &story.cluster.bmcs {
+        chassis.push((place(node)?, bmc.power_file()));
+        story.label(node, "place", &place(node)?.to_string()).await?;
+    }
+    let feeds: Vec<_> = chassis.iter().map(|(plug, _)| [(&a, *plug), (&b, *plug)]).collect();
+    let wired: Vec<_> = chassis
+        .iter()
+        .zip(&feeds)
+        .map(|((plug, file), feeds)| Wired { plug: *plug, chassis: file.path(), feeds })
+        .collect();
+    a.wire(&wired)?;
+    b.wire(&wired)?;
+    install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
+    let outlet = |name, template| json!({"name": name, "template": template, "plug": PLACE, "action": "reboot"});
+    let fence = json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "templates": [by_snmp("feed-a", "apc-pdu", &a), by_snmp("feed-b", "apc-pdu", &b)],
+        "methods": [outlet("outlet-a", "feed-a"), outlet("outlet-b", "feed-b")],
+        "powerManagement": [{
+            "name": "both-feeds", "run": "all", "mustSuccess": true,
+            "methods": ["outlet-a", "outlet-b"],
+        }],
+        "grants": [{
+            "plugin": "apc-pdu", "cidrs": ["127.0.0.1/32"], "ports": [a.port(), b.port()],
+            "reveal": ["community"],
+        }],
+    });
+    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    for pdu in [&a, &b] {
+        assert_eq!(pdu.dark().await?, [0_u32; 0], "every outlet is on again");
+        let sets = pdu.sets()?;
+        assert_eq!(sets.len(), 2, "one off and one on: {sets:?}");
+        let own = format!(".{} = ", place(&story.node)?);
+        assert!(sets.iter().all(|set| set.contains(&own)), "of this machine alone: {sets:?}");
+    }
+    controller.terminate().await
+}
+
+/// The port of the switch is cut first, and restored before the machine is switched on (A5): a machine
+/// without network never becomes Ready.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()> {
+    let mut story = Story::prepare("e2e-switch", Settings::QUICK).await?;
+    let folder = story.cluster.control_plane().folder().to_owned();
+    let switch = Agent::start(&folder.join("switch"), Model::Switch).await?;
+    for node in story.cluster.bmcs.keys() {
+        story.label(node, "place", &place(node)?.to_string()).await?;
+    }
+    install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
+    let ports: Vec<_> = story.cluster.bmcs.values().map(node_remedy_tests::Bmc::port).collect();
+    let fence = json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "templates": [
+            by_snmp("switch", "snmp-switch", &switch),
+            {
+                "name": "bmc", "plugin": "ipmi", "credentials": [{"secret": SECRET}],
+                "parameters": {
+                    "address": "${node.annotations['bmc']}", "cipher-suite": "3",
+                },
+            },
+        ],
+        "methods": [
+            {"name": "cut", "template": "switch", "plug": format!("Gi1/0/{PLACE}"), "action": "off"},
+            {"name": "power", "template": "bmc", "action": "reboot"},
+        ],
+        "isolation": [{"name": "network", "methods": ["cut"]}],
+        "powerManagement": [{"name": "power", "methods": ["power"]}],
+        "grants": [
+            {
+                "plugin": "snmp-switch", "cidrs": ["127.0.0.1/32"], "ports": [switch.port()],
+                "reveal": ["community"],
+            },
+            {"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports},
+        ],
+    });
+    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let seen = async {
+        story.cluster.until_power(&story.node, Power::Off).await?;
+        story.cluster.until_power(&story.node, Power::On).await?;
+        switch.sets()
+    };
+    let (when_on, ()) = tokio::try_join!(seen, story.ends_well())?;
+    let own = format!(".10{:03} = ", place(&story.node)?);
+    let is_restored = |set: &String| set.ends_with(&format!("{own}1"));
+    assert!(
+        when_on.last().is_some_and(is_restored),
+        "restored before the machine came on: {when_on:?}"
+    );
+    let sets = switch.sets()?;
+    assert_eq!(sets, when_on, "nothing was written after that");
+    assert_eq!(sets.iter().filter(|set| is_restored(set)).count(), 1, "restored once: {sets:?}");
+    assert!(sets.iter().all(|set| set.contains(&own)), "of this machine alone: {sets:?}");
+    assert_eq!(switch.dark().await?, [0_u32; 0]);
     controller.terminate().await
 }

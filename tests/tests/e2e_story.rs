@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
-use kube::api::{DynamicObject, ListParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
 use node_remedy_tests::{Bmc, Cluster, remedy::describe};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TOLERATION_S: u32 = 2;
 /// The taints of node-remedy. Kubernetes takes its own away in its own time after a node is Ready.
@@ -58,6 +58,14 @@ impl Story {
         let cluster = Cluster::start(name, settings).await?;
         let (node, before) = (String::new(), Before::default());
         Ok(Self { cluster, node, old_boot_id: None, before })
+    }
+
+    /// Writes a label of a node.
+    pub(crate) async fn label(&self, node: &str, key: &str, value: &str) -> Result<()> {
+        let patch = json!({"metadata": {"labels": {key: value}}});
+        let nodes = Api::<Node>::all(self.cluster.client());
+        nodes.patch(node, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
     }
 
     /// Node-remedy and a database that runs.

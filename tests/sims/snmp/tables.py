@@ -5,11 +5,14 @@ line (snmpd.conf: pass_persist ROOT tables.py MODEL FOLDER).
 FOLDER/plugs.json  what each plug does: a list of [moment, number], of which the last one that has come counts
 FOLDER/faults      words: stuck (a SET is taken and nothing happens), late=SECONDS (it happens so much later)
 FOLDER/sets.log    a line for each SET that was taken
+FOLDER/feeds.json  which machines hang on which plugs: {PLUG: {"chassis": FILE, "feeds": [[FOLDER, PLUG], ...]}}. A machine
+                   runs while one of its feeds is on; FILE is the state of ../ipmi/chassis.sh. Not together with late.
 One process for each ROOT; they share the folder.
 """
 import fcntl
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -18,6 +21,7 @@ APC = '1.3.6.1.4.1.318.1.1.'
 EPDU = '1.3.6.1.4.1.534.6.6.7.6.'
 MANAGED = '1.3.6.1.4.1.534.6.6.6.1.2.2.1.'
 SWITCHED = '1.3.6.1.4.1.20677.2.6.'
+CHASSIS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'ipmi', 'chassis.sh')
 IF, IFX, POE = '1.3.6.1.2.1.2.2.1.', '1.3.6.1.2.1.31.1.1.1.', '1.3.6.1.2.1.105.1.1.1.'
 REBOOT_S = 1.0
 LINK_S = 0.4
@@ -69,6 +73,33 @@ class Plugs:
             with open(self.path('plugs.new'), 'w') as file:
                 json.dump(all_steps, file)
             os.replace(self.path('plugs.new'), self.path('plugs.json'))
+        self.supply(name)
+
+    def feed(self, name):
+        try:
+            with open(self.path('feeds.json')) as file:
+                return json.load(file).get(name)
+        except FileNotFoundError:
+            return None
+
+    def supply(self, name):
+        """Gives the machine behind a plug the power that its feeds have now."""
+        feed = self.feed(name)
+        if feed is None:
+            return
+        with open(feed['chassis'] + '.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            on = any(Plugs(folder).is_on(plug) for folder, plug in feed['feeds'])
+            with open(feed['chassis']) as file:
+                was_on = file.read().strip() != '0'
+            if on != was_on:
+                subprocess.run([CHASSIS, feed['chassis'], 'set', 'power', '01'[on]], check=True)
+
+    def told(self, name):
+        """Somebody was told what a plug does, and so, if it was the last one, what its machine does."""
+        feed = self.feed(name)
+        if feed is not None:
+            subprocess.run([CHASSIS, feed['chassis'], 'get', 'power'], check=True, capture_output=True)
 
     def log(self, line):
         with open(self.path('sets.log'), 'a') as file:
@@ -190,7 +221,9 @@ def main():
         if verb == 'getnext':
             oid = min((later for later in table if later > oid), default=None)
         if oid in table:
-            kind, value, _ = table[oid]
+            kind, value, takes = table[oid]
+            if kind == 'integer' and takes is None:
+                plugs.told(str(oid[-1]))
             print(dotted(oid), kind, value, sep='\n', flush=True)
         else:
             print('NONE', flush=True)
