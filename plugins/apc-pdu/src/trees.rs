@@ -2,7 +2,7 @@
 //! own, and the newest knows most of its outlets.
 
 use node_remedy_plugin_sdk::PlugState;
-use node_remedy_plugin_snmp::{Oid, Switch, Tree, join, number};
+use node_remedy_plugin_snmp::{Oid, States, Switch, Tree, join, number};
 
 /// All of them.
 pub(crate) const TREES: &[Tree] = &[
@@ -10,8 +10,10 @@ pub(crate) const TREES: &[Tree] = &[
         name: "rPDU2",
         status: &[1, 3, 6, 1, 4, 1, 318, 1, 1, 26, 9, 2, 3, 1, 5],
         labels: Some(&[1, 3, 6, 1, 4, 1, 318, 1, 1, 26, 9, 2, 3, 1, 3]),
-        // The other way round than in every other table, and than its own commands.
+        // The other way round than in every other table, and than its own commands. Sources disagree,
+        // so where the PDU has the older table too, both must say the same.
         states: &[(1, PlugState::Off), (2, PlugState::On)],
+        witness: Some((RPDU, ON_IS_1)),
         index_of: outlet,
         plug_of: outlet_name,
         command: |index, switch| {
@@ -21,9 +23,10 @@ pub(crate) const TREES: &[Tree] = &[
     },
     Tree {
         name: "rPDU",
-        status: &[1, 3, 6, 1, 4, 1, 318, 1, 1, 12, 3, 5, 1, 1, 4],
+        status: RPDU,
         labels: Some(&[1, 3, 6, 1, 4, 1, 318, 1, 1, 12, 3, 5, 1, 1, 2]),
         states: ON_IS_1,
+        witness: None,
         index_of: outlet,
         plug_of: outlet_name,
         command: |index, switch| {
@@ -36,6 +39,7 @@ pub(crate) const TREES: &[Tree] = &[
         status: &[1, 3, 6, 1, 4, 1, 318, 1, 1, 6, 7, 1, 1, 5],
         labels: Some(&[1, 3, 6, 1, 4, 1, 318, 1, 1, 6, 7, 1, 1, 4]),
         states: ON_IS_1,
+        witness: None,
         index_of: outlet_of_a_switch,
         plug_of: outlet_of_a_switch_name,
         command: |index, switch| {
@@ -53,15 +57,17 @@ pub(crate) const TREES: &[Tree] = &[
         status: MASTER_SWITCH,
         labels: Some(&[1, 3, 6, 1, 4, 1, 318, 1, 1, 4, 4, 2, 1, 4]),
         states: ON_IS_1,
+        witness: None,
         index_of: outlet,
         plug_of: outlet_name,
         command: |index, switch| Some((join(MASTER_SWITCH, index), plain_command(switch))),
     },
 ];
 
+const RPDU: &[u32] = &[1, 3, 6, 1, 4, 1, 318, 1, 1, 12, 3, 5, 1, 1, 4];
 /// Status and command in one.
 const MASTER_SWITCH: &[u32] = &[1, 3, 6, 1, 4, 1, 318, 1, 1, 4, 4, 2, 1, 3];
-const ON_IS_1: &[(i64, PlugState)] = &[(1, PlugState::On), (2, PlugState::Off)];
+const ON_IS_1: States = &[(1, PlugState::On), (2, PlugState::Off)];
 
 /// immediateOn, immediateOff, immediateReboot.
 fn plain_command(switch: Switch) -> i64 {

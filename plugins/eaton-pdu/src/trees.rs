@@ -15,6 +15,7 @@ pub(crate) const TREES: &[Tree] = &[
             (2, PlugState::Transitioning),
             (3, PlugState::Transitioning),
         ],
+        witness: None,
         index_of: outlet_of_a_unit,
         plug_of: outlet_of_a_unit_name,
         command: |index, switch| {
@@ -32,6 +33,7 @@ pub(crate) const TREES: &[Tree] = &[
         status: MANAGED,
         labels: Some(&[1, 3, 6, 1, 4, 1, 534, 6, 6, 6, 1, 2, 2, 1, 2]),
         states: &[(0, PlugState::Off), (1, PlugState::On), (2, PlugState::Transitioning)],
+        witness: None,
         index_of: outlet_from_zero,
         plug_of: outlet_from_zero_name,
         command: |index, switch| {
@@ -48,6 +50,7 @@ pub(crate) const TREES: &[Tree] = &[
         status: &[1, 3, 6, 1, 4, 1, 20677, 2, 6, 3],
         labels: None,
         states: &[(1, PlugState::On), (2, PlugState::Off)],
+        witness: None,
         index_of: outlet_before_zero,
         plug_of: outlet_before_zero_name,
         command: one_outlets_command,

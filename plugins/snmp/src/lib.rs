@@ -28,6 +28,6 @@ mod user;
 pub mod testing;
 
 pub use codec::{Oid, Value};
-pub use outlets::{Command, Outlet, Tree, join, number};
+pub use outlets::{Command, Outlet, States, Tree, join, number};
 pub use plug::{Plug, Reading, Switch, carry_out, no_such_plug};
 pub use session::Session;

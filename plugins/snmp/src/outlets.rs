@@ -8,6 +8,9 @@ use crate::limits;
 use crate::plug::{Plug, Reading, Switch, no_such_plug};
 use crate::session::Session;
 
+/// What the numbers of a status column mean.
+pub type States = &'static [(i64, PlugState)];
+
 /// Where and what to write for a row; `None` where it cannot be done.
 pub type Command = fn(&[u32], Switch) -> Option<(Oid, i64)>;
 
@@ -20,7 +23,10 @@ pub struct Tree {
     /// The column with the outlets' names, where there is one.
     pub labels: Option<&'static [u32]>,
     /// What the numbers of the status column mean; any other is no state.
-    pub states: &'static [(i64, PlugState)],
+    pub states: States,
+    /// An older table beside this one, which says the same of the rows that it has: a column and what
+    /// its numbers mean. Where the two disagree, the outlet is neither on nor off.
+    pub witness: Option<(&'static [u32], States)>,
     /// The row of a plug, where the plug is written as a number.
     pub index_of: fn(&str) -> Option<Oid>,
     /// How that row's plug is written.
@@ -114,7 +120,7 @@ impl Outlet {
             let label = label.and_then(|(_, value)| text(value));
             let outlet = Self { tree, index, plug, label };
             outlets.push(PlugInfo {
-                state: outlet.reading(&status)?.state,
+                state: outlet.reading(&status, None)?.state,
                 identity: outlet.identity(),
                 name: outlet.label.unwrap_or_default(),
                 plug: outlet.plug,
@@ -123,12 +129,21 @@ impl Outlet {
         Ok(outlets)
     }
 
-    fn reading(&self, status: &Value) -> Result<Reading, Failure> {
+    fn reading(&self, status: &Value, witness: Option<PlugState>) -> Result<Reading, Failure> {
         match status {
             Value::Integer(number) => {
-                let known = self.tree.states.iter().find(|(known, _)| known == number);
-                let state = known.map_or(PlugState::Unknown, |(_, state)| *state);
-                Ok(Reading { state, words: format!("{} ({number})", state.word()) })
+                let state = state(self.tree.states, *number);
+                let words = format!("{} ({number})", state.word());
+                Ok(
+                    match witness.filter(|witness| *witness != state && state != PlugState::Unknown)
+                    {
+                        None => Reading { state, words },
+                        Some(other) => Reading {
+                            state: PlugState::Transitioning,
+                            words: format!("{words}, and its older table {}", other.word()),
+                        },
+                    },
+                )
             }
             gone if is_nothing(gone) => {
                 Err(no_such_plug(format!("{} is no longer there", self.name())))
@@ -158,12 +173,26 @@ impl Plug for Outlet {
     }
 
     fn read<H: Host>(&self, session: &Session<'_, H>) -> Result<Reading, Failure> {
-        self.reading(&session.get_one(&join(self.tree.status, &self.index))?)
+        let own = join(self.tree.status, &self.index);
+        let Some((column, states)) = self.tree.witness else {
+            return self.reading(&session.get_one(&own)?, None);
+        };
+        let both = session.get(&[own, join(column, &self.index)])?;
+        let witness = match both.get(1) {
+            Some(Value::Integer(number)) => Some(state(states, *number)),
+            Some(_) | None => None,
+        };
+        self.reading(both.first().unwrap_or(&Value::Null), witness)
     }
 
     fn objects(&self, switch: Switch) -> Option<Vec<(Oid, i64)>> {
         (self.tree.command)(&self.index, switch).map(|object| vec![object])
     }
+}
+
+fn state(states: States, number: i64) -> PlugState {
+    let known = states.iter().find(|(known, _)| *known == number);
+    known.map_or(PlugState::Unknown, |(_, state)| *state)
 }
 
 /// The first of these tables that the device has.

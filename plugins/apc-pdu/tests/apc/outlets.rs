@@ -161,6 +161,30 @@ fn a_state_that_nobody_knows_is_no_state() {
     }
 }
 
+/// Whoever has the numbers of the newer table the wrong way round reads on for off: the older one
+/// tells.
+#[test]
+fn two_tables_that_disagree_are_not_off() {
+    let older = [1, 3, 6, 1, 4, 1, 318, 1, 1, 12, 3, 5, 1, 1, 4, 3];
+    for (newer_number, older_number, state) in [
+        (1, 2, PlugState::Off),
+        (2, 1, PlugState::On),
+        (1, 1, PlugState::Transitioning),
+        (2, 2, PlugState::Transitioning),
+        (1, 9, PlugState::Transitioning),
+    ] {
+        let mut pdu = Model::Rpdu2.pdu();
+        pdu.put_number(&Model::Rpdu2.status(3), newer_number);
+        pdu.put_number(&older, older_number);
+        let outcome = ask(pdu, Action::Status, "3").result.unwrap();
+        assert_eq!(outcome.state, state, "{}", outcome.detail);
+    }
+    // The outlets of a second unit stand in the newer table only.
+    let mut alone = Model::Rpdu2.pdu();
+    alone.objects.remove(older.as_slice());
+    assert_eq!(ask(alone, Action::Off, "3").result.unwrap().state, PlugState::Off);
+}
+
 #[test]
 fn the_outlets_are_listed_with_their_names() {
     for model in MODELS {
