@@ -94,7 +94,7 @@ pub(crate) fn clean_failure(failure: &Failure, secrets: &Secrets) -> Failure {
     }
 }
 
-fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
+pub(crate) fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
     let clean = |text: &str| secrets.clean(text, DETAIL_BYTES_MAX);
     fields.iter().take(FIELDS_MAX).map(|(key, value)| (clean(key), clean(value))).collect()
 }

@@ -18,3 +18,4 @@ mod guest;
 mod ipmi;
 mod load;
 mod threads;
+mod watch;
