@@ -25,6 +25,7 @@ mod plugins_azure;
 mod plugins_components;
 mod plugins_gce;
 mod plugins_ipmi;
+mod plugins_kdump;
 mod plugins_libvirt;
 mod plugins_redfish;
 mod plugins_snmp;

@@ -1,8 +1,8 @@
-//! `cargo xtask plugins`: every folder of `plugins/` that is no library becomes a component, and is
-//! compiled ahead by the sandbox's own engine.
+//! `cargo xtask plugins`: every folder of `plugins/` that is no library becomes a component, and fence
+//! methods are compiled ahead by the sandbox's own engine.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -14,7 +14,8 @@ use crate::{setup, stamp};
 pub(crate) const HELP: &str = "\
 Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
 target/plugins/NAME.wasm and compiles it ahead to target/plugins/NAME.cwasm, which the node-remedy
-binary embeds. What is up to date by content is skipped.
+binary embeds. A watcher goes to target/watchers/NAME.wasm, and nothing embeds it yet. What is up to
+date by content is skipped.
 
 Examples:
   cargo xtask plugins
@@ -27,7 +28,8 @@ struct Plugin {
     /// The libraries beside the SDK that it is built on.
     libraries: Vec<PathBuf>,
     component: PathBuf,
-    ahead: PathBuf,
+    /// The machine code of a fence method; a watcher has none.
+    ahead: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
@@ -41,23 +43,27 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 /// Builds what is not up to date; one line for each plugin.
 pub(crate) fn build_all() -> Result<Vec<String>> {
     fs::create_dir_all(at("target/plugins"))?;
+    fs::create_dir_all(at("target/watchers"))?;
     let plugins = all()?;
     let mut lines = Vec::new();
     for plugin in &plugins {
         let was_built = build(plugin)?;
-        let was_compiled = compile_ahead(plugin)?;
+        let was_compiled = match &plugin.ahead {
+            Some(ahead) => compile_ahead(plugin, ahead)?,
+            None => false,
+        };
         let kilobytes = |path: &PathBuf| -> Result<u64> { Ok(fs::metadata(path)?.len() / 1_000) };
         let done = match (was_built, was_compiled) {
             (true, _) => "built",
             (false, true) => "compiled ahead",
             (false, false) => "up to date",
         };
-        lines.push(format!(
-            "{:<12} {:>5} kB component, {:>5} kB compiled ahead  {done}",
-            plugin.name,
-            kilobytes(&plugin.component)?,
-            kilobytes(&plugin.ahead)?,
-        ));
+        let ahead = match &plugin.ahead {
+            Some(ahead) => format!("{:>5} kB compiled ahead", kilobytes(ahead)?),
+            None => "  a watcher".to_owned(),
+        };
+        let component = kilobytes(&plugin.component)?;
+        lines.push(format!("{:<12} {component:>5} kB component, {ahead}  {done}", plugin.name));
     }
     Ok(lines)
 }
@@ -84,12 +90,15 @@ fn all() -> Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for (folder, package, text) in crates.iter().filter(|(_, _, text)| is_component(text)) {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_watcher = is_watcher(&fs::read_to_string(folder.join("manifest.json"))?);
+        let kind = if is_watcher { "watchers" } else { "plugins" };
+        let ahead = (!is_watcher).then(|| at(&format!("target/plugins/{name}.cwasm")));
         plugins.push(Plugin {
             name: name.to_owned(),
             package: package.clone(),
             libraries: libraries(text),
-            component: at(&format!("target/plugins/{name}.wasm")),
-            ahead: at(&format!("target/plugins/{name}.cwasm")),
+            component: at(&format!("target/{kind}/{name}.wasm")),
+            ahead,
         });
     }
     plugins.sort_by(|a, b| a.name.cmp(&b.name));
@@ -110,6 +119,12 @@ fn is_component(manifest: &str) -> bool {
 fn depends_on(manifest: &str, package: &str) -> bool {
     let rest = manifest.lines().filter_map(|line| line.strip_prefix(package));
     rest.into_iter().any(|rest| rest.starts_with(['.', ' ', '=']))
+}
+
+/// Whether a plugin's own manifest says that it only sees. What is no JSON the sandbox refuses.
+fn is_watcher(manifest: &str) -> bool {
+    let manifest = serde_json::from_str::<serde_json::Value>(manifest).unwrap_or_default();
+    manifest.get("kind").and_then(serde_json::Value::as_str) == Some("watch")
 }
 
 fn build(plugin: &Plugin) -> Result<bool> {
@@ -134,13 +149,13 @@ fn build(plugin: &Plugin) -> Result<bool> {
     Ok(true)
 }
 
-fn compile_ahead(plugin: &Plugin) -> Result<bool> {
+fn compile_ahead(plugin: &Plugin, ahead: &Path) -> Result<bool> {
     // The engine's settings and version are part of the result.
     let mut sources =
         ["host/sandbox/src", "host/sandbox/Cargo.toml", "Cargo.lock"].map(at).to_vec();
     sources.push(plugin.component.clone());
     let hash = stamp::hash_of(&sources)?;
-    if stamp::is_fresh(&plugin.ahead, &hash) {
+    if stamp::is_fresh(ahead, &hash) {
         return Ok(false);
     }
     // With node-remedy selected, too, the engine is built with the features that it has there, and
@@ -150,10 +165,10 @@ fn compile_ahead(plugin: &Plugin) -> Result<bool> {
     build.args(["--package", "node-remedy"]);
     run_logged("building the sandbox's compiler", "plugin-compiler", &mut build)?;
     let mut compile = Command::new(at("target/debug/node-remedy-compile"));
-    compile.arg(&plugin.component).arg(&plugin.ahead);
+    compile.arg(&plugin.component).arg(ahead);
     let what = format!("compiling plugin {} ahead", plugin.name);
     run_logged(&what, &format!("plugin-{}-ahead", plugin.name), &mut compile)?;
-    stamp::put(&plugin.ahead, &hash)?;
+    stamp::put(ahead, &hash)?;
     Ok(true)
 }
 
@@ -177,5 +192,13 @@ mod tests {
         assert!(depends_on(manifest, "node-remedy-plugin-snmp"));
         assert!(!depends_on(manifest, "node-remedy-plugin"), "another one");
         assert!(!depends_on(manifest, "node-remedy-plugin-sdk"));
+    }
+
+    #[test]
+    fn a_watcher_is_told_by_its_manifest() {
+        assert!(is_watcher(r#"{ "name": "kdump", "kind": "watch" }"#));
+        for other in [r#"{ "kind": "power", "watch": 1 }"#, "kind: watch", ""] {
+            assert!(!is_watcher(other), "{other}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! reason, and only the levels that need it suffer.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +17,7 @@ pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
   Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon and libvirt-clients
                    (virsh), by apt-get as root or with sudo
+  kdump sender     target/fence-agents: the package of that name unpacked, for its fence_kdump_send alone
   Python venv      target/venv with tests/sims/requirements.txt
   control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
                    a Go build of 4 to 6 minutes on two cores, again only when its sources change
@@ -42,6 +44,7 @@ const KUBERNETES: &str = "v1.36.3";
 pub(crate) enum Part {
     WasmTarget,
     DebianPackages,
+    KdumpSender,
     PythonVenv,
     ControlPlane,
     Plugins,
@@ -50,9 +53,10 @@ pub(crate) enum Part {
 
 impl Part {
     /// What `setup` brings; the binary is built by those who run it.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::WasmTarget,
         Self::DebianPackages,
+        Self::KdumpSender,
         Self::PythonVenv,
         Self::ControlPlane,
         Self::Plugins,
@@ -62,6 +66,7 @@ impl Part {
         match self {
             Self::WasmTarget => "wasm target",
             Self::DebianPackages => "Debian packages",
+            Self::KdumpSender => "kdump sender",
             Self::PythonVenv => "Python venv",
             Self::ControlPlane => "control plane",
             Self::Plugins => "plugins",
@@ -74,6 +79,7 @@ impl Part {
         match self {
             Self::WasmTarget => wasm_target(),
             Self::DebianPackages => debian_packages(),
+            Self::KdumpSender => kdump_sender(),
             Self::PythonVenv => python_venv(),
             Self::ControlPlane => control_plane(),
             Self::Plugins => plugins::build_all().map(|_| ()),
@@ -140,6 +146,29 @@ fn debian_packages() -> Result<()> {
     words.extend(missing);
     run_logged("installing Debian packages", "setup-apt-install", &mut as_root(&words)?)
         .context(by_hand)?;
+    Ok(())
+}
+
+/// Its package needs a hundred others, and the sender itself none of them.
+fn kdump_sender() -> Result<()> {
+    let (package, sender) = ("fence-agents", "usr/libexec/fence-agents/fence_kdump_send");
+    let folder = at("target").join(package);
+    if folder.join(sender).is_file() || Path::new("/").join(sender).is_file() {
+        return Ok(());
+    }
+    if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
+        bail!("this is not Debian: install {package} by hand");
+    }
+    fs::create_dir_all(&folder)?;
+    let mut download = Command::new("apt-get");
+    download.current_dir(&folder).args(["-q", "download", package]);
+    run_logged("fetching the kdump sender", "setup-kdump-download", &mut download)?;
+    let archives = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_archive = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "deb");
+    let archive = archives.filter(is_archive).max().context("apt-get brought nothing")?;
+    let mut unpack = Command::new("dpkg-deb");
+    unpack.arg("--extract").arg(archive).arg(&folder);
+    run_logged("unpacking the kdump sender", "setup-kdump-unpack", &mut unpack)?;
     Ok(())
 }
 

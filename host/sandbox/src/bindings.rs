@@ -19,3 +19,17 @@ wasmtime::component::bindgen!({
         "node-remedy:fence/net.connection": crate::handles::ConnectionHandle,
     },
 });
+
+/// The same for the world of watchers, which shares the interfaces that both import.
+pub(crate) mod watcher {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "datagram-watcher",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        with: {
+            "node-remedy:fence/op": crate::bindings::node_remedy::fence::op,
+            "node-remedy:fence/types": crate::bindings::node_remedy::fence::types,
+        },
+    });
+}

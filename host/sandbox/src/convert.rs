@@ -120,7 +120,7 @@ pub(crate) fn clean_plugs(plugs: &[PlugInfo], secrets: &Secrets) -> Vec<PlugInfo
     plugs.iter().take(PLUGS_MAX).map(one).collect()
 }
 
-fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
+pub(crate) fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
     let clean = |text: &str| secrets.clean(text, DETAIL_BYTES_MAX);
     fields.iter().take(FIELDS_MAX).map(|(key, value)| (clean(key), clean(value))).collect()
 }

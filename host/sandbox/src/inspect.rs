@@ -11,15 +11,38 @@ use crate::wasi_stubs;
 
 /// The section that holds a plugin's manifest.
 const MANIFEST_SECTION: &str = "node-remedy:manifest";
-/// What every fence method exports.
-const METHOD: &str = "node-remedy:fence/method@0.1.0";
-/// Our own interfaces. `types` only defines; it has no functions.
-const OURS: [&str; 4] = [
-    "node-remedy:fence/types@0.1.0",
-    "node-remedy:fence/credentials@0.1.0",
-    "node-remedy:fence/net@0.1.0",
-    "node-remedy:fence/op@0.1.0",
-];
+
+/// What a component is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum World {
+    /// A fence method.
+    Method,
+    /// A watcher of datagrams. It reaches nothing: the host owns the socket.
+    Watcher,
+}
+
+impl World {
+    /// What every component of it exports.
+    fn export(self) -> &'static str {
+        match self {
+            Self::Method => "node-remedy:fence/method@0.1.0",
+            Self::Watcher => "node-remedy:fence/watcher@0.1.0",
+        }
+    }
+
+    /// Our own interfaces that it may import. `types` only defines; it has no functions.
+    fn ours(self) -> &'static [&'static str] {
+        match self {
+            Self::Method => &[
+                "node-remedy:fence/types@0.1.0",
+                "node-remedy:fence/credentials@0.1.0",
+                "node-remedy:fence/net@0.1.0",
+                "node-remedy:fence/op@0.1.0",
+            ],
+            Self::Watcher => &["node-remedy:fence/types@0.1.0", "node-remedy:fence/op@0.1.0"],
+        }
+    }
+}
 
 /// Why bytes are not a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,9 +74,9 @@ pub enum InspectError {
     /// They import what this host does not offer.
     #[error("failed to accept the plugin: it imports {0}, which this host does not offer")]
     Import(String),
-    /// They do not export a fence method.
-    #[error("failed to accept the plugin: it does not export {METHOD}")]
-    NoMethod,
+    /// They do not export what they are to be.
+    #[error("failed to accept the plugin: it does not export {0}")]
+    NoExport(&'static str),
     /// They describe themselves not at all or more than once.
     #[error(
         "failed to find the plugin's manifest: {0} sections '{MANIFEST_SECTION}', expected one"
@@ -62,17 +85,17 @@ pub enum InspectError {
 }
 
 /// Checks the bytes and gives the manifest section in them.
-pub(crate) fn inspect(bytes: &[u8]) -> Result<&[u8], InspectError> {
+pub(crate) fn inspect(bytes: &[u8], world: World) -> Result<&[u8], InspectError> {
     if bytes.len() > COMPONENT_BYTES_MAX {
         return Err(InspectError::TooLarge { bytes: bytes.len(), max: COMPONENT_BYTES_MAX });
     }
     check_encoding(bytes)?;
-    let mut seen = Seen::default();
+    let mut seen = Seen::of(world);
     for payload in Parser::new(0).parse_all(bytes) {
         seen.look_at(payload.map_err(|error| invalid(&error))?)?;
     }
-    if !seen.exports_method {
-        return Err(InspectError::NoMethod);
+    if !seen.exports_it {
+        return Err(InspectError::NoExport(world.export()));
     }
     let manifest = match seen.manifests.as_slice() {
         [one] => *one,
@@ -121,17 +144,22 @@ fn check_encoding(bytes: &[u8]) -> Result<(), InspectError> {
     Err(InspectError::NotAComponent(what))
 }
 
-#[derive(Default)]
 struct Seen<'a> {
+    world: World,
     /// How deep inside the component: 1 is its own level.
     depth: u32,
     nested: u32,
     functions: u32,
-    exports_method: bool,
+    exports_it: bool,
     manifests: Vec<&'a [u8]>,
 }
 
 impl<'a> Seen<'a> {
+    fn of(world: World) -> Self {
+        let (depth, nested, functions) = (0, 0, 0);
+        Self { world, depth, nested, functions, exports_it: false, manifests: Vec::new() }
+    }
+
     fn look_at(&mut self, payload: Payload<'a>) -> Result<(), InspectError> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "wasmparser's enum is non-exhaustive")]
         match payload {
@@ -161,13 +189,13 @@ impl<'a> Seen<'a> {
             }
             Payload::ComponentImportSection(imports) if self.depth == 1 => {
                 for import in imports {
-                    check_import(import.map_err(|error| invalid(&error))?.name.name)?;
+                    check_import(self.world, import.map_err(|error| invalid(&error))?.name.name)?;
                 }
             }
             Payload::ComponentExportSection(exports) if self.depth == 1 => {
                 for export in exports {
                     let export = export.map_err(|error| invalid(&error))?;
-                    self.exports_method |= export.name.name == METHOD;
+                    self.exports_it |= export.name.name == self.world.export();
                 }
             }
             _ => {}
@@ -176,10 +204,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-fn check_import(name: &str) -> Result<(), InspectError> {
+fn check_import(world: World, name: &str) -> Result<(), InspectError> {
     let wasi =
         name.split_once("@0.2.").is_some_and(|(name, _)| wasi_stubs::ALLOWED.contains(&name));
-    if wasi || OURS.contains(&name) {
+    if wasi || world.ours().contains(&name) {
         return Ok(());
     }
     // A name from outside: it goes into messages.

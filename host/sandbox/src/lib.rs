@@ -49,6 +49,7 @@ mod state;
 mod trial;
 mod trust;
 mod wasi_stubs;
+mod watch;
 mod words;
 
 pub use address::{Cidr, CidrError, Hazard, destination};
@@ -73,3 +74,4 @@ pub use seams::{
 };
 pub use secret::Secret;
 pub use trust::{Authorities, SpkiPin, TlsRefusal, Trust, TrustError};
+pub use watch::{Heard, Sight, Unseen, Watch, Watcher};

@@ -163,6 +163,20 @@ pub const SEALED_BYTES_MAX: usize = 2 << 10;
 /// farewell.
 pub const SEALED_KEPT_MAX: usize = 8;
 
+// One datagram of a watcher --------------------------------------------------------------------
+
+/// Instructions, roughly: reading a few bytes takes a thousandth of it.
+pub const WATCH_FUEL: u64 = 20_000_000;
+/// Wall time.
+pub const WATCH_TIME: Duration = Duration::from_millis(250);
+/// Between two datagrams of one sender that a watcher is run for. Who dumps says so every ten
+/// seconds; who floods shall not cost more.
+pub const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// Size of a datagram that a watcher is run for.
+pub const WATCH_BYTES_MAX: usize = 1 << 10;
+/// Senders that one watch knows: every node of a large cluster, twice.
+pub const WATCH_SENDERS_MAX: usize = 10_000;
+
 // Executor ---------------------------------------------------------------------------------------
 
 /// Calls one plugin thread works on at a time; nearly all of them wait for a device.

@@ -9,13 +9,15 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
+use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::{FenceMethod, FenceMethodPre};
 use crate::compile::{CompileError, compile_in_child};
 use crate::engine::engine;
-use crate::inspect::{InspectError, inspect};
-use crate::manifest::{Manifest, ManifestError};
+use crate::inspect::{InspectError, World, inspect};
+use crate::manifest::{Kind, Manifest, ManifestError, field};
 use crate::plugin::Plugin;
 use crate::state::CallState;
+use crate::watch::Watcher;
 use crate::{precompiled, wasi_stubs};
 
 /// The host of all plugins: one engine, one set of host functions.
@@ -63,7 +65,7 @@ impl Sandbox {
     /// Loads a component, compiling it in this process. For components of our own making. Blocks
     /// for as long as that takes.
     pub fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let manifest = method_manifest(wasm)?;
         let component =
             Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
         self.plugin_on_trial(&component, manifest, Digest::of(wasm))
@@ -72,7 +74,7 @@ impl Sandbox {
     /// Loads a component from outside, compiling it in a child process made from `exe` (see
     /// [`compile_in_child`]). Blocks for as long as that takes.
     pub fn load_external(&self, exe: &Path, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let manifest = method_manifest(wasm)?;
         let code = compile_in_child(exe, wasm)?;
         let component = precompiled::from_own_child(&self.engine, &code)
             .map_err(|error| compile_error(&error))?;
@@ -86,10 +88,23 @@ impl Sandbox {
         wasm: &'static [u8],
         code: &'static [u8],
     ) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = Manifest::parse(inspect(wasm)?)?;
+        let manifest = method_manifest(wasm)?;
         let component = precompiled::from_own_binary(&self.engine, code)
             .map_err(|error| compile_error(&error))?;
         Ok(Arc::new(self.plugin(&component, manifest, Digest::of(wasm))?))
+    }
+
+    /// Loads a watcher of datagrams, compiling it in this process. For components of our own making.
+    /// Blocks for as long as that takes.
+    pub fn load_watcher(&self, wasm: &[u8]) -> Result<Arc<Watcher>, LoadError> {
+        let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
+        check_watcher(&manifest)?;
+        let component =
+            Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
+        let pre = self.linker.instantiate_pre(&component).and_then(DatagramWatcherPre::new);
+        let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
+        let watcher = Watcher::new(self.engine.clone(), pre, manifest, Digest::of(wasm));
+        Ok(Arc::new(watcher))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -136,6 +151,32 @@ impl std::fmt::Display for Digest {
 impl std::fmt::Debug for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// The manifest of a fence method. What only sees has nothing to call.
+fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
+    let manifest = Manifest::parse(inspect(wasm, World::Method)?)?;
+    if manifest.kind == Kind::Watch {
+        return Err(field("kind", "watch", "power, fabric or storage for a fence method").into());
+    }
+    Ok(manifest)
+}
+
+/// A watcher acts on nothing and reaches nothing.
+fn check_watcher(manifest: &Manifest) -> Result<(), ManifestError> {
+    let Manifest { kind, actions, asks, .. } = manifest;
+    if *kind != Kind::Watch {
+        return Err(field("kind", format!("{kind:?}"), "watch for a watcher"));
+    }
+    let counts = [
+        ("actions", actions.len()),
+        ("asks.endpoints", asks.endpoints.len()),
+        ("asks.credentials", asks.credentials.len()),
+    ];
+    match counts.into_iter().find(|(_, count)| *count > 0) {
+        Some((path, count)) => Err(field(path, count, "none for a watcher")),
+        None => Ok(()),
     }
 }
 

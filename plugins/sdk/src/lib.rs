@@ -40,12 +40,16 @@
 mod host;
 pub mod power;
 mod types;
+mod watcher;
 
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(target_family = "wasm")]
+#[cfg(all(target_family = "wasm", not(feature = "watcher")))]
 #[doc(hidden)]
 pub mod wasm;
+#[cfg(all(target_family = "wasm", feature = "watcher"))]
+#[doc(hidden)]
+pub mod wasm_watcher;
 #[cfg(feature = "web")]
 pub mod web;
 
@@ -56,6 +60,7 @@ pub use host::{
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
 };
+pub use watcher::{DatagramWatcher, Sight};
 
 /// Makes a component of a [`FenceMethod`]: exports the contract's `method` interface and embeds the
 /// manifest as the custom section `node-remedy:manifest`.
@@ -75,6 +80,25 @@ macro_rules! fence_plugin {
 
             type Exported = $crate::wasm::Exported<$method>;
     $crate::wasm::bindings::export!(Exported with_types_in $crate::wasm::bindings);
+        };
+    };
+}
+
+/// Makes a component of a [`DatagramWatcher`], as [`fence_plugin!`] does of a method. A crate that uses
+/// it depends on this one with the feature `watcher`: the two worlds do not link into one component.
+#[macro_export]
+macro_rules! watcher_plugin {
+    ($watcher:ty) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            #[expect(unsafe_code, reason = "the linker puts a section where its name says")]
+            #[unsafe(link_section = "node-remedy:manifest")]
+            #[used]
+            static MANIFEST: [u8; <$watcher as $crate::DatagramWatcher>::MANIFEST.len()] =
+                $crate::wasm_watcher::section(<$watcher as $crate::DatagramWatcher>::MANIFEST);
+
+            type Exported = $crate::wasm_watcher::Exported<$watcher>;
+            $crate::wasm_watcher::bindings::export!(Exported with_types_in $crate::wasm_watcher::bindings);
         };
     };
 }

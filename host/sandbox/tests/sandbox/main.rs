@@ -19,3 +19,4 @@ mod ipmi;
 mod load;
 mod login;
 mod threads;
+mod watch;
