@@ -135,7 +135,7 @@ fn the_proposals_cloud_default_is_read_as_printed() {
     expect![[r#"
         ConfigMap/fence-config-[NODE_NAME]
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws" region=eu-1
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1
         isolation: isolation All [0]
         power: power_management All [1]
         recovery: recovery All [0]
@@ -147,7 +147,7 @@ fn the_proposals_cloud_default_is_read_as_printed() {
     expect![[r#"
         default for cloud nodes
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws" region=eu-1
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1
         2 mark-schedulable: MarkSchedulable plug="" device=""
         isolation: isolation All [0]
         power: power-management All [1]
@@ -237,5 +237,23 @@ fn a_bare_off_that_kubectl_made_false_still_means_off() {
     for reading in [from_file, from_object] {
         assert!(reading.value.is_some(), "{}", reading.problems);
         assert!(lines(&reading.problems).contains("power has no on"), "{}", reading.problems);
+    }
+}
+
+/// An instance that does not start again keeps no other from being switched off.
+#[test]
+fn each_instance_of_a_cloud_is_a_device_of_its_own() {
+    let example = include_str!("../../../examples/config/fence-aws.yaml");
+    let device = |instance: &str, address: &str| {
+        let example = example.replace("region: eu-west-1", &format!("region: eu-west-1{address}"));
+        let configuration = read(&[("f.yaml", &example)]);
+        let provider_id = format!("aws:///eu-west-1a/{instance}");
+        let node = NodeFacts { provider_id, ..NodeFacts::default() };
+        let plan = configuration.fences[0].plan_for(&node).value.unwrap();
+        plan.methods.iter().find(|method| method.plugin.is_some()).unwrap().device.clone()
+    };
+    for address in ["", "\n      address: 192.0.2.1"] {
+        assert_eq!(device("i-0001", address), "aws/aws:///eu-west-1a/i-0001");
+        assert_eq!(device("i-0002", address), "aws/aws:///eu-west-1a/i-0002");
     }
 }

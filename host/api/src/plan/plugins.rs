@@ -78,6 +78,11 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether what a plugin speaks to is a cloud, and so no device that can be busy or broken as one.
+pub(super) fn is_cloud(plugin: &str) -> bool {
+    matches!(plugin, "aws" | "gce" | "azure")
+}
+
 /// A parameter that a plugin needs before it can read a plug, where the plug is a `spec.providerID`
 /// that tells it: requests to Amazon are signed for a region.
 pub(super) fn told_by_plug(plugin: &str, plug: &str) -> Option<(&'static str, String)> {

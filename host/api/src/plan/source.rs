@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
-use super::plugins::{Asked, plugin_of_provider, told_by_plug};
+use super::plugins::{Asked, is_cloud, plugin_of_provider, told_by_plug};
 use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage};
 use crate::document::{Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
@@ -140,7 +140,7 @@ pub fn default_plan(node: &NodeFacts) -> Option<NodePlan> {
                     .map(|(name, value)| (name.to_owned(), value))
                     .into_iter()
                     .collect(),
-                device: plugin.to_owned(),
+                device: device(Some(plugin), &node.provider_id, &BTreeMap::new()),
                 ..Method::named(RESTART_INSTANCE)
             },
             builtin("mark-schedulable", Builtin::MarkSchedulable),
@@ -275,7 +275,7 @@ impl Draft {
             parameters.entry(name.to_owned()).or_insert(value);
         }
         Method {
-            device: device(plugin.as_deref(), &parameters),
+            device: device(plugin.as_deref(), &plug, &parameters),
             builtin: match self.does {
                 Does::Builtin(builtin) => Some(builtin),
                 Does::Plugin(_) | Does::Instance => None,
@@ -315,9 +315,12 @@ fn split_port(address: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Methods that speak to one address speak to one device.
-fn device(plugin: Option<&str>, parameters: &BTreeMap<String, String>) -> String {
+/// Methods that speak to one address speak to one device. In a cloud, whatever its address, each
+/// instance is its own: they need not wait for each other, and one that does not start again says
+/// nothing of the others.
+fn device(plugin: Option<&str>, plug: &str, parameters: &BTreeMap<String, String>) -> String {
     match (plugin, parameters.get("address")) {
+        (Some(plugin), _) if is_cloud(plugin) && !plug.is_empty() => format!("{plugin}/{plug}"),
         (Some(plugin), Some(address)) => format!("{plugin}/{address}"),
         (Some(plugin), None) => plugin.to_owned(),
         (None, _) => String::new(),

@@ -124,6 +124,8 @@ mod tests {
     use std::net::IpAddr;
 
     use futures::future::BoxFuture;
+    use node_remedy_api::document::Document;
+    use node_remedy_api::plan::{self, NodeFacts};
     use serde_json::json;
 
     use super::*;
@@ -257,6 +259,47 @@ mod tests {
             let unclear = grant(json!({ "cidrs": ["192.0.2.7/32"], "tls": tls }));
             let refusal = decided("192.0.2.7", &[unclear]).await.unwrap_err();
             assert!(refusal.contains("not exactly one"), "{refusal}");
+        }
+    }
+
+    /// Whoever applies an example lets its plugin do what it is there for, and no more than its hosts.
+    #[tokio::test]
+    async fn the_examples_of_clouds_grant_what_their_plugins_ask() {
+        for (provider_id, example, manifest, hosts) in [
+            (
+                "aws:///eu-west-1a/i-0123456789abcdef0",
+                include_str!("../../../../examples/config/fence-aws.yaml"),
+                include_str!("../../../../plugins/aws/manifest.json"),
+                vec!["ec2.eu-west-1.amazonaws.com"],
+            ),
+            (
+                "gce://p/z/n",
+                include_str!("../../../../examples/config/fence-gce.yaml"),
+                include_str!("../../../../plugins/gce/manifest.json"),
+                vec!["compute.googleapis.com", "oauth2.googleapis.com"],
+            ),
+            (
+                "azure:///subscriptions/s",
+                include_str!("../../../../examples/config/fence-azure.yaml"),
+                include_str!("../../../../plugins/azure/manifest.json"),
+                vec!["login.microsoftonline.com", "management.azure.com"],
+            ),
+        ] {
+            let documents = Document::read_all("f.yaml", example).value.unwrap();
+            let source = plan::read(&documents[0]).value.unwrap();
+            let node = NodeFacts { provider_id: provider_id.to_owned(), ..NodeFacts::default() };
+            let plan = source.plan_for(&node).value.unwrap();
+            let method = plan.methods.iter().find(|method| method.plugin.is_some()).unwrap();
+            let manifest = Manifest::parse(manifest.as_bytes()).unwrap();
+            let parameters = manifest.parameters.fill(&method.parameters).unwrap();
+            let names = Fixed("192.0.2.9");
+            let decided =
+                decide(&manifest.name, &manifest, &parameters, &plan.grants, &names).await.unwrap();
+            let mut reached: Vec<_> =
+                decided.endpoints().values().map(|endpoint| endpoint.host.clone()).collect();
+            reached.sort();
+            assert_eq!(reached, hosts);
+            assert_eq!(method.plug, provider_id);
         }
     }
 }

@@ -389,7 +389,9 @@ fn sentences(reason: &decide::ParkReason, (nodefence, node): (&str, &str)) -> (S
 }
 
 fn plug_name(plug: &str, device: &str) -> String {
-    if plug.is_empty() { device.to_owned() } else { format!("{plug} on {device}") }
+    // Where the plug is the device, it stands in its name already.
+    let is_named = device.strip_suffix(plug).is_some_and(|rest| rest.ends_with('/'));
+    if plug.is_empty() || is_named { device.to_owned() } else { format!("{plug} on {device}") }
 }
 
 fn request(request: &decide::Request) -> api::Request {
