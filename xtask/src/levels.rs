@@ -125,6 +125,7 @@ const LEVELS: [Level; 10] = [
             Part::WasmTarget,
             Part::DebianPackages,
             Part::PythonVenv,
+            Part::OpenStackVenv,
             Part::Plugins,
             Part::Binary,
         ],
@@ -210,9 +211,11 @@ fn run_level(level: &Level) -> Outcome {
             // What is built from our own sources must build; what others provide may be missing.
             return match part {
                 Part::Plugins | Part::Binary => Outcome::Failed { reason },
-                Part::WasmTarget | Part::DebianPackages | Part::PythonVenv | Part::ControlPlane => {
-                    Outcome::Skipped { reason }
-                }
+                Part::WasmTarget
+                | Part::DebianPackages
+                | Part::PythonVenv
+                | Part::OpenStackVenv
+                | Part::ControlPlane => Outcome::Skipped { reason },
             };
         }
     }

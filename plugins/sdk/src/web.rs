@@ -2,6 +2,7 @@
 //! proves who asks. Not here: what the answers say.
 
 use std::cell::Cell;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -255,9 +256,29 @@ pub fn text_of<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     Some(rest.split_once(&format!("</{name}>"))?.0)
 }
 
+/// A text as one segment of a path or one value of a query (RFC 3986): what is not unreserved is
+/// percent-encoded.
+pub fn encoded(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_stays_one_value_of_a_query() {
+        assert_eq!(encoded("node-1.a_b~"), "node-1.a_b~");
+        assert_eq!(encoded("a b&c=d/é?#%"), "a%20b%26c%3Dd%2F%C3%A9%3F%23%25");
+    }
 
     #[test]
     fn a_device_s_own_words_are_found_where_they_stand() {
