@@ -23,6 +23,7 @@ pub mod kubelet;
 pub mod machine;
 pub mod mirror;
 pub mod observer;
+pub mod openstack;
 pub mod pki;
 pub mod process;
 pub mod proxmox;

@@ -33,23 +33,12 @@ impl StandIn {
         folder: &Path,
         arguments: impl FnOnce(u16, &Pki) -> Vec<String>,
     ) -> Result<Self> {
-        Self::start_within(READY_WITHIN, name, path, folder, arguments).await
-    }
-
-    /// The same, for one that is slow to begin.
-    pub async fn start_within(
-        within: Duration,
-        name: &str,
-        path: &Path,
-        folder: &Path,
-        arguments: impl FnOnce(u16, &Pki) -> Vec<String>,
-    ) -> Result<Self> {
-        let pki = Pki::generate(&folder.join("pki"))?;
         let [port] = free_tcp_ports()?;
+        let pki = Pki::generate(&folder.join("pki"))?;
         let arguments = arguments(port, &pki);
         let program = Program { name, path, arguments: &arguments, logs: folder };
         let mut one = Self { process: Process::start(&program)?, port, pki };
-        until(&format!("{name} listens"), within, || {
+        until(&format!("{name} listens"), READY_WITHIN, || {
             let alive = one.process.check_alive();
             async move {
                 alive?;

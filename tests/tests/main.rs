@@ -19,6 +19,7 @@ mod e2e_story;
 mod examples_bad_input;
 mod examples_files;
 mod plugins_ipmi;
+mod plugins_openstack;
 mod plugins_proxmox;
 mod plugins_redfish;
 mod sim_night;
