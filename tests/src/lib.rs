@@ -34,6 +34,7 @@ pub mod stand_in;
 pub mod storage;
 pub mod time;
 pub mod timings;
+pub mod vsphere;
 
 pub use attacher::Attacher;
 pub use cluster::Cluster;

@@ -22,6 +22,7 @@ mod plugins_ipmi;
 mod plugins_openstack;
 mod plugins_proxmox;
 mod plugins_redfish;
+mod plugins_vmware;
 mod sim_night;
 mod sim_report;
 mod sim_stories;

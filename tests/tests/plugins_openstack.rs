@@ -37,7 +37,7 @@ async fn a_server_is_switched_off_and_on_and_the_openstack_client_agrees() -> Re
     let credential =
         credential.account(id, secret)?.options(&["--set", "login=application-credential"]);
     credential.expect("off", &["--plug", &plug], 0).await?;
-    assert_eq!(cloud.power(server).await?, Power::Off);
+    assert_eq!(cloud.power_by_command(server).await?, Power::Off);
     credential.expect("on", &["--plug", &plug], 0).await?;
 
     who_may_not_switch_switches_nothing(&cloud, server).await?;
