@@ -24,6 +24,7 @@ pub mod machine;
 pub mod mirror;
 pub mod observer;
 pub mod openstack;
+pub mod ovirt;
 pub mod pki;
 pub mod process;
 pub mod proxmox;

@@ -20,6 +20,7 @@ mod examples_bad_input;
 mod examples_files;
 mod plugins_ipmi;
 mod plugins_openstack;
+mod plugins_ovirt;
 mod plugins_proxmox;
 mod plugins_redfish;
 mod plugins_vmware;

@@ -65,11 +65,11 @@ async fn whoever_is_not_named_alone_is_left_alone() -> Result<()> {
 async fn who_may_not_is_told_what_is_missing() -> Result<()> {
     let (vcenter, hand) = start("reader", "reader").await?;
     hand.expect("status", &["--plug", "vm-41"], 0).await?;
-    let ended = hand.expect("off", &["--plug", "vm-41"], 1).await?;
+    let ended = hand.expect("off", &["--plug", "vm-41", "--timeout", "5"], 1).await?;
     assert!(ended.said.contains("HTTP 403"), "{}", ended.said);
     assert!(ended.said.contains("VirtualMachine.Interact"), "{}", ended.said);
     fs::write(hand.folder().join("password"), "wrong\n")?;
-    let ended = hand.expect("off", &["--plug", "vm-41"], 1).await?;
+    let ended = hand.expect("off", &["--plug", "vm-41", "--timeout", "5"], 1).await?;
     assert!(ended.said.contains("HTTP 401"), "{}", ended.said);
     assert_eq!(libcloud(&vcenter, "vm-41", "").await?, Power::On);
 
