@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::ipmi::Power;
+use crate::process::repository;
 use crate::python::program;
 use crate::stand_in::StandIn;
 
@@ -36,6 +37,25 @@ pub async fn start(folder: &Path) -> Result<StandIn> {
         let line = format!(
             "{guests} --host 127.0.0.1 --port {port} --user {USERNAME} --password {PASSWORD} \
              --time-scale 0.2 --cert {certificate} --key {key}"
+        );
+        line.split(' ').map(str::to_owned).collect()
+    })
+    .await
+}
+
+/// An API token of that account: its name and its secret.
+pub const TOKEN: [&str; 2] = ["root@pam!fence", "0c0ffee0-4444-4000-8000-00000000a101"];
+
+/// Starts a front that takes the API token and asks the cluster in its place.
+pub async fn token_front(cluster: &StandIn, folder: &Path) -> Result<StandIn> {
+    let script = repository().join("tests/sims/pve/token_front.py").display().to_string();
+    let (address, authority) = (cluster.address(), cluster.authority());
+    let [name, secret] = TOKEN;
+    StandIn::start("token-front", &program("python"), folder, |port, pki| {
+        let (certificate, key) = (pki.server_certificate.display(), pki.server_key.display());
+        let line = format!(
+            "{script} {port} {certificate} {key} https://{address} {} {USERNAME} {PASSWORD} {name}={secret}",
+            authority.display()
         );
         line.split(' ').map(str::to_owned).collect()
     })

@@ -8,7 +8,7 @@ use anyhow::Result;
 use node_remedy_tests::Hand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
-use node_remedy_tests::proxmox::{self, PASSWORD, USERNAME, UUID, power};
+use node_remedy_tests::proxmox::{self, PASSWORD, TOKEN, USERNAME, UUID, power, token_front};
 use node_remedy_tests::stand_in::StandIn;
 
 async fn start(name: &str) -> Result<(StandIn, Hand)> {
@@ -67,4 +67,17 @@ async fn a_wrong_password_or_token_is_told_as_one() -> Result<()> {
     assert!(ended.said.contains("check the token, user@realm!name"), "{}", ended.said);
     assert_eq!(power(&cluster, ["qemu", "pve1", "101"]).await?, Power::On);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_token_switches_a_machine() -> Result<()> {
+    let (cluster, _) = start("token").await?;
+    let front = token_front(&cluster, &fresh_folder("proxmox-token-front")?).await?;
+    let [name, secret] = TOKEN;
+    let hand = Hand::new("proxmox", "token-front", "a front with API tokens before fakepve")?;
+    let hand = hand.auth("header").account(name, secret)?;
+    let authority = front.authority().display().to_string();
+    let hand = hand.options(&["--address", &front.address(), "--tls-ca", &authority]);
+    let hand = hand.options(&["--set", "login=token"]);
+    hand.walk("101", async || power(&cluster, ["qemu", "pve1", "101"]).await).await
 }
