@@ -17,6 +17,7 @@ pub mod control_plane;
 pub mod controller;
 pub mod crowd;
 pub mod faulty_api;
+pub mod fos;
 pub mod hand;
 pub mod ipmi;
 pub mod kubelet;

@@ -18,6 +18,7 @@ mod e2e_storm;
 mod e2e_story;
 mod examples_bad_input;
 mod examples_files;
+mod plugins_brocade_rest;
 mod plugins_ipmi;
 mod plugins_openstack;
 mod plugins_ovirt;

@@ -58,6 +58,13 @@ pub enum Body<'a> {
     Form(&'a str),
     /// An XML document.
     Xml(&'a str),
+    /// A document of another media type.
+    Other {
+        /// The type.
+        kind: &'static str,
+        /// The document.
+        document: &'a str,
+    },
 }
 
 /// A successful answer: its status is 2xx.
@@ -115,6 +122,7 @@ impl<'a, H: Host> Api<'a, H> {
             Body::Json(document) => (Some("application/json"), document.to_string().into_bytes()),
             Body::Form(form) => (Some("application/x-www-form-urlencoded"), form.into()),
             Body::Xml(document) => (Some("application/xml"), document.into()),
+            Body::Other { kind, document } => (Some(kind), document.into()),
         };
         headers.extend(kind.map(|kind| pair(&("Content-Type", kind))));
         let spent_ms = self.host.elapsed_ms().saturating_add(LAST_WORDS_MS);

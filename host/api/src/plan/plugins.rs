@@ -41,6 +41,8 @@ const KNOWN: &[Known] = &[
     Known { plugin: "proxmox", power: true, agents: &["fence_pve"] },
     Known { plugin: "libvirt", power: true, agents: &["fence_virsh"] },
     Known { plugin: "brocade", power: false, agents: &["fence_brocade"] },
+    // No agent speaks REST; by its own name, in a stage that isolates.
+    Known { plugin: "brocade-rest", power: false, agents: &[] },
     Known { plugin: "snmp-switch", power: false, agents: &["fence_ifmib"] },
     Known { plugin: "kdump", power: false, agents: &["fence_kdump"] },
 ];
