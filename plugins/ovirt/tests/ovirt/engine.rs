@@ -51,14 +51,12 @@ impl Engine {
     }
 
     pub(crate) fn late(late_ms: u64) -> Self {
-        let mut engine = Self::default();
-        engine.late_ms = late_ms;
-        engine
+        Self { late_ms, ..Self::default() }
     }
 
     fn answer(&mut self, now_ms: u64, request: &HttpRequest) -> Option<(u16, Value)> {
         for (_, at, status) in self.comes.extract_if(.., |(at_ms, _, _)| *at_ms <= now_ms) {
-            self.machines[at].2 = status.to_owned();
+            status.clone_into(&mut self.machines[at].2);
         }
         let of = |(id, name, status): &(String, String, String)| json!({ "id": id, "name": name, "status": status, "href": format!("/ovirt-engine/api/vms/{id}") });
         let path = request.path.strip_prefix("/ovirt-engine/api/vms")?;

@@ -103,7 +103,7 @@ fn a_machine_is_off_only_where_vcenter_hears_its_host() {
         (None, "off", PlugState::Unknown, "power_state is off"),
     ] {
         for is_old in [false, true] {
-            let vcenter = VCenter { away, is_old, ..VCenter::reading(power) };
+            let vcenter = VCenter { is_old, away, ..VCenter::reading(power) };
             let outcome = ask(vcenter, Action::Status, "vm-41").result.unwrap();
             assert_eq!((outcome.state, outcome.detail.as_str()), (state, says));
         }

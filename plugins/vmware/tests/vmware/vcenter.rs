@@ -137,14 +137,15 @@ impl VCenter {
 
 impl Web for VCenter {
     fn exchange(&mut self, _: u64, request: &HttpRequest) -> (u64, HttpResponse) {
-        let (status, body) = self.answer(request).unwrap_or_else(|| (404, Value::Null));
-        let body = match body {
-            Value::Null => String::new(),
-            body if self.is_old && status == 200 => json!({ "value": body }).to_string(),
-            body if self.is_old => {
-                json!({ "type": "com.vmware.vapi.std.errors.error", "value": body }).to_string()
-            }
-            body => body.to_string(),
+        let (status, body) = self.answer(request).unwrap_or((404, Value::Null));
+        let body = if body.is_null() {
+            String::new()
+        } else if self.is_old && status == 200 {
+            json!({ "value": body }).to_string()
+        } else if self.is_old {
+            json!({ "type": "com.vmware.vapi.std.errors.error", "value": body }).to_string()
+        } else {
+            body.to_string()
         };
         (20, HttpResponse { status, headers: Vec::new(), body: body.into_bytes() })
     }
