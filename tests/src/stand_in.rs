@@ -1,54 +1,52 @@
-//! A cloud for tests of which there is no emulator: our stand-in (`tests/sims/NAME/server.py`) over TLS,
-//! which writes what proves its accounts into a folder, and the cloud's own published client
-//! (`tests/sims/NAME/client.py`), which drives it too and says what is true.
+//! A program that stands for a device with an HTTPS API: started on a free port with a certificate of
+//! its own, awaited, and ended with its value.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use tokio::net::TcpStream;
 
 use crate::pki::Pki;
-use crate::process::{Process, Program, free_tcp_ports, repository};
-use crate::python::{program, python_file};
+use crate::process::{Process, Program, free_tcp_ports};
+use crate::python::python;
 use crate::time::until;
 
-/// It reads what was published first.
-const READY_WITHIN: Duration = Duration::from_mins(2);
+/// Python starts in a second on an idle machine.
+const READY_WITHIN: Duration = Duration::from_mins(1);
 
-/// The stand-in; it ends with this value.
+/// A running one.
+#[derive(Debug)]
 pub struct StandIn {
     process: Process,
-    name: &'static str,
     port: u16,
     pki: Pki,
-    folder: PathBuf,
 }
 
 impl StandIn {
-    /// Starts one of `tests/sims/`.
-    pub async fn start(name: &'static str, folder: &Path) -> Result<Self> {
-        let pki = Pki::generate(&folder.join("pki"))?;
+    /// Starts a program; its arguments are made from the port it listens on and the certificate it
+    /// shows.
+    pub async fn start(
+        name: &str,
+        path: &Path,
+        folder: &Path,
+        arguments: impl FnOnce(u16, &Pki) -> Vec<String>,
+    ) -> Result<Self> {
         let [port] = free_tcp_ports()?;
-        let script = script(name, "server");
-        let files = [&script, &pki.server_certificate, &pki.server_key, &folder.to_owned()];
-        let [script, certificate, key, place] = files.map(|file| file.display().to_string());
-        let mut process = Process::start(&Program {
-            name,
-            path: &program("python"),
-            arguments: &[script, port.to_string(), certificate, key, place],
-            logs: folder,
-        })?;
-        until("the stand-in listens", READY_WITHIN, || {
-            let alive = process.check_alive();
+        let pki = Pki::generate(&folder.join("pki"))?;
+        let arguments = arguments(port, &pki);
+        let program = Program { name, path, arguments: &arguments, logs: folder };
+        let mut one = Self { process: Process::start(&program)?, port, pki };
+        until(&format!("{name} listens"), READY_WITHIN, || {
+            let alive = one.process.check_alive();
             async move {
                 alive?;
                 Ok(TcpStream::connect(("127.0.0.1", port)).await.is_ok().then_some(()))
             }
         })
         .await?;
-        Ok(Self { process, name, port, pki, folder: folder.to_owned() })
+        Ok(one)
     }
 
     /// Where it listens.
@@ -57,38 +55,32 @@ impl StandIn {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The authority that signed its certificate.
+    /// The file of the authority that signed its certificate.
     #[must_use]
-    pub fn authority(&self) -> String {
-        self.pki.ca_certificate.display().to_string()
+    pub fn authority(&self) -> PathBuf {
+        self.pki.ca_certificate.clone()
     }
 
-    /// A file that it wrote.
-    pub fn file(&self, name: &str) -> Result<String> {
-        let file = self.folder.join(name);
-        fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))
+    /// All that it wrote so far.
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.process.log())?)
     }
 
-    /// What the published client prints last, given address, authority and these.
-    pub async fn client(&self, arguments: &[&str]) -> Result<String> {
-        let (address, authority) = (format!("https://{}", self.address()), self.authority());
-        let all = [&[address.as_str(), authority.as_str()], arguments].concat();
-        python_file(&script(self.name, "client"), &all).await
+    /// How many lines that it wrote hold all of these words.
+    pub fn lines(&self, words: &[&str]) -> Result<usize> {
+        let log = self.log()?;
+        Ok(log.lines().filter(|line| words.iter().all(|word| line.contains(word))).count())
     }
 
-    /// A path in its folder, for the client.
-    #[must_use]
-    pub fn path(&self, name: &str) -> String {
-        self.folder.join(name).display().to_string()
+    /// What these lines of Python print: another client than ours. `url` is where it listens and `ca`
+    /// trusts its authority; the arguments are `args`.
+    pub async fn ask(&self, lines: &str, arguments: &[&str]) -> Result<String> {
+        let head = "import sys, requests\nurl, ca, *args = sys.argv[1:]\n";
+        let (url, authority) =
+            (format!("https://{}", self.address()), self.authority().display().to_string());
+        let arguments = [&[&*url, &*authority], arguments].concat();
+        let told = python(&format!("{head}{lines}"), &arguments).await?;
+        ensure!(!told.is_empty(), "{lines} printed nothing");
+        Ok(told)
     }
-
-    /// How many requests it heard that begin so, method and path.
-    pub fn heard(&self, begin: &str) -> Result<usize> {
-        let log = fs::read_to_string(self.process.log())?;
-        Ok(log.lines().filter(|line| line.starts_with(begin)).count())
-    }
-}
-
-fn script(name: &str, what: &str) -> PathBuf {
-    repository().join("tests/sims").join(name).join(format!("{what}.py"))
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use node_remedy_tests::Hand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
-use node_remedy_tests::stand_in::StandIn;
+use node_remedy_tests::public_cloud::PublicCloud;
 use serde_json::Value;
 
 const GROUP: &str =
@@ -15,12 +15,13 @@ const GROUP: &str =
 /// How many changes are asked for by `Hand::walk`.
 const CHANGES_OF_A_WALK: usize = 5;
 
-struct Cloud(StandIn);
+struct Cloud(PublicCloud);
 
 impl Cloud {
     /// One, and the method with the secret of this application.
     async fn start(name: &str, application: &str) -> Result<(Self, Hand)> {
-        let stand_in = StandIn::start("azure", &fresh_folder(&format!("azure-{name}"))?).await?;
+        let stand_in =
+            PublicCloud::start("azure", &fresh_folder(&format!("azure-{name}"))?).await?;
         let cloud = Self(stand_in);
         let secret = cloud.tells(application, "secret")?;
         let hand = cloud.hand(name, application, &secret)?;

@@ -9,17 +9,17 @@ use anyhow::{Result, bail};
 use node_remedy_tests::Hand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
-use node_remedy_tests::stand_in::StandIn;
+use node_remedy_tests::public_cloud::PublicCloud;
 
 const PROJECT: &str = "proving-ground";
 const ZONE: &str = "europe-west1-b";
 
-struct Google(StandIn);
+struct Google(PublicCloud);
 
 impl Google {
     /// One, and the method with the key of this account.
     async fn start(name: &str, account: &str) -> Result<(Self, Hand)> {
-        let google = StandIn::start("gce", &fresh_folder(&format!("gce-{name}"))?).await?;
+        let google = PublicCloud::start("gce", &fresh_folder(&format!("gce-{name}"))?).await?;
         let google = Self(google);
         let hand = google.hand(name, &google.0.file(&format!("{account}.json"))?)?;
         Ok((google, hand))

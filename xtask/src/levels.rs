@@ -126,6 +126,7 @@ const LEVELS: [Level; 10] = [
             Part::DebianPackages,
             Part::KdumpSender,
             Part::PythonVenv,
+            Part::OpenStackVenv,
             Part::Plugins,
             Part::Binary,
         ],
@@ -215,6 +216,7 @@ fn run_level(level: &Level) -> Outcome {
                 | Part::DebianPackages
                 | Part::KdumpSender
                 | Part::PythonVenv
+                | Part::OpenStackVenv
                 | Part::ControlPlane => Outcome::Skipped { reason },
             };
         }

@@ -2,6 +2,7 @@
 //! proves who asks. Not here: what the answers say.
 
 use std::cell::Cell;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -69,6 +70,13 @@ pub enum Body<'a> {
     Form(&'a str),
     /// An XML document.
     Xml(&'a str),
+    /// A document of another media type.
+    Other {
+        /// The type.
+        kind: &'static str,
+        /// The document.
+        document: &'a str,
+    },
 }
 
 /// A successful answer: its status is 2xx.
@@ -134,6 +142,7 @@ impl<'a, H: Host> Api<'a, H> {
             Body::Json(document) => (Some("application/json"), document.to_string().into_bytes()),
             Body::Form(form) => (Some("application/x-www-form-urlencoded"), form.into()),
             Body::Xml(document) => (Some("application/xml"), document.into()),
+            Body::Other { kind, document } => (Some(kind), document.into()),
         };
         headers.extend(kind.map(|kind| pair(&("Content-Type", kind))));
         let spent_ms = self.host.elapsed_ms().saturating_add(LAST_WORDS_MS);
@@ -283,9 +292,29 @@ pub fn text_of<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     Some(rest.split_once(&format!("</{name}>"))?.0)
 }
 
+/// A text as one segment of a path or one value of a query (RFC 3986): what is not unreserved is
+/// percent-encoded.
+pub fn encoded(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_stays_one_value_of_a_query() {
+        assert_eq!(encoded("node-1.a_b~"), "node-1.a_b~");
+        assert_eq!(encoded("a b&c=d/é?#%"), "a%20b%26c%3Dd%2F%C3%A9%3F%23%25");
+    }
 
     #[test]
     fn a_device_s_own_words_are_found_where_they_stand() {

@@ -42,6 +42,8 @@ const KNOWN: &[Known] = &[
     Known { plugin: "libvirt", power: true, agents: &["fence_virsh"] },
     Known { plugin: "webhook", power: true, agents: &[] },
     Known { plugin: "brocade", power: false, agents: &["fence_brocade"] },
+    // No agent speaks REST; by its own name, in a stage that isolates.
+    Known { plugin: "brocade-rest", power: false, agents: &[] },
     Known { plugin: "snmp-switch", power: false, agents: &["fence_ifmib"] },
     Known { plugin: "kdump", power: false, agents: &["fence_kdump"] },
 ];

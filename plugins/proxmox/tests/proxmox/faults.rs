@@ -1,0 +1,122 @@
+//! What a cluster does wrong, what is said of it, and how long that takes. None of it reads as off.
+
+use expect_test::expect;
+use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
+use node_remedy_plugin_sdk::{Action, PlugState};
+use serde_json::json;
+
+use crate::cluster::{Cluster, ask, error};
+
+const LIST: &str = "GET /api2/json/cluster/resources";
+const CURRENT: &str = "GET /api2/json/nodes/pve1/qemu/101/status/current";
+const STOP: &str = "POST /api2/json/nodes/pve1/qemu/101/status/stop";
+const TASK: &str = "GET /api2/json/nodes/pve1/tasks/";
+
+#[test]
+fn each_fault_has_its_kind_and_sentence() {
+    let one = |line: &str, status: u16, body: &str| {
+        Overlay::new(Cluster::default()).instead(line, status, body)
+    };
+    let cluster = Cluster::default;
+    let quorum = error("cluster not ready - no quorum?");
+    let rows: Vec<(&str, Overlay<Cluster>)> = vec![
+        ("silent", Overlay::new(cluster()).silent("GET")),
+        ("silent to the stop", Overlay::new(cluster()).silent(STOP)),
+        ("wrong password", one(LIST, 401, &error("authentication failure"))),
+        (
+            "may not stop",
+            one(STOP, 403, &error("Permission check failed (/vms/101, VM.PowerMgmt)")),
+        ),
+        ("sees no guest", Cluster { guests: vec![], ..cluster() }.into()),
+        ("another server", one(LIST, 404, "<html>")),
+        ("a web page", one(LIST, 200, "<html>Proxmox</html>")),
+        ("no list", one(LIST, 200, r#"{"data": null}"#)),
+        ("no status", one(CURRENT, 200, r#"{"data": {}}"#)),
+        ("truncated", one(CURRENT, 200, r#"{"data": {"status": "stop"#)),
+        ("its node is away", one(CURRENT, 595, "")),
+        (
+            "its configuration is gone",
+            one(CURRENT, 500, &error("Configuration file does not exist")),
+        ),
+        ("no quorum", one(STOP, 500, &quorum)),
+        ("locked", Cluster { exit: "VM is locked (backup)", ..cluster() }.into()),
+        ("stopped for nothing", Cluster { is_stuck: true, ..cluster() }.into()),
+        (
+            "a task without end",
+            Cluster { task_ms: u64::MAX / 2, is_stuck: true, ..cluster() }.into(),
+        ),
+        ("asked too often", one(LIST, 429, "").header("Retry-After", "2")),
+        ("starting", one(LIST, 503, "")),
+        (
+            "paused",
+            Cluster { is_stuck: true, ..Cluster::reading(&json!({ "qmpstatus": "paused" })) }
+                .into(),
+        ),
+    ];
+    let table = fault_table(rows, |web| ask(web, Action::Off, "101"));
+    expect![[r#"
+        silent | 30000 ms | Unreachable, again: failed to GET /api2/json/cluster/resources?type=vm: the time allowed for it has passed
+        silent to the stop | 30060 ms | Timeout, again: failed to POST /api2/json/nodes/pve1/qemu/101/status/stop: the time allowed for it has passed
+        wrong password | 5 ms | Unauthenticated: GET /api2/json/cluster/resources?type=vm: HTTP 401: authentication failure; check user@realm and password; an account with a second factor needs login: token
+        may not stop | 65 ms | Denied: POST /api2/json/nodes/pve1/qemu/101/status/stop: HTTP 403: Permission check failed (/vms/101, VM.PowerMgmt); check the rights: VM.Audit and VM.PowerMgmt on the guest
+        sees no guest | 20 ms | NoSuchPlug: there is no guest "101": the account sees none at all; check that it has VM.Audit
+        another server | 5 ms | Unsupported: GET /api2/json/cluster/resources?type=vm: HTTP 404; check that the address is Proxmox VE's API, whose port is 8006
+        a web page | 5 ms | Protocol: GET /api2/json/cluster/resources?type=vm: found no JSON list or object; is this the address of Proxmox?
+        no list | 5 ms | Protocol: the list of guests is none; is this the address of Proxmox?
+        no status | 45 ms | Protocol: GET /api2/json/nodes/pve1/qemu/101/status/current: the guest has no status
+        truncated | 45 ms | Protocol: GET /api2/json/nodes/pve1/qemu/101/status/current: found no JSON list or object; is this the address of Proxmox?
+        its node is away | 45 ms | Device, again: GET /api2/json/nodes/pve1/qemu/101/status/current: HTTP 595; Proxmox says that it failed
+        its configuration is gone | 65 ms | Device, again: GET /api2/json/nodes/pve1/qemu/101/status/current: HTTP 500: Configuration file does not exist; Proxmox says that it failed
+        no quorum | 85 ms | Device, again: POST /api2/json/nodes/pve1/qemu/101/status/stop: HTTP 500: cluster not ready - no quorum?; Proxmox says that it failed
+        locked | 2160 ms | Device, again: task UPID:pve1:0:00001B58:6B0302B2:qmstop:101:root@pam: ended with: VM is locked (backup)
+        stopped for nothing | 2160 ms | Transitioning: stop accepted; status is running still
+        a task without end | 54180 ms | Transitioning: stop accepted; status is running still
+        asked too often | 6020 ms | Throttled, again in 2000 ms: GET /api2/json/cluster/resources?type=vm: HTTP 429; Proxmox is asked too often
+        starting | 3020 ms | Busy, again: GET /api2/json/cluster/resources?type=vm: HTTP 503; Proxmox is starting, updating or overloaded
+        paused | 2160 ms | Transitioning: stop accepted; status is running, qmpstatus paused still
+    "#]].assert_eq(&table);
+}
+
+/// The guest says what came of it, where its task says nothing.
+#[test]
+fn a_task_that_cannot_be_read_is_told_by_its_guest() {
+    let web =
+        Overlay::new(Cluster::default()).instead(TASK, 403, &error("Permission check failed"));
+    let outcome = ask(web, Action::Off, "101").result.unwrap();
+    assert_eq!(
+        (outcome.state, outcome.detail.as_str()),
+        (PlugState::Off, "stop accepted; status is stopped")
+    );
+}
+
+#[test]
+fn what_may_go_on_by_itself_is_not_off() {
+    for (words, state, says) in [
+        (json!({ "status": "stopped" }), PlugState::Off, "status is stopped"),
+        (
+            json!({ "status": "stopped", "lock": "suspended" }),
+            PlugState::Unknown,
+            "status is stopped, lock suspended",
+        ),
+        (
+            json!({ "status": "stopped", "lock": "migrate" }),
+            PlugState::Transitioning,
+            "status is stopped, lock migrate",
+        ),
+        (
+            json!({ "status": "stopped", "qmpstatus": "paused" }),
+            PlugState::Unknown,
+            "status is stopped, qmpstatus paused",
+        ),
+        (json!({ "qmpstatus": "paused" }), PlugState::On, "status is running, qmpstatus paused"),
+        (
+            json!({ "qmpstatus": "shutdown" }),
+            PlugState::On,
+            "status is running, qmpstatus shutdown",
+        ),
+        (json!({ "status": "off" }), PlugState::Unknown, "status is off"),
+    ] {
+        let outcome = ask(Cluster::reading(&words), Action::Status, "101").result.unwrap();
+        assert_eq!((outcome.state, outcome.detail.as_str()), (state, says));
+    }
+}
