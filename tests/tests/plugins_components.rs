@@ -1,4 +1,4 @@
-//! Every component as it ships, in `target/plugins`: its size, the manifest it carries, and all that it
+//! Every component as it ships, in `target/plugins` and `target/watchers`: its size, the manifest it carries, and all that it
 //! imports. What is not imported cannot be called.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,9 @@ struct Component {
 /// Every component, by name.
 fn all() -> Result<Vec<Component>> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(repository().join("target/plugins"))? {
+    let folders = ["target/plugins", "target/watchers"].map(|folder| repository().join(folder));
+    let entries = folders.map(fs::read_dir).into_iter().collect::<std::io::Result<Vec<_>>>()?;
+    for entry in entries.into_iter().flatten() {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "wasm") {
             let name = path.file_stem().and_then(|stem| stem.to_str()).context("no name")?;
@@ -35,7 +37,7 @@ fn all() -> Result<Vec<Component>> {
         }
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
-    ensure!(all.len() > 1, "target/plugins has {} components", all.len());
+    ensure!(all.len() > 1, "there are {} components", all.len());
     Ok(all)
 }
 
