@@ -92,7 +92,7 @@ enum Endpoint {
     Socket(String),
     Web(Rc<RefCell<dyn Web>>),
     Unreachable,
-    NoLogin,
+    Failing(NetError),
 }
 
 /// The host.
@@ -189,10 +189,10 @@ impl TestHost {
         self
     }
 
-    /// Makes an endpoint one at which the host's login fails.
+    /// Makes an endpoint one at which every request fails so: TLS, or the host's login.
     #[must_use]
-    pub fn no_login(mut self, endpoint: &str) -> Self {
-        self.endpoints.insert(endpoint.into(), Endpoint::NoLogin);
+    pub fn failing(mut self, endpoint: &str, error: NetError) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Failing(error));
         self
     }
 
@@ -267,7 +267,7 @@ impl Host for TestHost {
 
     fn udp(&self, endpoint: &str) -> Result<TestDatagram, NetError> {
         let link = match self.endpoints.get(endpoint) {
-            None | Some(Endpoint::Web(_) | Endpoint::NoLogin) => return Err(NetError::Denied),
+            None | Some(Endpoint::Web(_) | Endpoint::Failing(_)) => return Err(NetError::Denied),
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
             Some(Endpoint::Socket(address)) => {
@@ -299,7 +299,7 @@ impl Host for TestHost {
         let web = match self.endpoints.get(endpoint) {
             Some(Endpoint::Web(web)) => web,
             Some(Endpoint::Unreachable) => return Err(NetError::Unreachable),
-            Some(Endpoint::NoLogin) => return Err(NetError::Login),
+            Some(Endpoint::Failing(error)) => return Err(*error),
             Some(Endpoint::Device(_) | Endpoint::Socket(_)) | None => return Err(NetError::Denied),
         };
         let line = format!("{} {}", request.method, request.path);
