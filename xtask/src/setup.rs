@@ -168,9 +168,17 @@ fn kdump_sender() -> Result<()> {
         bail!("this is not Debian: install {package} by hand");
     }
     fs::create_dir_all(&folder)?;
-    let mut download = Command::new("apt-get");
-    download.current_dir(&folder).args(["-q", "download", package]);
-    run_logged("fetching the kdump sender", "setup-kdump-download", &mut download)?;
+    let fetch = || {
+        let mut download = Command::new("apt-get");
+        download.current_dir(&folder).args(["-q", "download", package]);
+        run_logged("fetching the kdump sender", "setup-kdump-download", &mut download)
+    };
+    // The lists may be missing, or name a version that is no longer there.
+    if fetch().is_err() {
+        let mut update = as_root(&["apt-get", "update", "-q"])?;
+        run_logged("updating the package lists", "setup-apt-update", &mut update)?;
+        fetch()?;
+    }
     let archives = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_archive = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "deb");
     let archive = archives.filter(is_archive).max().context("apt-get brought nothing")?;

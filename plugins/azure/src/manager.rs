@@ -3,7 +3,7 @@
 
 use node_remedy_plugin_sdk::power::Reading;
 use node_remedy_plugin_sdk::web::{Answer, Api, Body, Manner, Meaning};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Level, PlugState};
+use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Level, NetError, PlugState};
 use serde_json::Value;
 
 use crate::plug::Plug;
@@ -136,7 +136,7 @@ fn failed(what: &str, operation: &Value) -> Failure {
 
 /// A login that fails says nothing of why to a plugin; most often it is one of these.
 fn login(mut failure: Failure) -> Failure {
-    if failure.kind == FailureKind::Unauthenticated && failure.device_code.is_none() {
+    if failure.detail.ends_with(&NetError::Login.to_string()) {
         failure.detail = format!("{}; {}", failure.detail, MANNER.unauthenticated);
     }
     failure

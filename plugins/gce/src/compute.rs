@@ -2,7 +2,7 @@
 //! for.
 
 use node_remedy_plugin_sdk::web::{Api, Body, Manner, Meaning};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Level};
+use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Level, NetError};
 use serde_json::Value;
 
 use crate::plug::Plug;
@@ -117,7 +117,7 @@ fn failed(path: &str, operation: &Value) -> Option<Failure> {
 
 /// A login that fails says nothing of why to a plugin; most often it is one of these.
 fn login(mut failure: Failure) -> Failure {
-    if failure.kind == FailureKind::Unauthenticated && failure.device_code.is_none() {
+    if failure.detail.ends_with(&NetError::Login.to_string()) {
         failure.detail.push_str(
             "; check that the credential is the service account's key file, that Google still knows \
              the key, and the controller's clock",

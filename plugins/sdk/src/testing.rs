@@ -96,7 +96,7 @@ enum Endpoint {
     Stream(Rc<RefCell<dyn Stream>>),
     TcpSocket(String),
     Unreachable,
-    NoLogin,
+    Failing(NetError),
 }
 
 /// The host.
@@ -207,10 +207,10 @@ impl TestHost {
         self
     }
 
-    /// Makes an endpoint one at which the host's login fails.
+    /// Makes an endpoint one at which every request fails so: TLS, or the host's login.
     #[must_use]
-    pub fn no_login(mut self, endpoint: &str) -> Self {
-        self.endpoints.insert(endpoint.into(), Endpoint::NoLogin);
+    pub fn failing(mut self, endpoint: &str, error: NetError) -> Self {
+        self.endpoints.insert(endpoint.into(), Endpoint::Failing(error));
         self
     }
 
@@ -298,7 +298,7 @@ impl Host for TestHost {
         let link = match self.endpoints.get(endpoint) {
             None
             | Some(
-                Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_) | Endpoint::NoLogin,
+                Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_) | Endpoint::Failing(_),
             ) => return Err(NetError::Denied),
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
@@ -331,7 +331,7 @@ impl Host for TestHost {
         let web = match self.endpoints.get(endpoint) {
             Some(Endpoint::Web(web)) => web,
             Some(Endpoint::Unreachable) => return Err(NetError::Unreachable),
-            Some(Endpoint::NoLogin) => return Err(NetError::Login),
+            Some(Endpoint::Failing(error)) => return Err(*error),
             None
             | Some(
                 Endpoint::Device(_)
@@ -371,7 +371,7 @@ impl Host for TestHost {
             Some(Endpoint::Unreachable) => Err(NetError::Unreachable),
             None
             | Some(
-                Endpoint::Device(_) | Endpoint::Socket(_) | Endpoint::Web(_) | Endpoint::NoLogin,
+                Endpoint::Device(_) | Endpoint::Socket(_) | Endpoint::Web(_) | Endpoint::Failing(_),
             ) => Err(NetError::Denied),
         }
     }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_plugin_sdk::{Action, FailureKind, PlugState};
+use node_remedy_plugin_sdk::{Action, FailureKind, NetError, PlugState};
 
 use crate::group::{Group, PATH, ask, ask_for, error, request};
 
@@ -80,10 +80,18 @@ fn each_fault_has_its_kind_and_sentence() {
 /// A login that fails is the host's: all that a plugin hears is that it did.
 #[test]
 fn where_nobody_can_prove_who_asks_it_is_said_what_to_check() {
-    let ended = ask_for(running(), &request(Action::Off), |host| host.no_login("management"));
-    let failure = ended.result.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Unauthenticated);
-    assert!(failure.detail.contains("check tenant, application id"), "{}", failure.detail);
+    for (error, says) in [(NetError::Login, true), (NetError::Tls, false)] {
+        let ended =
+            ask_for(running(), &request(Action::Off), |host| host.failing("management", error));
+        let failure = ended.result.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Unauthenticated);
+        assert_eq!(
+            failure.detail.contains("check tenant, application id"),
+            says,
+            "{}",
+            failure.detail
+        );
+    }
 }
 
 /// What Azure refused because it was asked too often it did not do, and so it is asked again.
