@@ -28,6 +28,8 @@ pub(crate) struct Switch {
     pub(crate) is_old: bool,
     /// Says yes and does nothing.
     pub(crate) is_stuck: bool,
+    /// Refuses `persistent-disable`.
+    pub(crate) is_passing: bool,
     /// The bodies that it was sent.
     pub(crate) written: Vec<String>,
 }
@@ -36,7 +38,7 @@ impl Default for Switch {
     fn default() -> Self {
         let mut ports = vec![Port::up(); 4];
         ports[2] = Port { is_enabled: false, operation: 3, physical: "No_Light", ..Port::up() };
-        Self { ports, is_old: false, is_stuck: false, written: Vec::new() }
+        Self { ports, is_old: false, is_stuck: false, is_passing: false, written: Vec::new() }
     }
 }
 
@@ -101,6 +103,9 @@ impl Switch {
         let enabled = enabled.or_else(|| leaf("is-enabled-state").map(|value| value == "true"));
         let lasts = leaf("persistent-disable").map(|value| value == "1");
         self.written.push(body);
+        if self.is_passing && lasts.is_some() {
+            return (400, error("Not supported on this port"));
+        }
         let port = &mut self.ports[at];
         if self.is_stuck {
             return (204, String::new());
