@@ -136,16 +136,38 @@ fn each_imports_only_this() -> Result<()> {
           credentials: key.decrypt key.encrypt key.mac secret.identity secret.reveal secret.usm-key open
           net: datagram.receive datagram.send udp
           op: begin-effect elapsed-ms log random sleep
+        aws
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
+        azure
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
+        brocade-rest
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
         eaton-pdu
           credentials: key.decrypt key.encrypt key.mac secret.identity secret.reveal secret.usm-key open
           net: datagram.receive datagram.send udp
           op: begin-effect elapsed-ms log random sleep
+        gce
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
         ipmi
           credentials: key.decrypt key.derive key.encrypt key.mac secret.identity secret.mac secret.session-key open
           net: datagram.farewell datagram.receive datagram.send udp
           op: begin-effect elapsed-ms log random sleep
+        kdump
         libvirt
           net: connection.farewell connection.read connection.write tcp
+          op: begin-effect elapsed-ms log sleep
+        openstack
+          net: fetch login-data
+          op: begin-effect elapsed-ms log sleep
+        ovirt
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
+        proxmox
+          net: fetch
           op: begin-effect elapsed-ms log sleep
         redfish
           net: fetch
@@ -154,6 +176,9 @@ fn each_imports_only_this() -> Result<()> {
           credentials: key.decrypt key.encrypt key.mac secret.identity secret.reveal secret.usm-key open
           net: datagram.receive datagram.send udp
           op: begin-effect elapsed-ms log random sleep
+        vmware
+          net: fetch
+          op: begin-effect elapsed-ms log sleep
         webhook
           net: fetch
           op: begin-effect elapsed-ms log sleep

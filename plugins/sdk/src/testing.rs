@@ -298,7 +298,10 @@ impl Host for TestHost {
         let link = match self.endpoints.get(endpoint) {
             None
             | Some(
-                Endpoint::Web(_) | Endpoint::Stream(_) | Endpoint::TcpSocket(_) | Endpoint::Failing(_),
+                Endpoint::Web(_)
+                | Endpoint::Stream(_)
+                | Endpoint::TcpSocket(_)
+                | Endpoint::Failing(_),
             ) => return Err(NetError::Denied),
             Some(Endpoint::Unreachable) => Link::Unreachable,
             Some(Endpoint::Device(device)) => Link::Device(Rc::clone(device)),
