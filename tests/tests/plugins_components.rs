@@ -45,25 +45,22 @@ fn all() -> Result<Vec<Component>> {
 fn imports(component: &Component) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut imports = BTreeMap::new();
     for payload in Parser::new(0).parse_all(&component.bytes) {
-        match payload? {
-            Payload::ComponentImportSection(section) => {
-                for import in section {
-                    let name = import?.name.name;
-                    // Interfaces only: inner components name what they are handed without a package.
-                    if name.contains(':') {
-                        imports.entry(name.to_owned()).or_default();
-                    }
+        let payload = payload?;
+        if let Payload::ComponentImportSection(section) = payload {
+            for import in section {
+                let name = import?.name.name;
+                // Interfaces only: inner components name what they are handed without a package.
+                if name.contains(':') {
+                    imports.entry(name.to_owned()).or_default();
                 }
             }
+        } else if let Payload::ImportSection(section) = payload {
             // The functions stand in the core module, the interface before each.
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    let import = import?;
-                    let functions: Option<&mut BTreeSet<_>> = imports.get_mut(import.module);
-                    functions.map(|functions| functions.insert(import.name.to_owned()));
-                }
+            for import in section.into_imports() {
+                let import = import?;
+                let functions: Option<&mut BTreeSet<_>> = imports.get_mut(import.module);
+                functions.map(|functions| functions.insert(import.name.to_owned()));
             }
-            _ => {}
         }
     }
     Ok(imports)
@@ -131,7 +128,7 @@ fn each_imports_only_this() -> Result<()> {
             }
         }
     }
-    expect![[r#"
+    expect![[r"
         apc-pdu
           credentials: key.decrypt key.encrypt key.mac secret.identity secret.reveal secret.usm-key open
           net: datagram.receive datagram.send udp
@@ -182,11 +179,11 @@ fn each_imports_only_this() -> Result<()> {
         webhook
           net: fetch
           op: begin-effect elapsed-ms log sleep
-    "#]]
+    "]]
     .assert_eq(&ours);
     // What the standard library brings along; the host answers it with stubs.
     let theirs: Vec<_> = theirs.into_iter().collect();
-    expect![[r#"
+    expect![[r"
         wasi:cli/environment@0.2.6
         wasi:cli/exit@0.2.6
         wasi:cli/stderr@0.2.6
@@ -200,7 +197,7 @@ fn each_imports_only_this() -> Result<()> {
         wasi:io/error@0.2.6
         wasi:io/poll@0.2.6
         wasi:io/streams@0.2.6
-    "#]]
+    "]]
     .assert_eq(&format!("{}\n", theirs.join("\n")));
     Ok(())
 }
