@@ -67,6 +67,16 @@ pub struct Cluster {
 impl Cluster {
     /// Starts one and waits until all its nodes are Ready.
     pub async fn start(name: &str, settings: Settings) -> Result<Self> {
+        Self::start_in_cloud(name, settings, &[]).await
+    }
+
+    /// The same, of nodes that are these instances of a cloud, as its controller writes them.
+    pub async fn start_in_cloud(
+        name: &str,
+        settings: Settings,
+        provider_ids: &[String],
+    ) -> Result<Self> {
+        let mut provider_ids = provider_ids.iter();
         let control_plane = ControlPlane::start(name, settings.monitoring).await?;
         let folder = control_plane.folder().to_owned();
         let storage = Storage::create(folder.join("volumes"))?;
@@ -86,6 +96,7 @@ impl Cluster {
                 power: bmc.power_file(),
                 pace: settings.pace,
                 labels: BTreeMap::new(),
+                provider_id: provider_ids.next().cloned().unwrap_or(format!("metal://{name}")),
             };
             let kubelet_client = control_plane.client(User::Kubelets).await?;
             let machine = Machine::start(plan, kubelet_client, storage.clone(), clock);

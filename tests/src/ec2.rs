@@ -1,9 +1,10 @@
-//! An EC2 service for tests: moto's server over TLS, with two instances that run, and with users of
+//! An EC2 service for tests: moto's server over TLS, with three instances that run, and with users of
 //! which it checks signatures and policies.
 //!
 //! What is true is asked for by another client than ours, Amazon's boto3.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::net::TcpStream;
 
 use crate::ipmi::Power;
 use crate::pki::Pki;
-use crate::process::{Process, Program, free_tcp_ports};
+use crate::process::{Process, Program, free_tcp_ports, repository};
 use crate::python::{program, python};
 use crate::time::until;
 
@@ -28,13 +29,14 @@ pub struct Ec2 {
     _process: Process,
     port: u16,
     pki: Pki,
+    wired: PathBuf,
     filled: Filled,
 }
 
 /// What it was filled with.
 #[derive(Deserialize)]
 struct Filled {
-    instances: [String; 2],
+    instances: [String; 3],
     zone: String,
     /// Access key id and secret key by user.
     keys: BTreeMap<String, [String; 2]>,
@@ -56,12 +58,19 @@ impl Ec2 {
             pki.server_key.display().to_string(),
         ];
         // Its checks are off for so many requests, and then turned on by the one that fills it.
-        let unchecked = "INITIAL_NO_AUTH_ACTION_COUNT=1000000";
-        let server = program("moto_server").display().to_string();
+        let unchecked = "INITIAL_NO_AUTH_ACTION_COUNT=1000000".to_owned();
+        let wired = folder.join("wired.json");
+        let server = repository().join("tests/sims/aws/server.py");
+        let server = [
+            unchecked,
+            format!("WIRED={}", wired.display()),
+            program("python").display().to_string(),
+            server.display().to_string(),
+        ];
         let mut process = Process::start(&Program {
             name: "moto",
             path: Path::new("/usr/bin/env"),
-            arguments: &[vec![unchecked.to_owned(), server], arguments.to_vec()].concat(),
+            arguments: &[&server[..], &arguments].concat(),
             logs: folder,
         })?;
         until("moto listens", READY_WITHIN, || {
@@ -75,7 +84,18 @@ impl Ec2 {
         let authority = pki.ca_certificate.display().to_string();
         let filled = python(FILL, &[&format!("https://127.0.0.1:{port}"), &authority]).await?;
         let filled = serde_json::from_str(&filled).with_context(|| filled.clone())?;
-        Ok(Self { _process: process, port, pki, filled })
+        Ok(Self { _process: process, port, pki, wired, filled })
+    }
+
+    /// Ties its instances to machines, by the state files of their chassis.
+    pub fn wire(&self, chassis: &BTreeMap<&str, &Path>) -> Result<()> {
+        Ok(fs::write(&self.wired, serde_json::to_string(chassis)?)?)
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Where it listens.
@@ -92,7 +112,7 @@ impl Ec2 {
 
     /// Its instances.
     #[must_use]
-    pub fn instances(&self) -> &[String; 2] {
+    pub fn instances(&self) -> &[String; 3] {
         &self.filled.instances
     }
 

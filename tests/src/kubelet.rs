@@ -80,7 +80,7 @@ impl Kubelet<'_> {
                     // Without it the control plane makes no VolumeAttachment for this node.
                     "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
                 },
-                "spec": {"providerID": format!("metal://{name}")},
+                "spec": {"providerID": self.hardware.plan.provider_id},
             }),
         )
         .await?;

@@ -73,6 +73,8 @@ pub struct Plan {
     pub pace: Pace,
     /// Labels beside the host name.
     pub labels: BTreeMap<String, String>,
+    /// What its node's `spec.providerID` is.
+    pub provider_id: String,
 }
 
 impl Plan {
@@ -80,7 +82,8 @@ impl Plan {
     #[must_use]
     pub fn without_bmc(name: &str, pace: Pace, labels: BTreeMap<String, String>) -> Self {
         let (guid, power) = (Guid::fresh(), PowerFile::always_on());
-        Self { name: name.to_owned(), guid, power, pace, labels }
+        let provider_id = format!("metal://{name}");
+        Self { name: name.to_owned(), guid, power, pace, labels, provider_id }
     }
 }
 

@@ -4,7 +4,9 @@
 use anyhow::{Context, Result};
 use node_remedy_tests::Controller;
 use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::ec2::Ec2;
 use node_remedy_tests::ipmi::Power;
+use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::redfish::{Emulator, System, SystemPower};
 use node_remedy_tests::remedy::{Installation, SECRET, install_secret};
 use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
@@ -57,6 +59,46 @@ async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
         assert!(metrics.contains(&line), "no {line} in {metrics}");
     }
     assert_eq!(emulator.resets()?, 2, "one off and one on");
+    controller.terminate().await
+}
+
+/// Each node is an instance of EC2, which its providerID names: the plug, the region and the identity
+/// come from there. The service checks signatures.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
+    let ec2 = Ec2::start(&fresh_folder("e2e-aws-ec2")?).await?;
+    let provider_ids = ec2.instances().each_ref().map(|instance| ec2.provider_id(instance));
+    let mut story = Story::prepare_in_cloud("e2e-aws", Settings::QUICK, &provider_ids).await?;
+    let files: Vec<_> = story.cluster.bmcs.values().map(|bmc| bmc.power_file()).collect();
+    let wired = ec2.instances().iter().map(String::as_str).zip(files.iter().map(|it| it.path()));
+    ec2.wire(&wired.collect())?;
+    let (id, secret) = ec2.key("fence")?;
+    let keys = json!({"username": id, "password": secret});
+    install_secret(&story.cluster, "aws-keys", &keys).await?;
+    let fence = json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "templates": [{
+            "name": "ec2", "plugin": "aws", "parameters": {"address": ec2.address()},
+            "credentials": [{"secret": "aws-keys"}],
+        }],
+        "methods": [{
+            "name": "instance", "template": "ec2", "action": "reboot",
+            "plug": "${node.providerID}",
+        }],
+        "powerManagement": [{"name": "power", "methods": ["instance"]}],
+        "grants": [{
+            "plugin": "aws", "cidrs": ["127.0.0.1/32"], "ports": [ec2.port()],
+            "tls": {"caBundle": std::fs::read_to_string(ec2.authority())?},
+        }],
+    });
+    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    for instance in ec2.instances() {
+        assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
+    }
     controller.terminate().await
 }
 

@@ -55,7 +55,16 @@ impl Story {
 
     /// A cluster alone.
     pub(crate) async fn prepare(name: &str, settings: Settings) -> Result<Self> {
-        let cluster = Cluster::start(name, settings).await?;
+        Self::prepare_in_cloud(name, settings, &[]).await
+    }
+
+    /// The same, of nodes that are these instances of a cloud.
+    pub(crate) async fn prepare_in_cloud(
+        name: &str,
+        settings: Settings,
+        provider_ids: &[String],
+    ) -> Result<Self> {
+        let cluster = Cluster::start_in_cloud(name, settings, provider_ids).await?;
         let (node, before) = (String::new(), Before::default());
         Ok(Self { cluster, node, old_boot_id: None, before })
     }

@@ -13,6 +13,7 @@ use node_remedy_tests::ipmi::{PASSWORD, Power, USERNAME};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::python::python;
 use node_remedy_tests::redfish::Emulator;
+use node_remedy_tests::snmp::{self, Model, PRIVACY, WRITER};
 use tokio::time::Instant;
 
 /// What must hold of an agent's metadata: the parts of fence-agents' metadata.rng, and that each name
@@ -140,5 +141,38 @@ async fn an_agent_s_metadata_is_what_cluster_managers_read() -> Result<()> {
     let options = ["fence", "--agent", "ipmi", "-o", "metadata"];
     let by_flag = call(&Controller::binary(), &options, "").await?.stdout;
     assert!(by_flag.contains(r#"<resource-agent name="fence_ipmi""#), "{by_flag}");
+    Ok(())
+}
+
+/// The lines that cluster managers have for APC's PDUs, in version 1 with a community and in version 3.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pdu_is_switched_by_the_lines_of_its_old_agent() -> Result<()> {
+    let folder = fresh_folder("plugins-agent-pdu")?;
+    let pdu = snmp::Agent::start(&folder, Model::ApcRpdu2).await?;
+    let agent = agent(&folder, "fence_apc_snmp")?;
+    let address = pdu.address();
+    let by_community = format!("ipaddr={address}\ncommunity={WRITER}\nport=3\n");
+    let by_user = format!(
+        "ipaddr={address}\nlogin=sha256-aes256\npasswd={}\nport=3\nsnmp_version=3\n\
+         snmp_sec_level=authPriv\nsnmp_auth_prot=sha256\nsnmp_priv_prot=aes256\n\
+         snmp_priv_passwd={PRIVACY}\n",
+        snmp::AUTH
+    );
+    for lines in [by_community, by_user] {
+        for (action, code, power) in [
+            ("status", 0, Power::On),
+            ("off", 0, Power::Off),
+            ("status", 2, Power::Off),
+            ("on", 0, Power::On),
+        ] {
+            let ended = call(&agent, &[], &format!("{lines}action={action}\n")).await?;
+            assert_eq!(ended.code, code, "{action}: {}", ended.stderr);
+            assert_eq!(pdu.state(3).await?, power, "{action}");
+            for secret in [WRITER, PRIVACY, snmp::AUTH] {
+                let said = [ended.stdout.as_str(), &ended.stderr].concat();
+                assert!(!said.contains(secret), "a secret is in {said}");
+            }
+        }
+    }
     Ok(())
 }

@@ -121,7 +121,7 @@ async fn an_application_that_is_not_believed_or_may_not_stops_nothing() -> Resul
     let (cloud, reader) = Cloud::start("applications", "reader").await?;
     let plug = provider_id("virtualMachines/worker-1");
     reader.expect("status", &["--plug", &plug], 0).await?;
-    let ended = reader.expect("off", &["--plug", &plug, "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", &plug], 1).await?;
     assert!(ended.said.contains("check the application's role"), "{}", ended.said);
     assert_eq!(cloud.client("view", "worker-1").await?, Power::On);
 

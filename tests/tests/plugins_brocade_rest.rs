@@ -63,7 +63,7 @@ async fn who_may_not_or_names_no_port_cuts_nothing() -> Result<()> {
     }
     let reader = hand.account(READER, PASSWORD)?;
     reader.expect("status", &["--plug", "0/3"], 0).await?;
-    let ended = reader.expect("off", &["--plug", "0/3", "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", "0/3"], 1).await?;
     assert!(ended.said.contains("HTTP 403: Permission denied"), "{}", ended.said);
     fs::write(reader.folder().join("password"), "wrong\n")?;
     let ended = reader.expect("off", &["--plug", "0/3"], 1).await?;

@@ -95,7 +95,7 @@ async fn an_account_that_is_not_believed_or_may_not_stops_nothing() -> Result<()
     let (google, reader) = Google::start("accounts", "reader").await?;
     let plug = provider_id("worker-1");
     reader.expect("status", &["--plug", &plug], 0).await?;
-    let ended = reader.expect("off", &["--plug", &plug, "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", &plug], 1).await?;
     assert!(ended.said.contains("check the account's roles"), "{}", ended.said);
     assert_eq!(google.client("get", "worker-1").await?, Power::On);
 

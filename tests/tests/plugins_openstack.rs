@@ -59,12 +59,12 @@ async fn who_may_not_switch_switches_nothing(cloud: &Cloud, server: &str) -> Res
     let reader = hand("reader", cloud)?.auth("login").account(READER, PASSWORD)?;
     let reader = reader.options(&["--set", "project=cluster"]);
     reader.expect("status", &["--plug", server], 0).await?;
-    let ended = reader.expect("off", &["--plug", server, "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", server], 1).await?;
     assert!(ended.said.contains("HTTP 403"), "{}", ended.said);
     assert!(ended.said.contains("check the roles in the project"), "{}", ended.said);
 
     fs::write(reader.folder().join("password"), "wrong\n")?;
-    let ended = reader.expect("off", &["--plug", server, "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", server], 1).await?;
     assert!(ended.said.contains("HTTP 401"), "{}", ended.said);
     assert!(ended.said.contains("check user, password, project"), "{}", ended.said);
     assert_eq!(cloud.power(server).await?, Power::On);

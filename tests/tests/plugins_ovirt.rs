@@ -48,11 +48,11 @@ async fn who_may_not_or_names_nobody_switches_nothing() -> Result<()> {
     }
     let reader = hand.account(READER, PASSWORD)?;
     reader.expect("status", &["--plug", "node1"], 0).await?;
-    let ended = reader.expect("off", &["--plug", "node1", "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", "node1"], 1).await?;
     assert!(ended.said.contains("HTTP 403"), "{}", ended.said);
     assert!(ended.said.contains("check the role of the account"), "{}", ended.said);
     fs::write(reader.folder().join("password"), "wrong\n")?;
-    let ended = reader.expect("off", &["--plug", "node1", "--timeout", "5"], 1).await?;
+    let ended = reader.expect("off", &["--plug", "node1"], 1).await?;
     assert!(ended.said.contains("login failed"), "{}", ended.said);
     assert_eq!(sdk(&engine, "node1", "").await?, Power::On);
     assert_eq!(engine.lines(&["POST", "/stop", "200"])?, 0);

@@ -243,17 +243,19 @@ fn a_bare_off_that_kubectl_made_false_still_means_off() {
 /// An instance that does not start again keeps no other from being switched off.
 #[test]
 fn each_instance_of_a_cloud_is_a_device_of_its_own() {
-    let example = include_str!("../../../examples/config/fence-aws.yaml");
-    let device = |instance: &str, address: &str| {
-        let example = example.replace("region: eu-west-1", &format!("region: eu-west-1{address}"));
-        let configuration = read(&[("f.yaml", &example)]);
-        let provider_id = format!("aws:///eu-west-1a/{instance}");
-        let node = NodeFacts { provider_id, ..NodeFacts::default() };
+    let aws = include_str!("../../../examples/config/fence-aws.yaml");
+    let vmware = include_str!("../../../examples/config/fence-vmware.yaml");
+    let device = |example: &str, provider_id: &str| {
+        let configuration = read(&[("f.yaml", example)]);
+        let node = NodeFacts { provider_id: provider_id.to_owned(), ..node("w1") };
         let plan = configuration.fences[0].plan_for(&node).value.unwrap();
         plan.methods.iter().find(|method| method.plugin.is_some()).unwrap().device.clone()
     };
     for address in ["", "\n      address: 192.0.2.1"] {
-        assert_eq!(device("i-0001", address), "aws/aws:///eu-west-1a/i-0001");
-        assert_eq!(device("i-0002", address), "aws/aws:///eu-west-1a/i-0002");
+        let aws = aws.replace("region: eu-west-1", &format!("region: eu-west-1{address}"));
+        for instance in ["aws:///eu-west-1a/i-0001", "aws:///eu-west-1a/i-0002"] {
+            assert_eq!(device(&aws, instance), format!("aws/{instance}"));
+        }
     }
+    assert_eq!(device(vmware, "vsphere://1"), "vmware/vsphere://1");
 }

@@ -1,4 +1,4 @@
-"""Fills a moto server: two instances and three keys, one of which may not stop anything. From then on
+"""Fills a moto server: three instances and three keys, one of which may not stop anything. From then on
 the server checks signatures and policies.
 
 argv: its URL, the authority that signed its certificate. Prints one JSON object.
@@ -32,7 +32,7 @@ keys = {
     "observer": key("observer", [described, "ec2:TerminateInstances"]),
 }
 ec2 = boto3.client("ec2", **anybody, **place)
-run = ec2.run_instances(ImageId="ami-12c6146b", MinCount=2, MaxCount=2)["Instances"]
+run = ec2.run_instances(ImageId="ami-12c6146b", MinCount=3, MaxCount=3)["Instances"]
 zone = run[0]["Placement"]["AvailabilityZone"]
 context = ssl.create_default_context(cafile=authority)
 check = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", method="POST")

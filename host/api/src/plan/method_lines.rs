@@ -144,12 +144,8 @@ impl Gathered {
         if self.plugin == "ipmi" {
             self.normalise_ipmi(problems);
         }
-        if plugins::speaks_snmp(&self.plugin) {
-            for name in ["security-level", "auth-protocol", "privacy-protocol"] {
-                if let Some(line) = self.parameters.get_mut(name) {
-                    line.value = plugins::snmp_value(&line.value);
-                }
-            }
+        for (name, line) in &mut self.parameters {
+            line.value = plugins::value_of(&self.plugin, name, &line.value);
         }
         let mut parse = |text: &str, spot| {
             Expression::parse(text, spot).map_err(|problem| problems.push(problem)).ok()

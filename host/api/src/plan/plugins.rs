@@ -80,9 +80,10 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether what a plugin speaks to is a cloud, and so no device that can be busy or broken as one.
+/// Whether what a plugin speaks to manages many machines at once, and so is no device that can be busy or
+/// broken as one: a cloud, or what stands before many hypervisors.
 pub(super) fn is_cloud(plugin: &str) -> bool {
-    matches!(plugin, "aws" | "gce" | "azure")
+    matches!(plugin, "aws" | "gce" | "azure" | "openstack" | "vmware" | "ovirt" | "proxmox")
 }
 
 /// A parameter that a plugin needs before it can read a plug, where the plug is a `spec.providerID`
@@ -189,12 +190,23 @@ const SNMP: &[(&str, Meaning)] = &[
 ];
 
 /// Whether a plugin speaks SNMP.
-pub(super) fn speaks_snmp(plugin: &str) -> bool {
+fn speaks_snmp(plugin: &str) -> bool {
     ["apc-pdu", "eaton-pdu", "snmp-switch"].contains(&plugin)
 }
 
+/// A value of a fence agent as the plugin's parameter of this name writes it.
+pub fn value_of(plugin: &str, parameter: &str, value: &str) -> String {
+    if speaks_snmp(plugin) && SNMP_WORDS.contains(&parameter) {
+        return snmp_value(value);
+    }
+    value.to_owned()
+}
+
+/// Parameters whose values agents that speak SNMP write otherwise.
+const SNMP_WORDS: [&str; 3] = ["security-level", "auth-protocol", "privacy-protocol"];
+
 /// A value of the agents that speak SNMP as our methods write it.
-pub(super) fn snmp_value(value: &str) -> String {
+fn snmp_value(value: &str) -> String {
     match value.to_lowercase().as_str() {
         "sha" => "sha1".to_owned(),
         "aes" => "aes128".to_owned(),

@@ -315,8 +315,8 @@ fn split_port(address: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Methods that speak to one address speak to one device. In a cloud, whatever its address, each
-/// instance is its own: they need not wait for each other, and one that does not start again says
+/// Methods that speak to one address speak to one device. In a cloud, or behind what manages many
+/// hypervisors, whatever its address, each machine is its own: they need not wait for each other, and one that does not start again says
 /// nothing of the others.
 fn device(plugin: Option<&str>, plug: &str, parameters: &BTreeMap<String, String>) -> String {
     match (plugin, parameters.get("address")) {

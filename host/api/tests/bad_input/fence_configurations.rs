@@ -148,15 +148,15 @@ fn fence_configurations() {
         "${node.annotations['node-remedy.io/bmc-address']}",
         "${node.annotation['x']}",
         expect![[r#"
-            f.yaml:18:16: spec.templates[0].parameters.address: found ${node.annotation['x']}, expected ${node.name}, ${node.providerID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
+            f.yaml:18:16: spec.templates[0].parameters.address: found ${node.annotation['x']}, expected ${node.name}, ${node.providerID}, ${node.systemUUID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
         "#]],
     );
     check(
         "${node.annotations['node-remedy.io/bmc-address']}",
         "${node.name",
         expect![[r#"
-        f.yaml:18:16: spec.templates[0].parameters.address: found ${ without }, expected ${node.name}, ${node.providerID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
-    "#]],
+            f.yaml:18:16: spec.templates[0].parameters.address: found ${ without }, expected ${node.name}, ${node.providerID}, ${node.systemUUID}, ${node.address.InternalIP}, ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}
+        "#]],
     );
     check(
         "${node.annotations['node-remedy.io/bmc-address']}",

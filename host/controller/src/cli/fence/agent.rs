@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use node_remedy_api::plan::{Meaning, meaning, plugin_of};
+use node_remedy_api::plan::{Meaning, meaning, plugin_of, value_of};
 use node_remedy_sandbox::manifest::{Ability, Kind};
 use node_remedy_sandbox::{
     Action, Authorities, Failure, Manifest, PlugState, PropertyKind, Secret, Trust,
@@ -27,6 +27,8 @@ mod metadata;
 const STDIN_BYTES_MAX: u64 = 64 << 10;
 /// Seconds that an agent has where nobody says otherwise: the power time-out that agents have.
 const TIMEOUT_S: u64 = 60;
+/// The credential that versions 1 and 2c of SNMP have.
+const COMMUNITY: &str = "community";
 /// A `delay` beyond an hour is a mistake.
 const DELAY_S_MAX: u64 = 3_600;
 
@@ -267,6 +269,10 @@ impl Told {
                     self.trust = Trust::Insecure;
                 }
             }
+            // As agents that speak SNMP call it.
+            "snmp_priv_passwd" => {
+                self.secrets.insert("privacy".to_owned(), Zeroizing::new(value.to_owned()));
+            }
             _ if manifest.asks.credentials.iter().any(|ask| ask.name == own) => {
                 self.secrets.insert(own, Zeroizing::new(value.to_owned()));
             }
@@ -283,7 +289,8 @@ impl Told {
         match meaning(&manifest.name, key) {
             Meaning::Parameter("address") => self.address = Some(value.to_owned()),
             Meaning::Parameter(name) => {
-                self.parameters.insert(name.to_owned(), value.to_owned());
+                let value = value_of(&manifest.name, name, value);
+                self.parameters.insert(name.to_owned(), value);
             }
             Meaning::Port => self.port = Some(value.to_owned()),
             Meaning::Plug => self.plug = Some(value.to_owned()),
@@ -306,6 +313,10 @@ impl Told {
                 Some(_) | None => address,
             };
             parameters.entry("address".to_owned()).or_insert(address);
+        }
+        // Agents that speak SNMP speak version 1 where nobody says otherwise; ours, version 3.
+        if self.secrets.contains_key(COMMUNITY) {
+            parameters.entry("version".to_owned()).or_insert_with(|| "1".to_owned());
         }
         let asks = &manifest.asks.credentials;
         let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());

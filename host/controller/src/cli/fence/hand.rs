@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
     Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor,
-    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin, Request,
-    Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
+    Failure, FailureKind, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin,
+    Request, Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
@@ -24,6 +24,8 @@ use crate::plugins::Plugins;
 const READ_EVERY: Duration = Duration::from_millis(500);
 /// A read that is given less time than this says only that there was none.
 const READ_MIN: Duration = Duration::from_secs(1);
+/// How long the plug is read after a clear refusal.
+const REFUSED_READ: Duration = Duration::from_secs(5);
 /// A password is a line, not a file system.
 pub(super) const PASSWORD_BYTES_MAX: u64 = 4096;
 /// The authorities of a system take some 250 kB.
@@ -130,7 +132,13 @@ impl Hand {
         let report = self.call(action, None).await;
         let refusal = match report.verdict() {
             Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
-            Verdict::Indeterminate(failure) => Some(failure.detail.clone()),
+            Verdict::Indeterminate(failure) => {
+                // Who may not, or cannot, has hardly done it: that is looked at, and not for long.
+                if is_clear(failure.kind) {
+                    self.end = self.end.min(Instant::now() + REFUSED_READ);
+                }
+                Some(failure.detail.clone())
+            }
             Verdict::Outcome(_) => None,
         };
         let mut sent = Sent { action, wanted, refusal, last: None };
@@ -175,6 +183,25 @@ pub(super) fn load(name: &str) -> anyhow::Result<(Executor, Arc<Plugin>)> {
     let sandbox = Sandbox::new().context("failed to start the sandbox")?;
     let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
     Ok((executor, Plugins::new(sandbox).find(name)?))
+}
+
+/// A refusal that does not change by waiting.
+fn is_clear(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Unauthenticated
+        | FailureKind::Denied
+        | FailureKind::Unsupported
+        | FailureKind::BadParameters
+        | FailureKind::NoSuchPlug => true,
+        FailureKind::Unreachable
+        | FailureKind::Timeout
+        | FailureKind::Throttled
+        | FailureKind::Busy
+        | FailureKind::Protocol
+        | FailureKind::Device
+        | FailureKind::Cancelled
+        | FailureKind::Other => false,
+    }
 }
 
 fn settle(report: &CallReport) -> Result<Outcome, Failure> {
