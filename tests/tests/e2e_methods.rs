@@ -2,14 +2,14 @@
 //! same judge.
 
 use anyhow::{Context, Result};
-use node_remedy_tests::Controller;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::ec2::Ec2;
-use node_remedy_tests::ipmi::Power;
+use node_remedy_tests::ipmi::{Power, PowerFile};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::redfish::{Emulator, System, SystemPower};
 use node_remedy_tests::remedy::{Installation, SECRET, install_secret};
 use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
+use node_remedy_tests::{Bmc, Controller};
 use serde_json::{Value, json};
 
 use crate::e2e_story::Story;
@@ -69,8 +69,8 @@ async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
     let ec2 = Ec2::start(&fresh_folder("e2e-aws-ec2")?).await?;
     let provider_ids = ec2.instances().each_ref().map(|instance| ec2.provider_id(instance));
     let mut story = Story::prepare_in_cloud("e2e-aws", Settings::QUICK, &provider_ids).await?;
-    let files: Vec<_> = story.cluster.bmcs.values().map(|bmc| bmc.power_file()).collect();
-    let wired = ec2.instances().iter().map(String::as_str).zip(files.iter().map(|it| it.path()));
+    let files: Vec<_> = story.cluster.bmcs.values().map(Bmc::power_file).collect();
+    let wired = ec2.instances().iter().map(String::as_str).zip(files.iter().map(PowerFile::path));
     ec2.wire(&wired.collect())?;
     let (id, secret) = ec2.key("fence")?;
     let keys = json!({"username": id, "password": secret});
@@ -186,7 +186,7 @@ async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()>
         story.label(node, "place", &place(node)?.to_string()).await?;
     }
     install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
-    let ports: Vec<_> = story.cluster.bmcs.values().map(node_remedy_tests::Bmc::port).collect();
+    let ports: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "templates": [
