@@ -34,8 +34,9 @@ async fn a_server_is_switched_off_and_on_and_the_openstack_client_agrees() -> Re
     assert!(status.said.contains(&format!("instance-id: {server}")), "{}", status.said);
     let [id, secret] = &cloud.credential;
     let credential = hand("credential", &cloud)?.auth("login, application credential");
-    let credential =
-        credential.account(id, secret)?.options(&["--set", "login=application-credential"]);
+    let credential = credential
+        .account(id, secret)?
+        .options(&["--set", "authentication=application-credential"]);
     credential.expect("off", &["--plug", &plug], 0).await?;
     assert_eq!(cloud.power_by_command(server).await?, Power::Off);
     credential.expect("on", &["--plug", &plug], 0).await?;

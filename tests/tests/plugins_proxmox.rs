@@ -62,7 +62,7 @@ async fn a_wrong_password_or_token_is_told_as_one() -> Result<()> {
     let ended = hand.expect("off", &["--plug", "101"], 1).await?;
     assert!(ended.said.contains("HTTP 401"), "{}", ended.said);
     assert!(ended.said.contains("check user@realm and password"), "{}", ended.said);
-    let token = ["--plug", "101", "--set", "login=token"];
+    let token = ["--plug", "101", "--set", "authentication=token"];
     let ended = hand.clone().auth("header").expect("off", &token, 1).await?;
     assert!(ended.said.contains("check the token, user@realm!name"), "{}", ended.said);
     assert_eq!(power(&cluster, ["qemu", "pve1", "101"]).await?, Power::On);
@@ -78,6 +78,6 @@ async fn an_api_token_switches_a_machine() -> Result<()> {
     let hand = hand.auth("header").account(name, secret)?;
     let authority = front.authority().display().to_string();
     let hand = hand.options(&["--address", &front.address(), "--tls-ca", &authority]);
-    let hand = hand.options(&["--set", "login=token"]);
+    let hand = hand.options(&["--set", "authentication=token"]);
     hand.walk("101", async || power(&cluster, ["qemu", "pve1", "101"]).await).await
 }

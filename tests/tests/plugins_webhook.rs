@@ -76,8 +76,8 @@ impl Hand {
         command.args(["--plug", plug, "--timeout", "20"]);
         let own: &[&str] = match self.door {
             Door::Open => &["scheme=http"],
-            Door::Basic => &["auth=basic"],
-            Door::Bearer => &["auth=bearer"],
+            Door::Basic => &["authentication=basic"],
+            Door::Bearer => &["authentication=bearer"],
         };
         for pair in own.iter().chain(shape) {
             command.args(["--set", pair]);

@@ -37,7 +37,7 @@ impl<'a, H: Host> Cloud<'a, H> {
         };
         let wrong = |sentence: String| Err(Failure::new(FailureKind::BadParameters, sentence));
         let auth_url = parameter("auth-url").unwrap_or_default();
-        let has_credential = parameter("login") == Some("application-credential");
+        let has_credential = parameter("authentication") == Some("application-credential");
         if !has_credential && parameter("project").is_none() {
             return wrong("project is not set; a password needs one".to_owned());
         }

@@ -48,7 +48,8 @@ impl FenceMethod for Proxmox {
 }
 
 fn api<'a, H: Host>(host: &'a H, parameters: &Fields, deadline_ms: u32) -> Api<'a, H> {
-    let has_token = parameters.iter().any(|(name, value)| name == "login" && value == "token");
+    let has_token =
+        parameters.iter().any(|(name, value)| name == "authentication" && value == "token");
     let manner = if has_token { &cluster::TOKEN } else { &cluster::TICKET };
     Api::new(host, manner, deadline_ms)
 }

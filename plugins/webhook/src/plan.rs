@@ -51,7 +51,7 @@ impl Plan {
             return Err(bad(format!("the plug has {} bytes", request.plug.len())));
         }
         let scheme = chosen(request, "scheme", &["https", "http"])?;
-        let endpoint = match chosen(request, "auth", &["none", "basic", "bearer"])? {
+        let endpoint = match chosen(request, "authentication", &["none", "basic", "bearer"])? {
             "none" => scheme.to_owned(),
             auth => format!("{scheme}-{auth}"),
         };

@@ -132,7 +132,7 @@ pub(crate) fn parameters() -> Fields {
     [
         ("auth-url", "https://cloud:5000/v3"),
         ("compute-url", "https://cloud:8774/v2.1/"),
-        ("login", "password"),
+        ("authentication", "password"),
         ("project", "cluster"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -140,7 +140,7 @@ fn nothing_is_sent_that_the_host_does_not_let_begin() {
 fn a_token_goes_by_its_own_endpoint_and_all_plugs_are_listed() {
     let host = TestHost::new(u64::from(DEADLINE_MS));
     let host = host.web("api-token", Rc::new(RefCell::new(Cluster::default())));
-    let parameters = vec![("login".to_owned(), "token".to_owned())];
+    let parameters = vec![("authentication".to_owned(), "token".to_owned())];
     let request = PlugsRequest { parameters, deadline_ms: DEADLINE_MS, extra: vec![] };
     let plugs = Proxmox.plugs(&request, &host).unwrap();
     let told: Vec<_> = plugs.iter().map(|one| (one.plug.as_str(), one.name.as_str())).collect();

@@ -126,7 +126,7 @@ fn scheme_and_auth_choose_the_endpoint() {
             };
             let device = Rc::new(RefCell::new(Device::on("0")));
             let host = TestHost::new(1_000).web(&endpoint, device);
-            let chosen = [SHELLY, &[("scheme", scheme), ("auth", auth)]].concat();
+            let chosen = [SHELLY, &[("scheme", scheme), ("authentication", auth)]].concat();
             let read = request(Action::Status, "0", &chosen);
             assert_eq!(Webhook.run(&read, &host).unwrap().state, PlugState::On, "{endpoint}");
             let asks: serde_json::Value = serde_json::from_str(Webhook::MANIFEST).unwrap();
@@ -141,7 +141,11 @@ fn scheme_and_auth_choose_the_endpoint() {
 fn what_cannot_be_meant_is_refused_before_anything_is_sent() {
     let rows: &[(&str, &str, &str)] = &[
         ("scheme", "ftp", "scheme: found \"ftp\", expected one of https, http"),
-        ("auth", "digest", "auth: found \"digest\", expected one of none, basic, bearer"),
+        (
+            "authentication",
+            "digest",
+            "authentication: found \"digest\", expected one of none, basic, bearer",
+        ),
         ("content-type", "text/xml", "content-type \"text/xml\" is none"),
         ("state-pointer", "output", "expected a JSON pointer such as /output"),
         ("on-words", "true,false", "\"false\" is in on-words and in off-words"),

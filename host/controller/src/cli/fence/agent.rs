@@ -449,4 +449,27 @@ mod tests {
         let unknown = from_options(&manifest, &["--surprise=1".to_owned()]);
         assert!(unknown.err().unwrap().to_string().contains("no such option"));
     }
+
+    /// A parameter of ours under a name that agents have for something else could not be set.
+    #[test]
+    fn no_built_in_method_has_a_parameter_that_agents_call_something_else() {
+        let plugins = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugins");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(plugins).unwrap() {
+            let file = entry.unwrap().path().join("manifest.json");
+            let Ok(text) = std::fs::read_to_string(&file) else { continue };
+            let manifest = manifest(&text);
+            if manifest.kind == Kind::Watch {
+                continue;
+            }
+            for name in manifest.parameters.properties.keys().filter(|name| *name != "address") {
+                let found = meaning(&manifest.name, name);
+                let is_free = matches!(found, Meaning::HandOn | Meaning::Unknown)
+                    || matches!(found, Meaning::Parameter(known) if known == name);
+                assert!(is_free, "{}: {name}", file.display());
+                seen += 1;
+            }
+        }
+        assert!(seen > 20, "{seen} parameters");
+    }
 }
