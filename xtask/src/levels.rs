@@ -1,10 +1,12 @@
 //! `cargo xtask test`: the levels of tests, each with the parts that it needs.
 
 use std::fmt;
+use std::process::Command;
+use std::thread;
 
 use anyhow::{Result, bail};
 
-use crate::progress::{Stopwatch, log_path, run_logged};
+use crate::progress::{Stopwatch, log_path, run_logged, tell_side_by_side};
 use crate::root::{cargo, is_ci};
 use crate::setup::Part;
 use crate::table;
@@ -23,6 +25,8 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
   e2e        node-remedy on a real control plane, machines with simulated BMCs
   examples   every file of examples/
 
+Levels that wait for real time (plugins, apiserver, e2e) run one after the other beside those that
+compute, which leave them the cores.
 A level whose part is missing is skipped with the reason; with CI=true that is a failure.
 Output of what runs is kept in target/logs.
 
@@ -37,10 +41,20 @@ const CLUSTERS_AT_ONCE: &str = "--test-threads=2";
 /// One level: what it needs, and the cargo commands that run it.
 struct Level {
     name: &'static str,
+    lane: Lane,
     needs: &'static [Part],
     /// Tests of this level that use these say so and pass without.
     likes: &'static [Part],
     runs: &'static [&'static [&'static str]],
+}
+
+/// What its levels use. One level of each lane runs at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// All of the processor, at any time: they give way to the others.
+    Computing,
+    /// Little of the processor, but in time: real parts wait for nobody.
+    Waiting,
 }
 
 /// The level that ends with a table.
@@ -63,6 +77,7 @@ macro_rules! played {
 const LEVELS: [Level; 10] = [
     Level {
         name: "unit",
+        lane: Lane::Computing,
         // The node-remedy crate embeds the plugins.
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[Part::DebianPackages, Part::PythonVenv],
@@ -73,6 +88,7 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "exhaustive",
+        lane: Lane::Computing,
         needs: &[],
         likes: &[],
         runs: &[
@@ -82,12 +98,14 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "crash",
+        lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[played!("--crash")],
     },
     Level {
         name: "bugs",
+        lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[
@@ -97,12 +115,14 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "swarm",
+        lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[played!("--seeds", "8000", "--for", "5")],
     },
     Level {
         name: "sim",
+        lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
         likes: &[],
         // Device simulators have `sim_` in their names too.
@@ -121,6 +141,7 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: PLUGINS,
+        lane: Lane::Waiting,
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
@@ -135,6 +156,7 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "apiserver",
+        lane: Lane::Waiting,
         needs: &[Part::DebianPackages, Part::PythonVenv, Part::ControlPlane],
         likes: &[],
         runs: &[&[
@@ -150,6 +172,7 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "e2e",
+        lane: Lane::Waiting,
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
@@ -163,11 +186,20 @@ const LEVELS: [Level; 10] = [
     },
     Level {
         name: "examples",
+        lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
         likes: &[],
         runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "examples_"]],
     },
 ];
+
+/// A level that ended.
+struct Ran {
+    name: &'static str,
+    outcome: Outcome,
+    /// From its start to its end, its parts included.
+    took: String,
+}
 
 enum Outcome {
     Passed { tests: u64 },
@@ -177,18 +209,27 @@ enum Outcome {
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let levels = choose(arguments)?;
-    let mut results = Vec::new();
-    for level in levels {
-        println!("── {}", level.name);
-        let watch = Stopwatch::start();
-        let outcome = run_level(level);
-        println!("{:<10} {outcome} ({watch})", level.name);
-        results.push((level.name, outcome));
+    let whole = Stopwatch::start();
+    if levels.iter().any(|level| level.lane == Lane::Computing)
+        && levels.iter().any(|level| level.lane == Lane::Waiting)
+    {
+        tell_side_by_side();
     }
+    let lane = |lane| levels.iter().filter(move |level| level.lane == lane).map(|level| run_level(level));
+    let mut results: Vec<Ran> = thread::scope(|scope| {
+        let computing = scope.spawn(|| lane(Lane::Computing).collect::<Vec<_>>());
+        let waiting: Vec<_> = lane(Lane::Waiting).collect();
+        // A thread that panicked has said why.
+        computing.join().unwrap_or_default().into_iter().chain(waiting).collect()
+    });
+    if results.len() < levels.len() {
+        bail!("some levels did not run to their end");
+    }
+    results.sort_by_key(|ran| LEVELS.iter().position(|level| level.name == ran.name));
     if results.len() > 1 {
-        println!("\nresults:");
-        for (name, outcome) in &results {
-            println!("  {name:<10} {}", outcome.to_string().lines().next().unwrap_or_default());
+        println!("\nresults, {whole} in all:");
+        for ran in &results {
+            println!("  {}", ran.to_string().lines().next().unwrap_or_default());
         }
     }
     verdict(&results, is_ci())
@@ -205,7 +246,16 @@ fn choose(names: &[&str]) -> Result<Vec<&'static Level>> {
     Ok(LEVELS.iter().filter(|level| names.is_empty() || names.contains(&level.name)).collect())
 }
 
-fn run_level(level: &Level) -> Outcome {
+fn run_level(level: &'static Level) -> Ran {
+    println!("── {}", level.name);
+    let watch = Stopwatch::start();
+    let outcome = outcome(level);
+    let ran = Ran { name: level.name, outcome, took: watch.to_string() };
+    println!("{ran}");
+    ran
+}
+
+fn outcome(level: &Level) -> Outcome {
     for part in level.needs {
         if let Err(failure) = part.provide() {
             let reason = format!("no {}: {failure:#}", part.name());
@@ -235,7 +285,7 @@ fn run_level(level: &Level) -> Outcome {
     for (number, arguments) in level.runs.iter().enumerate() {
         let log = format!("test-{}-{number}", level.name);
         let what = format!("cargo {}", arguments.join(" "));
-        match run_logged(&what, &log, cargo().args(*arguments)) {
+        match run_logged(&what, &log, level.lane.cargo().args(*arguments)) {
             Ok(output) => {
                 tests += passed(&output);
                 if arguments.first() == Some(&"run") {
@@ -258,6 +308,31 @@ fn run_level(level: &Level) -> Outcome {
     Outcome::Passed { tests }
 }
 
+impl Lane {
+    fn cargo(self) -> Command {
+        match self {
+            Self::Computing => politely(&cargo()),
+            Self::Waiting => cargo(),
+        }
+    }
+}
+
+/// The same command, for a processor that nobody else wants.
+fn politely(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    nice
+}
+
 /// What a program of ours printed, without what cargo did.
 fn figures(output: &str) -> String {
     let lines = output.lines().skip_while(|line| !line.trim_start().starts_with("Running `"));
@@ -273,20 +348,26 @@ fn passed(output: &str) -> u64 {
         .fold(0, |sum: u64, tests: u64| sum.saturating_add(tests))
 }
 
-fn verdict(results: &[(&str, Outcome)], is_ci: bool) -> Result<()> {
+fn verdict(results: &[Ran], is_ci: bool) -> Result<()> {
     let bad: Vec<_> = results
         .iter()
-        .filter(|(_, outcome)| match outcome {
+        .filter(|ran| match ran.outcome {
             Outcome::Passed { .. } => false,
             Outcome::Failed { .. } => true,
             Outcome::Skipped { .. } => is_ci,
         })
-        .map(|(name, _)| *name)
+        .map(|ran| ran.name)
         .collect();
     if !bad.is_empty() {
         bail!("not passed: {}", bad.join(", "));
     }
     Ok(())
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:<10} {:>12}  {}", self.name, self.took, self.outcome)
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -314,6 +395,18 @@ mod tests {
     }
 
     #[test]
+    fn who_computes_gives_way_and_is_called_alike() {
+        let polite = Lane::Computing.cargo();
+        let words: Vec<_> = polite.get_args().collect();
+        assert_eq!(
+            (polite.get_program(), words.as_slice()),
+            ("nice".as_ref(), ["-n", "19", "cargo"].map(AsRef::as_ref).as_slice())
+        );
+        assert_eq!(polite.get_current_dir(), cargo().get_current_dir());
+        assert!(polite.get_envs().eq(cargo().get_envs()));
+    }
+
+    #[test]
     fn the_tests_of_all_binaries_count_and_failures_do_not() {
         let output = "test result: ok. 12 passed; 0 failed\nnoise\ntest result: ok. 3 passed; 0\n";
         assert_eq!(passed(output), 15);
@@ -328,10 +421,11 @@ mod tests {
 
     #[test]
     fn a_skip_is_a_failure_for_a_build_system_only() {
-        let skipped = [("e2e", Outcome::Skipped { reason: "no Go".into() })];
+        let ran = |outcome| [Ran { name: "e2e", outcome, took: "1 s".into() }];
+        let skipped = ran(Outcome::Skipped { reason: "no Go".into() });
         assert!(verdict(&skipped, false).is_ok());
         assert!(verdict(&skipped, true).unwrap_err().to_string().contains("e2e"));
-        assert!(verdict(&[("unit", Outcome::Failed { reason: "x".into() })], false).is_err());
-        assert!(verdict(&[("unit", Outcome::Passed { tests: 1 })], true).is_ok());
+        assert!(verdict(&ran(Outcome::Failed { reason: "x".into() }), false).is_err());
+        assert!(verdict(&ran(Outcome::Passed { tests: 1 }), true).is_ok());
     }
 }

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,14 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 const TELL_LOG_EVERY: Duration = Duration::from_secs(15);
 /// Of a failed program's log, what usually holds the reason.
 const TAIL_LINES: usize = 40;
+
+/// Several programs run at once, and a line that is rewritten would be everyone's.
+static SIDE_BY_SIDE: AtomicBool = AtomicBool::new(false);
+
+/// From here on passing time is told in lines of their own, on a terminal too.
+pub(crate) fn tell_side_by_side() {
+    SIDE_BY_SIDE.store(true, Ordering::Relaxed);
+}
 
 /// Time since it was started.
 #[derive(Clone, Copy)]
@@ -91,7 +100,8 @@ struct Teller<'a> {
 
 impl<'a> Teller<'a> {
     fn new(what: &'a str) -> Self {
-        Self { what, rewrites: std::io::stderr().is_terminal(), told: None }
+        let is_alone = !SIDE_BY_SIDE.load(Ordering::Relaxed);
+        Self { what, rewrites: is_alone && std::io::stderr().is_terminal(), told: None }
     }
 
     fn tell(&mut self, watch: Stopwatch) {

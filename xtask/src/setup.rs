@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -79,8 +80,12 @@ impl Part {
         }
     }
 
-    /// Makes sure that it is there.
+    /// Makes sure that it is there. Of several who ask for the same at once, one makes it.
     pub(crate) fn provide(self) -> Result<()> {
+        static MAKERS: [Mutex<()>; 8] = [const { Mutex::new(()) }; 8];
+        let maker = MAKERS.get(self as usize).map(Mutex::lock);
+        // What a maker that panicked left behind is looked at as anything else is.
+        let _maker = maker.map(|maker| maker.unwrap_or_else(PoisonError::into_inner));
         match self {
             Self::WasmTarget => wasm_target(),
             Self::DebianPackages => debian_packages(),
