@@ -1,66 +1,111 @@
-//! The table of what fence methods came to, from the rows that the tests of level `plugins` leave.
+//! The tables that level `plugins` ends with, from the rows that its tests leave: what fence methods came
+//! to, and what came of each fault of a device. What stands in a row is the tests' business.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::root::at;
 
-/// Where the rows are: method, authentication, action, device, verdict, with tabs between.
-const ROWS: &str = "target/tmp/plugins-table";
-/// Longer verdicts are cut here, in characters.
-const VERDICT_MAX: usize = 100;
+/// A table: rows are lines in files of a folder, with tabs between their cells.
+struct Table<const COLUMNS: usize> {
+    folder: &'static str,
+    header: [&'static str; COLUMNS],
+    /// A last cell that is longer is cut here, in characters.
+    last_max: usize,
+}
+
+/// `node_remedy_tests::hand` leaves them.
+const METHODS: Table<5> = Table {
+    folder: "target/tmp/plugins-table",
+    header: ["method", "authentication", "action", "device", "verdict"],
+    last_max: 100,
+};
+/// `node_remedy_plugin_sdk::testing::faults` leaves them.
+const FAULTS: Table<7> = Table {
+    folder: "target/tmp/faults-table",
+    header: ["method", "fault", "action", "kind", "seconds", "left", "what is said"],
+    last_max: 160,
+};
+/// Below the faults.
+const NOTES: &str = "
+  seconds  of virtual time, by which the device in memory lives; no call is past its deadline
+  left     sessions open at the device when the call has ended
+  ¹        the protocol has no sessions
+  ²        the host logs in and out: host/sandbox/tests/sandbox/login.rs
+  ³        a watcher is not called: it hears
+";
+/// The fewest faults, told apart by their names, that the table may have.
+const FAULTS_MIN: usize = 30;
 
 /// Forgets the rows of earlier runs.
 pub(crate) fn clear() -> Result<()> {
-    match fs::remove_dir_all(at(ROWS)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).context("failed to clear the table of fence methods")
+    for folder in [METHODS.folder, FAULTS.folder] {
+        match fs::remove_dir_all(at(folder)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).context("failed to clear the tables of fence methods");
+            }
+            Ok(()) | Err(_) => {}
         }
-        Ok(()) | Err(_) => Ok(()),
     }
-}
-
-/// The rows, in order, one line each.
-pub(crate) fn print() -> Result<()> {
-    let rows = read(&at(ROWS))?;
-    println!("{}", lines(&rows));
     Ok(())
 }
 
-fn read(folder: &Path) -> Result<Vec<[String; 5]>> {
-    let mut rows = Vec::new();
-    for entry in fs::read_dir(folder).context("the tests left no table of fence methods")? {
-        let text = fs::read_to_string(entry?.path())?;
-        rows.extend(text.lines().filter_map(row));
-    }
-    rows.sort();
-    rows.dedup();
-    Ok(rows)
+/// Both tables, one line for each row.
+pub(crate) fn print() -> Result<()> {
+    println!("{}\n", METHODS.lines(&METHODS.read(&at(METHODS.folder))?));
+    let faults = FAULTS.read(&at(FAULTS.folder))?;
+    println!("{}\n{NOTES}", FAULTS.lines(&faults));
+    let [methods, names] = [0, 1].map(|column| kinds_in(column, &faults));
+    println!("  {methods} methods, {} rows, {names} faults by name", faults.len());
+    ensure!(names >= FAULTS_MIN, "{names} faults by name, expected at least {FAULTS_MIN}");
+    Ok(())
 }
 
-fn row(line: &str) -> Option<[String; 5]> {
-    let mut cells: Vec<String> = line.splitn(5, '\t').map(str::to_owned).collect();
-    if let Some(verdict) = cells.last_mut().filter(|one| one.chars().count() > VERDICT_MAX) {
-        *verdict = verdict.chars().take(VERDICT_MAX).chain(['…']).collect();
-    }
-    cells.try_into().ok()
+/// How many cells of a column differ.
+fn kinds_in<const COLUMNS: usize>(column: usize, rows: &[[String; COLUMNS]]) -> usize {
+    rows.iter().filter_map(|row| row.get(column)).collect::<BTreeSet<_>>().len()
 }
 
-fn lines(rows: &[[String; 5]]) -> String {
-    let mut widths = [0; 5];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    fn read(&self, folder: &Path) -> Result<Vec<[String; COLUMNS]>> {
+        let mut rows = Vec::new();
+        let files = fs::read_dir(folder);
+        for entry in files.with_context(|| format!("the tests left no {}", folder.display()))? {
+            let text = fs::read_to_string(entry?.path())?;
+            rows.extend(text.lines().filter_map(|line| self.row(line)));
         }
+        rows.sort();
+        rows.dedup();
+        Ok(rows)
     }
-    let line = |row: &[String; 5]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+
+    fn row(&self, line: &str) -> Option<[String; COLUMNS]> {
+        let mut cells: Vec<String> = line.splitn(COLUMNS, '\t').map(str::to_owned).collect();
+        if let Some(last) = cells.last_mut().filter(|one| one.chars().count() > self.last_max) {
+            *last = last.chars().take(self.last_max).chain(['…']).collect();
+        }
+        cells.try_into().ok()
+    }
+
+    fn lines(&self, rows: &[[String; COLUMNS]]) -> String {
+        let header = self.header.map(str::to_owned);
+        let all: Vec<_> = std::iter::once(&header).chain(rows).collect();
+        let mut widths = [0; COLUMNS];
+        for row in &all {
+            for (width, cell) in widths.iter_mut().zip(*row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        let line = |row: &&[String; COLUMNS]| {
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+            format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        all.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[cfg(test)]
@@ -69,13 +114,15 @@ mod tests {
 
     #[test]
     fn rows_stand_below_each_other() {
-        let rows = ["ipmi\tsuite 17\toff\tbmc\texit 0", "aws\tkeys\tstatus\tmoto\texit 2"];
-        let rows: Vec<_> = rows.into_iter().filter_map(row).collect();
-        let expected =
-            "  ipmi  suite 17  off     bmc   exit 0\n  aws   keys      status  moto  exit 2";
-        assert_eq!(lines(&rows), expected);
-        assert_eq!(row("a\tb"), None);
+        let rows = ["ipmi\tsuite 17\toff\tbmc\texit 0", "aws\tkeys\toff\tmoto\texit 0"];
+        let rows: Vec<_> = rows.into_iter().filter_map(|row| METHODS.row(row)).collect();
+        let expected = "  method  authentication  action  device  verdict
+  ipmi    suite 17        off     bmc     exit 0
+  aws     keys            off     moto    exit 0";
+        assert_eq!(METHODS.lines(&rows), expected);
+        assert_eq!((kinds_in(0, &rows), kinds_in(2, &rows)), (2, 1));
+        assert_eq!(METHODS.row("a\tb"), None);
         let long = format!("a\tb\tc\td\t{}", "x".repeat(200));
-        assert_eq!(row(&long).unwrap()[4].chars().count(), VERDICT_MAX + 1);
+        assert_eq!(METHODS.row(&long).unwrap()[4].chars().count(), METHODS.last_max + 1);
     }
 }

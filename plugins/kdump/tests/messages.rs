@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use node_remedy_plugin_kdump::Kdump;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::{DatagramWatcher, Sight};
 
 /// As `fence_kdump_send` of Debian 12 was seen to send it.
@@ -58,4 +59,36 @@ fn whatever_else_comes_is_ignored_and_forgotten() {
     }
     let (sight, _) = look(&LITTLE, b"not ours");
     assert!(matches!(sight, Sight::Sighting(fields) if fields[1].1 == "1"));
+}
+
+/// What may come from a known sender, as the table of all methods' faults has it.
+#[test]
+fn each_fault_of_a_sender_is_ignored() {
+    let mut table = FaultTable::new("kdump", 0);
+    let huge = [LITTLE.as_slice(), &vec![0; 60_000]].concat();
+    for (name, data) in [
+        ("malformed: another protocol", b"<13>Oct 1 boot".as_slice()),
+        ("malformed: mixed byte orders", &[0x1b, 0x30, 0x2a, 0x40, 1, 0, 0, 0]),
+        ("malformed: version 2", &[0x40, 0x2a, 0x30, 0x1b, 2, 0, 0, 0]),
+        ("malformed: empty", b""),
+        ("truncated", &LITTLE[..7]),
+        ("huge", &huge),
+    ] {
+        assert_eq!(look(data, b""), (Sight::Ignore, Vec::new()), "{name}");
+        table.heard(name, "Ignored", "no sighting, and nothing kept; no power-off waits for it");
+    }
+    assert!(matches!(look(&LITTLE, b"not ours").0, Sight::Sighting(_)));
+    table.heard("what it kept is not its own", "Sighting", "counts from 1 again");
+    for name in [
+        "unreachable",
+        "wrong credentials",
+        "no rights",
+        "wrong plug",
+        "stuck",
+        "late",
+        "flips back",
+    ] {
+        table.never(name, "it listens: it asks nothing, has no account and switches nothing");
+    }
+    table.finish(env!("CARGO_TARGET_TMPDIR"));
 }

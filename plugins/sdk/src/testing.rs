@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Datagram, Host, HttpRequest, HttpResponse, Level, NetError, Refused};
 
+pub mod faults;
 mod keys;
 mod stream;
 pub mod web;

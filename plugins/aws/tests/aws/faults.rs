@@ -1,10 +1,13 @@
 //! Each fault of EC2 or of the way there: the sentence it gives, and how long it takes.
 
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState};
 
-use crate::account::{A, Account, RUNNING, STOPPED, ask, described, error, request, response};
+use crate::account::{
+    A, Account, DEADLINE_MS, RUNNING, STOPPED, ask, described, error, request, response,
+};
 
 const READ: &str = "DescribeInstances";
 const STOP: &str = "StopInstances";
@@ -22,17 +25,32 @@ fn each_fault_has_its_kind_and_sentence() {
     let stateless = described(A, STOPPED, "").replace("instanceState", "state");
     let bomb = "<!DOCTYPE x [<!ENTITY a \"&b;&b;\"><!ENTITY b \"off\">]><x>&a;</x>";
     let rows: Vec<(&str, Overlay<Account>)> = vec![
-        ("silent", running().silent("")),
+        ("unreachable, silent", running().silent("")),
         ("silent to the stop", running().silent(STOP)),
-        ("wrong key", refuses(READ, 401, "AuthFailure", "AWS was not able to validate it")),
-        ("wrong signature", refuses(READ, 403, "SignatureDoesNotMatch", "Check your key.")),
-        ("wrong clock", refuses(READ, 400, "RequestExpired", "Request has expired.")),
-        ("old token", refuses(READ, 400, "ExpiredToken", "The token is expired.")),
-        ("may not read", refuses(READ, 403, "UnauthorizedOperation", "You are not authorized.")),
-        ("may not stop", refuses(STOP, 403, "UnauthorizedOperation", "You are not authorized.")),
+        (
+            "wrong credentials: key",
+            refuses(READ, 401, "AuthFailure", "AWS was not able to validate it"),
+        ),
+        (
+            "wrong credentials: signature",
+            refuses(READ, 403, "SignatureDoesNotMatch", "Check your key."),
+        ),
+        ("wrong credentials: clock", refuses(READ, 400, "RequestExpired", "Request has expired.")),
+        (
+            "wrong credentials: old token",
+            refuses(READ, 400, "ExpiredToken", "The token is expired."),
+        ),
+        (
+            "no rights to read",
+            refuses(READ, 403, "UnauthorizedOperation", "You are not authorized."),
+        ),
+        (
+            "no rights to stop",
+            refuses(STOP, 403, "UnauthorizedOperation", "You are not authorized."),
+        ),
         ("protected", refuses(STOP, 400, "OperationNotPermitted", "Modify its disableApiStop.")),
         ("not this region", refuses(READ, 401, "OptInRequired", "You are not subscribed.")),
-        ("no such instance", refuses(READ, 400, "InvalidInstanceID.NotFound", "It is not there.")),
+        ("wrong plug", refuses(READ, 400, "InvalidInstanceID.NotFound", "It is not there.")),
         ("asked too often", refuses(STOP, 503, "RequestLimitExceeded", "Request limit exceeded.")),
         ("not now", refuses(STOP, 400, "IncorrectInstanceState", "It is not in a state for it.")),
         ("one-time spot", refuses(STOP, 400, "UnsupportedOperation", "A one-time request.")),
@@ -42,30 +60,39 @@ fn each_fault_has_its_kind_and_sentence() {
         ("fails inside", refuses(STOP, 500, "InternalError", "An internal error has occurred.")),
         ("overloaded", refuses(READ, 503, "Unavailable", "Overloaded.").header("Retry-After", "3")),
         ("leads elsewhere", running().instead(READ, 301, "")),
-        ("a web page", running().instead(READ, 200, "<html>Please log in</html>")),
+        ("malformed: a web page", running().instead(READ, 200, "<html>Please log in</html>")),
         ("truncated", running().instead(READ, 200, &described(A, STOPPED, "")[..300])),
-        ("empty", running().instead(READ, 200, "")),
+        ("malformed: empty", running().instead(READ, 200, "")),
         ("of another request", running().instead(READ, 200, &response(STOP, ""))),
-        ("no instance", running().instead(READ, 200, &response(READ, "<reservationSet/>"))),
+        (
+            "wrong plug: an empty answer",
+            running().instead(READ, 200, &response(READ, "<reservationSet/>")),
+        ),
         ("no state", running().instead(READ, 200, &stateless)),
         ("entities", running().instead(READ, 200, bomb)),
-        ("nested deeply", running().instead(READ, 200, &response(READ, &deep))),
+        ("huge: nested deeply", running().instead(READ, 200, &response(READ, &deep))),
         ("off in a comment", running().instead(READ, 200, "<!--<name>stopped</name>-->")),
+        ("stuck", Account { late_ms: u64::MAX / 2, ..running() }.into()),
+        ("late", Account { late_ms: 9_000, ..running() }.into()),
         ("no answer to a stop", running().instead(STOP, 200, "")),
     ];
-    let table = fault_table(rows, |account| ask(account, Action::Off, A));
+    let mut table = FaultTable::new("aws", DEADLINE_MS);
+    fault_table(&mut table, (running, "POST / Action=StopInstances"), rows, |account| {
+        ask(account, Action::Off, A)
+    });
+    let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
-        silent | 10000 ms | Unreachable, again: failed to DescribeInstances: the time allowed for it has passed
+        unreachable, silent | 10000 ms | Unreachable, again: failed to DescribeInstances: the time allowed for it has passed
         silent to the stop | 10050 ms | Timeout, again: failed to StopInstances: the time allowed for it has passed
-        wrong key | 5 ms | Unauthenticated: DescribeInstances: HTTP 401: AWS was not able to validate it; check access key id, secret key and, for temporary keys, the session token
-        wrong signature | 5 ms | Unauthenticated: DescribeInstances: HTTP 403: Check your key; check the secret key, the parameter region and the controller's clock
-        wrong clock | 5 ms | Unauthenticated: DescribeInstances: HTTP 400: Request has expired; check the controller's clock: it must agree with Amazon's to five minutes
-        old token | 5 ms | Unauthenticated: DescribeInstances: HTTP 400: The token is expired; the session token is over; renew the keys
-        may not read | 5 ms | Denied: DescribeInstances: HTTP 403: You are not authorized; the key's policies must allow ec2:DescribeInstances, ec2:StopInstances, ec2:StartInstances and ec2:RebootInstances for this instance
-        may not stop | 55 ms | Denied: StopInstances: HTTP 403: You are not authorized; the key's policies must allow ec2:DescribeInstances, ec2:StopInstances, ec2:StartInstances and ec2:RebootInstances for this instance
+        wrong credentials: key | 5 ms | Unauthenticated: DescribeInstances: HTTP 401: AWS was not able to validate it; check access key id, secret key and, for temporary keys, the session token
+        wrong credentials: signature | 5 ms | Unauthenticated: DescribeInstances: HTTP 403: Check your key; check the secret key, the parameter region and the controller's clock
+        wrong credentials: clock | 5 ms | Unauthenticated: DescribeInstances: HTTP 400: Request has expired; check the controller's clock: it must agree with Amazon's to five minutes
+        wrong credentials: old token | 5 ms | Unauthenticated: DescribeInstances: HTTP 400: The token is expired; the session token is over; renew the keys
+        no rights to read | 5 ms | Denied: DescribeInstances: HTTP 403: You are not authorized; the key's policies must allow ec2:DescribeInstances, ec2:StopInstances, ec2:StartInstances and ec2:RebootInstances for this instance
+        no rights to stop | 55 ms | Denied: StopInstances: HTTP 403: You are not authorized; the key's policies must allow ec2:DescribeInstances, ec2:StopInstances, ec2:StartInstances and ec2:RebootInstances for this instance
         protected | 55 ms | Denied: StopInstances: HTTP 400: Modify its disableApiStop; check whether the instance is protected against stopping
         not this region | 5 ms | Denied: DescribeInstances: HTTP 401: You are not subscribed; check the account: it may not use this region or service
-        no such instance | 4015 ms | NoSuchPlug: DescribeInstances: HTTP 400: It is not there; check instance id, region and account: EC2 knows no such instance there
+        wrong plug | 4015 ms | NoSuchPlug: DescribeInstances: HTTP 400: It is not there; check instance id, region and account: EC2 knows no such instance there
         asked too often | 3070 ms | Throttled, again: StopInstances: HTTP 503: Request limit exceeded; EC2 is asked too often
         not now | 105 ms | Busy, again: StopInstances: HTTP 400: It is not in a state for it; the instance is in a state in which that cannot be done
         one-time spot | 55 ms | Unsupported: StopInstances: HTTP 400: A one-time request; EC2 cannot do that with this instance: those with an instance store as root, and those of one-time Spot requests, cannot be stopped
@@ -75,16 +102,26 @@ fn each_fault_has_its_kind_and_sentence() {
         fails inside | 55 ms | Device, again: StopInstances: HTTP 500: An internal error has occurred; EC2 says that it failed
         overloaded | 5 ms | Busy, again in 3000 ms: DescribeInstances: HTTP 503: Overloaded; EC2 is starting, updating or overloaded
         leads elsewhere | 5 ms | Protocol: DescribeInstances: HTTP 301; it leads elsewhere; check the address
-        a web page | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
+        malformed: a web page | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
         truncated | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
-        empty | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
+        malformed: empty | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
         of another request | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
-        no instance | 5 ms | NoSuchPlug: DescribeInstances: there is no instance i-0aaaaaaaaaaaaaaa1 in this region and account
+        wrong plug: an empty answer | 5 ms | NoSuchPlug: DescribeInstances: there is no instance i-0aaaaaaaaaaaaaaa1 in this region and account
         no state | 5 ms | Protocol: DescribeInstances: instance i-0aaaaaaaaaaaaaaa1 has no state; is this EC2?
         entities | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
-        nested deeply | 5 ms | NoSuchPlug: DescribeInstances: there is no instance i-0aaaaaaaaaaaaaaa1 in this region and account
+        huge: nested deeply | 5 ms | NoSuchPlug: DescribeInstances: there is no instance i-0aaaaaaaaaaaaaaa1 in this region and account
         off in a comment | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
+        stuck | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
+        late | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
         no answer to a stop | 55 ms | Protocol: StopInstances: found no StopInstancesResponse; is this the address of EC2?
+        flips back at once | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
+        unreachable | 0 ms | Unreachable, again: failed to DescribeInstances: the network says that the device is unreachable
+        unreachable, port closed | 0 ms | Unreachable, again: failed to DescribeInstances: the device refuses the port
+        connection closed | 0 ms | Other, again: failed to DescribeInstances: the device closed the connection
+        wrong certificate | 0 ms | Unauthenticated: failed to DescribeInstances: TLS failed
+        wrong credentials at the login | 0 ms | Unauthenticated: failed to DescribeInstances: the login failed
+        huge | 0 ms | Protocol: failed to DescribeInstances: the message is larger than the host allows
+        the lease is lost | 0 ms | Cancelled, again: failed to DescribeInstances: this replica may no longer send to devices
     "#]].assert_eq(&table);
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Switch {
     pub(crate) is_old: bool,
     /// Says yes and does nothing.
     pub(crate) is_stuck: bool,
+    /// How long after its yes a port has changed.
+    pub(crate) late_ms: u64,
+    pub(crate) comes: Vec<(u64, usize, bool)>,
     /// Refuses `persistent-disable`.
     pub(crate) is_passing: bool,
     /// The bodies that it was sent.
@@ -38,7 +41,15 @@ impl Default for Switch {
     fn default() -> Self {
         let mut ports = vec![Port::up(); 4];
         ports[2] = Port { is_enabled: false, operation: 3, physical: "No_Light", ..Port::up() };
-        Self { ports, is_old: false, is_stuck: false, is_passing: false, written: Vec::new() }
+        Self {
+            ports,
+            is_old: false,
+            is_stuck: false,
+            late_ms: 0,
+            comes: Vec::new(),
+            is_passing: false,
+            written: Vec::new(),
+        }
     }
 }
 
@@ -85,7 +96,13 @@ impl Switch {
         switch
     }
 
-    fn answer(&mut self, request: &HttpRequest) -> (u16, String) {
+    fn answer(&mut self, now_ms: u64, request: &HttpRequest) -> (u16, String) {
+        for (_, at, enabled) in self.comes.extract_if(.., |(at_ms, ..)| *at_ms <= now_ms) {
+            let port = &mut self.ports[at];
+            port.is_enabled = enabled;
+            port.operation = if enabled { 2 } else { 3 };
+            port.physical = if enabled { "Online" } else { "In_Sync" };
+        }
         if request.path.split('?').next() != Some(PORTS) {
             return (404, error("Not found"));
         }
@@ -110,19 +127,15 @@ impl Switch {
         if self.is_stuck {
             return (204, String::new());
         }
-        if let Some(enabled) = enabled {
-            port.is_enabled = enabled;
-            port.operation = if enabled { 2 } else { 3 };
-            port.physical = if enabled { "Online" } else { "In_Sync" };
-        }
         port.persistent = lasts.or(port.persistent);
+        self.comes.extend(enabled.map(|enabled| (now_ms + self.late_ms, at, enabled)));
         (204, String::new())
     }
 }
 
 impl Web for Switch {
-    fn exchange(&mut self, _: u64, request: &HttpRequest) -> (u64, HttpResponse) {
-        let (status, body) = self.answer(request);
+    fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse) {
+        let (status, body) = self.answer(now_ms, request);
         (20, HttpResponse { status, headers: Vec::new(), body: body.into_bytes() })
     }
 }

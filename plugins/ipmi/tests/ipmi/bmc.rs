@@ -84,9 +84,17 @@ pub(crate) fn call(bmc: Bmc, request: &Request) -> Ended {
 
 /// Runs a request against a BMC, from a host with other credentials or manners.
 pub(crate) fn call_from(host: TestHost, bmc: Bmc, request: &Request) -> Ended {
+    call_over(|bmc| host.device("bmc", bmc), bmc, request)
+}
+
+/// Runs a request over a network of the test's own.
+pub(crate) fn call_over(
+    network: impl FnOnce(Rc<RefCell<OnNetwork>>) -> TestHost,
+    bmc: Bmc,
+    request: &Request,
+) -> Ended {
     let bmc = Rc::new(RefCell::new(OnNetwork(bmc)));
-    let device: Rc<RefCell<dyn Device>> = bmc.clone();
-    let host = host.device("bmc", device);
+    let host = network(bmc.clone());
     let result = Ipmi.run(request, &host);
     Ended {
         result,

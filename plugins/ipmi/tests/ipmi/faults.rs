@@ -1,11 +1,17 @@
 //! Every fault of the model against status, off and on: what the call says, how long it takes, and
 //! what it leaves behind. The table is the documentation of each failure.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use expect_test::expect;
 use node_remedy_devices::bmc::{Config, Faults};
-use node_remedy_plugin_sdk::{Action, FailureKind, PlugState};
+use node_remedy_plugin_ipmi::EXPECT_SYSTEM_UUID;
+use node_remedy_plugin_sdk::testing::Device;
+use node_remedy_plugin_sdk::testing::faults::{Fault, FaultTable, Sessions};
+use node_remedy_plugin_sdk::{Action, FailureKind, PlugState, Request};
 
-use crate::bmc::{Ended, bmc, call, request};
+use crate::bmc::{DEADLINE_MS, Ended, OnNetwork, bmc, call, call_over, host, request};
 
 const FAULTS: [(&str, u32); 27] = [
     ("none", 1),
@@ -35,6 +41,37 @@ const FAULTS: [(&str, u32); 27] = [
     ("cc", 0xc0),
     ("off_after", 3_000),
     ("reply_lost", 1),
+];
+
+/// Their names in the table of all methods, in the same order.
+const NAMES: [&str; 27] = [
+    "none",
+    "lost: every second answer",
+    "lost: every third answer",
+    "slow",
+    "answers twice",
+    "unreachable, silent",
+    "unreachable, dead",
+    "too many sessions",
+    "wrong cipher suite",
+    "no rights: role",
+    "wrong credentials: user",
+    "too many sessions, said later",
+    "wrong credentials: password, says the BMC",
+    "wrong credentials: password, says its code",
+    "wrong credentials: key of the BMC",
+    "malformed: wrong code of a message",
+    "malformed: a tag never sent",
+    "malformed: another session's",
+    "no list of cipher suites",
+    "silent to the list of cipher suites",
+    "no cipher suite but 0",
+    "truncated",
+    "session dies",
+    "stuck",
+    "busy",
+    "late",
+    "lost: the answer to the off",
 ];
 
 fn faulty(fault: (&str, u32), action: Action) -> Ended {
@@ -144,6 +181,66 @@ fn no_fault_leaves_a_session_open_or_makes_a_false_off() {
             assert!(ended.took_ms <= 12_000, "{fault:?} {action:?} took {} ms", ended.took_ms);
         }
     }
+}
+
+/// The same faults, and those of no BMC in particular, as all methods' table has them.
+#[test]
+fn each_fault_is_held_against_what_holds_of_every_method() {
+    let mut table = FaultTable::new("ipmi", DEADLINE_MS);
+    for (fault, name) in FAULTS.into_iter().zip(NAMES).skip(1) {
+        table.row(&as_row(&faulty(fault, Action::Off), name, Action::Off));
+    }
+    let mangled: [(&str, Mangle); 2] = [
+        ("malformed: no IPMI", |_| b"HTTP/1.1 400 Bad Request".to_vec()),
+        ("huge", |mut it| {
+            it.resize(60_000, 0);
+            it
+        }),
+    ];
+    for (name, mangle) in mangled {
+        let network = |bmc| host().device("bmc", Rc::new(RefCell::new(Mangled { bmc, mangle })));
+        let ended = call_over(network, bmc(Config::default()), &request(Action::Off));
+        table.row(&as_row(&ended, name, Action::Off));
+    }
+    let network = |_| host().unreachable("bmc");
+    let unreachable = call_over(network, bmc(Config::default()), &request(Action::Off));
+    table.row(&as_row(&unreachable, "unreachable", Action::Off));
+    let extra = vec![(EXPECT_SYSTEM_UUID.to_owned(), "0123456789abcdef".repeat(2))];
+    let other = call(bmc(Config::default()), &Request { extra, ..request(Action::Off) });
+    table.row(&as_row(&other, "wrong plug: another machine's BMC", Action::Off));
+    let mut lagging = bmc(Config::default());
+    lagging.faults.set("stale", 5_000).unwrap();
+    let ended = call(lagging, &request(Action::Off));
+    table.row(&as_row(&ended, "stale: what it says lags behind", Action::Off));
+    let mut flipping = bmc(Config::default());
+    flipping.faults.set("flip_back", 10_000).unwrap();
+    let mut flipped = call(flipping, &request(Action::Off)).bmc.borrow().0.clone();
+    flipped.tick(30_000);
+    let ended = call(flipped, &request(Action::Status));
+    table.row(&as_row(&ended, "flips back, read later", Action::Status));
+    table.finish(env!("CARGO_TARGET_TMPDIR"));
+}
+
+type Mangle = fn(Vec<u8>) -> Vec<u8>;
+
+/// What becomes of a BMC's answers on the way.
+struct Mangled {
+    bmc: Rc<RefCell<OnNetwork>>,
+    mangle: Mangle,
+}
+
+impl Device for Mangled {
+    fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let answers = self.bmc.borrow_mut().datagram(now_ms, peer, data);
+        answers.into_iter().map(|(delay_ms, bytes)| (delay_ms, (self.mangle)(bytes))).collect()
+    }
+}
+
+fn as_row<'a>(ended: &'a Ended, name: &'a str, action: Action) -> Fault<'a> {
+    let sessions = Sessions::Left(ended.open_sessions());
+    let is_off = !ended.bmc.borrow().0.powered();
+    let (result, took_ms) = (&ended.result, u128::from(ended.took_ms));
+    Fault { name, action, result, took_ms, sessions, is_off }
 }
 
 #[test]

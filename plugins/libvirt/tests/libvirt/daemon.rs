@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use node_remedy_plugin_libvirt::Libvirt;
+use node_remedy_plugin_sdk::testing::faults::{Fault as Row, Sessions};
 use node_remedy_plugin_sdk::testing::{Said, Stream, TestHost, Trace};
 use node_remedy_plugin_sdk::{Action, Failure, FenceMethod, Outcome, Request};
 
@@ -79,6 +80,10 @@ pub(crate) struct Daemon {
     pub(crate) late_ms: u64,
     /// Says yes and does nothing.
     pub(crate) is_stuck: bool,
+    /// Starts again by itself what it destroyed.
+    pub(crate) flips_back: bool,
+    /// It has ended the stream, and with it the session.
+    pub(crate) has_hung_up: bool,
     /// Every call it heard, with the URI of those that open.
     pub(crate) calls: Vec<u32>,
     pub(crate) uris: Vec<String>,
@@ -138,6 +143,12 @@ impl Daemon {
         self
     }
 
+    /// Drivers that were opened and not closed.
+    fn open_sessions(&self) -> usize {
+        let closed = self.calls.iter().filter(|call| **call == CLOSE).count();
+        if self.has_hung_up { 0 } else { self.uris.len().saturating_sub(closed) }
+    }
+
     fn answer(&mut self, now_ms: u64, call: u32, payload: &[u8]) -> Result<Vec<u8>, Vec<u8>> {
         match call {
             AUTH_LIST => {
@@ -187,6 +198,7 @@ impl Daemon {
             MANAGED_SAVE => Ok(number(machine.has_saved_memory.into())),
             DESTROY | RESET if machine.state == 5 => invalid("domain is not running"),
             CREATE | CREATE_WITH_FLAGS if machine.state == 1 => invalid("domain is running"),
+            DESTROY if self.flips_back => comes(1, 1),
             DESTROY => comes(5, 2),
             RESET => comes(1, 1),
             CREATE => comes(1, 1),
@@ -229,6 +241,8 @@ impl Daemon {
             length = wrong;
         }
         let bytes = [number(length), head.into_iter().flat_map(number).collect(), payload].concat();
+        let hangs_up = |fault| matches!(fault, &Fault::Close | &Fault::Midway | &Fault::Raw(_));
+        self.has_hung_up |= fault.as_ref().is_some_and(hangs_up);
         match fault {
             Some(Fault::Silent) => Vec::new(),
             Some(Fault::Close) => vec![(5, Said::End)],
@@ -282,6 +296,14 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// As a row of the table of faults; the machine is on.
+    pub(crate) fn fault<'a>(&'a self, name: &'a str) -> Row<'a> {
+        let Self { result, took_ms, .. } = self;
+        let (action, took_ms) = (Action::Off, *took_ms);
+        let sessions = Sessions::Left(self.daemon.borrow().open_sessions());
+        Row { name, action, result, took_ms, sessions, is_off: false }
+    }
+
     /// The calls that may have changed something.
     pub(crate) fn changes(&self) -> Vec<u32> {
         let changes = [CREATE, CREATE_WITH_FLAGS, DESTROY, RESET];

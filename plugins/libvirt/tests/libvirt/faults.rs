@@ -1,8 +1,7 @@
 //! What a daemon does wrong, what is said of it, and how long that takes. None of it reads as off.
 
-use std::fmt::Write;
-
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::testing::{TestHost, Trace};
 use node_remedy_plugin_sdk::{Action, FenceMethod, PlugState, Request};
 
@@ -18,17 +17,17 @@ fn each_fault_has_its_kind_and_sentence() {
     let greeted = |greeting| Daemon { greeting, ..Daemon::with_two() };
     let login = |logins: &[u32]| Daemon { logins: logins.to_vec(), ..Daemon::with_two() };
     let rows: Vec<(&str, Daemon)> = vec![
-        ("silent", greeted(Some(Vec::from(b"\x01"))).fault(AUTH_LIST, Silent)),
+        ("unreachable, silent", greeted(Some(Vec::from(b"\x01"))).fault(AUTH_LIST, Silent)),
         ("silent to the destroy", with(DESTROY, Silent)),
         ("closed after TLS", greeted(None)),
         ("another greeting", greeted(Some(vec![0]))),
         ("closed at once", with(AUTH_LIST, Close)),
         ("closed at the destroy", with(DESTROY, Close)),
-        ("broken midway", with(STATE, Midway)),
-        ("a web server", with(AUTH_LIST, Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"))),
+        ("truncated: broken midway", with(STATE, Midway)),
+        ("malformed: a web server", with(AUTH_LIST, Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"))),
         ("length 0", with(BY_NAME, Length(0))),
         ("length 27", with(BY_NAME, Length(27))),
-        ("length 4 GB", with(BY_NAME, Length(u32::MAX))),
+        ("huge: length 4 GB", with(BY_NAME, Length(u32::MAX))),
         ("length too great", with(BY_NAME, Length(10_000))),
         ("length too small", with(BY_NAME, Length(36))),
         ("drips", with(BY_NAME, Drip(900))),
@@ -43,10 +42,13 @@ fn each_fault_has_its_kind_and_sentence() {
         ("wants polkit or more", login(&[2, 9])),
         ("a list of logins that lies", with(AUTH_LIST, Payload(number(1_000_000)))),
         ("no such driver", with(OPEN, Refuse(5, "no connection driver available"))),
-        ("not let in", with(OPEN, Refuse(39, "authentication required"))),
-        ("another domain", with(BY_NAME, Payload([string("node-b"), vec![1; 20]].concat()))),
+        ("wrong credentials: not let in", with(OPEN, Refuse(39, "authentication required"))),
+        (
+            "wrong plug: another domain",
+            with(BY_NAME, Payload([string("node-b"), vec![1; 20]].concat())),
+        ),
         ("a long name", with(BY_NAME, Payload([string(&"x".repeat(999)), vec![1; 20]].concat()))),
-        ("gone meanwhile", with(DESTROY, Refuse(42, "Domain not found"))),
+        ("wrong plug: gone meanwhile", with(DESTROY, Refuse(42, "Domain not found"))),
         ("no rights", with(DESTROY, Refuse(88, "access denied"))),
         ("locked", with(DESTROY, Refuse(68, "cannot acquire state change lock"))),
         ("fails inside", with(DESTROY, Refuse(38, "Failed to terminate\u{7} process 7"))),
@@ -54,35 +56,31 @@ fn each_fault_has_its_kind_and_sentence() {
         ("not running, it says", with(DESTROY, Refuse(55, "domain is not running"))),
         ("state without reason", with(STATE, Payload(number(5)))),
         ("state with more", with(STATE, Payload(vec![0; 12]))),
-        ("destroyed, and runs on", Daemon { is_stuck: true, ..Daemon::with_two() }),
+        ("stuck", Daemon { is_stuck: true, ..Daemon::with_two() }),
+        ("late", Daemon { late_ms: 9_000, ..Daemon::with_two() }),
+        ("flips back at once", Daemon { flips_back: true, ..Daemon::with_two() }),
     ];
-    let mut table = String::new();
+    let mut table = FaultTable::new("libvirt", DEADLINE_MS);
     for (fault, daemon) in rows {
-        let ended = ask(daemon, Action::Off, "node-a");
-        let said = match &ended.result {
-            Ok(outcome) => {
-                assert_ne!(outcome.state, PlugState::Off, "{fault}");
-                format!("{:?}: {}", outcome.state, outcome.detail)
-            }
-            Err(failure) => {
-                let again = if failure.retryable { ", again" } else { "" };
-                format!("{:?}{again}: {}", failure.kind, failure.detail)
-            }
-        };
-        writeln!(table, "{fault} | {} ms | {said}", ended.took_ms).unwrap();
+        table.row(&ask(daemon, Action::Off, "node-a").fault(fault));
     }
+    table.row(&ask(Daemon::with_two(), Action::Off, "node-c").fault("wrong plug"));
+    let off = Request { plug: "node-a".into(), ..Request::new(Action::Off, DEADLINE_MS) };
+    let unreachable = ask_for(Daemon::with_two(), &off, |host| host.unreachable("tls"));
+    table.row(&unreachable.fault("unreachable"));
+    let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
-        silent | 20003 ms | Unreachable, again: failed to ask the libvirt daemon how to log in: the time allowed for it has passed; is a libvirt daemon at this address?
+        unreachable, silent | 20003 ms | Unreachable, again: failed to ask the libvirt daemon how to log in: the time allowed for it has passed; is a libvirt daemon at this address?
         silent to the destroy | 45018 ms | Timeout, again: failed to destroy the domain: the time allowed for it has passed
         closed after TLS | 3 ms | Unauthenticated: failed to be let in: the libvirt daemon closed the connection after TLS was agreed on; it asks for a certificate of ours (tls_no_verify_certificate = 0), which this plugin has none of
         another greeting | 3 ms | Protocol: failed to be let in: found a first byte of 0; is a libvirt daemon at this address?
         closed at once | 8 ms | Other, again: failed to ask the libvirt daemon how to log in: the device closed the connection; is it a libvirt daemon, and is the parameter transport right?
         closed at the destroy | 23 ms | Other, again: failed to destroy the domain: the device closed the connection
-        broken midway | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        a web server | 8 ms | Protocol: failed to ask the libvirt daemon how to log in: found a message of 1213486160 bytes; is a libvirt daemon at this address?
+        truncated: broken midway | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
+        malformed: a web server | 8 ms | Protocol: failed to ask the libvirt daemon how to log in: found a message of 1213486160 bytes; is a libvirt daemon at this address?
         length 0 | 18 ms | Protocol: failed to find the domain by its name: found a message of 0 bytes; is a libvirt daemon at this address?
         length 27 | 18 ms | Protocol: failed to find the domain by its name: found a message of 27 bytes; is a libvirt daemon at this address?
-        length 4 GB | 18 ms | Protocol: failed to find the domain by its name: found a message of 4294967295 bytes; is a libvirt daemon at this address?
+        huge: length 4 GB | 18 ms | Protocol: failed to find the domain by its name: found a message of 4294967295 bytes; is a libvirt daemon at this address?
         length too great | 20013 ms | Timeout, again: failed to find the domain by its name: the time allowed for it has passed
         length too small | 18 ms | Protocol: failed to find the domain by its name: found an answer of another shape; is a libvirt daemon at this address?
         drips | 20013 ms | Timeout, again: failed to find the domain by its name: the time allowed for it has passed
@@ -97,10 +95,10 @@ fn each_fault_has_its_kind_and_sentence() {
         wants polkit or more | 8 ms | Unsupported: the libvirt daemon wants a login by polkit or number 9, which this plugin does not do; set auth_tls or auth_tcp = "none" and let in whom TLS or the network lets in
         a list of logins that lies | 8 ms | Protocol: failed to ask the libvirt daemon how to log in: found an answer of another shape; is a libvirt daemon at this address?
         no such driver | 13 ms | Unsupported: failed to open the driver: the libvirt daemon says "no connection driver available" (error 5); check the parameter uri
-        not let in | 13 ms | Unauthenticated: failed to open the driver: the libvirt daemon says "authentication required" (error 39); check how the daemon wants us to log in
-        another domain | 18 ms | Protocol: failed to find the domain by its name: found another domain than the one that was asked for; is a libvirt daemon at this address?
+        wrong credentials: not let in | 13 ms | Unauthenticated: failed to open the driver: the libvirt daemon says "authentication required" (error 39); check how the daemon wants us to log in
+        wrong plug: another domain | 18 ms | Protocol: failed to find the domain by its name: found another domain than the one that was asked for; is a libvirt daemon at this address?
         a long name | 18 ms | Protocol: failed to find the domain by its name: found an answer of another shape; is a libvirt daemon at this address?
-        gone meanwhile | 23 ms | NoSuchPlug: failed to destroy the domain: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
+        wrong plug: gone meanwhile | 23 ms | NoSuchPlug: failed to destroy the domain: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
         no rights | 23 ms | Denied: failed to destroy the domain: the libvirt daemon says "access denied" (error 88); check what the daemon lets us do
         locked | 23 ms | Busy, again: failed to destroy the domain: the libvirt daemon says "cannot acquire state change lock" (error 68); something else is done with the domain
         fails inside | 23 ms | Device, again: failed to destroy the domain: the libvirt daemon says "Failed to terminate process 7" (error 38); look into the daemon's log
@@ -108,7 +106,11 @@ fn each_fault_has_its_kind_and_sentence() {
         not running, it says | 28 ms | Device: failed to destroy the domain: the libvirt daemon says "domain is not running" (error 55); the domain is in no state for it
         state without reason | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
         state with more | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        destroyed, and runs on | 28 ms | Transitioning: destroy accepted; the domain is running still
+        stuck | 28 ms | Transitioning: destroy accepted; the domain is running still
+        late | 28 ms | Transitioning: destroy accepted; the domain is running still
+        flips back at once | 28 ms | Transitioning: destroy accepted; the domain is running still
+        wrong plug | 18 ms | NoSuchPlug: failed to find the domain by its name: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
+        unreachable | 0 ms | Unreachable, again: failed to connect to the libvirt daemon: the network says that the device is unreachable
     "#]].assert_eq(&table);
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Engine {
     pub(crate) is_stuck: bool,
     /// How long after its yes a machine has changed.
     pub(crate) late_ms: u64,
-    comes: Vec<(u64, usize, &'static str)>,
+    pub(crate) comes: Vec<(u64, usize, &'static str)>,
     /// What was asked for.
     pub(crate) asked: Vec<String>,
 }

@@ -35,6 +35,8 @@ pub(crate) struct Cluster {
     pub(crate) moves_after: Option<u32>,
     /// Commands that were begun, and when they are done.
     pub(crate) begun: Vec<(String, u64)>,
+    /// What comes of a guest when its task ends.
+    pub(crate) comes: Vec<(u64, u64, &'static str)>,
 }
 
 impl Default for Cluster {
@@ -58,6 +60,7 @@ impl Default for Cluster {
             is_stuck: false,
             moves_after: None,
             begun: Vec::new(),
+            comes: Vec::new(),
         }
     }
 }
@@ -72,6 +75,11 @@ impl Cluster {
     }
 
     fn answer(&mut self, now_ms: u64, request: &HttpRequest) -> Option<(u16, Value)> {
+        for (_, number, status) in self.comes.extract_if(.., |(at_ms, ..)| *at_ms <= now_ms) {
+            for guest in self.guests.iter_mut().filter(|one| one.number == number) {
+                guest.current["status"] = status.into();
+            }
+        }
         let path = request.path.strip_prefix("/api2/json/")?;
         if path == "cluster/resources?type=vm" {
             let list = self.guests.iter().map(|one| {
@@ -101,8 +109,8 @@ impl Cluster {
         self.move_on();
         let (task_ms, has_effect) = (self.task_ms, !self.is_stuck && self.exit == "OK");
         let at = self.begun.len();
-        let is_it = |one: &&mut Guest| (one.kind, one.number, one.node) == (kind, number, node);
-        let Some(guest) = self.guests.iter_mut().find(is_it) else {
+        let is_it = |one: &&Guest| (one.kind, one.number, one.node) == (kind, number, node);
+        let Some(guest) = self.guests.iter().find(is_it) else {
             let gone =
                 format!("Configuration file 'nodes/{node}/{kind}/{number}' does not exist\n");
             return Some((500, json!({ "data": null, "message": gone })));
@@ -118,9 +126,9 @@ impl Cluster {
                 let command = command.strip_prefix("status/")?;
                 if has_effect {
                     let status = if command == "stop" { "stopped" } else { "running" };
-                    guest.current["status"] = status.into();
+                    self.comes.push((now_ms.saturating_add(task_ms), number, status));
                 }
-                self.begun.push((format!("{command} {number}"), now_ms + task_ms));
+                self.begun.push((format!("{command} {number}"), now_ms.saturating_add(task_ms)));
                 let task =
                     format!("UPID:{node}:{at}:00001B58:6B0302B2:qm{command}:{number}:root@pam:");
                 Some((200, json!({ "data": task })))

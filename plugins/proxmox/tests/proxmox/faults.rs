@@ -1,11 +1,12 @@
 //! What a cluster does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState};
 use serde_json::json;
 
-use crate::cluster::{Cluster, ask, error};
+use crate::cluster::{Cluster, DEADLINE_MS, ask, error};
 
 const LIST: &str = "GET /api2/json/cluster/resources";
 const CURRENT: &str = "GET /api2/json/nodes/pve1/qemu/101/status/current";
@@ -20,16 +21,16 @@ fn each_fault_has_its_kind_and_sentence() {
     let cluster = Cluster::default;
     let quorum = error("cluster not ready - no quorum?");
     let rows: Vec<(&str, Overlay<Cluster>)> = vec![
-        ("silent", Overlay::new(cluster()).silent("GET")),
+        ("unreachable, silent", Overlay::new(cluster()).silent("GET")),
         ("silent to the stop", Overlay::new(cluster()).silent(STOP)),
-        ("wrong password", one(LIST, 401, &error("authentication failure"))),
+        ("wrong credentials", one(LIST, 401, &error("authentication failure"))),
         (
-            "may not stop",
+            "no rights to stop",
             one(STOP, 403, &error("Permission check failed (/vms/101, VM.PowerMgmt)")),
         ),
-        ("sees no guest", Cluster { guests: vec![], ..cluster() }.into()),
+        ("no rights to see", Cluster { guests: vec![], ..cluster() }.into()),
         ("another server", one(LIST, 404, "<html>")),
-        ("a web page", one(LIST, 200, "<html>Proxmox</html>")),
+        ("malformed: a web page", one(LIST, 200, "<html>Proxmox</html>")),
         ("no list", one(LIST, 200, r#"{"data": null}"#)),
         ("no status", one(CURRENT, 200, r#"{"data": {}}"#)),
         ("truncated", one(CURRENT, 200, r#"{"data": {"status": "stop"#)),
@@ -40,11 +41,12 @@ fn each_fault_has_its_kind_and_sentence() {
         ),
         ("no quorum", one(STOP, 500, &quorum)),
         ("locked", Cluster { exit: "VM is locked (backup)", ..cluster() }.into()),
-        ("stopped for nothing", Cluster { is_stuck: true, ..cluster() }.into()),
+        ("stuck", Cluster { is_stuck: true, ..cluster() }.into()),
         (
             "a task without end",
             Cluster { task_ms: u64::MAX / 2, is_stuck: true, ..cluster() }.into(),
         ),
+        ("late", Cluster { task_ms: 90_000, ..cluster() }.into()),
         ("asked too often", one(LIST, 429, "").header("Retry-After", "2")),
         ("starting", one(LIST, 503, "")),
         (
@@ -53,15 +55,18 @@ fn each_fault_has_its_kind_and_sentence() {
                 .into(),
         ),
     ];
-    let table = fault_table(rows, |web| ask(web, Action::Off, "101"));
+    let mut table = FaultTable::new("proxmox", DEADLINE_MS);
+    fault_table(&mut table, (Cluster::default, STOP), rows, |web| ask(web, Action::Off, "101"));
+    table.row(&ask(cluster(), Action::Off, "199").fault("wrong plug"));
+    let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
-        silent | 30000 ms | Unreachable, again: failed to GET /api2/json/cluster/resources?type=vm: the time allowed for it has passed
+        unreachable, silent | 30000 ms | Unreachable, again: failed to GET /api2/json/cluster/resources?type=vm: the time allowed for it has passed
         silent to the stop | 30060 ms | Timeout, again: failed to POST /api2/json/nodes/pve1/qemu/101/status/stop: the time allowed for it has passed
-        wrong password | 5 ms | Unauthenticated: GET /api2/json/cluster/resources?type=vm: HTTP 401: authentication failure; check user@realm and password; an account with a second factor needs login: token
-        may not stop | 65 ms | Denied: POST /api2/json/nodes/pve1/qemu/101/status/stop: HTTP 403: Permission check failed (/vms/101, VM.PowerMgmt); check the rights: VM.Audit and VM.PowerMgmt on the guest
-        sees no guest | 20 ms | NoSuchPlug: there is no guest "101": the account sees none at all; check that it has VM.Audit
+        wrong credentials | 5 ms | Unauthenticated: GET /api2/json/cluster/resources?type=vm: HTTP 401: authentication failure; check user@realm and password; an account with a second factor needs login: token
+        no rights to stop | 65 ms | Denied: POST /api2/json/nodes/pve1/qemu/101/status/stop: HTTP 403: Permission check failed (/vms/101, VM.PowerMgmt); check the rights: VM.Audit and VM.PowerMgmt on the guest
+        no rights to see | 20 ms | NoSuchPlug: there is no guest "101": the account sees none at all; check that it has VM.Audit
         another server | 5 ms | Unsupported: GET /api2/json/cluster/resources?type=vm: HTTP 404; check that the address is Proxmox VE's API, whose port is 8006
-        a web page | 5 ms | Protocol: GET /api2/json/cluster/resources?type=vm: found no JSON list or object; is this the address of Proxmox?
+        malformed: a web page | 5 ms | Protocol: GET /api2/json/cluster/resources?type=vm: found no JSON list or object; is this the address of Proxmox?
         no list | 5 ms | Protocol: the list of guests is none; is this the address of Proxmox?
         no status | 45 ms | Protocol: GET /api2/json/nodes/pve1/qemu/101/status/current: the guest has no status
         truncated | 45 ms | Protocol: GET /api2/json/nodes/pve1/qemu/101/status/current: found no JSON list or object; is this the address of Proxmox?
@@ -69,19 +74,29 @@ fn each_fault_has_its_kind_and_sentence() {
         its configuration is gone | 65 ms | Device, again: GET /api2/json/nodes/pve1/qemu/101/status/current: HTTP 500: Configuration file does not exist; Proxmox says that it failed
         no quorum | 85 ms | Device, again: POST /api2/json/nodes/pve1/qemu/101/status/stop: HTTP 500: cluster not ready - no quorum?; Proxmox says that it failed
         locked | 2160 ms | Device, again: task UPID:pve1:0:00001B58:6B0302B2:qmstop:101:root@pam: ended with: VM is locked (backup)
-        stopped for nothing | 2160 ms | Transitioning: stop accepted; status is running still
+        stuck | 2160 ms | Transitioning: stop accepted; status is running still
         a task without end | 54180 ms | Transitioning: stop accepted; status is running still
+        late | 54180 ms | Transitioning: stop accepted; status is running still
         asked too often | 6020 ms | Throttled, again in 2000 ms: GET /api2/json/cluster/resources?type=vm: HTTP 429; Proxmox is asked too often
         starting | 3020 ms | Busy, again: GET /api2/json/cluster/resources?type=vm: HTTP 503; Proxmox is starting, updating or overloaded
         paused | 2160 ms | Transitioning: stop accepted; status is running, qmpstatus paused still
+        flips back at once | 120 ms | Transitioning: stop accepted; status is running still
+        unreachable | 0 ms | Unreachable, again: failed to GET /api2/json/cluster/resources?type=vm: the network says that the device is unreachable
+        unreachable, port closed | 0 ms | Unreachable, again: failed to GET /api2/json/cluster/resources?type=vm: the device refuses the port
+        connection closed | 0 ms | Other, again: failed to GET /api2/json/cluster/resources?type=vm: the device closed the connection
+        wrong certificate | 0 ms | Unauthenticated: failed to GET /api2/json/cluster/resources?type=vm: TLS failed
+        wrong credentials at the login | 0 ms | Unauthenticated: failed to GET /api2/json/cluster/resources?type=vm: the login failed
+        huge | 0 ms | Protocol: failed to GET /api2/json/cluster/resources?type=vm: the message is larger than the host allows
+        the lease is lost | 0 ms | Cancelled, again: failed to GET /api2/json/cluster/resources?type=vm: this replica may no longer send to devices
+        wrong plug | 20 ms | NoSuchPlug: none of the 3 guests that the account sees is "199"
     "#]].assert_eq(&table);
 }
 
 /// The guest says what came of it, where its task says nothing.
 #[test]
 fn a_task_that_cannot_be_read_is_told_by_its_guest() {
-    let web =
-        Overlay::new(Cluster::default()).instead(TASK, 403, &error("Permission check failed"));
+    let cluster = Cluster { task_ms: 0, ..Cluster::default() };
+    let web = Overlay::new(cluster).instead(TASK, 403, &error("Permission check failed"));
     let outcome = ask(web, Action::Off, "101").result.unwrap();
     assert_eq!(
         (outcome.state, outcome.detail.as_str()),

@@ -1,11 +1,12 @@
 //! What a device does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::bmc::{Bmc, ask, ask_for, error};
+use crate::bmc::{Bmc, DEADLINE_MS, ask, ask_for, error};
 
 const SYSTEM: &str = "GET /redfish/v1/Systems/1";
 const RESET: &str = "POST /redfish/v1/Systems/1/";
@@ -18,16 +19,23 @@ fn each_fault_has_its_kind_and_sentence() {
             it.as_object_mut().unwrap().remove(key);
         })
     };
+    let asks_only = || {
+        one().changed(|it| {
+            it["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"] =
+                json!(["On", "GracefulShutdown"]);
+        })
+    };
+    let stuck_in = |power| Bmc { is_stuck: true, ..Bmc::with_one(power) };
     let rows: Vec<(&str, Overlay<Bmc>)> = vec![
-        ("silent", one().silent("GET")),
+        ("unreachable, silent", one().silent("GET")),
         ("silent after the root", one().silent(SYSTEM)),
         ("silent to the reset", one().silent("POST")),
-        ("wrong password", one().instead("GET", 401, &error("The credentials are not valid."))),
+        ("wrong credentials", one().instead("GET", 401, &error("The credentials are not valid."))),
         ("no rights", one().instead(RESET, 403, &error("The account lacks privileges."))),
         ("no Redfish", one().instead("GET", 404, "")),
-        ("a web page", one().instead("GET", 200, "<html>Please log in</html>")),
+        ("malformed: a web page", one().instead("GET", 200, "<html>Please log in</html>")),
         ("truncated", one().instead(SYSTEM, 200, r#"{"PowerState":"Of"#)),
-        ("a list", one().instead(SYSTEM, 200, "[]")),
+        ("malformed: a list", one().instead(SYSTEM, 200, "[]")),
         ("leads elsewhere", one().instead("GET", 302, "")),
         ("starting", one().instead("GET", 503, "").header("Retry-After", "7")),
         ("asked too often", one().instead(RESET, 429, "").header("retry-after", "2")),
@@ -40,19 +48,32 @@ fn each_fault_has_its_kind_and_sentence() {
         ("no list of systems", one().instead("GET /redfish/v1/", 200, "{}")),
         ("a list without end", Bmc { is_endless: true, ..Bmc::with_two() }.into()),
         ("no way to reset", without("Actions").into()),
-        ("system is gone", one().instead(SYSTEM, 404, &error("There is no such resource."))),
+        ("starting, for an hour", one().instead("GET", 503, "").header("Retry-After", "3600")),
+        ("huge: nested deeply", one().instead(SYSTEM, 200, &"[".repeat(100_000))),
+        ("off only by asking the system", asks_only().into()),
+        ("stuck: PoweringOff", stuck_in("PoweringOff").into()),
+        ("stuck", Bmc { is_stuck: true, ..one() }.into()),
+        ("late", Bmc { late_ms: 9_000, ..one() }.into()),
+        (
+            "wrong plug: it is gone",
+            one().instead(SYSTEM, 404, &error("There is no such resource.")),
+        ),
     ];
-    let table = fault_table(rows, |bmc| ask(bmc, Action::Off, ""));
+    let mut table = FaultTable::new("redfish", DEADLINE_MS);
+    fault_table(&mut table, (|| Bmc::with_one("On"), RESET), rows, |bmc| ask(bmc, Action::Off, ""));
+    table.row(&ask(one(), Action::Off, "7").fault("wrong plug"));
+    table.row(&ask(Bmc::with_two(), Action::Off, "").fault("wrong plug: one of two"));
+    let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
-        silent | 25000 ms | Unreachable, again: failed to GET /redfish/v1/: the time allowed for it has passed
+        unreachable, silent | 25000 ms | Unreachable, again: failed to GET /redfish/v1/: the time allowed for it has passed
         silent after the root | 25040 ms | Timeout, again: failed to GET /redfish/v1/Systems/1: the time allowed for it has passed
         silent to the reset | 25060 ms | Timeout, again: failed to POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: the time allowed for it has passed
-        wrong password | 5 ms | Unauthenticated: GET /redfish/v1/: HTTP 401: The credentials are not valid; check user name and password
+        wrong credentials | 5 ms | Unauthenticated: GET /redfish/v1/: HTTP 401: The credentials are not valid; check user name and password
         no rights | 65 ms | Denied: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 403: The account lacks privileges; check the role of the account: it must be Operator
         no Redfish | 5 ms | Unsupported: GET /redfish/v1/: HTTP 404; check that Redfish is enabled on the BMC and that the path is right
-        a web page | 5 ms | Protocol: GET /redfish/v1/: found no JSON list or object; is this the address of the BMC?
+        malformed: a web page | 5 ms | Protocol: GET /redfish/v1/: found no JSON list or object; is this the address of the BMC?
         truncated | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON list or object; is this the address of the BMC?
-        a list | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is this the address of the BMC?
+        malformed: a list | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON object; is this the address of the BMC?
         leads elsewhere | 5 ms | Protocol: GET /redfish/v1/: HTTP 302; it leads elsewhere; check the address
         starting | 21020 ms | Busy, again in 7000 ms: GET /redfish/v1/: HTTP 503; the BMC is starting, updating or overloaded
         asked too often | 6080 ms | Throttled, again in 2000 ms: POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset: HTTP 429; the BMC is asked too often
@@ -65,7 +86,23 @@ fn each_fault_has_its_kind_and_sentence() {
         no list of systems | 5 ms | Unsupported: this Redfish service has no Systems
         a list without end | 340 ms | Protocol: the list of systems has no end after 32 of them
         no way to reset | 60 ms | Unsupported: /redfish/v1/Systems/1 names no way to reset it; the BMC cannot switch power
-        system is gone | 45 ms | NoSuchPlug: there is no system at /redfish/v1/Systems/1
+        starting, for an hour | 5 ms | Busy, again in 3600000 ms: GET /redfish/v1/: HTTP 503; the BMC is starting, updating or overloaded
+        huge: nested deeply | 45 ms | Protocol: GET /redfish/v1/Systems/1: found no JSON list or object; is this the address of the BMC?
+        off only by asking the system | 60 ms | Unsupported: the BMC takes On, GracefulShutdown, expected ForceOff
+        stuck: PoweringOff | 100 ms | Transitioning: ForceOff accepted; PowerState is PoweringOff still
+        stuck | 100 ms | Transitioning: ForceOff accepted; PowerState is On still
+        late | 100 ms | Transitioning: ForceOff accepted; PowerState is On still
+        wrong plug: it is gone | 45 ms | NoSuchPlug: there is no system at /redfish/v1/Systems/1
+        flips back at once | 100 ms | Transitioning: ForceOff accepted; PowerState is On still
+        unreachable | 0 ms | Unreachable, again: failed to GET /redfish/v1/: the network says that the device is unreachable
+        unreachable, port closed | 0 ms | Unreachable, again: failed to GET /redfish/v1/: the device refuses the port
+        connection closed | 0 ms | Other, again: failed to GET /redfish/v1/: the device closed the connection
+        wrong certificate | 0 ms | Unauthenticated: failed to GET /redfish/v1/: TLS failed
+        wrong credentials at the login | 0 ms | Unauthenticated: failed to GET /redfish/v1/: the login failed
+        huge | 0 ms | Protocol: failed to GET /redfish/v1/: the message is larger than the host allows
+        the lease is lost | 0 ms | Cancelled, again: failed to GET /redfish/v1/: this replica may no longer send to devices
+        wrong plug | 60 ms | NoSuchPlug: no system has the id or UUID "7"; expected one of 1
+        wrong plug: one of two | 40 ms | NoSuchPlug: the BMC has 2 systems and the plug names none; expected one of 1, 2
     "#]]
     .assert_eq(&table);
 }

@@ -2,18 +2,34 @@
 //! what a call to it came to.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::rc::Rc;
 
+use super::faults::{Fault, FaultTable, Sessions};
 use super::{TestHost, Trace, Web};
-use crate::{Failure, FenceMethod, HttpRequest, HttpResponse, Outcome, PlugState, Request};
+use crate::{Action, Failure, FenceMethod, HttpRequest, HttpResponse, NetError, Outcome, Request};
+
+/// What the network and the host do to every method that speaks HTTP.
+pub const FAILING: [(&str, NetError); 7] = [
+    ("unreachable", NetError::Unreachable),
+    ("unreachable, port closed", NetError::Refused),
+    ("connection closed", NetError::Closed),
+    ("wrong certificate", NetError::Tls),
+    ("wrong credentials at the login", NetError::Login),
+    ("huge", NetError::TooLarge),
+    ("the lease is lost", NetError::NotLeader),
+];
 
 /// A web server that answers some requests otherwise than it should.
 pub struct Overlay<W> {
     /// The server itself.
     pub server: W,
     instead: Vec<Instead>,
+    afterwards: Vec<(String, Afterwards<W>)>,
+    fails: Option<NetError>,
 }
+
+/// What becomes of a server.
+type Afterwards<W> = Box<dyn FnMut(&mut W)>;
 
 /// What is answered to a request that begins so.
 struct Instead {
@@ -29,7 +45,7 @@ struct Instead {
 impl<W> Overlay<W> {
     /// The server as it is.
     pub fn new(server: W) -> Self {
-        Self { server, instead: Vec::new() }
+        Self { server, instead: Vec::new(), afterwards: Vec::new(), fails: None }
     }
 
     /// Answers so to a request that begins so: method, path and body, with a space between them.
@@ -67,6 +83,20 @@ impl<W> Overlay<W> {
         }
         overlay
     }
+
+    /// Once it has answered what begins so, this becomes of the server.
+    #[must_use]
+    pub fn after(mut self, line: &str, becomes: impl FnMut(&mut W) + 'static) -> Self {
+        self.afterwards.push((line.to_owned(), Box::new(becomes)));
+        self
+    }
+
+    /// Every request fails so.
+    #[must_use]
+    pub fn failing(mut self, error: NetError) -> Self {
+        self.fails = Some(error);
+        self
+    }
 }
 
 impl<W> From<W> for Overlay<W> {
@@ -81,7 +111,10 @@ impl<W: Web> Web for Overlay<W> {
         let line = format!("{method} {path} {}", String::from_utf8_lossy(body));
         let is_it = |one: &&mut Instead| line.starts_with(&one.line) && one.turns != Some(0);
         let Some(one) = self.instead.iter_mut().find(is_it) else {
-            return self.server.exchange(now_ms, request);
+            let answer = self.server.exchange(now_ms, request);
+            let begun = self.afterwards.iter_mut().filter(|(begin, _)| line.starts_with(begin));
+            begun.for_each(|(_, becomes)| becomes(&mut self.server));
+            return answer;
         };
         one.turns = one.turns.map(|turns| turns - 1);
         let body = one.body.clone().into_bytes();
@@ -91,6 +124,8 @@ impl<W: Web> Web for Overlay<W> {
 
 /// What a call came to.
 pub struct Ended<W> {
+    /// What was asked for.
+    pub action: Action,
     /// What the method answered.
     pub result: Result<Outcome, Failure>,
     /// How long it took.
@@ -117,17 +152,11 @@ impl<W> Ended<W> {
         self.trace.iter().filter_map(line).collect()
     }
 
-    /// Outcome or failure in one line.
-    pub fn said(&self) -> String {
-        match &self.result {
-            Ok(outcome) => format!("{:?}: {}", outcome.state, outcome.detail),
-            Err(failure) => {
-                let again = if failure.retryable { ", again" } else { "" };
-                let after = failure.retry_after_ms.map(|ms| format!(" in {ms} ms"));
-                let after = after.unwrap_or_default();
-                format!("{:?}{again}{after}: {}", failure.kind, failure.detail)
-            }
-        }
+    /// As a row of the table of faults; the machine is on.
+    pub fn fault<'a>(&'a self, name: &'a str) -> Fault<'a> {
+        let Self { action, result, took_ms, .. } = self;
+        let (action, took_ms, sessions) = (*action, *took_ms, Sessions::OfTheHost);
+        Fault { name, action, result, took_ms, sessions, is_off: false }
     }
 }
 
@@ -138,24 +167,31 @@ pub fn ask<M: FenceMethod, W: Web + 'static>(
     request: &Request,
     host: impl FnOnce(TestHost) -> TestHost,
 ) -> Ended<W> {
+    let fails = web.fails;
     let web = Rc::new(RefCell::new(web));
-    let host = host(TestHost::new(u64::from(request.deadline_ms)).web(endpoint, web.clone()));
+    let plain = TestHost::new(u64::from(request.deadline_ms));
+    let plain = match fails {
+        Some(error) => plain.failing(endpoint, error),
+        None => plain.web(endpoint, web.clone()),
+    };
+    let host = host(plain);
     let result = M::default().run(request, &host);
-    Ended { result, took_ms: host.elapsed().as_millis(), trace: host.trace(), web }
+    let (action, took_ms, trace) = (request.action, host.elapsed().as_millis(), host.trace());
+    Ended { action, result, took_ms, trace, web }
 }
 
-/// A line for each fault: its name, how long the call took, and what was said. None of them may read
-/// as off.
-pub fn fault_table<W>(
+/// A row for each fault, and for those of every method that speaks HTTP; `sound` is the server without
+/// any, and `change` begins what the method asks of it to switch the machine off.
+pub fn fault_table<W: 'static>(
+    table: &mut FaultTable,
+    (sound, change): (fn() -> W, &str),
     rows: Vec<(&str, Overlay<W>)>,
     ask: impl Fn(Overlay<W>) -> Ended<W>,
-) -> String {
-    let mut table = String::new();
-    for (fault, web) in rows {
-        let ended = ask(web);
-        let state = ended.result.as_ref().map(|outcome| outcome.state);
-        assert_ne!(state, Ok(PlugState::Off), "{fault} reads as off");
-        let _ = writeln!(table, "{fault} | {} ms | {}", ended.took_ms, ended.said());
+) {
+    let failing = FAILING.map(|(name, error)| (name, Overlay::new(sound()).failing(error)));
+    let back = Overlay::new(sound()).after(change, move |server| *server = sound());
+    let flips = [("flips back at once", back)];
+    for (name, web) in rows.into_iter().chain(flips).chain(failing) {
+        table.row(&ask(web).fault(name));
     }
-    table
 }

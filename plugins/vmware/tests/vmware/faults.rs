@@ -1,10 +1,11 @@
 //! What a vCenter does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
+use node_remedy_plugin_sdk::testing::faults::FaultTable;
 use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState};
 
-use crate::vcenter::{VCenter, ask, error};
+use crate::vcenter::{DEADLINE_MS, VCenter, ask, error};
 
 const READ: &str = "GET /api/vcenter/vm/vm-41";
 const HOSTS: &str = "GET /api/vcenter/host";
@@ -19,11 +20,14 @@ fn each_fault_has_its_kind_and_sentence() {
     let off = || Overlay::new(VCenter::reading("POWERED_OFF"));
     let off_stuck = |line: &str, status: u16, body: &str| off().instead(line, status, body);
     let rows: Vec<(&str, Overlay<VCenter>)> = vec![
-        ("silent", Overlay::new(VCenter::default()).silent("GET")),
+        ("unreachable, silent", Overlay::new(VCenter::default()).silent("GET")),
         ("silent to the stop", Overlay::new(VCenter::default()).silent(STOP)),
-        ("wrong password", one("GET", 401, &says("UNAUTHENTICATED", "Authentication required."))),
         (
-            "may not stop",
+            "wrong credentials",
+            one("GET", 401, &says("UNAUTHENTICATED", "Authentication required.")),
+        ),
+        (
+            "no rights to stop",
             one(
                 STOP,
                 403,
@@ -31,11 +35,11 @@ fn each_fault_has_its_kind_and_sentence() {
             ),
         ),
         ("the old form only", one("GET", 404, "")),
-        ("a web page", one("GET", 200, "<html>vSphere Client</html>")),
+        ("malformed: a web page", one("GET", 200, "<html>vSphere Client</html>")),
         ("says nothing of power", one(READ, 200, r#"{"identity": {}}"#)),
         ("truncated", one(READ, 200, r#"{"power_state": "POWERED_O"#)),
         (
-            "no such machine",
+            "wrong plug",
             one(
                 READ,
                 404,
@@ -53,7 +57,8 @@ fn each_fault_has_its_kind_and_sentence() {
         ("fails inside", one(READ, 500, &says("ERROR", "Internal error."))),
         ("its services start", one("GET", 503, "")),
         ("asked too often", one("GET", 429, "").header("Retry-After", "2")),
-        ("stopped for nothing", VCenter { is_stuck: true, ..VCenter::default() }.into()),
+        ("stuck", VCenter { is_stuck: true, ..VCenter::default() }.into()),
+        ("late", VCenter { late_ms: 9_000, ..VCenter::default() }.into()),
         (
             "off on a host that is away",
             VCenter { away: Some("host-9"), ..VCenter::reading("POWERED_OFF") }.into(),
@@ -64,26 +69,37 @@ fn each_fault_has_its_kind_and_sentence() {
         ),
         ("suspended", VCenter { is_stuck: true, ..VCenter::reading("SUSPENDED") }.into()),
     ];
-    let table = fault_table(rows, |web| ask(web, Action::Off, "vm-41"));
+    let mut table = FaultTable::new("vmware", DEADLINE_MS);
+    fault_table(&mut table, (VCenter::default, STOP), rows, |web| ask(web, Action::Off, "vm-41"));
+    let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
-        silent | 25000 ms | Unreachable, again: failed to GET /api/vcenter/vm/vm-41: the time allowed for it has passed
+        unreachable, silent | 25000 ms | Unreachable, again: failed to GET /api/vcenter/vm/vm-41: the time allowed for it has passed
         silent to the stop | 25020 ms | Timeout, again: failed to POST /api/vcenter/vm/vm-41/power?action=stop: the time allowed for it has passed
-        wrong password | 5 ms | Unauthenticated: GET /api/vcenter/vm/vm-41: HTTP 401: Authentication required; check user@domain and password
-        may not stop | 25 ms | Denied: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 403: Permission to perform this operation was denied; check the role of the account: System.Read, VirtualMachine.Interact.PowerOn, PowerOff, Reset
+        wrong credentials | 5 ms | Unauthenticated: GET /api/vcenter/vm/vm-41: HTTP 401: Authentication required; check user@domain and password
+        no rights to stop | 25 ms | Denied: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 403: Permission to perform this operation was denied; check the role of the account: System.Read, VirtualMachine.Interact.PowerOn, PowerOff, Reset
         the old form only | 5 ms | Unsupported: GET /api/vcenter/vm/vm-41: HTTP 404; check that the address is vCenter's; before 7.0 U2 it needs api: rest
-        a web page | 5 ms | Protocol: GET /api/vcenter/vm/vm-41: found no JSON list or object; is this the address of vCenter?
+        malformed: a web page | 5 ms | Protocol: GET /api/vcenter/vm/vm-41: found no JSON list or object; is this the address of vCenter?
         says nothing of power | 5 ms | Protocol: vCenter says nothing of the power of vm-41
         truncated | 5 ms | Protocol: GET /api/vcenter/vm/vm-41: found no JSON list or object; is this the address of vCenter?
-        no such machine | 25 ms | NoSuchPlug: there is no machine "vm-41"; vCenter shows none to an account without rights: check that it may read the machine
+        wrong plug | 25 ms | NoSuchPlug: there is no machine "vm-41"; vCenter shows none to an account without rights: check that it may read the machine
         refuses | 45 ms | Device: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 400: The operation is not allowed; vCenter refuses it
         busy with a task | 25 ms | Busy, again: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 503: Another task is already in progress; vCenter is starting, updating or overloaded
         fails inside | 5 ms | Device, again: GET /api/vcenter/vm/vm-41: HTTP 500: Internal error; vCenter says that it failed
         its services start | 3020 ms | Busy, again: GET /api/vcenter/vm/vm-41: HTTP 503; vCenter is starting, updating or overloaded
         asked too often | 6020 ms | Throttled, again in 2000 ms: GET /api/vcenter/vm/vm-41: HTTP 429; vCenter is asked too often
-        stopped for nothing | 60 ms | Transitioning: stop accepted; power_state is POWERED_ON still
+        stuck | 60 ms | Transitioning: stop accepted; power_state is POWERED_ON still
+        late | 60 ms | Transitioning: stop accepted; power_state is POWERED_ON still
         off on a host that is away | 140 ms | Device: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 400: The virtual machine is so already; vCenter refuses it
         off, and the hosts cannot be read | 70 ms | Device: POST /api/vcenter/vm/vm-41/power?action=stop: HTTP 400: The virtual machine is so already; vCenter refuses it
         suspended | 60 ms | Unknown: stop accepted; power_state is SUSPENDED
+        flips back at once | 60 ms | Transitioning: stop accepted; power_state is POWERED_ON still
+        unreachable | 0 ms | Unreachable, again: failed to GET /api/vcenter/vm/vm-41: the network says that the device is unreachable
+        unreachable, port closed | 0 ms | Unreachable, again: failed to GET /api/vcenter/vm/vm-41: the device refuses the port
+        connection closed | 0 ms | Other, again: failed to GET /api/vcenter/vm/vm-41: the device closed the connection
+        wrong certificate | 0 ms | Unauthenticated: failed to GET /api/vcenter/vm/vm-41: TLS failed
+        wrong credentials at the login | 0 ms | Unauthenticated: failed to GET /api/vcenter/vm/vm-41: the login failed
+        huge | 0 ms | Protocol: failed to GET /api/vcenter/vm/vm-41: the message is larger than the host allows
+        the lease is lost | 0 ms | Cancelled, again: failed to GET /api/vcenter/vm/vm-41: this replica may no longer send to devices
     "#]].assert_eq(&table);
 }
 

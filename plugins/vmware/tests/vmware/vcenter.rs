@@ -29,6 +29,9 @@ pub(crate) struct VCenter {
     pub(crate) away: Option<&'static str>,
     /// Says yes and does nothing.
     pub(crate) is_stuck: bool,
+    /// How long after its yes a machine has changed.
+    pub(crate) late_ms: u64,
+    pub(crate) comes: Vec<(u64, String, &'static str)>,
     /// More machines than a list may have.
     pub(crate) is_full: bool,
     /// What was asked for.
@@ -42,6 +45,8 @@ impl Default for VCenter {
             is_old: false,
             away: None,
             is_stuck: false,
+            late_ms: 0,
+            comes: Vec::new(),
             is_full: false,
             asked: Vec::new(),
         }
@@ -64,7 +69,12 @@ impl VCenter {
         Self { machines: vec![machine(41, "node1", power)], ..Self::default() }
     }
 
-    fn answer(&mut self, request: &HttpRequest) -> Option<(u16, Value)> {
+    fn answer(&mut self, now_ms: u64, request: &HttpRequest) -> Option<(u16, Value)> {
+        for (_, id, power) in self.comes.extract_if(.., |(at_ms, ..)| *at_ms <= now_ms) {
+            for machine in self.machines.iter_mut().filter(|one| one.id == id) {
+                machine.power = power;
+            }
+        }
         let (root, before) = if self.is_old { ("/rest", "filter.") } else { ("/api", "") };
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let filter = |name: &str| {
@@ -101,8 +111,7 @@ impl VCenter {
             return Some((200, list.collect::<Vec<_>>().into()));
         }
         let (id, rest) = path.strip_prefix("vm/")?.split_once('/').unwrap_or((&path[3..], ""));
-        let is_stuck = self.is_stuck;
-        let Some(machine) = self.machines.iter_mut().find(|one| one.id == id) else {
+        let Some(machine) = self.machines.iter().find(|one| one.id == id) else {
             let says = format!("Virtual machine with identifier '{id}' does not exist.");
             return Some((404, error("NOT_FOUND", &says)));
         };
@@ -128,16 +137,16 @@ impl VCenter {
                 error("ALREADY_IN_DESIRED_STATE", "The virtual machine is so already."),
             ));
         }
-        if !is_stuck {
-            machine.power = power;
+        if !self.is_stuck {
+            self.comes.push((now_ms + self.late_ms, id.to_owned(), power));
         }
         Some((204, Value::Null))
     }
 }
 
 impl Web for VCenter {
-    fn exchange(&mut self, _: u64, request: &HttpRequest) -> (u64, HttpResponse) {
-        let (status, body) = self.answer(request).unwrap_or((404, Value::Null));
+    fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse) {
+        let (status, body) = self.answer(now_ms, request).unwrap_or((404, Value::Null));
         let body = if body.is_null() {
             String::new()
         } else if self.is_old && status == 200 {

@@ -71,6 +71,8 @@ pub(crate) struct Device {
     pub(crate) late_ms: u64,
     /// Says yes and does nothing.
     pub(crate) is_stuck: bool,
+    /// Switches itself on again.
+    pub(crate) flips_back: bool,
     /// Every request: line, content type, body.
     pub(crate) heard: Vec<(String, String, String)>,
 }
@@ -84,6 +86,7 @@ impl Device {
             instead: Vec::new(),
             late_ms: 0,
             is_stuck: false,
+            flips_back: false,
             heard: Vec::new(),
         }
     }
@@ -112,6 +115,9 @@ impl Device {
             self.comes = Some((now_ms + self.late_ms, on));
         }
         self.settle(now_ms);
+        if self.flips_back {
+            self.comes = Some((now_ms + 1, true));
+        }
     }
 
     fn settle(&mut self, now_ms: u64) {
