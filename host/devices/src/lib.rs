@@ -3,8 +3,19 @@
 //! A model is sans-IO and deterministic: bytes and the time go in, bytes and the time they are to
 //! be sent at come out. It has no clock and no socket; its randomness comes from a seed. It shares
 //! no code with the plugin that will talk to it, so that a misreading of the protocol is not made
-//! twice, and it is checked against `ipmitool`.
+//! twice, and it is checked against `ipmitool` and net-snmp's tools.
 //!
-//! What it deliberately is not: a fence device for production, or a complete BMC.
+//! What it deliberately is not: a fence device for production, or a complete BMC, PDU or switch.
 
 pub mod bmc;
+mod power;
+pub mod snmp;
+
+/// A datagram on its way back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// How long the device takes.
+    pub delay_ms: u64,
+    /// What it sends.
+    pub bytes: Vec<u8>,
+}

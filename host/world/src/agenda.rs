@@ -15,6 +15,8 @@ pub(crate) enum Actor {
     Happening(usize),
     /// The machine of that number, with its BMC and kubelet.
     Machine(usize),
+    /// The PDU or switch of that number.
+    Device(usize),
     /// A part of the control plane.
     Role(Role),
 }

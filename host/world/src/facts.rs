@@ -32,12 +32,25 @@ pub enum Power {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PowerCause {
-    /// A command to the BMC.
+    /// A command to a device.
     Command,
     /// Somebody in the room.
     ByHand,
-    /// The BMC by itself.
+    /// A device by itself.
     Device,
+}
+
+/// A power command that a device took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// Whose machine hangs on it.
+    pub node: &'a str,
+    /// The PDU or switch and its plug; nothing where it is the node's own BMC.
+    pub plug: (&'a str, u64),
+    /// `off`, `on`, …
+    pub command: &'a str,
+    /// A process of node-remedy.
+    pub by: &'a str,
 }
 
 /// What can happen. Serialized with the variant's name as `fact`; pods are
@@ -128,6 +141,60 @@ pub enum What {
         node: String,
         /// How many are open now.
         open: u64,
+    },
+    /// An outlet or a port went on or off; a machine on other feeds has power all the same.
+    PlugChanged {
+        /// Whose machine hangs on it; empty if none does.
+        node: String,
+        /// The PDU or switch.
+        device: String,
+        /// Which plug of it, from 1.
+        plug: u64,
+        /// To what; a port that is off carries nothing.
+        power: Power,
+        /// By whom.
+        cause: PowerCause,
+    },
+    /// A PDU or switch accepted a command; what it does about it is another matter.
+    PlugSaidYes {
+        /// Whose machine hangs on the plug.
+        node: String,
+        /// The PDU or switch.
+        device: String,
+        /// Which plug of it.
+        plug: u64,
+        /// `off`, `on` or `reset`.
+        command: String,
+        /// Whose datagram it was: a process of node-remedy.
+        by: String,
+    },
+    /// A PDU or switch answered a read of a plug; what it said may be wrong.
+    PlugTold {
+        /// Whose machine hangs on the plug.
+        node: String,
+        /// The PDU or switch.
+        device: String,
+        /// Which plug of it.
+        plug: u64,
+        /// What it said.
+        power: Power,
+        /// Who asked.
+        by: String,
+    },
+    /// A PDU or switch refused a command.
+    PlugRefused {
+        /// Whose machine hangs on the plug.
+        node: String,
+        /// The PDU or switch.
+        device: String,
+        /// Which plug of it.
+        plug: u64,
+        /// As in `PlugSaidYes`.
+        command: String,
+        /// The error-status.
+        code: u64,
+        /// Who asked.
+        by: String,
     },
     /// The node's `Ready` condition changed.
     NodeReady {
@@ -314,6 +381,8 @@ pub enum What {
         node: String,
         /// The operation's number.
         operation: u64,
+        /// The method's name.
+        method: String,
         /// `off`, `on`, `status`, `reset`.
         action: String,
     },
@@ -375,12 +444,39 @@ pub enum What {
 }
 
 impl What {
+    /// The power command that a device took with this, if that is what it is: of whose machine, by
+    /// which plug, what, and who asked.
+    pub fn taken(&self) -> Option<Taken<'_>> {
+        if let Self::BmcSaidYes { node, command, by } = self {
+            return Some(Taken { node, plug: ("", 0), command, by });
+        }
+        if let Self::PlugSaidYes { node, device, plug, command, by } = self {
+            return Some(Taken { node, plug: (device, *plug), command, by });
+        }
+        None
+    }
+
+    /// The process whose datagram a device answered with this.
+    pub fn answered(&self) -> Option<&str> {
+        let (Self::BmcSaidYes { by, .. }
+        | Self::BmcRefused { by, .. }
+        | Self::BmcTold { by, .. }
+        | Self::PlugSaidYes { by, .. }
+        | Self::PlugRefused { by, .. }
+        | Self::PlugTold { by, .. }) = self
+        else {
+            return None;
+        };
+        Some(by)
+    }
+
     /// Whether this is about how node-remedy works and not about the cluster: judges need it, and
     /// whoever reads a story is told by the decisions.
     pub fn is_inner(&self) -> bool {
         matches!(
             self,
             Self::BmcTold { .. }
+                | Self::PlugTold { .. }
                 | Self::BmcSessions { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
@@ -393,7 +489,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 39] = [
+pub const VOCABULARY: [(&str, &[&str]); 43] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -406,6 +502,10 @@ pub const VOCABULARY: [(&str, &[&str]); 39] = [
     ("bmcTold", &["node", "power", "by"]),
     ("bmcRefused", &["node", "command", "code", "by"]),
     ("bmcSessions", &["node", "open"]),
+    ("plugChanged", &["node", "device", "plug", "power", "cause"]),
+    ("plugSaidYes", &["node", "device", "plug", "command", "by"]),
+    ("plugTold", &["node", "device", "plug", "power", "by"]),
+    ("plugRefused", &["node", "device", "plug", "command", "code", "by"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
     ("nodeDeleted", &["node", "by"]),
@@ -425,7 +525,7 @@ pub const VOCABULARY: [(&str, &[&str]); 39] = [
     ("writerStopped", &["volume", "pod", "uid", "node", "boot"]),
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("fenceState", &["fence", "node", "step", "state"]),
-    ("intentRecorded", &["fence", "node", "operation", "action"]),
+    ("intentRecorded", &["fence", "node", "operation", "method", "action"]),
     ("proofRecorded", &["fence", "node", "grade"]),
     ("deviceAwaited", &["fence", "node"]),
     ("parkedRecorded", &["fence", "node", "reason", "leftOff"]),

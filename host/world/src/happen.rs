@@ -32,7 +32,9 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::PowerOnByHand(node)
         | Event::NodeComesBack(node)
         | Event::BmcFault { node, .. } => Some(node),
-        Event::DeleteNode(_)
+        Event::DeviceFault { .. }
+        | Event::PlugByHand { .. }
+        | Event::DeleteNode(_)
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
@@ -62,7 +64,9 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
                 drop::<Result<(), UnknownFault>>(bmc.faults.set(fault, *value));
             }
         }
-        Event::DeleteNode(_)
+        Event::DeviceFault { .. }
+        | Event::PlugByHand { .. }
+        | Event::DeleteNode(_)
         | Event::Cordon(_)
         | Event::TaintOutOfService(_)
         | Event::ForceDeletePod { .. }
@@ -121,6 +125,8 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::PowerOnByHand(_)
         | Event::NodeComesBack(_)
         | Event::BmcFault { .. }
+        | Event::DeviceFault { .. }
+        | Event::PlugByHand { .. }
         | Event::OfController(_) => {}
     }
 }

@@ -140,7 +140,9 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
         let id = number(operation, "/id").unwrap_or_default();
         if id >= known {
             let action = text(operation, "/action").to_owned();
-            say(What::IntentRecorded { fence: fence(), node: node(), operation: id, action });
+            let method = text(operation, "/name").to_owned();
+            let (fence, node) = (fence(), node());
+            say(What::IntentRecorded { fence, node, operation: id, method, action });
         }
     }
     let parked = |object| text(object, "/status/parked/at").to_owned();

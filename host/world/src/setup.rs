@@ -10,7 +10,7 @@ use crate::api::object::{Key, part, set, text};
 use crate::api::{ApiServer, Kind, Part};
 use crate::machine::{Machine, Spec};
 use crate::rng::Rng;
-use crate::scenario::{BmcSpec, NodeSpec, Order, Scenario, StatefulSetSpec, VolumesSpec};
+use crate::scenario::{BmcSpec, NodeSpec, Order, PlugSpec, Scenario, StatefulSetSpec, VolumesSpec};
 use crate::stage::{CSI_DRIVER, LEASE_NAMESPACE, LOCKS, REMEDY_NAMESPACE};
 use crate::time::Time;
 
@@ -32,6 +32,7 @@ pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: 
     let address = SocketAddr::new(IpAddr::V4(address), IPMI_PORT);
     let address = node.bmc.as_ref().and_then(|bmc| bmc.address).unwrap_or(address);
     let annotation = (BMC_ADDRESS_ANNOTATION.to_owned(), address.ip().to_string());
+    let annotations = node.bmc.iter().map(|_| annotation.clone());
     let spec = Spec {
         name: node.name.clone(),
         zone: node.zone.clone(),
@@ -39,14 +40,28 @@ pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: 
         system_uuid: node.system_uuid.clone(),
         address: nth(FIRST_NODE, number).to_string(),
         labels: node.labels.clone(),
-        annotations: node.bmc.iter().map(|_| annotation.clone()).collect(),
+        annotations: annotations.chain(plugs(scenario, node)).collect(),
         boot_time: node.boot_time,
+        feeds: node.feeds.len(),
     };
     let bmc = node.bmc.as_ref().map(|spec| {
         let seed = Rng::named(scenario.seed, &format!("bmc of {}", node.name)).draw();
         (address, bmc(spec, seed))
     });
     Machine::running(spec, bmc, scenario.seed, now)
+}
+
+/// Where a node says which plugs it hangs on, as the methods of their devices name them:
+/// `node-remedy.io/outlet-a`, `-b` and so on, and `node-remedy.io/switch-port`.
+fn plugs(scenario: &Scenario, node: &NodeSpec) -> Vec<(String, String)> {
+    let named = |plug: &PlugSpec| {
+        let device = scenario.devices.iter().find(|one| one.name == plug.device)?;
+        Some(device.model.plug(plug.number))
+    };
+    let feeds = ('a'..='z').zip(&node.feeds);
+    let feeds = feeds.map(|(letter, plug)| (format!("node-remedy.io/outlet-{letter}"), plug));
+    let port = node.port.iter().map(|plug| ("node-remedy.io/switch-port".to_owned(), plug));
+    feeds.chain(port).filter_map(|(key, plug)| Some((key, named(plug)?))).collect()
 }
 
 fn nth(first: Ipv4Addr, number: usize) -> Ipv4Addr {

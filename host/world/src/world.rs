@@ -4,10 +4,13 @@
 //! between, talks to the API server and the BMCs as any client would. The same scenario
 //! and the same calls at the same times give the same facts.
 
+mod rack;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use self::rack::Device;
 use crate::actors::attach_detach::AttachDetach;
 use crate::actors::attacher::Attacher;
 use crate::actors::node_lifecycle::NodeLifecycle;
@@ -51,6 +54,8 @@ pub struct World {
     machines: Vec<Machine>,
     by_name: BTreeMap<String, usize>,
     by_address: BTreeMap<SocketAddr, usize>,
+    /// PDUs and switches.
+    rack: Vec<Device>,
     control_plane: ControlPlane,
 }
 
@@ -102,6 +107,7 @@ impl World {
         let by_address = numbered()
             .filter_map(|(number, machine)| Some((machine.bmc.as_ref()?.0, number)))
             .collect();
+        let rack = rack::devices(scenario);
         let mut agenda = Agenda::default();
         let mut waiting = Vec::new();
         for (number, happening) in scenario.happenings.iter().enumerate() {
@@ -132,6 +138,7 @@ impl World {
             machines,
             by_name,
             by_address,
+            rack,
             control_plane: ControlPlane {
                 node_lifecycle: NodeLifecycle::new(now),
                 taint_eviction: TaintEviction::default(),
@@ -176,7 +183,7 @@ impl World {
     }
 
     /// A datagram that arrives at `to` at `now`, and the answers with the time that each
-    /// takes. Nobody answers at an address without a BMC.
+    /// takes. Nobody answers at an address without a device.
     pub fn datagram(
         &mut self,
         to: SocketAddr,
@@ -185,7 +192,9 @@ impl World {
         now: Time,
     ) -> Vec<(Duration, Vec<u8>)> {
         self.advance(now);
-        let Some(number) = self.by_address.get(&to).copied() else { return Vec::new() };
+        let Some(number) = self.by_address.get(&to).copied() else {
+            return self.device_datagram(to, from, data);
+        };
         let replies =
             self.with_machine(number, |machine, stage| machine.datagram(stage, from, data));
         // Power may have changed, or may be going to.
@@ -230,6 +239,7 @@ impl World {
         let latest = self.facts.all().last().map_or(START, |fact| fact.at).max(self.happened);
         after(latest, since) <= self.now
             && !(0..self.happenings.len()).any(|number| self.agenda.has(Actor::Happening(number)))
+            && self.rack.iter().all(Device::is_settled)
             && self.machines.iter().all(|machine| {
                 let node = self.api.peek(&Key::cluster(Kind::Node, &machine.spec.name));
                 machine.is_well()
@@ -259,6 +269,7 @@ impl World {
                 None
             }
             Actor::Machine(number) => self.with_machine(number, Machine::run).flatten(),
+            Actor::Device(number) => self.run_device(number),
             Actor::Role(role) => {
                 let mut stage = Stage {
                     api: &mut self.api,
@@ -313,6 +324,7 @@ impl World {
 
     /// Lets something befall the cluster now, beside what its scenario says.
     pub fn befall(&mut self, what: &Event) {
+        self.befall_devices(what);
         let machine = happen::to_machine(what).and_then(|node| self.by_name.get(node).copied());
         if let Some(number) = machine {
             self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));

@@ -9,6 +9,8 @@ mod proof;
 mod refusals;
 mod stretches;
 
+use std::collections::BTreeSet;
+
 use node_remedy_decide::Time;
 use node_remedy_report::Run;
 use node_remedy_world::Scenario;
@@ -21,12 +23,13 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
     let end_ms = u64::try_from(played.lasted.as_millis()).unwrap_or(u64::MAX);
     let mut refusals = refusals::unopened(&played.collected);
     // In one millisecond a device does, says, and then something is decided on it.
-    let mut entries = entries::of_facts(&played.facts);
-    entries.extend(entries::of_calls(&played.collected));
+    let lanes = Lanes::of(scenario);
+    let mut entries = entries::of_facts(&lanes, &played.facts);
+    entries.extend(entries::of_calls(&lanes, &played.collected));
     entries.extend(entries::of_decisions(&played.collected));
     entries.extend(entries::of_refusals(&refusals));
     entries.sort_by_key(|entry| entry.at_ms);
-    let mut stretches = stretches::of_facts(scenario, &played.facts, end_ms);
+    let mut stretches = stretches::of_facts(scenario, &lanes, &played.facts, end_ms);
     stretches.extend(stretches::of_refusals(&refusals));
     stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     let outcome = outcome::outcome(played, &refusals, expected);
@@ -35,9 +38,27 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
     Run { end_ms, entries, stretches, incidents: incidents::incidents(played), outcome, refusals }
 }
 
-/// What the device lane calls the BMC of a node.
-fn bmc_of(node: &str) -> String {
-    format!("BMC of {node}")
+/// What the device lane calls what gives a node its power.
+struct Lanes<'a> {
+    /// Nodes on outlets alone.
+    without_bmc: BTreeSet<&'a str>,
+}
+
+impl<'a> Lanes<'a> {
+    fn of(scenario: &'a Scenario) -> Self {
+        let without = scenario.nodes.iter().filter(|node| node.bmc.is_none());
+        Self { without_bmc: without.map(|node| node.name.as_str()).collect() }
+    }
+
+    fn power_of(&self, node: &str) -> String {
+        let what = if self.without_bmc.contains(node) { "power" } else { "BMC" };
+        format!("{what} of {node}")
+    }
+}
+
+/// What it calls an outlet or port.
+fn plug_of(device: &str, plug: u64) -> String {
+    format!("{device}/{plug}")
 }
 
 fn ms(at: Time) -> u64 {

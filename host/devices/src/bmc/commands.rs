@@ -1,8 +1,8 @@
 //! The IPMI commands this model knows, inside and outside sessions.
 
-use super::power::{Cause, Change};
 use super::sessions::Stage;
 use super::{Bmc, COMMANDS_KEPT, Privilege, wire};
+use crate::power::{Cause, Change};
 
 const OK: u8 = 0x00;
 const UNKNOWN_COMMAND: u8 = 0xc1;

@@ -11,18 +11,19 @@
 mod commands;
 mod crypto;
 mod faults;
-mod power;
 mod sessions;
 mod setup;
 mod wire;
 
+pub use crate::Reply;
+pub use crate::power::{Cause, Change, PowerEvent};
 pub use commands::CommandEvent;
 pub use faults::{Faults, UnknownFault};
-pub use power::{Cause, Change, PowerEvent};
 
 use crypto::Random;
-use power::Supply;
 use sessions::Sessions;
+
+use crate::power::Supply;
 
 /// Cipher suites of this model. Suite 0 and its like, which authenticate or encrypt nothing, cannot
 /// be named.
@@ -98,15 +99,6 @@ impl Default for Config {
     }
 }
 
-/// A datagram on its way back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// How long the BMC takes.
-    pub delay_ms: u64,
-    /// What it sends.
-    pub bytes: Vec<u8>,
-}
-
 /// The model.
 #[derive(Clone, Debug)]
 pub struct Bmc {
@@ -164,9 +156,7 @@ impl Bmc {
     pub fn tick(&mut self, now_ms: u64) {
         self.now_ms = self.now_ms.max(now_ms);
         if self.faults.dead {
-            // A BMC without power has no memory of anything it was about to do.
-            self.sessions.clear();
-            self.supply.forget();
+            self.lose_mains();
         }
         self.supply.tick(self.now_ms, self.faults.flip_back_ms);
         self.sessions.expire(self.now_ms);
@@ -180,6 +170,12 @@ impl Bmc {
     /// Is the machine powered? The truth, whatever its status answers say.
     pub fn powered(&self) -> bool {
         self.supply.powered()
+    }
+
+    /// The mains went, its standby power with them: it has no memory of anything.
+    pub fn lose_mains(&mut self) {
+        self.sessions.clear();
+        self.supply.forget();
     }
 
     /// Somebody presses the button, or pulls the plug.

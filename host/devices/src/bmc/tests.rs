@@ -1,8 +1,8 @@
 //! Power by itself. Sessions are tested from the other side of the wire: by `ipmitool`
 //! (`tests/ipmitool.rs`) and by the ipmi plugin.
 
-use super::power::Supply;
 use super::{Bmc, Cause, Change, Config, Faults, PowerEvent, UnknownFault};
+use crate::power::Supply;
 
 fn commanded() -> Cause {
     Cause::Command { user: "admin".into() }

@@ -27,6 +27,19 @@ impl std::fmt::Display for What {
             Self::BmcSessions { node, open } => {
                 write!(f, "{node}: sessions open with its BMC: {open}")
             }
+            Self::PlugChanged { node, device, plug, power, cause } => {
+                let (whose, power) = (whose(node), power.word());
+                write!(f, "{whose}: {device}/{plug} {power} {}", cause.word())
+            }
+            Self::PlugSaidYes { node, device, plug, command, .. } => {
+                write!(f, "{}: {device}/{plug} said yes to {command}", whose(node))
+            }
+            Self::PlugTold { node, device, plug, power, .. } => {
+                write!(f, "{}: {device}/{plug} said that it is {}", whose(node), power.word())
+            }
+            Self::PlugRefused { node, device, plug, command, code, .. } => {
+                write!(f, "{}: {device}/{plug} refused {command} with {code}", whose(node))
+            }
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
             Self::NodeCreated { node } => write!(f, "{node}: registered"),
             Self::NodeDeleted { node, by } => write!(f, "{node}: Node deleted ({by})"),
@@ -62,7 +75,7 @@ impl std::fmt::Display for What {
             Self::FenceState { fence, node, step, state } => {
                 write!(f, "{fence}: {node} {step} {state}")
             }
-            Self::IntentRecorded { fence, node, operation, action } => {
+            Self::IntentRecorded { fence, node, operation, action, .. } => {
                 write!(f, "{fence}: {node} operation {operation} is to be {action}")
             }
             Self::ProofRecorded { fence, node, grade } => {
@@ -88,6 +101,11 @@ impl std::fmt::Display for What {
     }
 }
 
+/// On whose line it is told; of a plug on which nobody hangs, on nobody's.
+fn whose(node: &str) -> &str {
+    if node.is_empty() { "nobody" } else { node }
+}
+
 impl Power {
     fn word(self) -> &'static str {
         match self {
@@ -100,9 +118,9 @@ impl Power {
 impl PowerCause {
     fn word(self) -> &'static str {
         match self {
-            Self::Command => "by a command to the BMC",
+            Self::Command => "by a command",
             Self::ByHand => "by hand",
-            Self::Device => "by the BMC itself",
+            Self::Device => "by the device itself",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A machine: power, boots, its network, its BMC, and what runs on it.
+//! A machine: power and its feeds, boots, its network, its BMC, and what runs on it.
 //!
 //! ```text
 //!          power on            boot time            kubelet starts
@@ -9,6 +9,11 @@
 //! ```
 //! Processes live from their start to the loss of power; the death of the kubelet or of
 //! the network does not end them. That is the whole problem that fencing solves.
+//!
+//! A machine on outlets has mains while any of them is on. Without mains it is off and its BMC dead;
+//! when they come back it starts, whatever it was before, as machines that are fenced by their
+//! outlets have to. A port that is down takes its network and nothing else: its storage is reached by
+//! another path, so its processes write on.
 
 mod kubelet;
 mod node_status;
@@ -37,6 +42,8 @@ pub(crate) struct Spec {
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) annotations: Vec<(String, String)>,
     pub(crate) boot_time: Duration,
+    /// How many outlets feed it; none: mains that nobody switches.
+    pub(crate) feeds: usize,
 }
 
 /// A machine.
@@ -45,8 +52,13 @@ pub(crate) struct Machine {
     pub(crate) spec: Spec,
     pub(crate) bmc: Option<(SocketAddr, Bmc)>,
     power: Power,
+    feeds: Vec<Power>,
     kernel: Kernel,
     network: Network,
+    /// Whether the port of its switch carries its traffic.
+    port: Power,
+    /// Whether what lies between is whole.
+    cable: Network,
     boot: String,
     boots: Rng,
     kubelet: Option<Kubelet>,
@@ -79,12 +91,16 @@ impl Machine {
         let mut boots = Rng::named(seed, &format!("boots of {}", spec.name));
         let boot = boots.uuid();
         let kubelet = Kubelet::restart(&spec.name, seed, now);
+        let feeds = vec![Power::On; spec.feeds];
         Self {
             spec,
             bmc,
             power: Power::On,
+            feeds,
             kernel: Kernel::Runs,
             network: Network::Up,
+            port: Power::On,
+            cable: Network::Up,
             boot,
             boots,
             kubelet: Some(kubelet),
@@ -124,7 +140,8 @@ impl Machine {
         from: Peer<'_>,
         data: &[u8],
     ) -> Vec<(Duration, Vec<u8>)> {
-        let Some((_, bmc)) = &mut self.bmc else { return Vec::new() };
+        let has_mains = self.has_mains();
+        let Some((_, bmc)) = self.bmc.as_mut().filter(|_| has_mains) else { return Vec::new() };
         let before = bmc.open_sessions();
         let replies = bmc.datagram(stage.now.0, from.line, data);
         let open = bmc.open_sessions();
@@ -144,8 +161,11 @@ impl Machine {
             .collect()
     }
 
-    /// Somebody in the room switches power.
+    /// Somebody in the room presses the button, which does nothing without mains.
     pub(crate) fn switch(&mut self, stage: &mut Stage<'_>, power: Power) {
+        if !self.has_mains() {
+            return;
+        }
         if let Some((_, bmc)) = &mut self.bmc {
             bmc.set_power(stage.now.0, power == Power::On);
             self.follow_bmc(stage);
@@ -161,8 +181,54 @@ impl Machine {
         }
     }
 
+    /// Whether anything feeds it.
+    pub(crate) fn has_mains(&self) -> bool {
+        self.feeds.is_empty() || self.feeds.contains(&Power::On)
+    }
+
+    /// The outlet of its feed of that number, from 0, went on or off.
+    pub(crate) fn set_feed(
+        &mut self,
+        stage: &mut Stage<'_>,
+        feed: usize,
+        power: Power,
+        cause: PowerCause,
+    ) {
+        let had_mains = self.has_mains();
+        if let Some(feed) = self.feeds.get_mut(feed) {
+            *feed = power;
+        }
+        let now = stage.now.0;
+        match (had_mains, self.has_mains()) {
+            (true, true) | (false, false) => return,
+            (true, false) => self.bmc.iter_mut().for_each(|(_, bmc)| bmc.lose_mains()),
+            (false, true) => {
+                if let Some((_, bmc)) = &mut self.bmc {
+                    bmc.set_power(now, true);
+                    // What it did follows from the mains, and is told as such.
+                    drop(bmc.drain_power_events());
+                }
+            }
+        }
+        if power != self.power {
+            self.set_power(stage, power, cause);
+        }
+    }
+
+    /// The port of its switch went on or off.
+    pub(crate) fn set_port(&mut self, stage: &mut Stage<'_>, power: Power) {
+        self.port = power;
+        self.follow_network(stage);
+    }
+
     /// The path to the API server goes or comes.
     pub(crate) fn set_network(&mut self, stage: &mut Stage<'_>, network: Network) {
+        self.cable = network;
+        self.follow_network(stage);
+    }
+
+    fn follow_network(&mut self, stage: &mut Stage<'_>) {
+        let network = if self.port == Power::On { self.cable } else { Network::Lost };
         if network == self.network {
             return;
         }

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use node_remedy_devices::bmc::Faults;
+use node_remedy_devices::snmp;
 use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
-    RawApiFault, RawClockFault, RawEdit, RawHappening, RawOutage, RawServerClock, Text,
+    RawApiFault, RawClockFault, RawDeviceFault, RawEdit, RawHappening, RawOutage, RawServerClock,
+    Text,
 };
 use super::read::Reader;
 use super::{
-    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, Event, Happening, Outage,
-    Trigger,
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DeviceSpec, Event, Happening,
+    Outage, Trigger,
 };
 use crate::api::{Key, Kind};
+use crate::facts::Power;
 use crate::rng::Rng;
 use crate::time::millis;
 
@@ -33,6 +36,8 @@ type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> Contr
 pub(super) struct Cast<'a> {
     /// Nodes by name, with their zones.
     pub(super) nodes: &'a [(&'a str, Option<&'a str>)],
+    /// PDUs and switches.
+    pub(super) devices: &'a [DeviceSpec],
     /// Processes of node-remedy.
     pub(super) controllers: u32,
 }
@@ -104,6 +109,19 @@ pub(super) fn read(
             reader.no_such_fault("happenings.bmcFault.fault", &fault, raw.fault.referenced);
         }
         events.push(Event::BmcFault { node, fault, value: raw.value.unwrap_or(1) });
+    }
+    if let Some(raw) = &raw.device_fault {
+        kinds += 1;
+        events.extend(device_fault(reader, raw, cast));
+    }
+    for (field, said, power) in [
+        ("plugOffByHand", &raw.plug_off_by_hand, Power::Off),
+        ("plugOnByHand", &raw.plug_on_by_hand, Power::On),
+    ] {
+        let Some(said) = said else { continue };
+        kinds += 1;
+        let plug = reader.plug(&format!("happenings.{field}"), said, 0, cast.devices);
+        events.extend(plug.map(|plug| Event::PlugByHand { plug, power }));
     }
     let of_one_pod: [PodField<'_>; 3] = [
         ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {
@@ -198,6 +216,24 @@ fn moment(reader: &mut Reader, raw: &RawHappening, place: Location) -> (Duration
             (Duration::ZERO, None)
         }
     }
+}
+
+fn device_fault(reader: &mut Reader, raw: &RawDeviceFault, cast: &Cast<'_>) -> Option<Event> {
+    let (device, fault) = (raw.device.value.clone(), raw.fault.value.clone());
+    if !cast.devices.iter().any(|one| one.name == device) {
+        let what = format!(
+            "happenings.deviceFault.device: found {device:?}, expected a PDU or switch of this \
+             scenario"
+        );
+        reader.wrong(raw.device.referenced, what);
+        return None;
+    }
+    if snmp::Faults::default().set(&fault, 1).is_err() {
+        let path = "happenings.deviceFault.fault";
+        reader.no_such_device_fault(path, &fault, raw.fault.referenced);
+        return None;
+    }
+    Some(Event::DeviceFault { device, fault, value: raw.value.unwrap_or(1) })
 }
 
 fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {

@@ -7,6 +7,7 @@ mod duration;
 mod expectation;
 mod happening;
 mod nodes;
+mod plugs;
 mod raw;
 mod read;
 mod snapshot;
@@ -17,11 +18,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::{Faults, Suite};
+use node_remedy_devices::snmp::Model;
 use serde_json::Value;
 
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
 use crate::api::Key;
+use crate::facts::Power;
 use crate::stage::Timings;
 use crate::time::Time;
 
@@ -43,6 +46,8 @@ pub struct Scenario {
     pub timings: Timings,
     /// The machines.
     pub nodes: Vec<NodeSpec>,
+    /// The PDUs and switches that they hang on.
+    pub devices: Vec<DeviceSpec>,
     /// Processes of node-remedy; one of them leads.
     pub controllers: u32,
     /// The workloads.
@@ -76,6 +81,36 @@ pub struct NodeSpec {
     pub boot_time: Duration,
     /// Its management controller, if it has one.
     pub bmc: Option<BmcSpec>,
+    /// The outlets that feed it, any of which is enough; without one nothing can take its mains.
+    pub feeds: Vec<PlugSpec>,
+    /// The port of a switch through which it reaches the network.
+    pub port: Option<PlugSpec>,
+}
+
+/// A PDU or a switch.
+#[derive(Debug, Clone)]
+pub struct DeviceSpec {
+    /// Its name, for whoever writes or reads a scenario.
+    pub name: String,
+    /// Which it is.
+    pub model: Model,
+    /// How many outlets or ports it has.
+    pub plugs: u32,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The community that it takes.
+    pub community: String,
+    /// What is wrong with it from the start: faults by name, and how much of each.
+    pub faults: Vec<(String, u32)>,
+}
+
+/// An outlet or a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlugSpec {
+    /// The device's name.
+    pub device: String,
+    /// Which one, from 1.
+    pub number: u32,
 }
 
 /// A management controller.
@@ -93,6 +128,19 @@ pub struct BmcSpec {
     pub suites: Vec<Suite>,
     /// What is wrong with it from the start.
     pub faults: Faults,
+}
+
+impl NodeSpec {
+    /// Whether this plug is one of its feeds, or its port.
+    pub fn hangs_on(&self, plug: &PlugSpec) -> bool {
+        self.feeds.iter().chain(&self.port).any(|own| own == plug)
+    }
+}
+
+impl std::fmt::Display for PlugSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.device, self.number)
+    }
 }
 
 /// A StatefulSet.
@@ -182,6 +230,22 @@ pub enum Event {
         fault: String,
         /// How much of it.
         value: u32,
+    },
+    /// A fault of a PDU or switch begins or, with the value 0, ends.
+    DeviceFault {
+        /// The device's name.
+        device: String,
+        /// One of the device model's names.
+        fault: String,
+        /// How much of it.
+        value: u32,
+    },
+    /// Somebody switches an outlet, or a port.
+    PlugByHand {
+        /// Which.
+        plug: PlugSpec,
+        /// To what.
+        power: Power,
     },
     /// Somebody deletes the Node object.
     DeleteNode(String),

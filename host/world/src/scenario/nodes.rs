@@ -7,7 +7,7 @@ use serde_saphyr::Location;
 
 use super::raw::{RawBmc, RawNode, Text};
 use super::read::Reader;
-use super::{BmcSpec, NodeSpec};
+use super::{BmcSpec, DeviceSpec, NodeSpec};
 use crate::rng::Rng;
 
 /// The most machines: what Kubernetes is tested with, three times over.
@@ -17,7 +17,13 @@ pub(super) const NODES: usize = 15_000;
 pub(super) const BOOT_TIME: Duration = Duration::from_secs(45);
 
 impl Reader {
-    pub(super) fn nodes(&mut self, seed: u64, raws: &[RawNode], at: Location) -> Vec<NodeSpec> {
+    pub(super) fn nodes(
+        &mut self,
+        seed: u64,
+        raws: &[RawNode],
+        at: Location,
+        devices: &[DeviceSpec],
+    ) -> Vec<NodeSpec> {
         let mut nodes: Vec<NodeSpec> = Vec::new();
         for raw in raws {
             let count = raw.count.as_ref().map_or(1, |count| count.value);
@@ -48,6 +54,12 @@ impl Reader {
                 }
                 let guid = self.guid(seed, &name, &raw.bmc);
                 let bmc = self.bmc(&raw.bmc, guid);
+                let (feeds, port) = self.plugs(raw, number - 1, devices);
+                let taken = |plug| nodes.iter().any(|node| node.hangs_on(plug));
+                if let Some(plug) = feeds.iter().chain(&port).find(|plug| taken(plug)) {
+                    let what = format!("nodes: found {} twice, expected a plug each", plug);
+                    self.wrong(raw.name.referenced, what);
+                }
                 let uuid = raw.system_uuid.as_ref().map(|uuid| uuid.value.to_lowercase());
                 nodes.push(NodeSpec {
                     name,
@@ -57,6 +69,8 @@ impl Reader {
                     system_uuid: uuid.unwrap_or_else(|| uuid_text(&guid)),
                     boot_time,
                     bmc,
+                    feeds,
+                    port,
                 });
             }
         }

@@ -20,6 +20,10 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) cluster: RawCluster,
     pub(super) nodes: Spanned<Vec<RawNode>>,
+    #[serde(default)]
+    pub(super) pdus: Vec<RawPdu>,
+    #[serde(default)]
+    pub(super) switches: Vec<RawSwitch>,
     pub(super) controllers: Option<Spanned<u32>>,
     #[serde(default)]
     pub(super) workloads: RawWorkloads,
@@ -63,6 +67,32 @@ pub(super) struct RawNode {
     pub(super) boot_time: Option<Text>,
     #[serde(default)]
     pub(super) bmc: RawBmc,
+    #[serde(default)]
+    pub(super) feeds: Vec<Text>,
+    pub(super) port: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawPdu {
+    pub(super) name: Text,
+    pub(super) make: Option<Text>,
+    pub(super) outlets: Option<Spanned<u32>>,
+    pub(super) address: Option<Text>,
+    pub(super) community: Option<String>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, Spanned<u32>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawSwitch {
+    pub(super) name: Text,
+    pub(super) ports: Option<Spanned<u32>>,
+    pub(super) address: Option<Text>,
+    pub(super) community: Option<String>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -118,6 +148,9 @@ pub(super) struct RawHappening {
     pub(super) rack_silent: Option<Vec<Text>>,
     pub(super) rack_comes_back: Option<Vec<Text>>,
     pub(super) bmc_fault: Option<RawBmcFault>,
+    pub(super) device_fault: Option<RawDeviceFault>,
+    pub(super) plug_off_by_hand: Option<Text>,
+    pub(super) plug_on_by_hand: Option<Text>,
     pub(super) delete_node: Option<Text>,
     pub(super) cordon: Option<Text>,
     pub(super) taint_out_of_service: Option<Text>,
@@ -196,6 +229,14 @@ pub(super) struct RawApiFault {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawBmcFault {
     pub(super) node: Text,
+    pub(super) fault: Text,
+    pub(super) value: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawDeviceFault {
+    pub(super) device: Text,
     pub(super) fault: Text,
     pub(super) value: Option<u32>,
 }

@@ -169,11 +169,12 @@ impl Reader {
                         asserts nothing shows nothing";
             self.wrong(raw.duration.referenced, what.to_owned());
         }
-        let nodes = self.nodes(raw.seed, &raw.nodes.value, raw.nodes.referenced);
+        let devices = self.devices(&raw.pdus, &raw.switches);
+        let nodes = self.nodes(raw.seed, &raw.nodes.value, raw.nodes.referenced, &devices);
         let names: Vec<(&str, Option<&str>)> =
             nodes.iter().map(|node| (node.name.as_str(), node.zone.as_deref())).collect();
         let controllers = self.controllers(raw.controllers.as_ref());
-        let cast = Cast { nodes: &names, controllers };
+        let cast = Cast { nodes: &names, devices: &devices, controllers };
         let mut happenings = Vec::new();
         for happening in &raw.happenings {
             let rng = Rng::named(raw.seed, &format!("happening {}", happening.referenced.line()));
@@ -205,6 +206,7 @@ impl Reader {
             expect: raw.expect.iter().map(|one| self.expectation(one)).collect(),
             expect_without: raw.expect_without.iter().map(|one| self.expectation(one)).collect(),
             nodes,
+            devices,
         }
     }
 

@@ -53,6 +53,7 @@ impl Scenario {
             until_calm: None,
             timings: Timings::default(),
             nodes: Vec::new(),
+            devices: Vec::new(),
             controllers: 1,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
@@ -166,6 +167,8 @@ fn node(item: &Value) -> NodeSpec {
             faults: Faults::default(),
         }),
         system_uuid,
+        feeds: Vec::new(),
+        port: None,
     }
 }
 

@@ -183,7 +183,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -209,7 +209,7 @@ fn mistakes_are_named_with_their_place() {
             "title: a story",
             "titel: a story",
             expect![
-                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, cluster, nodes, pdus, switches, controllers, workloads, configuration, happenings, expect, expectWithout"
             ],
         ),
         (
@@ -295,7 +295,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
             ],
         ),
         (
@@ -328,7 +328,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -364,7 +364,7 @@ fn what_is_no_scenario_is_refused() {
     check(
         "a: 1\n---\nb: 2",
         &expect![
-            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, cluster, nodes, controllers, workloads, configuration, happenings, expect, expectWithout"
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, cluster, nodes, pdus, switches, controllers, workloads, configuration, happenings, expect, expectWithout"
         ],
     );
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);
@@ -418,7 +418,9 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" | "operation" | "leftOff" | "lasts" | "open" => serde_json::json!(1),
+                "code" | "plug" | "operation" | "leftOff" | "lasts" | "open" => {
+                    serde_json::json!(1)
+                }
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_decide::Notice;
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
-use node_remedy_world::facts::{Fact, Power, What};
+use node_remedy_world::facts::{Fact, Power, Taken, What};
 
-use super::{bmc_of, ms};
+use super::{Lanes, ms, plug_of};
 use crate::simulate::CLIENT;
 use crate::simulate::collect::Collected;
 
 /// The facts, each as loud as it is in this story.
-pub(super) fn of_facts(facts: &[Fact]) -> Vec<Entry> {
+pub(super) fn of_facts(lanes: &Lanes<'_>, facts: &[Fact]) -> Vec<Entry> {
     let mut seen = Seen::default();
     let gone: BTreeSet<&str> = facts.iter().filter_map(uid_of_gone).collect();
     let mut entries = Vec::new();
     for (place, fact) in facts.iter().enumerate().filter(|(_, fact)| !fact.what.is_inner()) {
-        let mut entry = entry_of_fact(fact);
+        let mut entry = entry_of_fact(lanes, fact);
         entry.weight = seen.weight(&fact.what).unwrap_or(entry.weight);
         if let What::PodTerminating { uid, .. } = &fact.what
             && !gone.contains(uid.as_str())
@@ -65,23 +65,29 @@ fn uid_of_gone(fact: &Fact) -> Option<&str> {
 }
 
 /// Whether this is a yes to an off that was followed by nothing, before the next yes or ever.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only two facts are about power")]
 fn is_ignored(facts: &[Fact], place: usize) -> bool {
     let (before, after) = facts.split_at(place);
     let Some((yes, after)) = after.split_first() else { return false };
-    let What::BmcSaidYes { node, command, .. } = &yes.what else { return false };
-    let power = |fact: &Fact| {
-        let What::PowerChanged { node: of, power, .. } = &fact.what else { return None };
-        (of == node).then_some(*power)
+    let Some(Taken { node, plug, command, .. }) = yes.what.taken() else { return false };
+    let power = |fact: &Fact| match &fact.what {
+        What::PowerChanged { node: of, power, .. } if plug.0.is_empty() && of == node => {
+            Some(*power)
+        }
+        What::PlugChanged { device, plug: number, power, .. } if (&**device, *number) == plug => {
+            Some(*power)
+        }
+        _ => None,
     };
     let was_on = before.iter().rev().find_map(power) != Some(Power::Off);
-    let is_before_next =
-        |fact: &&Fact| !matches!(&fact.what, What::BmcSaidYes { node: of, .. } if of == node);
+    let is_next = |next: Taken<'_>| (next.node, next.plug) == (node, plug);
+    let is_before_next = |fact: &&Fact| !fact.what.taken().is_some_and(is_next);
     let mut until_next = after.iter().take_while(is_before_next);
     command == "off" && was_on && until_next.find_map(power).is_none()
 }
 
-fn entry_of_fact(fact: &Fact) -> Entry {
-    let (lane, subject, weight) = place(&fact.what);
+fn entry_of_fact(lanes: &Lanes<'_>, fact: &Fact) -> Entry {
+    let (lane, subject, weight) = place(lanes, &fact.what);
     let sentence = fact.what.to_string();
     // Every sentence begins with whom it is about, which has a column of its own.
     let text = sentence.split_once(": ").map_or(sentence.as_str(), |(_, rest)| rest).to_owned();
@@ -90,7 +96,7 @@ fn entry_of_fact(fact: &Fact) -> Entry {
 }
 
 /// On whose line a fact is told, about whom, how loudly.
-fn place(what: &What) -> (Lane, String, Weight) {
+fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
     use {
         Lane::{Device, Node, Workload},
         Weight::{Bad, Detail, Key, Normal},
@@ -111,11 +117,16 @@ fn place(what: &What) -> (Lane, String, Weight) {
         }
         What::NodeCreated { node } => (Node, node.clone(), Detail),
         What::Cordoned { node, .. } | What::Uncordoned { node, .. } => (Node, node.clone(), Normal),
-        What::PowerChanged { node, .. } => (Device, bmc_of(node), Key),
-        What::MachineReset { node, .. } => (Device, bmc_of(node), Normal),
+        What::PowerChanged { node, .. } => (Device, lanes.power_of(node), Key),
+        What::MachineReset { node, .. } => (Device, lanes.power_of(node), Normal),
         // The controller's own call tells that it was accepted.
-        What::BmcSaidYes { node, .. } => (Device, bmc_of(node), Detail),
-        What::BmcRefused { node, .. } => (Device, bmc_of(node), Bad),
+        What::BmcSaidYes { node, .. } => (Device, lanes.power_of(node), Detail),
+        What::BmcRefused { node, .. } => (Device, lanes.power_of(node), Bad),
+        What::PlugChanged { device, plug, .. } => (Device, plug_of(device, *plug), Normal),
+        What::PlugSaidYes { device, plug, .. } | What::PlugTold { device, plug, .. } => {
+            (Device, plug_of(device, *plug), Detail)
+        }
+        What::PlugRefused { device, plug, .. } => (Device, plug_of(device, *plug), Bad),
         What::PodCreated { pod, .. } | What::PodScheduled { pod, .. } => {
             (Workload, pod.clone(), Detail)
         }
@@ -132,7 +143,7 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
         What::BmcTold { node, .. } | What::BmcSessions { node, .. } => {
-            (Device, bmc_of(node), Detail)
+            (Device, lanes.power_of(node), Detail)
         }
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
@@ -174,7 +185,7 @@ pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
 }
 
 /// How device calls ended.
-pub(super) fn of_calls(collected: &Collected) -> Vec<Entry> {
+pub(super) fn of_calls(lanes: &Lanes<'_>, collected: &Collected) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut before: BTreeMap<&str, String> = BTreeMap::new();
     for call in &collected.calls {
@@ -184,7 +195,7 @@ pub(super) fn of_calls(collected: &Collected) -> Vec<Entry> {
         entries.push(Entry {
             at_ms: ms(call.at),
             lane: Lane::Device,
-            subject: bmc_of(&call.node),
+            subject: lanes.power_of(&call.node),
             text,
             weight: if again { Weight::Detail } else { Weight::Normal },
             rule: None,

@@ -67,7 +67,10 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     };
     let (off, on) = (power(Power::Off), power(Power::On));
     let is_yes = |what: &What| matches!(what, What::BmcSaidYes { command, .. } if command == "off");
-    let said_yes = count(played, is_yes);
+    let is_plug = |what: &What| matches!(what, What::PlugSaidYes { .. });
+    // Two outlets are switched off for one machine; what they did is told plug by plug.
+    let by_plugs = count(played, is_plug) > 0;
+    let said_yes = if by_plugs { off } else { count(played, is_yes) };
     let pods = count(played, |what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
     let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
     let attachments = count(played, is_ours);
@@ -86,7 +89,8 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     if said_yes > off {
         facts.push(lie);
     } else if off + on > 0 {
-        facts.push(format!("BMC off {off}, on {on}"));
+        let what = if by_plugs { "power" } else { "BMC" };
+        facts.push(format!("{what} off {off}, on {on}"));
     }
     if !played.collected.incidents.is_empty() {
         let attachments = count_of(attachments, "attachment");

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use node_remedy_decide::{Action, End, Hold, PlugState, Refusal};
 use node_remedy_report as report;
-use node_remedy_world::facts::What;
 
 use super::incidents::journal;
 use super::ms;
@@ -76,8 +75,7 @@ pub(super) fn unproven(played: &Played) -> Vec<report::Refusal> {
     let refused = unproven.filter_map(|(name, (nodefence, _, _))| {
         let node = &nodefence.spec.node.name;
         let yes = played.facts.iter().filter(|fact| {
-            matches!(&fact.what, What::BmcSaidYes { node: of, command, .. }
-                if of == node && command == "off")
+            fact.what.taken().is_some_and(|yes| yes.node == node && yes.command == "off")
         });
         let yes: Vec<u64> = yes.map(|fact| ms(fact.at)).collect();
         let first_ms = *yes.first()?;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use node_remedy_report::{Lane, Refusal, Stretch, Weight};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
+use node_remedy_world::scenario::NodeSpec;
 
-use super::{bmc_of, ms};
+use super::{Lanes, ms, plug_of};
 
 /// A state of something that may end later.
 struct Open {
@@ -16,18 +17,25 @@ struct Open {
 }
 
 /// What the world says.
-pub(super) fn of_facts(scenario: &Scenario, facts: &[Fact], end_ms: u64) -> Vec<Stretch> {
+pub(super) fn of_facts(
+    scenario: &Scenario,
+    lanes: &Lanes<'_>,
+    facts: &[Fact],
+    end_ms: u64,
+) -> Vec<Stretch> {
     // Machines have power when a story begins; no fact says so.
-    let powered = |node: &str| {
+    let powered = |subject: String| {
         let on = Open { from_ms: 0, state: "on".to_owned(), weight: Weight::Normal };
-        ((Lane::Device, bmc_of(node)), on)
+        ((Lane::Device, subject), on)
     };
-    let managed = scenario.nodes.iter().filter(|node| node.bmc.is_some());
-    let mut open: BTreeMap<(Lane, String), Open> =
-        managed.map(|node| powered(&node.name)).collect();
+    let is_managed = |node: &&NodeSpec| node.bmc.is_some() || !node.feeds.is_empty();
+    let managed = scenario.nodes.iter().filter(is_managed).map(|node| lanes.power_of(&node.name));
+    let plugs = scenario.nodes.iter().flat_map(|node| node.feeds.iter().chain(&node.port));
+    let plugs = plugs.map(|plug| plug_of(&plug.device, plug.number.into()));
+    let mut open: BTreeMap<(Lane, String), Open> = managed.chain(plugs).map(powered).collect();
     let mut done = Vec::new();
     for fact in facts {
-        let Some((lane, subject, state)) = state_of(&fact.what) else { continue };
+        let Some((lane, subject, state)) = state_of(lanes, &fact.what) else { continue };
         let at = ms(fact.at);
         let key = (lane, subject);
         let before = open.get(&key).map(|before| &before.state);
@@ -74,8 +82,12 @@ fn close((lane, subject): &(Lane, String), before: Open, to_ms: u64) -> Stretch 
 /// Whose state a fact changes, and to what; `None` inside: it has none any more.
 #[expect(clippy::type_complexity, reason = "a private triple, read in one place")]
 #[expect(clippy::wildcard_enum_match_arm, reason = "most facts change no state")]
-fn state_of(what: &What) -> Option<(Lane, String, Option<(String, Weight)>)> {
+fn state_of(lanes: &Lanes<'_>, what: &What) -> Option<(Lane, String, Option<(String, Weight)>)> {
     use Weight::{Bad, Key, Normal};
+    let powered = |power| match power {
+        Power::On => ("on".to_owned(), Normal),
+        Power::Off => ("off".to_owned(), Key),
+    };
     let some = |state: &str, weight| Some((state.to_owned(), weight));
     Some(match what {
         What::NodeReady { node, status, .. } => {
@@ -84,11 +96,10 @@ fn state_of(what: &What) -> Option<(Lane, String, Option<(String, Weight)>)> {
             (Lane::Node, node.clone(), some(word, weight))
         }
         What::PowerChanged { node, power, .. } => {
-            let (word, weight) = match power {
-                Power::On => ("on", Normal),
-                Power::Off => ("off", Key),
-            };
-            (Lane::Device, bmc_of(node), some(word, weight))
+            (Lane::Device, lanes.power_of(node), Some(powered(*power)))
+        }
+        What::PlugChanged { device, plug, power, .. } => {
+            (Lane::Device, plug_of(device, *plug), Some(powered(*power)))
         }
         What::PodPhase { pod, node, phase, .. } => {
             (Lane::Workload, pod.clone(), some(&format!("{phase} on {node}"), Normal))

@@ -1,4 +1,4 @@
-//! The machine's power, as the BMC switches it: now, later, and back again.
+//! Power as a device switches it, a machine's or an outlet's: now, later, and back again.
 
 /// What happened to the power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub enum Change {
 /// Who did it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A chassis control command of this user.
+    /// A command of this user.
     Command {
-        /// The user's name.
+        /// The user's name; empty where commands come from nobody in particular.
         user: String,
     },
-    /// The BMC by itself: a change flipped back.
+    /// The device by itself: a change flipped back, or what feeds it went or came.
     FlipBack,
-    /// A person or a simulation, not the BMC.
+    /// A person or a simulation, not the device.
     Outside,
 }
 
@@ -48,7 +48,7 @@ struct Pending {
 
 /// The power supply.
 #[derive(Clone, Debug)]
-pub(super) struct Supply {
+pub(crate) struct Supply {
     powered: bool,
     changed_ms: u64,
     before: bool,
@@ -57,37 +57,37 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    pub(super) fn new(powered: bool) -> Self {
+    pub(crate) fn new(powered: bool) -> Self {
         Self { powered, changed_ms: 0, before: powered, pending: Vec::new(), events: Vec::new() }
     }
 
-    pub(super) fn powered(&self) -> bool {
+    pub(crate) fn powered(&self) -> bool {
         self.powered
     }
 
     /// What a status that lags by `stale_ms` tells at `now_ms`.
-    pub(super) fn seen(&self, now_ms: u64, stale_ms: u64) -> bool {
+    pub(crate) fn seen(&self, now_ms: u64, stale_ms: u64) -> bool {
         if now_ms.saturating_sub(self.changed_ms) < stale_ms { self.before } else { self.powered }
     }
 
-    pub(super) fn next_change(&self) -> Option<u64> {
+    pub(crate) fn next_change(&self) -> Option<u64> {
         self.pending.iter().map(|pending| pending.at_ms).min()
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.pending.clear();
     }
 
-    pub(super) fn drain(&mut self) -> Vec<PowerEvent> {
+    pub(crate) fn drain(&mut self) -> Vec<PowerEvent> {
         std::mem::take(&mut self.events)
     }
 
-    pub(super) fn schedule(&mut self, at_ms: u64, change: Change, cause: Cause) {
+    pub(crate) fn schedule(&mut self, at_ms: u64, change: Change, cause: Cause) {
         self.pending.push(Pending { at_ms, change, cause });
     }
 
     /// Carries out what is due, in order of time.
-    pub(super) fn tick(&mut self, now_ms: u64, flip_back_ms: Option<u64>) {
+    pub(crate) fn tick(&mut self, now_ms: u64, flip_back_ms: Option<u64>) {
         while let Some(due) = self.take_due(now_ms) {
             let was = self.powered;
             let commanded = matches!(due.cause, Cause::Command { .. });
@@ -99,7 +99,7 @@ impl Supply {
         }
     }
 
-    pub(super) fn set(&mut self, now_ms: u64, powered: bool, cause: Cause) {
+    pub(crate) fn set(&mut self, now_ms: u64, powered: bool, cause: Cause) {
         self.apply(now_ms, if powered { Change::On } else { Change::Off }, cause);
     }
 
