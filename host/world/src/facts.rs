@@ -3,10 +3,12 @@
 //! Reports are drawn from these and safety is judged by them. Two writers of one volume
 //! are a fact here, whatever the API server says at the time.
 
+mod devices;
 mod sentence;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::devices::Yes;
 use crate::time::Time;
 
 /// One thing that happened.
@@ -32,11 +34,11 @@ pub enum Power {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PowerCause {
-    /// A command to the BMC.
+    /// A command to what switches it: the BMC, or the cloud whose instance it is.
     Command,
-    /// Somebody in the room.
+    /// Somebody in the room, or at the cloud's console.
     ByHand,
-    /// The BMC by itself.
+    /// What switches it, by itself.
     Device,
 }
 
@@ -128,6 +130,40 @@ pub enum What {
         node: String,
         /// How many are open now.
         open: u64,
+    },
+    /// The cloud accepted a power command for an instance; what it does about it is another matter.
+    CloudSaidYes {
+        /// Which node's instance.
+        node: String,
+        /// `off`, `on`, `reset`.
+        command: String,
+        /// Whose request it was: a process of node-remedy.
+        by: String,
+    },
+    /// The cloud answered a read of an instance's state; what it said may be of a while ago.
+    CloudTold {
+        /// Which node's instance.
+        node: String,
+        /// `running`, `stopping`, `stopped`, … as EC2 calls it.
+        state: String,
+        /// Who asked.
+        by: String,
+    },
+    /// The cloud refused a power command, or a read.
+    CloudRefused {
+        /// Which node's instance.
+        node: String,
+        /// As in `CloudSaidYes`, or `status`.
+        command: String,
+        /// The code of the refusal, such as `UnauthorizedOperation`.
+        code: String,
+        /// Who asked.
+        by: String,
+    },
+    /// The cloud takes an instance away for good.
+    InstanceTerminated {
+        /// Which node's.
+        node: String,
     },
     /// The node's `Ready` condition changed.
     NodeReady {
@@ -382,6 +418,7 @@ impl What {
             self,
             Self::BmcTold { .. }
                 | Self::BmcSessions { .. }
+                | Self::CloudTold { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::DeviceAwaited { .. }
@@ -393,7 +430,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 39] = [
+pub const VOCABULARY: [(&str, &[&str]); 43] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -406,6 +443,10 @@ pub const VOCABULARY: [(&str, &[&str]); 39] = [
     ("bmcTold", &["node", "power", "by"]),
     ("bmcRefused", &["node", "command", "code", "by"]),
     ("bmcSessions", &["node", "open"]),
+    ("cloudSaidYes", &["node", "command", "by"]),
+    ("cloudTold", &["node", "state", "by"]),
+    ("cloudRefused", &["node", "command", "code", "by"]),
+    ("instanceTerminated", &["node"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
     ("nodeDeleted", &["node", "by"]),

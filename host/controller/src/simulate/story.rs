@@ -26,8 +26,14 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
     entries.extend(entries::of_decisions(&played.collected));
     entries.extend(entries::of_refusals(&refusals));
     entries.sort_by_key(|entry| entry.at_ms);
+    for entry in &mut entries {
+        call_instance(scenario, &mut entry.subject);
+    }
     let mut stretches = stretches::of_facts(scenario, &played.facts, end_ms);
     stretches.extend(stretches::of_refusals(&refusals));
+    for stretch in &mut stretches {
+        call_instance(scenario, &mut stretch.subject);
+    }
     stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     let outcome = outcome::outcome(played, &refusals, expected);
     // The timeline tells of these line by line already.
@@ -38,6 +44,14 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
 /// What the device lane calls the BMC of a node.
 fn bmc_of(node: &str) -> String {
     format!("BMC of {node}")
+}
+
+/// What it calls a machine that has none, because it is an instance of a cloud.
+fn call_instance(scenario: &Scenario, subject: &mut String) {
+    let node = scenario.nodes.iter().find(|node| bmc_of(&node.name) == *subject);
+    if let Some(node) = node.filter(|node| node.cloud.is_some()) {
+        *subject = format!("instance of {}", node.name);
+    }
 }
 
 fn ms(at: Time) -> u64 {

@@ -169,6 +169,25 @@ impl Instance {
         }
     }
 
+    /// One that is not there yet: nobody knows it before it is launched.
+    pub fn to_come(config: Config) -> Self {
+        Self { states: Vec::new(), ..Self::running(config) }
+    }
+
+    /// Whether it is still to be launched.
+    pub fn is_to_come(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// Its autoscaling group launches it.
+    pub fn launch(&mut self, now_ms: u64) {
+        self.tick(now_ms);
+        if self.is_to_come() {
+            self.enter(self.now_ms, State::Pending, Cause::Cloud);
+            self.pass(self.config.start_ms, Cause::Cloud);
+        }
+    }
+
     /// What it was made with.
     pub fn config(&self) -> &Config {
         &self.config
@@ -176,7 +195,8 @@ impl Instance {
 
     /// The truth, whatever is told of it.
     pub fn state(&self) -> State {
-        self.states.last().map_or(State::Running, |(_, state)| *state)
+        // One that is still to come is in the state that it will begin with.
+        self.states.last().map_or(State::Pending, |(_, state)| *state)
     }
 
     /// When its state will next change by itself.
@@ -214,6 +234,9 @@ impl Instance {
     /// Somebody at the console stops or starts it.
     pub fn switch_by_hand(&mut self, now_ms: u64, powered: bool) {
         self.tick(now_ms);
+        if self.is_to_come() {
+            return;
+        }
         let action = if powered { Action::Start } else { Action::Stop };
         if self.refuses(action).is_none() {
             self.change(action, Cause::ByHand);
@@ -223,6 +246,9 @@ impl Instance {
     /// The cloud takes it away for good.
     pub fn terminate(&mut self, now_ms: u64) {
         self.tick(now_ms);
+        if self.is_to_come() {
+            return;
+        }
         match self.state() {
             State::Terminated | State::ShuttingDown => {}
             State::Running | State::Stopping => {
@@ -324,7 +350,7 @@ impl Instance {
         let found = rows.into_iter().find(|(is_so, _)| *is_so).map(|(_, refusal)| refusal);
         let more = [
             (if reads { self.faults.blind } else { self.faults.denied }, DENIED),
-            (self.faults.unknown || is_forgotten, NOT_FOUND),
+            (self.faults.unknown || is_forgotten || self.is_to_come(), NOT_FOUND),
         ];
         let more = || more.into_iter().find(|(is_so, _)| *is_so).map(|(_, refusal)| refusal);
         found.or(asked.refusal).or_else(more).or_else(|| self.refuses(asked.action))
@@ -402,7 +428,7 @@ impl Instance {
         let as_of = self.now_ms.saturating_sub(self.faults.stale_ms);
         let mut past = self.states.iter().rev();
         let then = past.find(|(at_ms, _)| *at_ms <= as_of).or(self.states.first());
-        then.map_or(State::Running, |(_, state)| *state)
+        then.map_or(State::Pending, |(_, state)| *state)
     }
 
     fn send(&self, status: u16, body: Vec<u8>) -> Answer {

@@ -27,6 +27,14 @@ impl std::fmt::Display for What {
             Self::BmcSessions { node, open } => {
                 write!(f, "{node}: sessions open with its BMC: {open}")
             }
+            Self::CloudSaidYes { node, command, .. } => {
+                write!(f, "{node}: EC2 said yes to {command}")
+            }
+            Self::CloudTold { node, state, .. } => write!(f, "{node}: EC2 said that it is {state}"),
+            Self::CloudRefused { node, command, code, .. } => {
+                write!(f, "{node}: EC2 refused {command} with {code}")
+            }
+            Self::InstanceTerminated { node } => write!(f, "{node}: the instance is terminated"),
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
             Self::NodeCreated { node } => write!(f, "{node}: registered"),
             Self::NodeDeleted { node, by } => write!(f, "{node}: Node deleted ({by})"),
@@ -100,9 +108,9 @@ impl Power {
 impl PowerCause {
     fn word(self) -> &'static str {
         match self {
-            Self::Command => "by a command to the BMC",
+            Self::Command => "by command",
             Self::ByHand => "by hand",
-            Self::Device => "by the BMC itself",
+            Self::Device => "by the device itself",
         }
     }
 }

@@ -33,6 +33,8 @@ type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> Contr
 pub(super) struct Cast<'a> {
     /// Nodes by name, with their zones.
     pub(super) nodes: &'a [(&'a str, Option<&'a str>)],
+    /// Those that are instances of a cloud.
+    pub(super) instances: &'a [&'a str],
     /// Processes of node-remedy.
     pub(super) controllers: u32,
 }
@@ -104,6 +106,15 @@ pub(super) fn read(
             reader.no_such_fault("happenings.bmcFault.fault", &fault, raw.fault.referenced);
         }
         events.push(Event::BmcFault { node, fault, value: raw.value.unwrap_or(1) });
+    }
+    if let Some(raw) = &raw.cloud_fault {
+        kinds += 1;
+        events.push(reader.cloud_fault(raw, cast.instances));
+    }
+    if let Some(said) = &raw.instance_terminated {
+        kinds += 1;
+        reader.instance("instanceTerminated", said, cast.instances);
+        events.push(Event::InstanceTerminated(said.value.clone()));
     }
     let of_one_pod: [PodField<'_>; 3] = [
         ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {

@@ -63,6 +63,19 @@ pub(super) struct RawNode {
     pub(super) boot_time: Option<Text>,
     #[serde(default)]
     pub(super) bmc: RawBmc,
+    pub(super) cloud: Option<Spanned<RawCloud>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawCloud {
+    pub(super) zone: Option<Text>,
+    pub(super) group: Option<Text>,
+    pub(super) stop_takes: Option<Text>,
+    pub(super) start_takes: Option<Text>,
+    pub(super) replaces: Option<Text>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -118,6 +131,8 @@ pub(super) struct RawHappening {
     pub(super) rack_silent: Option<Vec<Text>>,
     pub(super) rack_comes_back: Option<Vec<Text>>,
     pub(super) bmc_fault: Option<RawBmcFault>,
+    pub(super) cloud_fault: Option<RawBmcFault>,
+    pub(super) instance_terminated: Option<Text>,
     pub(super) delete_node: Option<Text>,
     pub(super) cordon: Option<Text>,
     pub(super) taint_out_of_service: Option<Text>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_decide::Notice;
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
-use node_remedy_world::facts::{Fact, Power, What};
+use node_remedy_world::facts::{Fact, Power, What, Yes};
 
 use super::{bmc_of, ms};
 use crate::simulate::CLIENT;
@@ -68,14 +68,13 @@ fn uid_of_gone(fact: &Fact) -> Option<&str> {
 fn is_ignored(facts: &[Fact], place: usize) -> bool {
     let (before, after) = facts.split_at(place);
     let Some((yes, after)) = after.split_first() else { return false };
-    let What::BmcSaidYes { node, command, .. } = &yes.what else { return false };
+    let Some(Yes { node, command, .. }) = yes.what.yes() else { return false };
     let power = |fact: &Fact| {
         let What::PowerChanged { node: of, power, .. } = &fact.what else { return None };
         (of == node).then_some(*power)
     };
     let was_on = before.iter().rev().find_map(power) != Some(Power::Off);
-    let is_before_next =
-        |fact: &&Fact| !matches!(&fact.what, What::BmcSaidYes { node: of, .. } if of == node);
+    let is_before_next = |fact: &&Fact| fact.what.yes().is_none_or(|yes| yes.node != node);
     let mut until_next = after.iter().take_while(is_before_next);
     command == "off" && was_on && until_next.find_map(power).is_none()
 }
@@ -114,8 +113,12 @@ fn place(what: &What) -> (Lane, String, Weight) {
         What::PowerChanged { node, .. } => (Device, bmc_of(node), Key),
         What::MachineReset { node, .. } => (Device, bmc_of(node), Normal),
         // The controller's own call tells that it was accepted.
-        What::BmcSaidYes { node, .. } => (Device, bmc_of(node), Detail),
-        What::BmcRefused { node, .. } => (Device, bmc_of(node), Bad),
+        What::BmcSaidYes { node, .. } | What::CloudSaidYes { node, .. } => {
+            (Device, bmc_of(node), Detail)
+        }
+        What::BmcRefused { node, .. }
+        | What::CloudRefused { node, .. }
+        | What::InstanceTerminated { node } => (Device, bmc_of(node), Bad),
         What::PodCreated { pod, .. } | What::PodScheduled { pod, .. } => {
             (Workload, pod.clone(), Detail)
         }
@@ -131,9 +134,9 @@ fn place(what: &What) -> (Lane, String, Weight) {
         | What::WriterStarted { volume, .. }
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
-        What::BmcTold { node, .. } | What::BmcSessions { node, .. } => {
-            (Device, bmc_of(node), Detail)
-        }
+        What::BmcTold { node, .. }
+        | What::BmcSessions { node, .. }
+        | What::CloudTold { node, .. } => (Device, bmc_of(node), Detail),
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }

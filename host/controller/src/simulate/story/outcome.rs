@@ -66,7 +66,9 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
         })
     };
     let (off, on) = (power(Power::Off), power(Power::On));
-    let is_yes = |what: &What| matches!(what, What::BmcSaidYes { command, .. } if command == "off");
+    let is_yes = |what: &What| what.yes().is_some_and(|yes| yes.command == "off");
+    let is_cloud = |what: &What| matches!(what, What::CloudSaidYes { .. });
+    let device = if count(played, is_cloud) > 0 { "EC2" } else { "the BMC" };
     let said_yes = count(played, is_yes);
     let pods = count(played, |what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
     let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
@@ -78,7 +80,7 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     if let (0, Some(refusal)) = (off, why.max_by_key(|one| (is_storm(one), one.last_ms))) {
         facts.push(format!("nothing was cut: {}", refusal.numbers));
     }
-    let lie = format!("the BMC said yes {said_yes} times, status still on");
+    let lie = format!("{device} said yes {said_yes} times, status still on");
     if said_yes > off && pods + attachments == 0 {
         facts.push(format!("nothing was released: {lie}"));
         return facts;
@@ -86,7 +88,7 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     if said_yes > off {
         facts.push(lie);
     } else if off + on > 0 {
-        facts.push(format!("BMC off {off}, on {on}"));
+        facts.push(format!("{} off {off}, on {on}", device.trim_start_matches("the ")));
     }
     if !played.collected.incidents.is_empty() {
         let attachments = count_of(attachments, "attachment");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use node_remedy_decide::{Action, End, Hold, PlugState, Refusal};
 use node_remedy_report as report;
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::Yes;
 
 use super::incidents::journal;
 use super::ms;
@@ -75,10 +75,8 @@ pub(super) fn unproven(played: &Played) -> Vec<report::Refusal> {
     let unproven = incidents.filter(|(_, (_, _, record))| record.proof.is_none());
     let refused = unproven.filter_map(|(name, (nodefence, _, _))| {
         let node = &nodefence.spec.node.name;
-        let yes = played.facts.iter().filter(|fact| {
-            matches!(&fact.what, What::BmcSaidYes { node: of, command, .. }
-                if of == node && command == "off")
-        });
+        let is_off = |yes: Yes<'_>| yes.node == node && yes.command == "off";
+        let yes = played.facts.iter().filter(|fact| fact.what.yes().is_some_and(is_off));
         let yes: Vec<u64> = yes.map(|fact| ms(fact.at)).collect();
         let first_ms = *yes.first()?;
         let reads: Vec<u64> = journal(&played.collected, name)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use node_remedy_report::{Lane, Refusal, Stretch, Weight};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
+use node_remedy_world::scenario::CloudSpec;
 
 use super::{bmc_of, ms};
 
@@ -22,7 +23,11 @@ pub(super) fn of_facts(scenario: &Scenario, facts: &[Fact], end_ms: u64) -> Vec<
         let on = Open { from_ms: 0, state: "on".to_owned(), weight: Weight::Normal };
         ((Lane::Device, bmc_of(node)), on)
     };
-    let managed = scenario.nodes.iter().filter(|node| node.bmc.is_some());
+    let is_there = |cloud: &CloudSpec| cloud.replaces.is_none();
+    let managed = scenario
+        .nodes
+        .iter()
+        .filter(|node| node.bmc.is_some() || node.cloud.as_ref().is_some_and(is_there));
     let mut open: BTreeMap<(Lane, String), Open> =
         managed.map(|node| powered(&node.name)).collect();
     let mut done = Vec::new();
