@@ -219,7 +219,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     {
         tell_side_by_side();
     }
-    let lane = |lane| levels.iter().filter(move |level| level.lane == lane).map(|level| run_level(level));
+    let lane =
+        |lane| levels.iter().filter(move |level| level.lane == lane).map(|level| run_level(level));
     let mut results: Vec<Ran> = thread::scope(|scope| {
         let computing = scope.spawn(|| lane(Lane::Computing).collect::<Vec<_>>());
         let waiting: Vec<_> = lane(Lane::Waiting).collect();

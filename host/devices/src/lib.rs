@@ -3,11 +3,13 @@
 //! A model is sans-IO and deterministic: bytes and the time go in, bytes and the time they are to
 //! be sent at come out. It has no clock and no socket; its randomness comes from a seed. It shares
 //! no code with the plugin that will talk to it, so that a misreading of the protocol is not made
-//! twice, and it is checked against `ipmitool` and net-snmp's tools.
+//! twice, and it is checked against `ipmitool` and net-snmp's tools, or by published examples.
 //!
-//! What it deliberately is not: a fence device for production, or a complete BMC, PDU or switch.
+//! What it deliberately is not: a fence device for production, a complete BMC, PDU or switch, or a complete
+//! cloud.
 
 pub mod bmc;
+pub mod ec2;
 mod power;
 pub mod snmp;
 

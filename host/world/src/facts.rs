@@ -3,10 +3,12 @@
 //! Reports are drawn from these and safety is judged by them. Two writers of one volume
 //! are a fact here, whatever the API server says at the time.
 
+mod devices;
 mod sentence;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::devices::Taken;
 use crate::time::Time;
 
 /// One thing that happened.
@@ -32,25 +34,12 @@ pub enum Power {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PowerCause {
-    /// A command to a device.
+    /// A command to what switches it: a BMC, a PDU, a switch, or the cloud whose instance it is.
     Command,
-    /// Somebody in the room.
+    /// Somebody in the room, or at the cloud's console.
     ByHand,
-    /// A device by itself.
+    /// What switches it, by itself.
     Device,
-}
-
-/// A power command that a device took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken<'a> {
-    /// Whose machine hangs on it.
-    pub node: &'a str,
-    /// The PDU or switch and its plug; nothing where it is the node's own BMC.
-    pub plug: (&'a str, u64),
-    /// `off`, `on`, …
-    pub command: &'a str,
-    /// A process of node-remedy.
-    pub by: &'a str,
 }
 
 /// What can happen. Serialized with the variant's name as `fact`; pods are
@@ -195,6 +184,40 @@ pub enum What {
         code: u64,
         /// Who asked.
         by: String,
+    },
+    /// The cloud accepted a power command for an instance; what it does about it is another matter.
+    CloudSaidYes {
+        /// Which node's instance.
+        node: String,
+        /// `off`, `on`, `reset`.
+        command: String,
+        /// Whose request it was: a process of node-remedy.
+        by: String,
+    },
+    /// The cloud answered a read of an instance's state; what it said may be of a while ago.
+    CloudTold {
+        /// Which node's instance.
+        node: String,
+        /// `running`, `stopping`, `stopped`, … as EC2 calls it.
+        state: String,
+        /// Who asked.
+        by: String,
+    },
+    /// The cloud refused a power command, or a read.
+    CloudRefused {
+        /// Which node's instance.
+        node: String,
+        /// As in `CloudSaidYes`, or `status`.
+        command: String,
+        /// The code of the refusal, such as `UnauthorizedOperation`.
+        code: String,
+        /// Who asked.
+        by: String,
+    },
+    /// The cloud takes an instance away for good.
+    InstanceTerminated {
+        /// Which node's.
+        node: String,
     },
     /// The node's `Ready` condition changed.
     NodeReady {
@@ -444,32 +467,6 @@ pub enum What {
 }
 
 impl What {
-    /// The power command that a device took with this, if that is what it is: of whose machine, by
-    /// which plug, what, and who asked.
-    pub fn taken(&self) -> Option<Taken<'_>> {
-        if let Self::BmcSaidYes { node, command, by } = self {
-            return Some(Taken { node, plug: ("", 0), command, by });
-        }
-        if let Self::PlugSaidYes { node, device, plug, command, by } = self {
-            return Some(Taken { node, plug: (device, *plug), command, by });
-        }
-        None
-    }
-
-    /// The process whose datagram a device answered with this.
-    pub fn answered(&self) -> Option<&str> {
-        let (Self::BmcSaidYes { by, .. }
-        | Self::BmcRefused { by, .. }
-        | Self::BmcTold { by, .. }
-        | Self::PlugSaidYes { by, .. }
-        | Self::PlugRefused { by, .. }
-        | Self::PlugTold { by, .. }) = self
-        else {
-            return None;
-        };
-        Some(by)
-    }
-
     /// Whether this is about how node-remedy works and not about the cluster: judges need it, and
     /// whoever reads a story is told by the decisions.
     pub fn is_inner(&self) -> bool {
@@ -478,6 +475,7 @@ impl What {
             Self::BmcTold { .. }
                 | Self::PlugTold { .. }
                 | Self::BmcSessions { .. }
+                | Self::CloudTold { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::DeviceAwaited { .. }
@@ -489,7 +487,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 43] = [
+pub const VOCABULARY: [(&str, &[&str]); 47] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -506,6 +504,10 @@ pub const VOCABULARY: [(&str, &[&str]); 43] = [
     ("plugSaidYes", &["node", "device", "plug", "command", "by"]),
     ("plugTold", &["node", "device", "plug", "power", "by"]),
     ("plugRefused", &["node", "device", "plug", "command", "code", "by"]),
+    ("cloudSaidYes", &["node", "command", "by"]),
+    ("cloudTold", &["node", "state", "by"]),
+    ("cloudRefused", &["node", "command", "code", "by"]),
+    ("instanceTerminated", &["node"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
     ("nodeDeleted", &["node", "by"]),

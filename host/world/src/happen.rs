@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use node_remedy_devices::bmc::UnknownFault;
+use node_remedy_devices::ec2;
 use serde_json::{Value, json};
 
 use crate::api::object::{Key, list, name, number, part, set, text, uid};
@@ -31,7 +32,9 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::PowerOffByHand(node)
         | Event::PowerOnByHand(node)
         | Event::NodeComesBack(node)
-        | Event::BmcFault { node, .. } => Some(node),
+        | Event::BmcFault { node, .. }
+        | Event::CloudFault { node, .. }
+        | Event::InstanceTerminated(node) => Some(node),
         Event::DeviceFault { .. }
         | Event::PlugByHand { .. }
         | Event::DeleteNode(_)
@@ -64,6 +67,14 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
                 drop::<Result<(), UnknownFault>>(bmc.faults.set(fault, *value));
             }
         }
+        Event::CloudFault { fault, value, .. } => {
+            if let Some(instance) = &mut machine.cloud {
+                // Checked likewise.
+                let set = instance.set_fault(stage.now.0, fault, *value);
+                drop::<Result<(), ec2::UnknownFault>>(set);
+            }
+        }
+        Event::InstanceTerminated(_) => machine.terminate(stage),
         Event::DeviceFault { .. }
         | Event::PlugByHand { .. }
         | Event::DeleteNode(_)
@@ -127,6 +138,8 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::BmcFault { .. }
         | Event::DeviceFault { .. }
         | Event::PlugByHand { .. }
+        | Event::CloudFault { .. }
+        | Event::InstanceTerminated(_)
         | Event::OfController(_) => {}
     }
 }

@@ -14,6 +14,7 @@
 mod actors;
 mod agenda;
 pub mod api;
+mod cloud;
 pub mod facts;
 mod happen;
 mod machine;

@@ -4,15 +4,18 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use node_remedy_devices::bmc::{self, Bmc};
+use node_remedy_devices::ec2::{self, Instance};
 use serde_json::{Value, json};
 
 use crate::api::object::{Key, part, set, text};
 use crate::api::{ApiServer, Kind, Part};
 use crate::machine::{Machine, Spec};
 use crate::rng::Rng;
-use crate::scenario::{BmcSpec, NodeSpec, Order, PlugSpec, Scenario, StatefulSetSpec, VolumesSpec};
+use crate::scenario::{
+    BmcSpec, CloudSpec, NodeSpec, Order, PlugSpec, Scenario, StatefulSetSpec, VolumesSpec,
+};
 use crate::stage::{CSI_DRIVER, LEASE_NAMESPACE, LOCKS, REMEDY_NAMESPACE};
-use crate::time::Time;
+use crate::time::{Time, millis};
 
 /// Who makes the first objects.
 const NAME: &str = "admin";
@@ -21,6 +24,11 @@ const NAME: &str = "admin";
 const FIRST_BMC: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 0);
 /// Nodes have the addresses after this one.
 const FIRST_NODE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 0);
+/// Where the cloud's API listens, whatever it is called: another network for examples.
+pub(crate) const CLOUD: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 443);
+/// The account of simulated devices, where nobody says another.
+pub(crate) const ACCOUNT: [&str; 2] = ["admin", "simulated"];
 /// The port of IPMI.
 pub(crate) const IPMI_PORT: u16 = 623;
 /// Where a node says how to reach its BMC.
@@ -48,7 +56,33 @@ pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: 
         let seed = Rng::named(scenario.seed, &format!("bmc of {}", node.name)).draw();
         (address, bmc(spec, seed))
     });
-    Machine::running(spec, bmc, scenario.seed, now)
+    let machine = Machine::running(spec, bmc, scenario.seed, now);
+    match &node.cloud {
+        Some(cloud) => machine.in_cloud(instance(cloud)),
+        None => machine,
+    }
+}
+
+fn instance(spec: &CloudSpec) -> Instance {
+    let config = ec2::Config {
+        id: spec.id.clone(),
+        zone: spec.zone.clone(),
+        group: spec.group.clone(),
+        stop_ms: millis(spec.stop_takes),
+        start_ms: millis(spec.start_takes),
+    };
+    let mut instance = match spec.replaces {
+        Some(_) => Instance::to_come(config),
+        None => Instance::running(config),
+    };
+    instance.faults = spec.faults.clone();
+    instance
+}
+
+/// The account of a scenario's cloud: what simulated BMCs take where nobody says another.
+pub(crate) fn cloud_account() -> ec2::Account {
+    let [key_id, secret] = ACCOUNT.map(str::to_owned);
+    ec2::Account { key_id, secret }
 }
 
 /// Where a node says which plugs it hangs on, as the methods of their devices name them:

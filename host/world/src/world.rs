@@ -7,8 +7,10 @@
 mod rack;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+
+use node_remedy_devices::ec2::{self, Reply, Request};
 
 use self::rack::Device;
 use crate::actors::attach_detach::AttachDetach;
@@ -20,6 +22,7 @@ use crate::actors::{Role, reaction, scheduler, stateful_set};
 use crate::agenda::{Actor, Agenda};
 use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
+use crate::cloud::Cloud;
 use crate::facts::{Fact, Facts, Power, What};
 use crate::happen::{self, PEOPLE};
 use crate::machine::{Machine, Peer};
@@ -56,6 +59,7 @@ pub struct World {
     by_address: BTreeMap<SocketAddr, usize>,
     /// PDUs and switches.
     rack: Vec<Device>,
+    cloud: Cloud,
     control_plane: ControlPlane,
 }
 
@@ -139,6 +143,7 @@ impl World {
             by_name,
             by_address,
             rack,
+            cloud: Cloud::of(scenario),
             control_plane: ControlPlane {
                 node_lifecycle: NodeLifecycle::new(now),
                 taint_eviction: TaintEviction::default(),
@@ -203,6 +208,33 @@ impl World {
         replies.unwrap_or_default()
     }
 
+    /// A request over HTTP that arrives at `to` at `now`, from a process of node-remedy, and what comes
+    /// of it; none where nobody listens.
+    pub fn http(
+        &mut self,
+        to: SocketAddr,
+        by: &str,
+        request: &Request<'_>,
+        now: Time,
+    ) -> Option<Reply> {
+        self.advance(now);
+        let asked = match self.cloud.read(to, request, now)? {
+            Ok(asked) => asked,
+            Err(reply) => return Some(reply),
+        };
+        let Some(number) = self.cloud.machine(&asked) else { return Some(ec2::no_such_instance()) };
+        let reply =
+            self.with_machine(number, |machine, stage| machine.cloud_request(stage, by, &asked));
+        self.agenda.wake(Actor::Machine(number), self.now);
+        self.heed_facts();
+        reply
+    }
+
+    /// The address of a name.
+    pub fn resolve(&self, host: &str) -> Option<IpAddr> {
+        self.cloud.resolve(host)
+    }
+
     /// What truly happened so far, in order.
     pub fn facts(&self) -> &[Fact] {
         self.facts.all()
@@ -240,7 +272,7 @@ impl World {
         after(latest, since) <= self.now
             && !(0..self.happenings.len()).any(|number| self.agenda.has(Actor::Happening(number)))
             && self.rack.iter().all(Device::is_settled)
-            && self.machines.iter().all(|machine| {
+            && self.machines.iter().filter(|machine| machine.is_there()).all(|machine| {
                 let node = self.api.peek(&Key::cluster(Kind::Node, &machine.spec.name));
                 machine.is_well()
                     && node.is_some_and(|node| condition_status(node, "Ready") == "True")
@@ -329,6 +361,9 @@ impl World {
         if let Some(number) = machine {
             self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
             self.agenda.wake(Actor::Machine(number), self.now);
+            if let Event::InstanceTerminated(node) = what {
+                self.replace(node);
+            }
             return;
         }
         let before = self.api.version();
@@ -338,6 +373,16 @@ impl World {
         {
             let object = format!("{} {}", key.kind.name(), key.name);
             self.facts.note(self.now, What::Edited { object, by: PEOPLE.to_owned() });
+        }
+    }
+
+    /// Launches what replaces a node's instance.
+    fn replace(&mut self, node: &str) {
+        for number in self.cloud.replacements(node) {
+            if let Some(machine) = self.machines.get_mut(number) {
+                machine.launch(self.now);
+                self.agenda.wake(Actor::Machine(number), self.now);
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use node_remedy_report::{Inputs, PluginUsed, Story};
 use node_remedy_sandbox::net::MemoryNet;
-use node_remedy_sandbox::{Executor, LoadError, NoNames, Sandbox, SeededEntropy, TokioClock};
+use node_remedy_sandbox::{Executor, LoadError, Sandbox, SeededEntropy, TokioClock};
 use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
@@ -37,7 +37,7 @@ use self::cluster::ModelCluster;
 use self::collect::{Collected, Collector};
 use self::door::{Door, Guarded, Open};
 use self::processes::{Fate, live};
-use self::shared::{Line, Shared, drive};
+use self::shared::{Line, Shared, WorldNames, drive};
 use crate::admin::Readiness;
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::Cluster;
@@ -261,7 +261,7 @@ impl<C: Cluster> Stage<C> {
             net: Arc::new(MemoryNet::new(Arc::new(line))),
             call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
             entropy: Arc::new(SeededEntropy::new(entropy)),
-            names: Arc::new(NoNames),
+            names: Arc::new(WorldNames(self.shared.clone())),
             audit: self.collector.clone(),
         };
         let settings = Settings { namespace: NAMESPACE.to_owned(), process, host_node: None };

@@ -5,17 +5,25 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use http::{Request, Response};
 use node_remedy_decide::Time;
-use node_remedy_sandbox::net::Fabric;
+use node_remedy_devices::ec2::{self, Answer};
+use node_remedy_sandbox::Names;
+use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, NetError};
 use node_remedy_world::api::Kind;
 use node_remedy_world::{Befallen, Peer, World};
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::VirtualClock;
+
+/// When a connection is given up on which nothing comes; whoever asks has less patience.
+const SILENCE: Duration = Duration::from_hours(1);
 
 /// A handle on the world; cheap to clone.
 #[derive(Clone)]
@@ -173,5 +181,43 @@ impl Fabric for Line {
         let line = u64::from(self.number) << u16::BITS | u64::from(from_port);
         let from = Peer { process: &self.process, line };
         self.shared.with(|world| world.datagram(to, from, data, now))
+    }
+
+    fn http(&self, to: &HttpPeer, request: &Request<Vec<u8>>) -> Option<HttpReply> {
+        let text =
+            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers: Vec<(String, String)> =
+            request.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        let asked = ec2::Request {
+            method: request.method().as_str(),
+            target: request.uri().path_and_query().map_or("", |target| target.as_str()),
+            headers: &headers,
+            body: request.body(),
+        };
+        let now = self.shared.clock.now();
+        let reply = self.shared.with(|world| world.http(to.address, &self.process, &asked, now))?;
+        let after = Duration::from_millis(reply.delay_ms);
+        let (after, result) = match reply.answer {
+            Answer::Response { status, body } => (after, response(status, body)),
+            Answer::Closed => (after, Err(NetError::Closed)),
+            Answer::Silence => (SILENCE, Err(NetError::Timeout)),
+            Answer::Unreachable => (after, Err(NetError::Unreachable)),
+        };
+        Some(HttpReply { after, result })
+    }
+}
+
+fn response(status: u16, body: Vec<u8>) -> Result<Response<Vec<u8>>, NetError> {
+    Response::builder().status(status).body(body).map_err(|_| NetError::Other)
+}
+
+/// The names that are known in the world.
+pub struct WorldNames(pub Shared);
+
+impl Names for WorldNames {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let found = self.0.read(|world| world.resolve(host));
+        let none = || io::Error::new(io::ErrorKind::NotFound, "no such name in this world");
+        Box::pin(async move { found.map(|address| vec![address]).ok_or_else(none) })
     }
 }

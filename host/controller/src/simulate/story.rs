@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use node_remedy_decide::Time;
 use node_remedy_report::Run;
 use node_remedy_world::Scenario;
-use node_remedy_world::scenario::{Expectation, START};
+use node_remedy_world::scenario::{Expectation, NodeSpec, START};
 
 use super::Played;
 
@@ -40,18 +40,32 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
 
 /// What the device lane calls what gives a node its power.
 struct Lanes<'a> {
-    /// Nodes on outlets alone.
+    /// Nodes that are instances of a cloud.
+    instances: BTreeSet<&'a str>,
+    /// Others on outlets alone.
     without_bmc: BTreeSet<&'a str>,
 }
 
 impl<'a> Lanes<'a> {
     fn of(scenario: &'a Scenario) -> Self {
-        let without = scenario.nodes.iter().filter(|node| node.bmc.is_none());
-        Self { without_bmc: without.map(|node| node.name.as_str()).collect() }
+        let named = |is: fn(&NodeSpec) -> bool| {
+            let nodes = scenario.nodes.iter().filter(|node| is(node));
+            nodes.map(|node| node.name.as_str()).collect()
+        };
+        Self {
+            instances: named(|node| node.cloud.is_some()),
+            without_bmc: named(|node| node.cloud.is_none() && node.bmc.is_none()),
+        }
     }
 
     fn power_of(&self, node: &str) -> String {
-        let what = if self.without_bmc.contains(node) { "power" } else { "BMC" };
+        let what = if self.instances.contains(node) {
+            "instance"
+        } else if self.without_bmc.contains(node) {
+            "power"
+        } else {
+            "BMC"
+        };
         format!("{what} of {node}")
     }
 }

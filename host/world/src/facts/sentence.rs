@@ -40,6 +40,14 @@ impl std::fmt::Display for What {
             Self::PlugRefused { node, device, plug, command, code, .. } => {
                 write!(f, "{}: {device}/{plug} refused {command} with {code}", whose(node))
             }
+            Self::CloudSaidYes { node, command, .. } => {
+                write!(f, "{node}: EC2 said yes to {command}")
+            }
+            Self::CloudTold { node, state, .. } => write!(f, "{node}: EC2 said that it is {state}"),
+            Self::CloudRefused { node, command, code, .. } => {
+                write!(f, "{node}: EC2 refused {command} with {code}")
+            }
+            Self::InstanceTerminated { node } => write!(f, "{node}: the instance is terminated"),
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),
             Self::NodeCreated { node } => write!(f, "{node}: registered"),
             Self::NodeDeleted { node, by } => write!(f, "{node}: Node deleted ({by})"),

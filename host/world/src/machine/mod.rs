@@ -15,6 +15,7 @@
 //! outlets have to. A port that is down takes its network and nothing else: its storage is reached by
 //! another path, so its processes write on.
 
+mod cloud;
 mod kubelet;
 mod node_status;
 mod processes;
@@ -23,6 +24,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::{self, Bmc};
+use node_remedy_devices::ec2::Instance;
 
 use self::kubelet::Kubelet;
 use self::processes::Processes;
@@ -51,6 +53,8 @@ pub(crate) struct Spec {
 pub(crate) struct Machine {
     pub(crate) spec: Spec,
     pub(crate) bmc: Option<(SocketAddr, Bmc)>,
+    /// What a cloud keeps of it, if it is an instance.
+    pub(crate) cloud: Option<Instance>,
     power: Power,
     feeds: Vec<Power>,
     kernel: Kernel,
@@ -95,6 +99,7 @@ impl Machine {
         Self {
             spec,
             bmc,
+            cloud: None,
             power: Power::On,
             feeds,
             kernel: Kernel::Runs,
@@ -106,6 +111,16 @@ impl Machine {
             kubelet: Some(kubelet),
             processes: Processes::default(),
         }
+    }
+
+    /// The same machine as an instance of a cloud; one that is still to come has no power yet.
+    pub(crate) fn in_cloud(mut self, instance: Instance) -> Self {
+        if instance.is_to_come() {
+            self.power = Power::Off;
+            self.kubelet = None;
+        }
+        self.cloud = Some(instance);
+        self
     }
 
     /// Whether the machine has power.
@@ -123,6 +138,8 @@ impl Machine {
         let is_up = self.power == Power::On && self.kernel == Kernel::Runs;
         let is_reached = self.network == Network::Up && self.kubelet.is_some();
         let is_settled = self.bmc.as_ref().is_none_or(|(_, bmc)| bmc.next_change().is_none());
+        let is_settled = is_settled
+            && self.cloud.as_ref().is_none_or(|instance| instance.next_change().is_none());
         is_up && is_reached && is_settled
     }
 
@@ -130,6 +147,7 @@ impl Machine {
     pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
         self.follow_bmc(stage);
         let by_itself = self.bmc.as_ref().and_then(|(_, bmc)| bmc.next_change()).map(Time);
+        let by_itself = sooner(by_itself, self.follow_cloud(stage));
         sooner(by_itself, self.run_software(stage))
     }
 
@@ -169,6 +187,9 @@ impl Machine {
         if let Some((_, bmc)) = &mut self.bmc {
             bmc.set_power(stage.now.0, power == Power::On);
             self.follow_bmc(stage);
+        } else if let Some(instance) = &mut self.cloud {
+            instance.switch_by_hand(stage.now.0, power == Power::On);
+            self.follow_cloud(stage);
         } else if power != self.power {
             self.set_power(stage, power, PowerCause::ByHand);
         }
@@ -310,13 +331,15 @@ impl Machine {
             match event.change {
                 bmc::Change::Off => self.set_power(stage, Power::Off, cause),
                 bmc::Change::On => self.set_power(stage, Power::On, cause),
-                bmc::Change::Reset => {
-                    stage.say(What::MachineReset { node: self.spec.name.clone(), cause });
-                    self.lose_software(stage);
-                    self.boot_up(stage.now);
-                }
+                bmc::Change::Reset => self.reset(stage, cause),
             }
         }
+    }
+
+    fn reset(&mut self, stage: &mut Stage<'_>, cause: PowerCause) {
+        stage.say(What::MachineReset { node: self.spec.name.clone(), cause });
+        self.lose_software(stage);
+        self.boot_up(stage.now);
     }
 
     fn set_power(&mut self, stage: &mut Stage<'_>, power: Power, cause: PowerCause) {

@@ -38,6 +38,8 @@ pub(super) struct Cast<'a> {
     pub(super) nodes: &'a [(&'a str, Option<&'a str>)],
     /// PDUs and switches.
     pub(super) devices: &'a [DeviceSpec],
+    /// Those that are instances of a cloud.
+    pub(super) instances: &'a [&'a str],
     /// Processes of node-remedy.
     pub(super) controllers: u32,
 }
@@ -122,6 +124,15 @@ pub(super) fn read(
         kinds += 1;
         let plug = reader.plug(&format!("happenings.{field}"), said, 0, cast.devices);
         events.extend(plug.map(|plug| Event::PlugByHand { plug, power }));
+    }
+    if let Some(raw) = &raw.cloud_fault {
+        kinds += 1;
+        events.push(reader.cloud_fault(raw, cast.instances));
+    }
+    if let Some(said) = &raw.instance_terminated {
+        kinds += 1;
+        reader.instance("instanceTerminated", said, cast.instances);
+        events.push(Event::InstanceTerminated(said.value.clone()));
     }
     let of_one_pod: [PodField<'_>; 3] = [
         ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {

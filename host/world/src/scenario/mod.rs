@@ -3,6 +3,7 @@
 //! Plain validated data. [`read`](Scenario::read) makes it from a file; everything that a
 //! file can get wrong is said there, with its place.
 
+mod cloud;
 mod duration;
 mod expectation;
 mod happening;
@@ -18,6 +19,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::{Faults, Suite};
+use node_remedy_devices::ec2;
 use node_remedy_devices::snmp::Model;
 use serde_json::Value;
 
@@ -85,6 +87,8 @@ pub struct NodeSpec {
     pub feeds: Vec<PlugSpec>,
     /// The port of a switch through which it reaches the network.
     pub port: Option<PlugSpec>,
+    /// What a cloud keeps of it, if it is an instance.
+    pub cloud: Option<CloudSpec>,
 }
 
 /// A PDU or a switch.
@@ -111,6 +115,25 @@ pub struct PlugSpec {
     pub device: String,
     /// Which one, from 1.
     pub number: u32,
+}
+
+/// An instance of EC2.
+#[derive(Debug, Clone)]
+pub struct CloudSpec {
+    /// `i-` and hexadecimal digits.
+    pub id: String,
+    /// Such as `eu-west-1a`.
+    pub zone: String,
+    /// The autoscaling group that it belongs to.
+    pub group: Option<String>,
+    /// How long it takes to stop.
+    pub stop_takes: Duration,
+    /// How long it takes to start, before it boots.
+    pub start_takes: Duration,
+    /// The node whose instance it replaces: it is launched when that one is terminated.
+    pub replaces: Option<String>,
+    /// What is wrong from the start.
+    pub faults: ec2::Faults,
 }
 
 /// A management controller.
@@ -240,6 +263,15 @@ pub enum Event {
         /// How much of it.
         value: u32,
     },
+    /// A fault of the cloud with an instance begins or, with the value 0, ends.
+    CloudFault {
+        /// Which node's instance.
+        node: String,
+        /// One of the device model's names.
+        fault: String,
+        /// How much of it.
+        value: u32,
+    },
     /// Somebody switches an outlet, or a port.
     PlugByHand {
         /// Which.
@@ -247,6 +279,8 @@ pub enum Event {
         /// To what.
         power: Power,
     },
+    /// The cloud takes a node's instance away for good; what replaces it is launched.
+    InstanceTerminated(String),
     /// Somebody deletes the Node object.
     DeleteNode(String),
     /// Somebody cordons a node.

@@ -53,27 +53,32 @@ impl Reader {
                     self.wrong(raw.name.referenced, what);
                 }
                 let guid = self.guid(seed, &name, &raw.bmc);
-                let bmc = self.bmc(&raw.bmc, guid);
                 let (feeds, port) = self.plugs(raw, number - 1, devices);
                 let taken = |plug| nodes.iter().any(|node| node.hangs_on(plug));
                 if let Some(plug) = feeds.iter().chain(&port).find(|plug| taken(plug)) {
                     let what = format!("nodes: found {} twice, expected a plug each", plug);
                     self.wrong(raw.name.referenced, what);
                 }
+                let cloud = self.cloud(seed, &name, raw);
+                let bmc = self.bmc(&raw.bmc, guid).filter(|_| cloud.is_none());
+                let provider_id =
+                    cloud.as_ref().map(|cloud| format!("aws:///{}/{}", cloud.zone, cloud.id));
                 let uuid = raw.system_uuid.as_ref().map(|uuid| uuid.value.to_lowercase());
                 nodes.push(NodeSpec {
                     name,
                     zone: raw.zone.clone(),
                     labels: labels.clone(),
-                    provider_id: raw.provider_id.clone(),
+                    provider_id: provider_id.or_else(|| raw.provider_id.clone()),
                     system_uuid: uuid.unwrap_or_else(|| uuid_text(&guid)),
                     boot_time,
                     bmc,
                     feeds,
                     port,
+                    cloud,
                 });
             }
         }
+        self.replacements(raws, &nodes);
         if nodes.is_empty() || nodes.len() > NODES {
             let what = format!("nodes: found {}, expected 1 to {NODES}", nodes.len());
             self.wrong(at, what);

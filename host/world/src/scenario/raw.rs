@@ -70,6 +70,7 @@ pub(super) struct RawNode {
     #[serde(default)]
     pub(super) feeds: Vec<Text>,
     pub(super) port: Option<Text>,
+    pub(super) cloud: Option<Spanned<RawCloud>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -91,6 +92,18 @@ pub(super) struct RawSwitch {
     pub(super) ports: Option<Spanned<u32>>,
     pub(super) address: Option<Text>,
     pub(super) community: Option<String>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, Spanned<u32>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawCloud {
+    pub(super) zone: Option<Text>,
+    pub(super) group: Option<Text>,
+    pub(super) stop_takes: Option<Text>,
+    pub(super) start_takes: Option<Text>,
+    pub(super) replaces: Option<Text>,
     #[serde(default)]
     pub(super) faults: BTreeMap<String, Spanned<u32>>,
 }
@@ -151,6 +164,8 @@ pub(super) struct RawHappening {
     pub(super) device_fault: Option<RawDeviceFault>,
     pub(super) plug_off_by_hand: Option<Text>,
     pub(super) plug_on_by_hand: Option<Text>,
+    pub(super) cloud_fault: Option<RawBmcFault>,
+    pub(super) instance_terminated: Option<Text>,
     pub(super) delete_node: Option<Text>,
     pub(super) cordon: Option<Text>,
     pub(super) taint_out_of_service: Option<Text>,

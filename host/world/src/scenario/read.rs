@@ -174,7 +174,9 @@ impl Reader {
         let names: Vec<(&str, Option<&str>)> =
             nodes.iter().map(|node| (node.name.as_str(), node.zone.as_deref())).collect();
         let controllers = self.controllers(raw.controllers.as_ref());
-        let cast = Cast { nodes: &names, devices: &devices, controllers };
+        let instances = nodes.iter().filter(|node| node.cloud.is_some());
+        let instances: Vec<&str> = instances.map(|node| node.name.as_str()).collect();
+        let cast = Cast { nodes: &names, devices: &devices, instances: &instances, controllers };
         let mut happenings = Vec::new();
         for happening in &raw.happenings {
             let rng = Rng::named(raw.seed, &format!("happening {}", happening.referenced.line()));

@@ -166,6 +166,7 @@ fn node(item: &Value) -> NodeSpec {
             suites: vec![Suite::Sha256, Suite::Sha1],
             faults: Faults::default(),
         }),
+        cloud: None,
         system_uuid,
         feeds: Vec::new(),
         port: None,

@@ -120,8 +120,12 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         What::PowerChanged { node, .. } => (Device, lanes.power_of(node), Key),
         What::MachineReset { node, .. } => (Device, lanes.power_of(node), Normal),
         // The controller's own call tells that it was accepted.
-        What::BmcSaidYes { node, .. } => (Device, lanes.power_of(node), Detail),
-        What::BmcRefused { node, .. } => (Device, lanes.power_of(node), Bad),
+        What::BmcSaidYes { node, .. } | What::CloudSaidYes { node, .. } => {
+            (Device, lanes.power_of(node), Detail)
+        }
+        What::BmcRefused { node, .. }
+        | What::CloudRefused { node, .. }
+        | What::InstanceTerminated { node } => (Device, lanes.power_of(node), Bad),
         What::PlugChanged { device, plug, .. } => (Device, plug_of(device, *plug), Normal),
         What::PlugSaidYes { device, plug, .. } | What::PlugTold { device, plug, .. } => {
             (Device, plug_of(device, *plug), Detail)
@@ -142,9 +146,9 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         | What::WriterStarted { volume, .. }
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
-        What::BmcTold { node, .. } | What::BmcSessions { node, .. } => {
-            (Device, lanes.power_of(node), Detail)
-        }
+        What::BmcTold { node, .. }
+        | What::BmcSessions { node, .. }
+        | What::CloudTold { node, .. } => (Device, lanes.power_of(node), Detail),
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }

@@ -66,11 +66,13 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
         })
     };
     let (off, on) = (power(Power::Off), power(Power::On));
-    let is_yes = |what: &What| matches!(what, What::BmcSaidYes { command, .. } if command == "off");
+    let is_yes = |what: &What| what.taken().is_some_and(|taken| taken.command == "off");
     let is_plug = |what: &What| matches!(what, What::PlugSaidYes { .. });
+    let is_cloud = |what: &What| matches!(what, What::CloudSaidYes { .. });
     // Two outlets are switched off for one machine; what they did is told plug by plug.
     let by_plugs = count(played, is_plug) > 0;
     let said_yes = if by_plugs { off } else { count(played, is_yes) };
+    let device = if count(played, is_cloud) > 0 { "EC2" } else { "the BMC" };
     let pods = count(played, |what| matches!(what, What::PodGone { by, .. } if by == CLIENT));
     let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
     let attachments = count(played, is_ours);
@@ -81,7 +83,7 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     if let (0, Some(refusal)) = (off, why.max_by_key(|one| (is_storm(one), one.last_ms))) {
         facts.push(format!("nothing was cut: {}", refusal.numbers));
     }
-    let lie = format!("the BMC said yes {said_yes} times, status still on");
+    let lie = format!("{device} said yes {said_yes} times, status still on");
     if said_yes > off && pods + attachments == 0 {
         facts.push(format!("nothing was released: {lie}"));
         return facts;
@@ -89,7 +91,7 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     if said_yes > off {
         facts.push(lie);
     } else if off + on > 0 {
-        let what = if by_plugs { "power" } else { "BMC" };
+        let what = if by_plugs { "power" } else { device.trim_start_matches("the ") };
         facts.push(format!("{what} off {off}, on {on}"));
     }
     if !played.collected.incidents.is_empty() {

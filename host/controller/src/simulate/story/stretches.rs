@@ -28,7 +28,10 @@ pub(super) fn of_facts(
         let on = Open { from_ms: 0, state: "on".to_owned(), weight: Weight::Normal };
         ((Lane::Device, subject), on)
     };
-    let is_managed = |node: &&NodeSpec| node.bmc.is_some() || !node.feeds.is_empty();
+    let is_managed = |node: &&NodeSpec| {
+        let is_there = node.cloud.as_ref().is_some_and(|cloud| cloud.replaces.is_none());
+        is_there || node.bmc.is_some() || !node.feeds.is_empty()
+    };
     let managed = scenario.nodes.iter().filter(is_managed).map(|node| lanes.power_of(&node.name));
     let plugs = scenario.nodes.iter().flat_map(|node| node.feeds.iter().chain(&node.port));
     let plugs = plugs.map(|plug| plug_of(&plug.device, plug.number.into()));

@@ -1,0 +1,61 @@
+//! What a fact says of whatever switches a machine, be it a BMC, a plug of a PDU or switch, or a cloud: for
+//! judges, who ask the same of all of them.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "most facts are about no device")]
+
+use super::{Power, What};
+
+/// A power command that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// For which node's machine.
+    pub node: &'a str,
+    /// The PDU or switch and its plug; nothing where it is the node's own BMC or instance.
+    pub plug: (&'a str, u64),
+    /// `off`, `on`, `reset`, …
+    pub command: &'a str,
+    /// Who asked: a process of node-remedy.
+    pub by: &'a str,
+}
+
+impl What {
+    /// The power command that was accepted, if this says so.
+    pub fn taken(&self) -> Option<Taken<'_>> {
+        match self {
+            Self::BmcSaidYes { node, command, by } | Self::CloudSaidYes { node, command, by } => {
+                Some(Taken { node, plug: ("", 0), command, by })
+            }
+            Self::PlugSaidYes { node, device, plug, command, by } => {
+                Some(Taken { node, plug: (device, *plug), command, by })
+            }
+            _ => None,
+        }
+    }
+
+    /// The node of which a BMC or a cloud said that it is off, if this says so.
+    pub fn told_off(&self) -> Option<&str> {
+        match self {
+            Self::BmcTold { node, power: Power::Off, .. } => Some(node),
+            Self::CloudTold { node, state, .. } => {
+                ["stopped", "terminated"].contains(&state.as_str()).then_some(node)
+            }
+            _ => None,
+        }
+    }
+
+    /// The process that a device answered with this.
+    pub fn answered(&self) -> Option<&str> {
+        match self {
+            Self::BmcSaidYes { by, .. }
+            | Self::BmcRefused { by, .. }
+            | Self::BmcTold { by, .. }
+            | Self::PlugSaidYes { by, .. }
+            | Self::PlugRefused { by, .. }
+            | Self::PlugTold { by, .. }
+            | Self::CloudSaidYes { by, .. }
+            | Self::CloudRefused { by, .. }
+            | Self::CloudTold { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+}
