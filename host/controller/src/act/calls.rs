@@ -217,10 +217,9 @@ impl<C: Cluster> Calls<C> {
 
     /// What a plugin says of itself, so that a run decides by the very plugin that it calls.
     pub fn facts_of(&self, name: &str) -> Result<PluginFacts, String> {
-        let plugin = self.plugins.find(name).map_err(|error| chain(&error))?;
-        let manifest = plugin.manifest();
+        let (manifest, digest) = self.plugins.about(name).map_err(|error| chain(&error))?;
         Ok(PluginFacts {
-            digest: plugin.digest().to_string(),
+            digest: digest.to_string(),
             kind: match manifest.kind {
                 sandbox::manifest::Kind::Power => PluginKind::Power,
                 sandbox::manifest::Kind::Fabric => PluginKind::Fabric,
@@ -228,7 +227,7 @@ impl<C: Cluster> Calls<C> {
                 sandbox::manifest::Kind::Watch => PluginKind::Watch,
             },
             late_effect: Span::from_s(u64::from(manifest.late_effect_seconds)),
-            identity: manifest.identity.clone(),
+            identity: manifest.identity,
         })
     }
 

@@ -72,7 +72,7 @@ pub fn view(
         trigger,
         gate,
         people: People::default(),
-        dumping: false,
+        dump: decide::Dump::None,
         hosts_us: false,
         // Only devices with several machines have neighbours; no such plugin is built in.
         neighbour_silent: None,

@@ -222,12 +222,9 @@ async fn outlast(scenario: &Scenario, shared: &Shared) -> Duration {
 
 fn used(plugins: &Plugins) -> Vec<PluginUsed> {
     let used = Plugins::names().filter_map(|name| {
-        let plugin = plugins.find(name).ok()?;
-        Some(PluginUsed {
-            name: name.to_owned(),
-            version: plugin.manifest().version.clone(),
-            digest: plugin.digest().to_string(),
-        })
+        let (manifest, digest) = plugins.about(name).ok()?;
+        let (name, version) = (name.to_owned(), manifest.version);
+        Some(PluginUsed { name, version, digest: digest.to_string() })
     });
     used.collect()
 }
