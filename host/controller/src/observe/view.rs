@@ -12,7 +12,7 @@ use node_remedy_decide::{
     People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
 };
 
-use super::closed;
+use super::{closed, dumps};
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, lease_key};
@@ -45,7 +45,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
-    View { hosts_us, people: people_of(incident), ..looked }
+    let dump = dumps::seen(parts, facts);
+    View { hosts_us, dump, people: people_of(incident), ..looked }
 }
 
 /// What people said of an incident and still stands.

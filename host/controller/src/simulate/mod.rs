@@ -249,16 +249,17 @@ impl<C: Cluster> Stage<C> {
     }
 
     fn process(&self, process: String, number: u32) -> Controller<C> {
-        let line = Line::new(self.shared.clone(), process.clone(), number);
+        let line = || Line::new(self.shared.clone(), process.clone(), number);
         let entropy = Rng::named(self.seed, &process).draw();
         let seams = Seams {
             cluster: self.cluster.clone(),
             clock: Clock::simulated(self.clock.clone()),
             executor: Executor::Inline,
-            net: Arc::new(MemoryNet::new(Arc::new(line))),
+            net: Arc::new(MemoryNet::new(Arc::new(line()))),
             call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
             entropy: Arc::new(SeededEntropy::new(entropy)),
             names: Arc::new(NoNames),
+            listen: Rc::new(line()),
             audit: self.collector.clone(),
         };
         let settings = Settings { namespace: NAMESPACE.to_owned(), process, host_node: None };

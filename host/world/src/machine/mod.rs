@@ -10,6 +10,7 @@
 //! Processes live from their start to the loss of power; the death of the kubelet or of
 //! the network does not end them. That is the whole problem that fencing solves.
 
+mod dump;
 mod kubelet;
 mod node_status;
 mod processes;
@@ -19,10 +20,13 @@ use std::time::Duration;
 
 use node_remedy_devices::bmc::{self, Bmc};
 
+use self::dump::Dump;
+pub use self::dump::Sent;
 use self::kubelet::Kubelet;
 use self::processes::Processes;
 use crate::facts::{Power, PowerCause, What};
 use crate::rng::Rng;
+use crate::scenario::DumpSpec;
 use crate::stage::{Stage, sooner};
 use crate::time::{Time, after};
 
@@ -46,6 +50,8 @@ pub(crate) struct Machine {
     pub(crate) bmc: Option<(SocketAddr, Bmc)>,
     power: Power,
     kernel: Kernel,
+    /// What its crash kernel does while [`Kernel::Dumps`].
+    dump: Option<Dump>,
     network: Network,
     boot: String,
     boots: Rng,
@@ -59,6 +65,8 @@ enum Kernel {
     Booting { until: Time },
     Runs,
     Hangs,
+    /// It crashed, and another one writes its memory to a disk.
+    Dumps,
 }
 
 /// Whether the machine reaches the API server.
@@ -84,6 +92,7 @@ impl Machine {
             bmc,
             power: Power::On,
             kernel: Kernel::Runs,
+            dump: None,
             network: Network::Up,
             boot,
             boots,
@@ -186,6 +195,16 @@ impl Machine {
         }
     }
 
+    /// The kernel panics: nothing of it runs any more, the crash kernel writes a dump, then boots.
+    pub(crate) fn dump(&mut self, stage: &mut Stage<'_>, spec: &DumpSpec) {
+        if self.power == Power::On && self.kernel == Kernel::Runs {
+            self.kernel = Kernel::Dumps;
+            self.dump = Some(Dump::begin(spec, stage.now));
+            stage.say(What::KernelDumpStarted { node: self.spec.name.clone() });
+            self.lose_software(stage);
+        }
+    }
+
     /// Whatever ailed the machine while it had power is over: hang, network, kubelet.
     pub(crate) fn come_back(&mut self, stage: &mut Stage<'_>) {
         if self.power == Power::Off {
@@ -214,6 +233,18 @@ impl Machine {
                 self.take(stage, Kubelet::start(&self.spec.name, seed, stage.now));
                 self.processes.restart_old(stage, &self.spec.name);
                 self.run_software(stage)
+            }
+            (Power::On, Kernel::Dumps) => {
+                let Some(dump) = &mut self.dump else { return None };
+                if stage.now >= dump.ends {
+                    self.dump = None;
+                    stage.say(What::KernelDumpWritten { node: self.spec.name.clone() });
+                    self.boot_up(stage.now);
+                    return self.run_software(stage);
+                }
+                let (sent, due) = dump.run(stage.now, &self.spec.address);
+                stage.sent.extend(sent.filter(|_| self.network == Network::Up));
+                Some(due)
             }
             (Power::On, Kernel::Runs) => {
                 let due = self.processes.run(stage, &self.spec.name, &self.boot);

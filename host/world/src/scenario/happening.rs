@@ -1,16 +1,17 @@
 //! Reading what befalls the cluster: one entry, one kind of misfortune, known nodes only.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::Faults;
 use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
-    RawApiFault, RawClockFault, RawEdit, RawHappening, RawOutage, RawServerClock, Text,
+    RawApiFault, RawClockFault, RawDump, RawEdit, RawHappening, RawOutage, RawServerClock, Text,
 };
 use super::read::Reader;
 use super::{
-    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, Event, Happening, Outage,
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DumpSpec, Event, Happening, Outage,
     Trigger,
 };
 use crate::api::{Key, Kind};
@@ -105,6 +106,13 @@ pub(super) fn read(
         }
         events.push(Event::BmcFault { node, fault, value: raw.value.unwrap_or(1) });
     }
+    if let Some(raw) = &raw.kernel_dumps {
+        kinds += 1;
+        if !nodes.iter().any(|(node, _)| *node == raw.node.value) {
+            no_such_node(reader, "kernelDumps.node", &raw.node);
+        }
+        events.extend(dump(reader, raw, cast));
+    }
     let of_one_pod: [PodField<'_>; 3] = [
         ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {
             namespace,
@@ -198,6 +206,29 @@ fn moment(reader: &mut Reader, raw: &RawHappening, place: Location) -> (Duration
             (Duration::ZERO, None)
         }
     }
+}
+
+fn dump(reader: &mut Reader, raw: &RawDump, cast: &Cast<'_>) -> Option<Event> {
+    if let Some(said) = &raw.controller {
+        controller(reader, "kernelDumps", said, cast);
+    }
+    let from = match raw.from.as_ref().map(|said| (said.value.parse::<IpAddr>(), said)) {
+        None => None,
+        Some((Ok(address), _)) => Some(address),
+        Some((Err(_), said)) => {
+            let found = &said.value;
+            let what = format!("happenings.kernelDumps.from: found {found:?}, expected an address");
+            reader.wrong(said.referenced, what);
+            return None;
+        }
+    };
+    let dump = DumpSpec {
+        lasts: reader.duration("happenings.kernelDumps.lasts", &raw.lasts),
+        controller: raw.controller.as_ref().map(|said| said.value),
+        from,
+        big_endian: raw.big_endian,
+    };
+    Some(Event::KernelDumps { node: raw.node.value.clone(), dump })
 }
 
 fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {

@@ -96,12 +96,14 @@ fn place(what: &What) -> (Lane, String, Weight) {
         Weight::{Bad, Detail, Key, Normal},
     };
     match what {
-        What::KubeletStopped { node } | What::NetworkLost { node } | What::MachineHung { node } => {
-            (Node, node.clone(), Bad)
-        }
+        What::KubeletStopped { node }
+        | What::NetworkLost { node }
+        | What::MachineHung { node }
+        | What::KernelDumpStarted { node } => (Node, node.clone(), Bad),
         What::KubeletStarted { node, .. }
         | What::NetworkBack { node }
-        | What::MachineResumed { node } => (Node, node.clone(), Normal),
+        | What::MachineResumed { node }
+        | What::KernelDumpWritten { node } => (Node, node.clone(), Normal),
         What::NodeReady { node, status, .. } => {
             (Node, node.clone(), if status == "True" { Normal } else { Bad })
         }
