@@ -1,4 +1,5 @@
-//! Embeds the built-in plugins that `cargo xtask plugins` made.
+//! Embeds the built-in plugins that `cargo xtask plugins` made: fence methods, and watchers, which lie
+//! in the folder `watchers` beside theirs.
 //!
 //! Each is embedded twice: the component itself, whose digest names it, and the machine
 //! code compiled ahead from it by the same engine settings.
@@ -12,14 +13,23 @@ fn main() {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins"),
         PathBuf::from,
     );
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let Some(names) = plugins(&folder) else {
-        println!(
-            "cargo::error=no compiled plugins in {}: run `cargo xtask plugins` first",
-            folder.display()
-        );
-        return;
-    };
+    for (folder, file) in
+        [(folder.clone(), "builtin.rs"), (folder.join("../watchers"), "watchers.rs")]
+    {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        let Some(names) = plugins(&folder) else {
+            println!(
+                "cargo::error=no compiled plugins in {}: run `cargo xtask plugins` first",
+                folder.display()
+            );
+            return;
+        };
+        embed(&folder, names, file);
+    }
+}
+
+/// Writes a list of these plugins, for the crate to include.
+fn embed(folder: &Path, names: Vec<String>, file: &str) {
     let mut source = String::from("&[\n");
     for name in names {
         let path =
@@ -38,7 +48,7 @@ fn main() {
         println!("cargo::error=cargo gave no OUT_DIR");
         return;
     };
-    let out = Path::new(&out).join("builtin.rs");
+    let out = Path::new(&out).join(file);
     if let Err(error) = std::fs::write(&out, source) {
         println!("cargo::error=failed to write {}: {error}", out.display());
     }

@@ -180,6 +180,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
+            Part::KdumpSender,
             Part::PythonVenv,
             Part::ControlPlane,
             Part::Plugins,

@@ -1,5 +1,5 @@
-//! `cargo xtask plugins`: every folder of `plugins/` that is no library becomes a component, and fence
-//! methods are compiled ahead by the sandbox's own engine.
+//! `cargo xtask plugins`: every folder of `plugins/` that is no library becomes a component, compiled
+//! ahead by the sandbox's own engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,7 @@ use crate::{setup, stamp};
 pub(crate) const HELP: &str = "\
 Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
 target/plugins/NAME.wasm and compiles it ahead to target/plugins/NAME.cwasm, which the node-remedy
-binary embeds. A watcher goes to target/watchers/NAME.wasm, and nothing embeds it yet. What is up to
-date by content is skipped.
+binary embeds. A watcher goes to target/watchers instead. What is up to date by content is skipped.
 
 Examples:
   cargo xtask plugins
@@ -28,8 +27,8 @@ struct Plugin {
     /// The libraries beside the SDK that it is built on.
     libraries: Vec<PathBuf>,
     component: PathBuf,
-    /// The machine code of a fence method; a watcher has none.
-    ahead: Option<PathBuf>,
+    /// Its machine code.
+    ahead: PathBuf,
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
@@ -48,22 +47,18 @@ pub(crate) fn build_all() -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for plugin in &plugins {
         let was_built = build(plugin)?;
-        let was_compiled = match &plugin.ahead {
-            Some(ahead) => compile_ahead(plugin, ahead)?,
-            None => false,
-        };
+        let was_compiled = compile_ahead(plugin, &plugin.ahead)?;
         let kilobytes = |path: &PathBuf| -> Result<u64> { Ok(fs::metadata(path)?.len() / 1_000) };
         let done = match (was_built, was_compiled) {
             (true, _) => "built",
             (false, true) => "compiled ahead",
             (false, false) => "up to date",
         };
-        let ahead = match &plugin.ahead {
-            Some(ahead) => format!("{:>5} kB compiled ahead", kilobytes(ahead)?),
-            None => "  a watcher".to_owned(),
-        };
-        let component = kilobytes(&plugin.component)?;
-        lines.push(format!("{:<12} {component:>5} kB component, {ahead}  {done}", plugin.name));
+        let (component, ahead) = (kilobytes(&plugin.component)?, kilobytes(&plugin.ahead)?);
+        lines.push(format!(
+            "{:<12} {component:>5} kB component, {ahead:>5} kB compiled ahead  {done}",
+            plugin.name
+        ));
     }
     Ok(lines)
 }
@@ -92,7 +87,7 @@ fn all() -> Result<Vec<Plugin>> {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_watcher = is_watcher(&fs::read_to_string(folder.join("manifest.json"))?);
         let kind = if is_watcher { "watchers" } else { "plugins" };
-        let ahead = (!is_watcher).then(|| at(&format!("target/plugins/{name}.cwasm")));
+        let ahead = at(&format!("target/{kind}/{name}.cwasm"));
         plugins.push(Plugin {
             name: name.to_owned(),
             package: package.clone(),

@@ -43,6 +43,7 @@ fn a_full_status_survives_the_way_through_json() {
         "goal": {"kind": "park", "park": {"reason": "WrongMachine", "expected": "a", "found": "b"}},
         "resume": "PoweringOff",
         "gateClosedAt": "2026-11-21T03:00:00.960Z",
+        "dumpHeldAt": "2026-11-21T03:00:00.965Z",
         "unreachableAt": "2026-11-21T03:00:00.970Z", "unreachable": 1,
         "parked": {"reason": "OffNotVerified", "tries": 3, "at": "2026-11-21T03:00:00.980Z",
                    "poweredOffByUs": [1], "plugs": ["ipmi/192.0.2.11"],

@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +28,10 @@ use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Scope};
 use crate::desk::Desk;
 use crate::lease::{Leadership, LeaseGate};
+use crate::listen::Listen;
 use crate::observe::Mirror;
-use crate::observe::config::Config;
+use crate::observe::config::{Config, Readout};
+use crate::observe::dumps::{self, Dumps};
 use crate::observe::store::Changed;
 use crate::plugins::Plugins;
 use crate::record::audit::Audit;
@@ -58,6 +61,8 @@ pub struct Seams<C> {
     pub entropy: Arc<dyn sandbox::Entropy>,
     /// How host names become addresses.
     pub names: Arc<dyn Names>,
+    /// Where datagrams come in that nobody asked for.
+    pub listen: Rc<dyn Listen>,
     /// Who is told everything.
     pub audit: Rc<dyn Audit>,
 }
@@ -83,6 +88,10 @@ pub struct Parts<C> {
     pub mirror: Rc<Mirror>,
     /// The configuration in force.
     pub config: RefCell<Config>,
+    /// Told whenever it was read again.
+    pub configured: Notify,
+    /// Kernel dumps that this process hears.
+    pub dumps: Dumps,
     /// Plugin calls.
     pub calls: Calls<C>,
     /// Whether bytes may be sent.
@@ -103,6 +112,17 @@ pub struct Parts<C> {
 }
 
 impl<C: Cluster> Parts<C> {
+    /// Reads the configuration again; says what became of each object.
+    pub fn reconfigure(&self) -> Vec<Readout> {
+        let (config, readouts) = {
+            let before = self.config.borrow();
+            Config::read(&self.mirror, &before)
+        };
+        self.config.replace(config);
+        self.configured.notify_one();
+        readouts
+    }
+
     /// Writes an Event about a node.
     pub async fn tell(&self, node: &FencedNode, note: &Note) {
         self.notes.set(self.notes.get().wrapping_add(1));
@@ -152,6 +172,7 @@ pub struct Controller<C: Cluster> {
     parts: Rc<Parts<C>>,
     readiness: Rc<Readiness>,
     settings: Settings,
+    listen: Rc<dyn Listen>,
     changes: mpsc::UnboundedReceiver<Changed>,
 }
 
@@ -191,6 +212,8 @@ impl<C: Cluster> Controller<C> {
             clock: seams.clock,
             mirror: Mirror::new(&sender),
             config: RefCell::default(),
+            configured: Notify::new(),
+            dumps: Dumps::default(),
             calls,
             lease,
             metrics,
@@ -200,7 +223,7 @@ impl<C: Cluster> Controller<C> {
             hand_over: Notify::new(),
             notes: Cell::new(0),
         });
-        Self { parts, readiness, settings, changes }
+        Self { parts, readiness, settings, listen: seams.listen, changes }
     }
 
     /// Works until `stop` is done, then gives the lease up.
@@ -245,9 +268,15 @@ impl<C: Cluster> Controller<C> {
             tokio::time::sleep(SYNC_LOOK).await;
         }
         tracing::info!("the caches are filled");
+        let mut listening = JoinSet::new();
+        listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
         loop {
             let cluster = self.parts.cluster.clone();
-            let epoch = leadership.acquire(|| largest_epoch(cluster.clone())).await;
+            let epoch = tokio::select! {
+                biased;
+                epoch = leadership.acquire(|| largest_epoch(cluster.clone())) => epoch,
+                never = stand_by(&self.parts, &mut self.changes) => match never {},
+            };
             tracing::info!(epoch, process = self.settings.process, "leading");
             self.parts.metrics.leader.set(1);
             let desk = Desk::new(self.parts.clone(), epoch);
@@ -262,6 +291,25 @@ impl<C: Cluster> Controller<C> {
                 }
             }
             self.parts.metrics.leader.set(0);
+        }
+    }
+}
+
+/// Keeps the configuration in force while another process leads, and tells nobody: who stands by
+/// listens, too.
+async fn stand_by<C: Cluster>(
+    parts: &Parts<C>,
+    changes: &mut mpsc::UnboundedReceiver<Changed>,
+) -> Infallible {
+    parts.reconfigure();
+    loop {
+        let Some(change) = changes.recv().await else { return std::future::pending().await };
+        let mut configures = change.configures();
+        while let Ok(change) = changes.try_recv() {
+            configures |= change.configures();
+        }
+        if configures {
+            parts.reconfigure();
         }
     }
 }

@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use crate::controller::Parts;
-use crate::observe::config::Config;
 use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
@@ -299,11 +298,7 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn reconfigure(&self) {
-        let (config, readouts) = {
-            let before = self.parts.config.borrow();
-            Config::read(&self.parts.mirror, &before)
-        };
-        self.parts.config.replace(config);
+        let readouts = self.parts.reconfigure();
         accepted::tell(&self.parts, &readouts).await;
     }
 

@@ -14,6 +14,7 @@ pub mod controller;
 pub mod desk;
 pub mod hex;
 pub mod lease;
+pub mod listen;
 pub mod observe;
 pub mod opening;
 pub mod plugins;

@@ -189,7 +189,7 @@ pub enum Hold {
     OwnNode,
     /// A person has to approve.
     Approval,
-    /// A dump goes on.
+    /// The node writes a kernel dump.
     Dump {
         /// Until when at most.
         until: Time,

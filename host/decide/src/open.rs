@@ -111,6 +111,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         goal: Goal::BringBack,
         resume: None,
         gate_closed_at: None,
+        dump_held_at: None,
         unreachable_at: None,
         unreachable: None,
         on_failed: Vec::new(),

@@ -28,6 +28,7 @@ impl Record {
             .into_iter()
             .chain(&mut self.handed_over_at)
             .chain(&mut self.gate_closed_at)
+            .chain(&mut self.dump_held_at)
             .chain(&mut self.unreachable_at)
             .chain(self.baseline.iter_mut().map(|one| &mut one.at))
             .chain(operations)

@@ -62,6 +62,8 @@ pub struct Record {
     pub resume: Option<Phase>,
     /// Since when the gate is closed behind an isolated node.
     pub gate_closed_at: Option<Time>,
+    /// Since when the power-off of this pass waits for a kernel dump.
+    pub dump_held_at: Option<Time>,
     /// Since when the device cannot be reached.
     pub unreachable_at: Option<Time>,
     /// Which method's device cannot be reached.

@@ -75,6 +75,7 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
     record.resume = None;
     record.parked = None;
     record.gate_closed_at = None;
+    record.dump_held_at = None;
     record.unreachable = None;
     record.unreachable_at = None;
 }

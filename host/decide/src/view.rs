@@ -33,8 +33,8 @@ pub struct View {
     pub gate: Verdict,
     /// What people said.
     pub people: People,
-    /// A dump goes on on the node.
-    pub dumping: bool,
+    /// Whether the node writes a kernel dump.
+    pub dump: Dump,
     /// Our own process runs on this node.
     pub hosts_us: bool,
     /// Another node on the same device whose Lease stopped after our off.
@@ -48,6 +48,18 @@ pub enum Freshness {
     Live,
     /// A watch's cache: a reason to look again, never to act.
     Cached,
+}
+
+/// What is known of a kernel dump that a node writes now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Dump {
+    /// Nothing is heard of one, or the node gave a sign of life since.
+    #[default]
+    None,
+    /// Another process says that it hears one: a reason to wait, and no proof.
+    Told,
+    /// This process hears it itself, from a network that is trusted.
+    Heard,
 }
 
 /// What people said.

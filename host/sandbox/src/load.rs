@@ -97,14 +97,34 @@ impl Sandbox {
     /// Loads a watcher of datagrams, compiling it in this process. For components of our own making.
     /// Blocks for as long as that takes.
     pub fn load_watcher(&self, wasm: &[u8]) -> Result<Arc<Watcher>, LoadError> {
-        let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
-        check_watcher(&manifest)?;
+        let manifest = watcher_manifest(wasm)?;
         let component =
             Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
-        let pre = self.linker.instantiate_pre(&component).and_then(DatagramWatcherPre::new);
+        self.watcher(&component, manifest, Digest::of(wasm))
+    }
+
+    /// Takes a watcher embedded in this binary, with the code `node-remedy-compile` made of it. The
+    /// digest is that of the component.
+    pub fn load_builtin_watcher(
+        &self,
+        wasm: &'static [u8],
+        code: &'static [u8],
+    ) -> Result<Arc<Watcher>, LoadError> {
+        let manifest = watcher_manifest(wasm)?;
+        let component = precompiled::from_own_binary(&self.engine, code)
+            .map_err(|error| compile_error(&error))?;
+        self.watcher(&component, manifest, Digest::of(wasm))
+    }
+
+    fn watcher(
+        &self,
+        component: &Component,
+        manifest: Manifest,
+        digest: Digest,
+    ) -> Result<Arc<Watcher>, LoadError> {
+        let pre = self.linker.instantiate_pre(component).and_then(DatagramWatcherPre::new);
         let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
-        let watcher = Watcher::new(self.engine.clone(), pre, manifest, Digest::of(wasm));
-        Ok(Arc::new(watcher))
+        Ok(Arc::new(Watcher::new(self.engine.clone(), pre, manifest, digest)))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -160,6 +180,12 @@ fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
     if manifest.kind == Kind::Watch {
         return Err(field("kind", "watch", "power, fabric or storage for a fence method").into());
     }
+    Ok(manifest)
+}
+
+fn watcher_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
+    let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
+    check_watcher(&manifest)?;
     Ok(manifest)
 }
 

@@ -96,8 +96,19 @@ impl fmt::Debug for Watcher {
 impl Watch {
     /// Watches these senders and nobody else. Those beyond the limit are not watched.
     pub fn new(watcher: Arc<Watcher>, senders: impl IntoIterator<Item = IpAddr>) -> Self {
-        let known = senders.into_iter().map(|address| (address.to_canonical(), Sender::default()));
-        Self { watcher, senders: known.take(WATCH_SENDERS_MAX).collect() }
+        let mut watch = Self { watcher, senders: BTreeMap::new() };
+        watch.know(senders);
+        watch
+    }
+
+    /// Watches these senders from now on. What is known of those that it watched before is kept.
+    pub fn know(&mut self, senders: impl IntoIterator<Item = IpAddr>) {
+        let mut before = std::mem::take(&mut self.senders);
+        let known = senders.into_iter().map(|address| {
+            let address = address.to_canonical();
+            (address, before.remove(&address).unwrap_or_default())
+        });
+        self.senders = known.take(WATCH_SENDERS_MAX).collect();
     }
 
     /// Looks at one datagram.
@@ -137,6 +148,11 @@ impl Watcher {
     /// What it says of itself.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The digest of its component.
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// Runs it once, in an instance of its own, which knows of earlier ones only what they left.

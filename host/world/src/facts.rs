@@ -79,6 +79,16 @@ pub enum What {
         /// Which node.
         node: String,
     },
+    /// The machine's kernel panicked; what ran on it is gone, and a crash kernel writes a dump.
+    KernelDumpStarted {
+        /// Which node.
+        node: String,
+    },
+    /// The dump is written whole; the machine boots.
+    KernelDumpWritten {
+        /// Which node.
+        node: String,
+    },
     /// A machine's power changed.
     PowerChanged {
         /// Which node.
@@ -487,13 +497,15 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 47] = [
+pub const VOCABULARY: [(&str, &[&str]); 48] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
     ("networkBack", &["node"]),
     ("machineHung", &["node"]),
     ("machineResumed", &["node"]),
+    ("kernelDumpStarted", &["node"]),
+    ("kernelDumpWritten", &["node"]),
     ("powerChanged", &["node", "power", "cause"]),
     ("machineReset", &["node", "cause"]),
     ("bmcSaidYes", &["node", "command", "by"]),

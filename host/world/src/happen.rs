@@ -32,6 +32,7 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::PowerOffByHand(node)
         | Event::PowerOnByHand(node)
         | Event::NodeComesBack(node)
+        | Event::KernelDumps { node, .. }
         | Event::BmcFault { node, .. }
         | Event::CloudFault { node, .. }
         | Event::InstanceTerminated(node) => Some(node),
@@ -61,6 +62,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         Event::PowerOffByHand(_) => machine.switch(stage, Power::Off),
         Event::PowerOnByHand(_) => machine.switch(stage, Power::On),
         Event::NodeComesBack(_) => machine.come_back(stage),
+        Event::KernelDumps { dump, .. } => machine.dump(stage, dump),
         Event::BmcFault { fault, value, .. } => {
             if let Some((_, bmc)) = &mut machine.bmc {
                 // The names of faults were checked when the scenario was read.
@@ -135,6 +137,7 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         | Event::PowerOffByHand(_)
         | Event::PowerOnByHand(_)
         | Event::NodeComesBack(_)
+        | Event::KernelDumps { .. }
         | Event::BmcFault { .. }
         | Event::DeviceFault { .. }
         | Event::PlugByHand { .. }

@@ -28,7 +28,7 @@ mod volumes;
 mod world;
 mod writers;
 
-pub use self::machine::Peer;
+pub use self::machine::{Peer, Sent};
 pub use self::scenario::Scenario;
 pub use self::setup::BMC_ADDRESS_ANNOTATION;
 pub use self::stage::Timings;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::api::ApiServer;
 use crate::facts::{Facts, What};
+use crate::machine::Sent;
 use crate::time::Time;
 use crate::writers::Writers;
 
@@ -15,6 +16,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) writers: &'a mut Writers,
     pub(crate) timings: &'a Timings,
     pub(crate) now: Time,
+    /// What machines send to node-remedy.
+    pub(crate) sent: &'a mut Vec<Sent>,
 }
 
 impl Stage<'_> {

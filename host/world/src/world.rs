@@ -25,7 +25,7 @@ use crate::api::{ApiServer, Change, Kind};
 use crate::cloud::Cloud;
 use crate::facts::{Fact, Facts, Power, What};
 use crate::happen::{self, PEOPLE};
-use crate::machine::{Machine, Peer};
+use crate::machine::{Machine, Peer, Sent};
 use crate::scenario::{ControllerEvent, Event, Happening, START, Scenario, Trigger};
 use crate::stage::{LEADER_LEASE, REMEDY_NAMESPACE, Stage, Timings};
 use crate::time::{Time, after};
@@ -54,6 +54,8 @@ pub struct World {
     heeded: usize,
     /// What befell processes of node-remedy and was not told them yet.
     befallen: Vec<Befallen>,
+    /// What machines sent to node-remedy and nobody took yet.
+    sent: Vec<Sent>,
     machines: Vec<Machine>,
     by_name: BTreeMap<String, usize>,
     by_address: BTreeMap<SocketAddr, usize>,
@@ -139,6 +141,7 @@ impl World {
             waiting,
             heeded: 0,
             befallen: Vec::new(),
+            sent: Vec::new(),
             machines,
             by_name,
             by_address,
@@ -309,6 +312,7 @@ impl World {
                     writers: &mut self.writers,
                     timings: &self.timings,
                     now: self.now,
+                    sent: &mut self.sent,
                 };
                 self.control_plane.run(role, &mut stage)
             }
@@ -318,6 +322,11 @@ impl World {
     /// What befell processes of node-remedy since the last time.
     pub fn take_befallen(&mut self) -> Vec<Befallen> {
         std::mem::take(&mut self.befallen)
+    }
+
+    /// What machines sent to node-remedy since the last time.
+    pub fn take_sent(&mut self) -> Vec<Sent> {
+        std::mem::take(&mut self.sent)
     }
 
     /// Gives what waited for a fact its turn.
@@ -398,6 +407,7 @@ impl World {
             writers: &mut self.writers,
             timings: &self.timings,
             now: self.now,
+            sent: &mut self.sent,
         };
         Some(act(machine, &mut stage))
     }

@@ -268,6 +268,7 @@ fn see_from(record: &mut Record, now: Time) {
         released.sent_at = released.sent_at.map(|at| seen(at, LOOK_EVERY));
     }
     record.gate_closed_at = record.gate_closed_at.map(|at| seen(at, TIME_OUT_MAX));
+    record.dump_held_at = record.dump_held_at.map(|at| seen(at, TIME_OUT_MAX));
     record.unreachable_at = record.unreachable_at.map(|at| seen(at, TIME_OUT_MAX));
     // Every `on` so far was before it was given up on.
     record.on_failed.iter_mut().for_each(|one| one.at = NOW);

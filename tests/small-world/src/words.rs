@@ -1,7 +1,7 @@
 //! What the world is in the words of `decide`, and what `decide` says in the world's.
 
 use node_remedy_decide::{
-    Access, AttachmentView, Binding, Crossing, Deletion, Effect, End, Execution, Failure,
+    Access, AttachmentView, Binding, Crossing, Deletion, Dump, Effect, End, Execution, Failure,
     FailureKind, Feed, Freshness, Kind, Method, NeededFor, Node, NodeView, People, Plan, PlugState,
     PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View, VolumeView,
 };
@@ -110,7 +110,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         },
         gate: Verdict::default(),
         people: People::default(),
-        dumping: false,
+        dump: Dump::None,
         hosts_us: false,
         neighbour_silent: None,
     }

@@ -138,7 +138,13 @@ impl Scene {
                 self.released.remove(node);
             }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
-            What::MachineResumed { node } => self.mend(node, Ailment::Kernel, at),
+            What::KernelDumpStarted { node } => {
+                self.lose(node, Ailment::Kernel, at);
+                self.lose(node, Ailment::Kubelet, at);
+            }
+            What::MachineResumed { node } | What::KernelDumpWritten { node } => {
+                self.mend(node, Ailment::Kernel, at);
+            }
             What::PowerChanged { node, power: Power::Off, cause } => {
                 // Until a kubelet starts again, whoever switches the machine on.
                 self.lose(node, Ailment::Kubelet, at);

@@ -100,6 +100,9 @@ pub struct NodeFenceStatus {
     /// Since when the gate is closed behind an isolated node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_closed_at: Option<Moment>,
+    /// Since when the power-off waits for a kernel dump that the node writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump_held_at: Option<Moment>,
     /// Since when a device cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable_at: Option<Moment>,

@@ -172,7 +172,14 @@ impl Gathered {
 
     /// Fence agents reboot where nothing is said.
     fn asked(&self, problems: &mut Problems) -> Option<Asked> {
-        let Some(line) = &self.action else { return Some(Asked::REBOOT) };
+        let watches = plugins::only_watches(&self.plugin);
+        let Some(line) = &self.action else {
+            return Some(if watches { Asked::default() } else { Asked::REBOOT });
+        };
+        if watches {
+            problems.push(wrong(line, "no action of what only sees"));
+            return None;
+        }
         match line.value.as_str() {
             "off" | "false" => Some(Asked::of(Action::Off)),
             "on" | "true" => Some(Asked::of(Action::On)),

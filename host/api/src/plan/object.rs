@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::expression::Expression;
-use super::plugins::Asked;
+use super::plugins::{Asked, only_watches};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
 use super::{Builtin, Credential, Grant, Run, SecretPlace, TlsGrant};
 use crate::document::{
@@ -212,7 +212,19 @@ impl Reader<'_> {
             Some(name) => Some(self.template(name, templates, &path.field("template"))?),
         };
         let plugin = template.map(|template| &template.plugin).or(method.plugin.as_ref());
+        let watches = plugin.is_some_and(|plugin| only_watches(plugin));
         let (does, asked) = match (plugin, method.builtin, method.action) {
+            (Some(plugin), None, None)
+                if watches && (template.is_none() || method.plugin.is_none()) =>
+            {
+                (Does::Plugin(plugin.clone()), Asked::default())
+            }
+            (Some(plugin), None, Some(_)) if watches => {
+                let sentence =
+                    format!("found an action of {plugin}, which only sees, expected none");
+                self.error(&path.field("action"), sentence);
+                return None;
+            }
             (Some(plugin), None, Some(action)) if template.is_none() || method.plugin.is_none() => {
                 (Does::Plugin(plugin.clone()), asked(action))
             }
@@ -366,6 +378,9 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
 pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
     let name = &draft.name;
     match (step, &draft.does) {
+        (Step::Power | Step::Recovery, Does::Plugin(plugin)) if only_watches(plugin) => {
+            Some(format!("found {name}, which only sees, expected it under isolation"))
+        }
         (Step::Isolation, Does::Plugin(_)) if draft.asked.on || draft.asked.reset => {
             Some(format!("found {name}, which does not only cut, expected action off"))
         }

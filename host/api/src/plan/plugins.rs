@@ -80,6 +80,11 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a plugin only sees: it is asked for no action, and is no step of its own.
+pub(super) fn only_watches(plugin: &str) -> bool {
+    plugin == "kdump"
+}
+
 /// Whether what a plugin speaks to manages many machines at once, and so is no device that can be busy or
 /// broken as one: a cloud, or what stands before many hypervisors.
 pub(super) fn is_cloud(plugin: &str) -> bool {
@@ -189,6 +194,14 @@ const SNMP: &[(&str, Meaning)] = &[
     ("snmp_priv_passwd_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
 ];
 
+/// Names that only the agent for kernel dumps has. Its port is one that is listened on.
+const KDUMP: &[(&str, Meaning)] = &[
+    ("nodename", Meaning::Parameter("address")),
+    ("port", Meaning::Parameter("port")),
+    ("ipport", Meaning::Parameter("port")),
+    ("family", Meaning::Ignored),
+];
+
 /// Whether a plugin speaks SNMP.
 fn speaks_snmp(plugin: &str) -> bool {
     ["apc-pdu", "eaton-pdu", "snmp-switch"].contains(&plugin)
@@ -228,6 +241,7 @@ pub(super) fn is_secret(name: &str) -> bool {
 fn own_names(plugin: &str) -> &'static [(&'static str, Meaning)] {
     match plugin {
         "ipmi" => IPMI,
+        "kdump" => KDUMP,
         plugin if speaks_snmp(plugin) => SNMP,
         _ => &[],
     }

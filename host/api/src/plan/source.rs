@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
-use super::plugins::{Asked, is_cloud, plugin_of_provider, told_by_plug};
+use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
 use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage};
 use crate::document::{Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
@@ -158,10 +158,7 @@ impl FenceSource {
         let mut problems = Problems::none();
         let methods: Vec<Method> =
             self.methods.iter().map(|draft| draft.method(node, &mut problems)).collect();
-        let grants = match &self.grants {
-            Grants::Given(grants) => grants.clone(),
-            Grants::AddressesOfMethods => methods.iter().filter_map(exact_grant).collect(),
-        };
+        let grants = self.grants_of(&methods, node);
         let stages = |drafts: &[StageDraft]| drafts.iter().map(StageDraft::stage).collect();
         let plan = NodePlan {
             sources: self.sources.clone(),
@@ -172,6 +169,34 @@ impl FenceSource {
             grants,
         };
         problems.with(Some(plan))
+    }
+
+    /// Whether anything is listened for on behalf of its nodes.
+    pub fn watches(&self) -> bool {
+        self.methods.iter().any(Draft::only_watches)
+    }
+
+    /// What is listened for on behalf of one node, with the grants; each method that the node lacks
+    /// something for is left out.
+    pub fn watches_for(&self, node: &NodeFacts) -> (Vec<Method>, Vec<Grant>) {
+        let watches = self.methods.iter().filter(|draft| draft.only_watches());
+        let methods = watches.filter_map(|draft| {
+            let mut problems = Problems::none();
+            let method = draft.method(node, &mut problems);
+            (!problems.has_errors()).then_some(method)
+        });
+        let methods: Vec<Method> = methods.collect();
+        let grants = self.grants_of(&methods, node);
+        (methods, grants)
+    }
+
+    fn grants_of(&self, methods: &[Method], node: &NodeFacts) -> Vec<Grant> {
+        match &self.grants {
+            Grants::Given(grants) => grants.clone(),
+            Grants::AddressesOfMethods => {
+                methods.iter().flat_map(|method| exact_grants(method, node)).collect()
+            }
+        }
     }
 
     /// Adds a method, or joins it to the one that is the other half of its pair. Returns its place.
@@ -193,6 +218,16 @@ impl FenceSource {
             let (found, max) = (self.methods.len(), limits::PLAN_METHODS_MAX);
             problems.push(spot.error(format!("found {found} methods, expected at most {max}")));
         }
+        for stage in self.isolation.iter().filter(|stage| stage.run == Run::OnlyOne) {
+            let drafts = stage.methods.iter().filter_map(|index| self.methods.get(*index));
+            for draft in drafts.filter(|draft| draft.only_watches()) {
+                problems.push(draft.plug.spot.error(format!(
+                    "found {}, which only sees, in a stage of which only one method has to succeed, \
+                     expected it in a stage of its own",
+                    draft.name
+                )));
+            }
+        }
         for stage in &self.power_management {
             for draft in stage.methods.iter().filter_map(|index| self.methods.get(*index)) {
                 let Does::Plugin(_) = draft.does else { continue };
@@ -213,6 +248,13 @@ impl FenceSource {
 }
 
 impl Draft {
+    fn only_watches(&self) -> bool {
+        match &self.does {
+            Does::Plugin(plugin) => only_watches(plugin),
+            Does::Builtin(_) | Does::Instance => false,
+        }
+    }
+
     /// Whether the two ask for something of one and the same plug.
     fn same_plug(&self, other: &Self) -> bool {
         self.does == other.does
@@ -292,13 +334,31 @@ impl Draft {
     }
 }
 
+/// Grants for the addresses that a method names; one that only sees hears the node itself.
+fn exact_grants(method: &Method, node: &NodeFacts) -> Vec<Grant> {
+    let Some(plugin) = method.plugin.clone().filter(|plugin| only_watches(plugin)) else {
+        return exact_grant(method).into_iter().collect();
+    };
+    let senders = method.senders(node);
+    let cidrs: Vec<String> = senders.iter().map(|sender| only(*sender)).collect();
+    let grant = Grant { plugin, cidrs, ..Grant::default() };
+    if grant.cidrs.is_empty() { Vec::new() } else { vec![grant] }
+}
+
+/// The network of one address.
+fn only(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(ip) => format!("{ip}/32"),
+        IpAddr::V6(ip) => format!("{ip}/128"),
+    }
+}
+
 /// A grant for the one address that a method names.
 fn exact_grant(method: &Method) -> Option<Grant> {
     let (plugin, address) = (method.plugin.clone()?, method.parameters.get("address")?);
     let (host, port) = split_port(address);
     let (cidrs, hosts) = match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(ip)) => (vec![format!("{ip}/32")], Vec::new()),
-        Ok(IpAddr::V6(ip)) => (vec![format!("{ip}/128")], Vec::new()),
+        Ok(ip) => (vec![only(ip)], Vec::new()),
         Err(_) => (Vec::new(), vec![host.to_owned()]),
     };
     Some(Grant { plugin, cidrs, hosts, ports: port.into_iter().collect(), ..Grant::default() })
@@ -339,6 +399,16 @@ impl StageDraft {
 }
 
 impl Method {
+    /// For a method that only sees: whose datagrams are the node's, by the parameter `address` or, where
+    /// it says none, by the node's own addresses.
+    pub fn senders(&self, node: &NodeFacts) -> Vec<IpAddr> {
+        let addresses = |text: &String| text.parse::<IpAddr>().ok();
+        match self.parameters.get("address") {
+            Some(address) => addresses(address).into_iter().collect(),
+            None => node.addresses.values().filter_map(addresses).collect(),
+        }
+    }
+
     fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -202,6 +202,9 @@ impl<C: Cluster> Calls<C> {
 
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
     pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
+        if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {
+            return self.watcher_ready(name, method, grants);
+        }
         let asked = Asked {
             method: method.clone(),
             grants: grants.to_vec(),
@@ -215,12 +218,25 @@ impl<C: Cluster> Calls<C> {
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
 
+    /// What only sees calls nobody: its grant says who is heard.
+    fn watcher_ready(&self, name: &str, method: &Method, grants: &[Grant]) -> Result<(), String> {
+        let (manifest, _) = self.plugins.about(name).map_err(|error| chain(&error))?;
+        manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
+        let is_heard = |grant: &Grant| grant.plugin == name && !grant.cidrs.is_empty();
+        if grants.iter().any(is_heard) {
+            return Ok(());
+        }
+        Err(format!(
+            "plugin {name:?} hears nobody; add spec.grants to the FenceConfiguration: \
+             {{plugin: {name}, cidrs: [NETWORK]}} with the networks that the machines send from"
+        ))
+    }
+
     /// What a plugin says of itself, so that a run decides by the very plugin that it calls.
     pub fn facts_of(&self, name: &str) -> Result<PluginFacts, String> {
-        let plugin = self.plugins.find(name).map_err(|error| chain(&error))?;
-        let manifest = plugin.manifest();
+        let (manifest, digest) = self.plugins.about(name).map_err(|error| chain(&error))?;
         Ok(PluginFacts {
-            digest: plugin.digest().to_string(),
+            digest: digest.to_string(),
             kind: match manifest.kind {
                 sandbox::manifest::Kind::Power => PluginKind::Power,
                 sandbox::manifest::Kind::Fabric => PluginKind::Fabric,
@@ -228,7 +244,7 @@ impl<C: Cluster> Calls<C> {
                 sandbox::manifest::Kind::Watch => PluginKind::Watch,
             },
             late_effect: Span::from_s(u64::from(manifest.late_effect_seconds)),
-            identity: manifest.identity.clone(),
+            identity: manifest.identity,
         })
     }
 

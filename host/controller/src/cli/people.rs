@@ -165,6 +165,13 @@ fn story(incident: &NodeFence) -> String {
         let attachments = count_of(released.attachments.len(), "attachment");
         let _ = writeln!(out, "  released: {pods}, {attachments}");
     }
+    if let Some(since) = status.dump_held_at {
+        let grace = incident.spec.policy.kdump_grace.map_or(0, |grace| grace.ms / 1_000);
+        let _ = writeln!(
+            out,
+            "  kernel dump: the power-off waits for it since {since}, for {grace} s at most"
+        );
+    }
     let _ = writeln!(
         out,
         "  now: {} ({}), {}",

@@ -18,8 +18,8 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
         PluginCommand::List { output } => {
             let mut all = Vec::new();
             for name in Plugins::names() {
-                let plugin = plugins.find(name)?;
-                all.push((plugin.manifest().clone(), plugin.digest().to_string()));
+                let (manifest, digest) = plugins.about(name)?;
+                all.push((manifest, digest.to_string()));
             }
             match output {
                 Output::Json => {
@@ -35,11 +35,11 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             }
         }
         PluginCommand::Describe { name, output } => {
-            let plugin = plugins.find(name)?;
-            let digest = plugin.digest().to_string();
+            let (manifest, digest) = plugins.about(name)?;
+            let digest = digest.to_string();
             match output {
-                Output::Json => outln!("{}", document(plugin.manifest(), &digest)),
-                Output::Text => describe(plugin.manifest(), &digest)?,
+                Output::Json => outln!("{}", document(&manifest, &digest)),
+                Output::Text => describe(&manifest, &digest)?,
             }
         }
     }

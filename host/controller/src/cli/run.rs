@@ -18,6 +18,7 @@ use crate::admin::{self, Readiness};
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
 use crate::controller::{Controller, Seams, Settings};
+use crate::listen::UdpPorts;
 use crate::plugins::Plugins;
 use crate::record::audit::LogAudit;
 use crate::record::metrics::Metrics;
@@ -43,6 +44,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         call_clock: Arc::new(TokioClock::starting_at(clock.now().0)),
         entropy: Arc::new(SystemEntropy),
         names: Arc::new(SystemNames),
+        listen: Rc::new(UdpPorts::new(metrics.clone())),
         audit: Rc::new(LogAudit),
     };
     let settings = Settings {

@@ -5,11 +5,14 @@
 //! is not reached by anything here.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::document::{Document, Reading};
-use node_remedy_api::plan::{self, FenceSource, NodeFacts, NodePlan, NodeReading, Nodes};
+use node_remedy_api::plan::{
+    self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes,
+};
 pub use node_remedy_api::policy::Mode;
 use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_decide::Threshold;
@@ -68,6 +71,18 @@ pub struct NodePolicy {
     pub gate: GateLimits,
     /// The numbers of a run.
     pub run: RunPolicy,
+}
+
+/// What is listened for on behalf of one node.
+pub struct NodeWatch {
+    /// The node's name.
+    pub node: String,
+    /// The method that only sees.
+    pub method: Method,
+    /// Whose datagrams are the node's.
+    pub senders: Vec<IpAddr>,
+    /// Where they may come from.
+    pub grants: Vec<Grant>,
 }
 
 /// One threshold of one node.
@@ -177,15 +192,7 @@ impl Config {
         if let Some(why) = self.unreadable.get(&node.name).filter(|_| !is_own) {
             return Err(why.clone());
         }
-        let mut facts = NodeFacts {
-            name: node.name.clone(),
-            labels: node.labels.clone(),
-            annotations: node.annotations.clone(),
-            addresses: node.addresses.clone(),
-            provider_id: node.provider_id.clone().unwrap_or_default(),
-            system_uuid: node.system_uuid.clone(),
-            inventory: BTreeMap::new(),
-        };
+        let mut facts = facts_of(node);
         let Some(source) = source else {
             return plan::default_plan(&facts).ok_or_else(|| {
                 format!(
@@ -196,17 +203,56 @@ impl Config {
             });
         };
         if let Some(inventory) = &source.inventory {
-            facts.inventory = self.row(inventory, &node.name)?;
+            facts.inventory = self.table(inventory)?.row(&node.name);
         }
         let Reading { value, problems } = source.plan_for(&facts);
         value.ok_or_else(|| problems.to_string())
     }
 
-    fn row(
+    /// Whether anything is listened for on behalf of any node.
+    pub fn listens(&self) -> bool {
+        self.fences.values().any(|source| source.watches())
+    }
+
+    /// What is listened for on behalf of these nodes. A node that lacks something for it, or that
+    /// several configurations are for, is left out: its opening says so.
+    pub fn watches<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> Vec<NodeWatch> {
+        if !self.listens() {
+            return Vec::new();
+        }
+        let mut tables = BTreeMap::new();
+        let mut watches = Vec::new();
+        for node in nodes {
+            let sources = self.fences.values().map(|source| &**source);
+            let Ok(Some(source)) = plan::for_node(&node.name, &node.labels, sources) else {
+                continue;
+            };
+            let is_own = matches!(source.nodes, Nodes::Named(_));
+            if !source.watches() || (!is_own && self.unreadable.contains_key(&node.name)) {
+                continue;
+            }
+            let mut facts = facts_of(node);
+            if let Some(inventory) = &source.inventory {
+                let key = (inventory.config_map.clone(), inventory.key.clone());
+                let table = tables.entry(key).or_insert_with(|| self.table(inventory));
+                let Ok(table) = table else { continue };
+                facts.inventory = table.row(&node.name);
+            }
+            let (methods, grants) = source.watches_for(&facts);
+            watches.extend(methods.into_iter().map(|method| NodeWatch {
+                node: node.name.clone(),
+                senders: method.senders(&facts),
+                method,
+                grants: grants.clone(),
+            }));
+        }
+        watches
+    }
+
+    fn table(
         &self,
         inventory: &node_remedy_api::fenceconfiguration::Inventory,
-        node: &str,
-    ) -> Result<BTreeMap<String, String>, String> {
+    ) -> Result<plan::InventoryTable, String> {
         let name = &inventory.config_map;
         let data = self
             .inventories
@@ -215,11 +261,20 @@ impl Config {
         let text = data
             .get(&inventory.key)
             .ok_or_else(|| format!("inventory ConfigMap {name} has no key {:?}", inventory.key))?;
-        let table =
-            plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text).map_err(|errors| {
-                errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-            })?;
-        Ok(table.row(node))
+        plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    }
+}
+
+fn facts_of(node: &NodeSeen) -> NodeFacts {
+    NodeFacts {
+        name: node.name.clone(),
+        labels: node.labels.clone(),
+        annotations: node.annotations.clone(),
+        addresses: node.addresses.clone(),
+        provider_id: node.provider_id.clone().unwrap_or_default(),
+        system_uuid: node.system_uuid.clone(),
+        inventory: BTreeMap::new(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod closed;
 pub mod config;
+pub mod dumps;
 pub mod incident;
 pub mod live;
 pub mod plan;

@@ -18,6 +18,13 @@ pub struct Changed {
     pub key: String,
 }
 
+impl Changed {
+    /// Whether it may change the configuration.
+    pub fn configures(&self) -> bool {
+        matches!(self.kind, "RemedyConfiguration" | "FenceConfiguration" | "ConfigMap")
+    }
+}
+
 /// Objects of one kind, pruned to `V`.
 pub struct Store<V> {
     kind: &'static str,

@@ -12,10 +12,10 @@ use node_remedy_decide::{
     People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
 };
 
-use super::closed;
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, lease_key};
+use super::{closed, dumps};
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};
@@ -45,7 +45,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
-    View { hosts_us, people: people_of(incident), ..looked }
+    let dump = dumps::seen(parts, facts);
+    View { hosts_us, dump, people: people_of(incident), ..looked }
 }
 
 /// What people said of an incident and still stands.
@@ -72,7 +73,7 @@ pub fn view(
         trigger,
         gate,
         people: People::default(),
-        dumping: false,
+        dump: decide::Dump::None,
         hosts_us: false,
         // Only devices with several machines have neighbours; no such plugin is built in.
         neighbour_silent: None,

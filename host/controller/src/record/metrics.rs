@@ -30,6 +30,13 @@ pub struct ReasonLabel {
     pub reason: String,
 }
 
+/// One label: what became of a datagram that came by itself.
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct DatagramLabel {
+    /// sighting, ignored, stranger, too-large, too-soon, too-many, queue-full or failed.
+    pub result: &'static str,
+}
+
 /// One label: a state of the automaton.
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct StateLabel {
@@ -59,6 +66,8 @@ pub struct Metrics {
     pub released: Counter,
     /// Milliseconds from the opening of the latest incident to its last release write so far.
     pub release_ms: Gauge<i64>,
+    /// Datagrams that came to a port that is listened on for kernel dumps.
+    pub datagrams: Family<DatagramLabel, Counter>,
     /// Decisions taken.
     pub decisions: Counter<u64, AtomicU64>,
 }
@@ -92,6 +101,11 @@ impl Metrics {
             "release_milliseconds",
             "From the opening of the latest incident to its last release write so far",
             metrics.release_ms.clone(),
+        );
+        registry.register(
+            "dump_datagrams",
+            "Datagrams to the ports for kernel dumps, by what became of them",
+            metrics.datagrams.clone(),
         );
         registry.register("decisions", "Decisions taken", metrics.decisions.clone());
         Self { registry: Mutex::new(registry), ..metrics }

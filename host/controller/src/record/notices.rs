@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use node_remedy_api::time::Moment;
 use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan, VIEW_AGE_MAX};
 
 use super::events::Note;
@@ -106,7 +107,10 @@ pub fn hold(hold: &Hold) -> String {
         Hold::NoSlot => "all slots of the RemedyBudget are held".to_owned(),
         Hold::Paused => "paused".to_owned(),
         Hold::Approval => "waits for a person's approval".to_owned(),
-        Hold::Dump { .. } => "the node writes a kernel dump".to_owned(),
+        Hold::Dump { until } => format!(
+            "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
+            Moment::from_ms(until.0)
+        ),
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),

@@ -222,12 +222,9 @@ async fn outlast(scenario: &Scenario, shared: &Shared) -> Duration {
 
 fn used(plugins: &Plugins) -> Vec<PluginUsed> {
     let used = Plugins::names().filter_map(|name| {
-        let plugin = plugins.find(name).ok()?;
-        Some(PluginUsed {
-            name: name.to_owned(),
-            version: plugin.manifest().version.clone(),
-            digest: plugin.digest().to_string(),
-        })
+        let (manifest, digest) = plugins.about(name).ok()?;
+        let (name, version) = (name.to_owned(), manifest.version);
+        Some(PluginUsed { name, version, digest: digest.to_string() })
     });
     used.collect()
 }
@@ -252,16 +249,17 @@ impl<C: Cluster> Stage<C> {
     }
 
     fn process(&self, process: String, number: u32) -> Controller<C> {
-        let line = Line::new(self.shared.clone(), process.clone(), number);
+        let line = || Line::new(self.shared.clone(), process.clone(), number);
         let entropy = Rng::named(self.seed, &process).draw();
         let seams = Seams {
             cluster: self.cluster.clone(),
             clock: Clock::simulated(self.clock.clone()),
             executor: Executor::Inline,
-            net: Arc::new(MemoryNet::new(Arc::new(line))),
+            net: Arc::new(MemoryNet::new(Arc::new(line()))),
             call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
             entropy: Arc::new(SeededEntropy::new(entropy)),
             names: Arc::new(WorldNames(self.shared.clone())),
+            listen: Rc::new(line()),
             audit: self.collector.clone(),
         };
         let settings = Settings { namespace: NAMESPACE.to_owned(), process, host_node: None };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -17,10 +17,11 @@ use node_remedy_devices::ec2::{self, Answer};
 use node_remedy_sandbox::Names;
 use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, NetError};
 use node_remedy_world::api::Kind;
-use node_remedy_world::{Befallen, Peer, World};
+use node_remedy_world::{Befallen, Peer, Sent, World};
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::VirtualClock;
+use crate::listen::{Datagram, Ear, Listen};
 
 /// When a connection is given up on which nothing comes; whoever asks has less patience.
 const SILENCE: Duration = Duration::from_hours(1);
@@ -35,6 +36,17 @@ pub struct Shared {
     watched: Arc<Mutex<Watched>>,
     /// Whoever is to hear what befalls node-remedy.
     hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<Befallen>>>>,
+    /// Whoever listens for datagrams.
+    ears: Arc<Mutex<Vec<Listens>>>,
+}
+
+/// A port that a process of node-remedy listens on.
+struct Listens {
+    number: u32,
+    port: u16,
+    heard: mpsc::Sender<Datagram>,
+    /// Gone once nobody listens any more.
+    ear: Weak<()>,
 }
 
 /// Who watches what.
@@ -55,6 +67,7 @@ impl Shared {
             next: Arc::new(watch::Sender::new(None)),
             watched: Arc::default(),
             hearers: Arc::default(),
+            ears: Arc::default(),
         }
     }
 
@@ -69,6 +82,7 @@ impl Shared {
             self.tell_watchers(&mut world);
         }
         self.tell_hearers(&mut world);
+        self.deliver(world.take_sent());
         let next = world.next_at();
         self.next.send_if_modified(|told| std::mem::replace(told, next) != next);
         out
@@ -97,6 +111,23 @@ impl Shared {
     fn tell_hearers(&self, world: &mut World) {
         for befallen in world.take_befallen() {
             self.befall(&befallen);
+        }
+    }
+
+    fn deliver(&self, all: Vec<Sent>) {
+        if all.is_empty() {
+            return;
+        }
+        let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        ears.retain(|one| one.ear.strong_count() > 0);
+        for Sent { controller, from, port, data } in all {
+            let hears = |one: &&Listens| {
+                one.port == port && controller.is_none_or(|number| number == one.number)
+            };
+            for ear in ears.iter().filter(hears) {
+                // A queue that is full loses it, as a socket would.
+                let _ = ear.heard.try_send(Datagram { port, from, data: data.clone() });
+            }
         }
     }
 
@@ -172,6 +203,15 @@ impl Line {
     /// The line of a process; no two processes have one number.
     pub fn new(shared: Shared, process: String, number: u32) -> Self {
         Self { shared, process, number }
+    }
+}
+
+impl Listen for Line {
+    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<Ear> {
+        let ear = Arc::new(());
+        let mut ears = self.shared.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        ears.push(Listens { number: self.number, port, heard, ear: Arc::downgrade(&ear) });
+        Ok(Ear::new(ear))
     }
 }
 

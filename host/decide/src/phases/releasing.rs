@@ -128,6 +128,11 @@ fn note_progress(run: &mut Run<'_>, left: &Left<'_>) {
 }
 
 fn after_release(run: &mut Run<'_>) -> Flow {
+    let dumps = run.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::KdumpSeen);
+    if dumps && !run.plan.power.is_empty() {
+        // What does not write is given back; the rest waits until the machine is off.
+        return Flow::Go(Phase::AwaitingPower);
+    }
     if run.plan.power.is_empty() {
         // The node stays isolated until it is well; its recovery restores what was cut.
         return Flow::Go(Phase::Untainting);

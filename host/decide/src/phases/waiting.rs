@@ -1,7 +1,12 @@
 //! Waiting for leave: before isolation, and between isolation and power.
 
+use alloc::string::ToString as _;
+
 use crate::run::{Flow, Run};
-use crate::{Approval, Hold, LOOK_EVERY, Phase, Rule};
+use crate::{
+    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
+    Rule, Time, View,
+};
 
 use super::leave::leave_to_cut;
 
@@ -28,7 +33,7 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
 
 /// Isolated; power is not touched yet.
 pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
-    let until = run.record.entered_at.after(run.policy.power_after);
+    let until = awaits_since(run).after(run.policy.power_after);
     let Some(view) = run.look() else { return Flow::Stay };
     if lacks_approval(run) {
         run.rule(Rule::A17);
@@ -41,18 +46,46 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
+    if let Some(proof) = run.node(view).and_then(|node| kdump_seen(run, view, node)) {
+        run.notice(Notice::Proven { grade: proof.grade });
+        run.record.proof = Some(proof);
+        return Flow::Go(Phase::Releasing);
+    }
     if run.now < until {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    if let Some(grace) = run.policy.kdump_grace.filter(|_| view.dumping) {
-        let until = until.after(grace);
+    if let Some(grace) = run.policy.kdump_grace.filter(|_| view.dump != Dump::None) {
+        let is_first = run.record.dump_held_at.is_none();
+        let until = run.record.dump_held_at.get_or_insert(run.now).after(grace);
         if run.now < until {
-            run.look_in(LOOK_EVERY);
-            return run.hold(Hold::Dump { until });
+            run.look_at(until);
+            run.look_in(PROBE_EVERY);
+            // Said once: a dump takes an hour, and the record says since when.
+            return if is_first { run.hold(Hold::Dump { until }) } else { Flow::Stay };
         }
     }
     Flow::Go(Phase::ReadingIdentity)
+}
+
+/// Since when power is waited with: a release in between does not begin the wait anew.
+fn awaits_since(run: &Run<'_>) -> Time {
+    let dumped = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::KdumpSeen);
+    dumped.map_or(run.record.entered_at, |proof| proof.at.min(run.record.entered_at))
+}
+
+/// A dump that this process hears itself is proof for what does not write, where the policy says so;
+/// once for a boot. What another process tells is none.
+fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
+    let is_trusted = run.policy.grades.contains(&Grade::KdumpSeen) && view.dump == Dump::Heard;
+    let is_proven = run.record.proof.as_ref().is_some_and(|proof| proof.signs == node.signs);
+    (is_trusted && !is_proven).then(|| Proof {
+        grade: Grade::KdumpSeen,
+        at: run.now,
+        by: Evidence::Report("messages of fence_kdump from the node".to_string()),
+        signs: node.signs.clone(),
+        voided_at: None,
+    })
 }
 
 /// Whether a person's yes is still to come, as far as this step can see.

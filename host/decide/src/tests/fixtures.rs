@@ -74,7 +74,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         trigger: Crossing::Crossed { since: Time(0) },
         gate: Verdict::default(),
         people: People::default(),
-        dumping: false,
+        dump: Dump::None,
         hosts_us: false,
         neighbour_silent: None,
     }

@@ -11,6 +11,12 @@ impl std::fmt::Display for What {
             Self::NetworkBack { node } => write!(f, "{node}: the network is back"),
             Self::MachineHung { node } => write!(f, "{node}: the machine hangs"),
             Self::MachineResumed { node } => write!(f, "{node}: the machine goes on"),
+            Self::KernelDumpStarted { node } => {
+                write!(f, "{node}: the kernel panics and writes a dump")
+            }
+            Self::KernelDumpWritten { node } => {
+                write!(f, "{node}: the dump is written; it boots")
+            }
             Self::PowerChanged { node, power, cause } => {
                 write!(f, "{node}: power {} {}", power.word(), cause.word())
             }

@@ -16,6 +16,7 @@
 //! another path, so its processes write on.
 
 mod cloud;
+mod dump;
 mod kubelet;
 mod node_status;
 mod processes;
@@ -26,10 +27,13 @@ use std::time::Duration;
 use node_remedy_devices::bmc::{self, Bmc};
 use node_remedy_devices::ec2::Instance;
 
+use self::dump::Dump;
+pub use self::dump::Sent;
 use self::kubelet::Kubelet;
 use self::processes::Processes;
 use crate::facts::{Power, PowerCause, What};
 use crate::rng::Rng;
+use crate::scenario::DumpSpec;
 use crate::stage::{Stage, sooner};
 use crate::time::{Time, after};
 
@@ -58,6 +62,8 @@ pub(crate) struct Machine {
     power: Power,
     feeds: Vec<Power>,
     kernel: Kernel,
+    /// What its crash kernel does while [`Kernel::Dumps`].
+    dump: Option<Dump>,
     network: Network,
     /// Whether the port of its switch carries its traffic.
     port: Power,
@@ -72,9 +78,13 @@ pub(crate) struct Machine {
 /// What the operating system does; means nothing without power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kernel {
-    Booting { until: Time },
+    Booting {
+        until: Time,
+    },
     Runs,
     Hangs,
+    /// It crashed, and another one writes its memory to a disk.
+    Dumps,
 }
 
 /// Whether the machine reaches the API server.
@@ -103,6 +113,7 @@ impl Machine {
             power: Power::On,
             feeds,
             kernel: Kernel::Runs,
+            dump: None,
             network: Network::Up,
             port: Power::On,
             cable: Network::Up,
@@ -273,6 +284,16 @@ impl Machine {
         }
     }
 
+    /// The kernel panics: nothing of it runs any more, the crash kernel writes a dump, then boots.
+    pub(crate) fn dump(&mut self, stage: &mut Stage<'_>, spec: &DumpSpec) {
+        if self.power == Power::On && self.kernel == Kernel::Runs {
+            self.kernel = Kernel::Dumps;
+            self.dump = Some(Dump::begin(spec, stage.now));
+            stage.say(What::KernelDumpStarted { node: self.spec.name.clone() });
+            self.lose_software(stage);
+        }
+    }
+
     /// Whatever ailed the machine while it had power is over: hang, network, kubelet.
     pub(crate) fn come_back(&mut self, stage: &mut Stage<'_>) {
         if self.power == Power::Off {
@@ -301,6 +322,18 @@ impl Machine {
                 self.take(stage, Kubelet::start(&self.spec.name, seed, stage.now));
                 self.processes.restart_old(stage, &self.spec.name);
                 self.run_software(stage)
+            }
+            (Power::On, Kernel::Dumps) => {
+                let Some(dump) = &mut self.dump else { return None };
+                if stage.now >= dump.ends {
+                    self.dump = None;
+                    stage.say(What::KernelDumpWritten { node: self.spec.name.clone() });
+                    self.boot_up(stage.now);
+                    return self.run_software(stage);
+                }
+                let (sent, due) = dump.run(stage.now, &self.spec.address);
+                stage.sent.extend(sent.filter(|_| self.network == Network::Up));
+                Some(due)
             }
             (Power::On, Kernel::Runs) => {
                 let due = self.processes.run(stage, &self.spec.name, &self.boot);

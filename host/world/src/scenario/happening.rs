@@ -1,5 +1,6 @@
 //! Reading what befalls the cluster: one entry, one kind of misfortune, known nodes only.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::Faults;
@@ -7,13 +8,13 @@ use node_remedy_devices::snmp;
 use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
-    RawApiFault, RawClockFault, RawDeviceFault, RawEdit, RawHappening, RawOutage, RawServerClock,
-    Text,
+    RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawHappening, RawOutage,
+    RawServerClock, Text,
 };
 use super::read::Reader;
 use super::{
-    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DeviceSpec, Event, Happening,
-    Outage, Trigger,
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DeviceSpec, DumpSpec, Event,
+    Happening, Outage, Trigger,
 };
 use crate::api::{Key, Kind};
 use crate::facts::Power;
@@ -134,6 +135,13 @@ pub(super) fn read(
         reader.instance("instanceTerminated", said, cast.instances);
         events.push(Event::InstanceTerminated(said.value.clone()));
     }
+    if let Some(raw) = &raw.kernel_dumps {
+        kinds += 1;
+        if !nodes.iter().any(|(node, _)| *node == raw.node.value) {
+            no_such_node(reader, "kernelDumps.node", &raw.node);
+        }
+        events.extend(dump(reader, raw, cast));
+    }
     let of_one_pod: [PodField<'_>; 3] = [
         ("forceDeletePod", &raw.force_delete_pod, |namespace, name| Event::ForceDeletePod {
             namespace,
@@ -245,6 +253,29 @@ fn device_fault(reader: &mut Reader, raw: &RawDeviceFault, cast: &Cast<'_>) -> O
         return None;
     }
     Some(Event::DeviceFault { device, fault, value: raw.value.unwrap_or(1) })
+}
+
+fn dump(reader: &mut Reader, raw: &RawDump, cast: &Cast<'_>) -> Option<Event> {
+    if let Some(said) = &raw.controller {
+        controller(reader, "kernelDumps", said, cast);
+    }
+    let from = match raw.from.as_ref().map(|said| (said.value.parse::<IpAddr>(), said)) {
+        None => None,
+        Some((Ok(address), _)) => Some(address),
+        Some((Err(_), said)) => {
+            let found = &said.value;
+            let what = format!("happenings.kernelDumps.from: found {found:?}, expected an address");
+            reader.wrong(said.referenced, what);
+            return None;
+        }
+    };
+    let dump = DumpSpec {
+        lasts: reader.duration("happenings.kernelDumps.lasts", &raw.lasts),
+        controller: raw.controller.as_ref().map(|said| said.value),
+        from,
+        big_endian: raw.big_endian,
+    };
+    Some(Event::KernelDumps { node: raw.node.value.clone(), dump })
 }
 
 fn outage(reader: &mut Reader, field: &str, raw: &RawOutage, cast: &Cast<'_>) -> Outage {

@@ -15,6 +15,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -245,6 +246,13 @@ pub enum Event {
     PowerOnByHand(String),
     /// What ailed a node is over; a machine that is off is switched on.
     NodeComesBack(String),
+    /// A node's kernel panics and writes a dump.
+    KernelDumps {
+        /// Whose.
+        node: String,
+        /// How.
+        dump: DumpSpec,
+    },
     /// A fault of a BMC begins or, with the value 0, ends.
     BmcFault {
         /// Whose BMC.
@@ -333,6 +341,19 @@ pub enum Event {
     ServerClock(i64),
     /// Something befalls node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
+}
+
+/// How a kernel dump is written, and told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DumpSpec {
+    /// From the panic to the boot.
+    pub lasts: Duration,
+    /// The one process of node-remedy, from 1, that the crash kernel knows; none: all of them.
+    pub controller: Option<u32>,
+    /// The address that the messages come from; none: the node's own.
+    pub from: Option<IpAddr>,
+    /// Whether the machine writes the most significant byte first.
+    pub big_endian: bool,
 }
 
 /// What can befall node-remedy.

@@ -155,6 +155,7 @@ pub(super) struct RawHappening {
     pub(super) kubelet_stops: Option<Text>,
     pub(super) network_lost: Option<Text>,
     pub(super) machine_hangs: Option<Text>,
+    pub(super) kernel_dumps: Option<RawDump>,
     pub(super) power_off_by_hand: Option<Text>,
     pub(super) power_on_by_hand: Option<Text>,
     pub(super) node_comes_back: Option<Text>,
@@ -206,6 +207,17 @@ pub(super) struct RawEdit {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) merge: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawDump {
+    pub(super) node: Text,
+    pub(super) lasts: Text,
+    pub(super) controller: Option<Spanned<u32>>,
+    pub(super) from: Option<Text>,
+    #[serde(default)]
+    pub(super) big_endian: bool,
 }
 
 #[derive(Debug, Deserialize)]

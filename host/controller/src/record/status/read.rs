@@ -78,6 +78,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         goal: goal(&status.goal)?,
         resume: status.resume.map(|phase| unfinished("resume", phase)).transpose()?,
         gate_closed_at: status.gate_closed_at.map(Moment::twin),
+        dump_held_at: status.dump_held_at.map(Moment::twin),
         unreachable_at: status.unreachable_at.map(Moment::twin),
         unreachable: status.unreachable.map(|one| methods.one("unreachable", one)).transpose()?,
         on_failed: status

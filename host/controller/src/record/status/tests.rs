@@ -265,6 +265,7 @@ impl Dice {
             goal: self.of(&goals),
             resume: self.maybe(Self::phase),
             gate_closed_at: self.maybe(Self::time),
+            dump_held_at: self.maybe(Self::time),
             unreachable_at: self.maybe(Self::time),
             unreachable: self.maybe(Self::method),
             on_failed: self.list(3, |dice| OnFailure {

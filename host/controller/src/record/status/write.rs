@@ -76,6 +76,7 @@ pub fn write(
         goal: goal(&record.goal),
         resume: record.resume.map(phase),
         gate_closed_at: record.gate_closed_at.map(Time::twin),
+        dump_held_at: record.dump_held_at.map(Time::twin),
         unreachable_at: record.unreachable_at.map(Time::twin),
         unreachable: record.unreachable.map(place),
         on_failed: record.on_failed.iter().map(on_failure).collect(),

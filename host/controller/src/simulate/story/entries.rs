@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_decide::Notice;
+use node_remedy_decide::{Hold, Notice};
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, Taken, What};
 
@@ -102,12 +102,14 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         Weight::{Bad, Detail, Key, Normal},
     };
     match what {
-        What::KubeletStopped { node } | What::NetworkLost { node } | What::MachineHung { node } => {
-            (Node, node.clone(), Bad)
-        }
+        What::KubeletStopped { node }
+        | What::NetworkLost { node }
+        | What::MachineHung { node }
+        | What::KernelDumpStarted { node } => (Node, node.clone(), Bad),
         What::KubeletStarted { node, .. }
         | What::NetworkBack { node }
-        | What::MachineResumed { node } => (Node, node.clone(), Normal),
+        | What::MachineResumed { node }
+        | What::KernelDumpWritten { node } => (Node, node.clone(), Normal),
         What::NodeReady { node, status, .. } => {
             (Node, node.clone(), if status == "True" { Normal } else { Bad })
         }
@@ -223,7 +225,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::Restarting { .. }
         | Notice::AbortTaken { .. }
         | Notice::Parked(_) => Weight::Bad,
-        Notice::Isolating
+        Notice::Held { reason: Hold::Dump { .. } }
+        | Notice::Isolating
         | Notice::Identified { .. }
         | Notice::PoweringOff { .. }
         | Notice::Releasing { .. }

@@ -75,6 +75,47 @@ fn p1_a_proof_whose_reads_stand_nowhere_releases_nothing_more() {
 }
 
 #[test]
+fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
+    let believing = || {
+        let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
+        policy.grades.insert(Grade::KdumpSeen);
+        policy
+    };
+    let dumping = |policy, dump| {
+        let mut story = Story::new(bmc_plan(), policy);
+        let mut web = pod("web-0", None);
+        web.volumes.clear();
+        story.view.pods.push(web);
+        story.view.dump = dump;
+        story.until_call(Action::Off);
+        story
+    };
+    let deleted = |story: &Story| -> Vec<Effect> {
+        let is_delete = |one: &&Effect| matches!(one, Effect::DeletePods(_) | Effect::OutOfService);
+        story.done.iter().filter(is_delete).cloned().collect()
+    };
+    let heard = dumping(believing(), Dump::Heard);
+    assert_eq!(deleted(&heard), [Effect::DeletePods(vec!["web-0".to_string()])]);
+    assert_eq!(heard.record.proof.as_ref().map(|proof| proof.grade), Some(Grade::KdumpSeen));
+    let held = heard.record.dump_held_at.expect("a dump that was waited for");
+    assert_eq!(heard.now, held.after(Span::minutes(3)), "the rest waits until the machine is off");
+
+    for (policy, dump) in [
+        (believing(), Dump::Told),
+        (believing(), Dump::None),
+        (RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() }, Dump::Heard),
+    ] {
+        let story = dumping(policy, dump);
+        assert_eq!(deleted(&story), [], "{dump:?}");
+        assert_eq!(story.record.proof, None, "{dump:?}");
+    }
+
+    let mut whole = dumping(believing(), Dump::Heard);
+    whole.until(Phase::AwaitingWell);
+    assert_eq!(deleted(&whole).len(), 3, "and then everything, behind the proof of power");
+}
+
+#[test]
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
         let mut story = story();

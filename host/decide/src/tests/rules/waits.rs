@@ -44,6 +44,40 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
 }
 
 #[test]
+fn a_dump_holds_power_off_back_for_as_long_as_it_goes_on_and_no_longer_than_the_grace() {
+    let grace = Span::minutes(3);
+    let policy = RunPolicy { kdump_grace: Some(grace), ..RunPolicy::default() };
+    for dump in [Dump::Told, Dump::Heard] {
+        let mut cut = Story::new(bmc_plan(), policy.clone());
+        cut.view.dump = dump;
+        cut.until(Phase::AwaitingPower);
+        let since = cut.now;
+        let hold = Notice::Held { reason: Hold::Dump { until: since.after(grace) } };
+        cut.until_call(Action::Off);
+        assert!(cut.notices.contains(&hold), "{:?}", cut.notices);
+        assert_eq!(cut.record.dump_held_at, Some(since));
+        assert_eq!(cut.now, since.after(grace), "power is cut when the grace is over");
+
+        let mut ends = Story::new(bmc_plan(), policy.clone());
+        ends.view.dump = dump;
+        ends.until(Phase::AwaitingPower);
+        for _ in 0..5 {
+            ends.go();
+        }
+        assert_eq!(ends.record.phase, Phase::AwaitingPower);
+        ends.view.dump = Dump::None;
+        let ended = ends.now;
+        ends.until_call(Action::Off);
+        assert!(ends.now.since(ended) <= PROBE_EVERY, "power is cut when the dump is over");
+    }
+
+    let mut heedless = story();
+    heedless.view.dump = Dump::Heard;
+    heedless.until_call(Action::Off);
+    assert_eq!(heedless.record.dump_held_at, None, "a dump is not waited for unless it is said");
+}
+
+#[test]
 fn a19_a_slot_is_held_until_the_node_is_on_again() {
     let mut story = story();
     story.until(Phase::PoweringOn);

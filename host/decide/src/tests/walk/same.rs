@@ -74,6 +74,7 @@ impl World {
         }
         record.first_released_at = record.first_released_at.map(|_| Time(0));
         record.gate_closed_at.iter_mut().for_each(ago);
+        record.dump_held_at.iter_mut().for_each(ago);
         record.unreachable_at.iter_mut().for_each(ago);
         record.on_failed.iter_mut().for_each(|one| one.at = Time(0));
         for effect in &mut same.todo {

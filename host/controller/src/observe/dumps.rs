@@ -1,0 +1,326 @@
+//! Kernel dumps: machines whose crash kernel says, every few seconds, that it writes one.
+//!
+//! Every process listens, whoever leads: a crash kernel knows the addresses that somebody wrote into
+//! its configuration, and which of them leads it does not know. Who stands by tells the leader by an
+//! annotation of the Node. A message proves nothing of its sender, so only addresses that the
+//! configuration gives a node count, and only inside the networks of its grant.
+//!
+//! Not here: what is done about a dump, which `decide` says.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use node_remedy_decide::{Dump, Span, Time};
+use node_remedy_sandbox::{Cidr, Heard, Sight, Unseen, Watch, Watcher};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::live::Facts;
+use crate::act::node::{NodeChange, change_node};
+use crate::clock::{time_of, timestamp};
+use crate::cluster::Cluster;
+use crate::controller::Parts;
+use crate::listen::{Datagram, Ear, Listen};
+use crate::observe::config::NodeWatch;
+use crate::record::metrics::DatagramLabel;
+
+/// Says on the Node until when it is known to dump, by a process that does not lead: a span of time in
+/// ISO 8601, then who sent and who heard it.
+pub const DUMP_TOLD: &str = "node-remedy.io/dump-told";
+
+/// Datagrams that wait to be looked at; one more is dropped.
+const QUEUE_MAX: usize = 256;
+/// Datagrams of known senders that are looked at in one second.
+const LOOKS_A_SECOND_MAX: u32 = 500;
+/// How often it is asked which nodes there are and what addresses they have.
+const NODES_EVERY: Duration = Duration::from_secs(10);
+/// So many messages in a row may be lost before a dump is over.
+const MESSAGES_LOST_MAX: u64 = 3;
+/// Between two tellings of one node's dump.
+const TELL_EVERY: Span = Span::seconds(5);
+/// Writes to Nodes that are under way at once.
+const TELLINGS_MAX: usize = 16;
+/// A clock that is so far ahead tells nothing that can be believed.
+const AHEAD_MAX: Span = Span::seconds(30);
+
+/// Kernel dumps that this process heard, by node.
+#[derive(Default)]
+pub struct Dumps {
+    heard: RefCell<BTreeMap<String, Sighting>>,
+}
+
+/// The latest message of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sighting {
+    at: Time,
+    /// When it is over unless another one comes.
+    until: Time,
+    told_at: Option<Time>,
+}
+
+impl Dumps {
+    /// Notes a message; says whether the node was not known to dump.
+    fn note(&self, node: &str, now: Time, lasts: Span) -> bool {
+        let mut heard = self.heard.borrow_mut();
+        heard.retain(|_, sighting| now < sighting.until);
+        let told_at = heard.get(node).and_then(|before| before.told_at);
+        let sighting = Sighting { at: now, until: now.after(lasts), told_at };
+        heard.insert(node.to_owned(), sighting).is_none()
+    }
+
+    fn forget(&self, node: &str) {
+        self.heard.borrow_mut().remove(node);
+    }
+
+    /// The sighting that is to be told now, which it then counts as.
+    fn to_tell(&self, node: &str, now: Time) -> Option<Sighting> {
+        let mut heard = self.heard.borrow_mut();
+        let sighting = heard.get_mut(node)?;
+        if sighting.told_at.is_some_and(|at| now < at.after(TELL_EVERY)) {
+            return None;
+        }
+        sighting.told_at = Some(now);
+        Some(*sighting)
+    }
+}
+
+/// What is known of a dump of this node. A renewal of its Lease after the last message says that its
+/// own kernel runs, whatever was sent in its name.
+pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
+    let Some(node) = &facts.node else { return Dump::None };
+    let now = parts.clock.now();
+    let alive_at = facts.lease.as_ref().map(crate::observe::seen::LeaseSeen::renewed_at);
+    let goes_on = |(at, until): (Time, Time)| {
+        at <= now.after(AHEAD_MAX) && now < until && alive_at.is_none_or(|alive| alive <= at)
+    };
+    let heard = parts.dumps.heard.borrow();
+    if heard.get(&node.name).is_some_and(|one| goes_on((one.at, one.until))) {
+        return Dump::Heard;
+    }
+    let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
+    let told = told.map(|(at, until)| (parts.clock.when(at), parts.clock.when(until)));
+    if told.is_some_and(goes_on) { Dump::Told } else { Dump::None }
+}
+
+fn read(annotation: &str) -> Option<(Time, Time)> {
+    let (at, until) = annotation.split_whitespace().next()?.split_once('/')?;
+    let stamp = |text: &str| text.parse::<Timestamp>().ok().map(|stamp| time_of(&stamp));
+    Some((stamp(at)?, stamp(until)?))
+}
+
+/// Whose address one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sender {
+    node: String,
+    /// How long one message of it counts.
+    lasts: Span,
+}
+
+/// A port that is listened on.
+struct Post {
+    _ear: Ear,
+    watch: Watch,
+    senders: BTreeMap<IpAddr, Sender>,
+}
+
+/// Everything that listens.
+struct Listener<C: Cluster> {
+    parts: Rc<Parts<C>>,
+    listen: Rc<dyn Listen>,
+    /// By port.
+    posts: BTreeMap<u16, Post>,
+    /// Ports that could not be had, and addresses of several nodes: each is complained of once.
+    complained: BTreeSet<String>,
+    queue: mpsc::Sender<Datagram>,
+    tellings: JoinSet<()>,
+    /// The second of the latest look, and how many there were in it.
+    looks: (u64, u32),
+}
+
+/// Listens where the configuration says so, for as long as the process lives.
+pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
+    let (queue, mut heard) = mpsc::channel(QUEUE_MAX);
+    let mut listener = Listener {
+        parts: parts.clone(),
+        listen,
+        posts: BTreeMap::new(),
+        complained: BTreeSet::new(),
+        queue,
+        tellings: JoinSet::new(),
+        looks: (0, 0),
+    };
+    loop {
+        listener.read_configuration();
+        let listens = parts.config.borrow().listens();
+        let again = tokio::time::sleep(NODES_EVERY);
+        tokio::pin!(again);
+        loop {
+            tokio::select! {
+                biased;
+                Some(_) = listener.tellings.join_next(), if !listener.tellings.is_empty() => {}
+                Some(datagram) = heard.recv() => listener.hear(&datagram).await,
+                () = parts.configured.notified() => break,
+                () = &mut again, if listens => break,
+            }
+        }
+    }
+}
+
+impl<C: Cluster> Listener<C> {
+    /// Listens on the ports that are configured now, for the senders that there are now.
+    fn read_configuration(&mut self) {
+        let watches = {
+            let nodes = self.parts.mirror.nodes.all();
+            self.parts.config.borrow().watches(nodes.values())
+        };
+        let mut wanted: BTreeMap<u16, (Arc<Watcher>, BTreeMap<IpAddr, Vec<Sender>>)> =
+            BTreeMap::new();
+        for watch in &watches {
+            // What is wrong with a method is said when its node is to be fenced.
+            let Some((port, watcher, sender)) = self.wanted(watch) else { continue };
+            let (_, senders) = wanted.entry(port).or_insert_with(|| (watcher, BTreeMap::new()));
+            for address in trusted(watch) {
+                let owners = senders.entry(address).or_default();
+                if !owners.contains(&sender) {
+                    owners.push(sender.clone());
+                }
+            }
+        }
+        self.posts.retain(|port, _| wanted.contains_key(port));
+        for (port, (watcher, senders)) in wanted {
+            let senders = self.one_owner_each(senders);
+            if let Some(post) = self.posts.get_mut(&port) {
+                post.watch.know(senders.keys().copied());
+                post.senders = senders;
+                continue;
+            }
+            match self.listen.listen(port, self.queue.clone()) {
+                Ok(ear) => {
+                    tracing::info!(port, senders = senders.len(), "listening for kernel dumps");
+                    let watch = Watch::new(watcher, senders.keys().copied());
+                    self.posts.insert(port, Post { _ear: ear, watch, senders });
+                }
+                Err(error) => self.complain(format!(
+                    "failed to listen for kernel dumps on UDP port {port}: {error}"
+                )),
+            }
+        }
+    }
+
+    fn wanted(&self, watch: &NodeWatch) -> Option<(u16, Arc<Watcher>, Sender)> {
+        let name = watch.method.plugin.as_deref()?;
+        let watcher = self.parts.calls.plugins.watcher(name).ok()?;
+        let filled = watcher.manifest().parameters.fill(&watch.method.parameters).ok()?;
+        let port = filled.get("port")?.parse().ok()?;
+        let interval: u64 = filled.get("interval")?.parse().ok()?;
+        let lasts = Span::seconds(interval.saturating_mul(MESSAGES_LOST_MAX));
+        Some((port, watcher, Sender { node: watch.node.clone(), lasts }))
+    }
+
+    /// An address of several nodes says nothing of any.
+    fn one_owner_each(
+        &mut self,
+        senders: BTreeMap<IpAddr, Vec<Sender>>,
+    ) -> BTreeMap<IpAddr, Sender> {
+        let mut own = BTreeMap::new();
+        for (address, owners) in senders {
+            match <[Sender; 1]>::try_from(owners) {
+                Ok([sender]) => {
+                    own.insert(address, sender);
+                }
+                Err(owners) => {
+                    let nodes: Vec<&str> = owners.iter().map(|one| one.node.as_str()).collect();
+                    let nodes = nodes.join(", ");
+                    self.complain(format!("{address} is the address of {nodes}: it is not heard"));
+                }
+            }
+        }
+        own
+    }
+
+    fn complain(&mut self, text: String) {
+        if !self.complained.contains(&text) {
+            tracing::warn!("{text}");
+            self.complained.insert(text);
+        }
+    }
+
+    async fn hear(&mut self, datagram: &Datagram) {
+        let result = self.look(datagram).await;
+        self.parts.metrics.datagrams.get_or_create(&DatagramLabel { result }).inc();
+    }
+
+    /// What becomes of a datagram, in a word.
+    async fn look(&mut self, datagram: &Datagram) -> &'static str {
+        let now = self.parts.clock.now();
+        let Some(post) = self.posts.get_mut(&datagram.port) else { return "stranger" };
+        let address = datagram.from.ip().to_canonical();
+        let Some(sender) = post.senders.get(&address).cloned() else {
+            tracing::debug!(%address, "a datagram of a stranger");
+            return "stranger";
+        };
+        let second = now.0 / 1_000;
+        let looks = if self.looks.0 == second { self.looks.1 } else { 0 };
+        if looks >= LOOKS_A_SECOND_MAX {
+            return "too-many";
+        }
+        self.looks = (second, looks.saturating_add(1));
+        match post.watch.hear(datagram.from, &datagram.data, &self.parts.calls.seams).await {
+            Heard::Seen(Sight::Sighting(_)) => {
+                self.sighted(&sender, address, now);
+                "sighting"
+            }
+            Heard::Seen(Sight::Finished(_)) => {
+                self.parts.dumps.forget(&sender.node);
+                "sighting"
+            }
+            Heard::Seen(Sight::Ignore) => "ignored",
+            Heard::Unseen(Unseen::UnknownSender) => "stranger",
+            Heard::Unseen(Unseen::TooLarge(_)) => "too-large",
+            Heard::Unseen(Unseen::TooSoon) => "too-soon",
+            Heard::Unseen(Unseen::Failed(why)) => {
+                tracing::warn!(node = sender.node, why, "failed to look at a datagram");
+                "failed"
+            }
+        }
+    }
+
+    fn sighted(&mut self, sender: &Sender, address: IpAddr, now: Time) {
+        let Sender { node, lasts } = sender;
+        if self.parts.dumps.note(node, now, *lasts) {
+            tracing::info!(node, %address, "the node writes a kernel dump");
+        }
+        let leads = self.parts.lease.remaining_ms() > 0;
+        if leads || self.tellings.len() >= TELLINGS_MAX {
+            return;
+        }
+        let Some(seen) = self.parts.mirror.nodes.find(node) else { return };
+        let Some(sighting) = self.parts.dumps.to_tell(node, now) else { return };
+        let ago = now.since(sighting.at);
+        let at = Time(self.parts.clock.server_now().0.saturating_sub(ago.0));
+        let (from, to) = (timestamp(at), timestamp(at.after(*lasts)));
+        let value = format!("{from:.3}/{to:.3} from {address}, heard by {}", self.parts.process);
+        let change = NodeChange::Annotate { key: DUMP_TOLD.to_owned(), value: Some(value) };
+        let cluster = self.parts.cluster.clone();
+        self.tellings.spawn_local(async move {
+            if let Err(error) = change_node(&cluster, &seen.name, &seen.uid, &change).await {
+                tracing::warn!(node = seen.name, %error, "failed to tell of a kernel dump");
+            }
+        });
+    }
+}
+
+/// The senders of a watch inside the networks that it is granted.
+fn trusted(watch: &NodeWatch) -> impl Iterator<Item = IpAddr> {
+    let plugin = watch.method.plugin.as_deref();
+    let grants = watch.grants.iter().filter(move |grant| Some(grant.plugin.as_str()) == plugin);
+    let networks = grants.flat_map(|grant| &grant.cidrs).filter_map(|cidr| cidr.parse().ok());
+    let networks: Vec<Cidr> = networks.collect();
+    let senders = watch.senders.iter().map(IpAddr::to_canonical);
+    senders.filter(move |sender| networks.iter().any(|network| network.holds(*sender)))
+}
