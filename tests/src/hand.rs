@@ -6,15 +6,20 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::Controller;
 use crate::ipmi::Power;
 use crate::process::{fresh_folder, repository};
+use crate::time::Clock;
 
 /// Where the rows of the table are, one file for each process that runs tests.
 const TABLE: &str = "target/tmp/plugins-table";
+/// Where those of the table of faults are, of which most come from the plugins' own tests.
+const FAULTS: &str = "target/tmp/faults-table";
 
 /// A method, and how it is told to reach its device.
 #[derive(Clone, Debug)]
@@ -129,14 +134,46 @@ impl Hand {
         Ok(())
     }
 
+    /// A command that fails for this fault, and a row of the table of faults: `left` counts the sessions
+    /// that are open at the device then, of which there must be none. What it said is its sentence alone.
+    pub async fn fault(
+        &self,
+        fault: &str,
+        action: &str,
+        options: &[&str],
+        left: impl Fn() -> Result<usize>,
+    ) -> Result<Ended> {
+        let clock = Clock::start();
+        let ended = self.fence(action, &[options, &["--output", "json"]].concat()).await?;
+        let seconds = Duration::from_millis(clock.now_ms()).as_secs_f64();
+        let (code, left) = (ended.code, left()?);
+        ensure!(code == 1, "{fault}: exit code {code}, expected 1: {}", ended.said);
+        ensure!(left == 0, "{fault}: {left} sessions are open: {}", ended.said);
+        let line = ended.said.lines().find(|line| line.starts_with('{'));
+        let told: Value = serde_json::from_str(line.context("no JSON was printed")?)?;
+        let text = |name: &str| told.get(name).and_then(Value::as_str).map(str::to_owned);
+        // Where a refusal is followed by a read, that is what it comes to.
+        let kind = text("failure").or_else(|| text("state"));
+        let kind = kind.with_context(|| format!("{fault}: no failure: {told}"))?;
+        ensure!(kind != "off", "{fault} reads as off: {told}");
+        let said = text("detail").context("no sentence")?;
+        let method = &self.method;
+        let row = format!("{method}\t{fault}\t{action}\t{kind}\t{seconds:.2}⁴\t{left}\t{said}");
+        leave(FAULTS, &row)?;
+        Ok(Ended { code, said })
+    }
+
     fn row(&self, action: &str, verdict: &str) -> Result<()> {
         let Self { method, auth, against, .. } = self;
-        let folder = repository().join(TABLE);
-        fs::create_dir_all(&folder)?;
-        let file = folder.join(format!("{}.tsv", std::process::id()));
-        let mut file = File::options().create(true).append(true).open(file)?;
-        // One write, so that rows of tests beside each other do not mix.
-        let row = format!("{method}\t{auth}\t{action}\t{against}\t{verdict}\n");
-        Ok(file.write_all(row.as_bytes())?)
+        leave(TABLE, &format!("{method}\t{auth}\t{action}\t{against}\t{verdict}"))
     }
+}
+
+fn leave(table: &str, row: &str) -> Result<()> {
+    let folder = repository().join(table);
+    fs::create_dir_all(&folder)?;
+    let file = folder.join(format!("{}.tsv", std::process::id()));
+    let mut file = File::options().create(true).append(true).open(file)?;
+    // One write, so that rows of tests beside each other do not mix.
+    Ok(file.write_all(format!("{row}\n").as_bytes())?)
 }

@@ -1,6 +1,6 @@
 //! A cloud for tests of which there is no emulator: our stand-in (`tests/sims/NAME/server.py`) over TLS,
-//! which writes what proves its accounts into a folder, and the cloud's own published client
-//! (`tests/sims/NAME/client.py`), which drives it too and says what is true.
+//! which writes what proves its accounts into a folder, and two clients that drive it too and say what is
+//! true: the cloud's own published one (`tests/sims/NAME/client.py`) and apache-libcloud.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,9 +52,18 @@ impl PublicCloud {
 
     /// What the published client prints last, given address, authority and these.
     pub async fn client(&self, arguments: &[&str]) -> Result<String> {
+        self.python("client", arguments).await
+    }
+
+    /// What apache-libcloud's driver prints last, given the same.
+    pub async fn libcloud(&self, arguments: &[&str]) -> Result<String> {
+        self.python("libcloud_client", arguments).await
+    }
+
+    async fn python(&self, what: &str, arguments: &[&str]) -> Result<String> {
         let (address, authority) = (format!("https://{}", self.address()), self.authority());
         let all = [&[address.as_str(), authority.as_str()], arguments].concat();
-        python_file(&script(self.name, "client"), &all).await
+        python_file(&script(self.name, what), &all).await
     }
 
     /// A path in its folder, for the client.

@@ -1,5 +1,5 @@
 //! `azure.wasm` as it ships, by hand through `node-remedy fence`, against a stand-in for Azure over TLS
-//! that answers what Microsoft's own client asks, and which that client drives as well.
+//! that answers what Microsoft's own client asks, and which that client and apache-libcloud drive as well.
 //!
 //! What is true is read by that client, never by the plugin.
 
@@ -54,6 +54,16 @@ impl Cloud {
         }
     }
 
+    /// What apache-libcloud reads, after it did this.
+    async fn libcloud(&self, what: &str, machine: &str) -> Result<Power> {
+        let path = format!("{GROUP}/providers/Microsoft.Compute/virtualMachines/{machine}");
+        match self.0.libcloud(&[&self.0.path("fence.json"), &path, what]).await?.as_str() {
+            "running" => Ok(Power::On),
+            "stopped" => Ok(Power::Off),
+            other => bail!("libcloud reads {other:?}"),
+        }
+    }
+
     fn changes(&self) -> Result<usize> {
         self.0.heard("POST /subscriptions")
     }
@@ -79,6 +89,10 @@ async fn a_machine_is_switched_off_and_on_and_microsoft_s_client_agrees() -> Res
     assert_eq!(cloud.client("power_off", "worker-1").await?, Power::Off);
     hand.expect("status", &["--plug", &plug], 2).await?;
     assert_eq!(cloud.client("start", "worker-1").await?, Power::On);
+    // So does one that is neither Microsoft's nor ours.
+    assert_eq!(cloud.libcloud("stop", "worker-1").await?, Power::Off);
+    hand.expect("status", &["--plug", &plug], 2).await?;
+    assert_eq!(cloud.libcloud("start", "worker-1").await?, Power::On);
     let place = ["--set", "resource-group=proving-ground", "--set"];
     let place = [&place[..], &["subscription=01234567-89ab-cdef-0123-456789abcdef"]].concat();
     let by_name = [&["--plug", "worker-1", "--set", "off-by=deallocate"], &place[..]].concat();

@@ -23,6 +23,13 @@ async fn start(name: &str, version: u32) -> Result<(StandIn, Hand)> {
     Ok((switch, hand))
 }
 
+/// The sessions that were begun and not ended: a switch has few.
+fn left(switch: &StandIn) -> Result<usize> {
+    let begun = switch.lines(&["POST /rest/login", "200"])?;
+    let ended = switch.lines(&["POST /rest/logout"])?;
+    Ok(begun.abs_diff(ended))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_is_cut_and_restored_in_both_versions_and_curl_agrees() -> Result<()> {
     for version in [8, 9] {
@@ -53,20 +60,22 @@ async fn a_port_is_cut_and_restored_in_both_versions_and_curl_agrees() -> Result
 async fn who_may_not_or_names_no_port_cuts_nothing() -> Result<()> {
     let (switch, hand) = start("refusals", 9).await?;
     let admin = hand.clone().account(USERNAME, PASSWORD)?;
-    for (plug, says) in [
-        ("0/99", "none of the 8 ports of the switch is 0/99"),
-        ("port3", "expected slot/port"),
-        ("", "expected slot/port"),
+    for (plug, fault, says) in [
+        ("0/99", "wrong plug: no such port", "none of the 8 ports of the switch is 0/99"),
+        ("port3", "wrong plug: no port", "expected slot/port"),
+        ("", "wrong plug: none", "expected slot/port"),
     ] {
-        let ended = admin.expect("off", &["--plug", plug], 1).await?;
+        let ended = admin.fault(fault, "off", &["--plug", plug], || left(&switch)).await?;
         assert!(ended.said.contains(says), "{}", ended.said);
     }
     let reader = hand.account(READER, PASSWORD)?;
     reader.expect("status", &["--plug", "0/3"], 0).await?;
-    let ended = reader.expect("off", &["--plug", "0/3"], 1).await?;
+    let off = ["--plug", "0/3"];
+    let ended = reader.fault("no rights: reads only", "off", &off, || left(&switch)).await?;
     assert!(ended.said.contains("HTTP 403: Permission denied"), "{}", ended.said);
     fs::write(reader.folder().join("password"), "wrong\n")?;
-    let ended = reader.expect("off", &["--plug", "0/3"], 1).await?;
+    let fault = "wrong credentials: password";
+    let ended = reader.fault(fault, "off", &off, || left(&switch)).await?;
     assert!(ended.said.contains("HTTP 401: Invalid credentials"), "{}", ended.said);
     assert_eq!(port(&switch, "0/3").await?, Power::On);
     Ok(())

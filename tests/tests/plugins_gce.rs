@@ -1,7 +1,8 @@
 //! `gce.wasm` as it ships, by hand through `node-remedy fence`, against a stand-in for Google over TLS
-//! whose every answer is as published, and which Google's own client drives as well.
+//! whose every answer is as published, and which Google's own client and
+//! apache-libcloud drive as well.
 //!
-//! What is true is read by that client, never by the plugin.
+//! What is true is read by those clients, never by the plugin.
 
 use std::fs;
 
@@ -38,16 +39,25 @@ impl Google {
     /// What Google's own client reads, after it did this.
     async fn client(&self, what: &str, instance: &str) -> Result<Power> {
         let key_file = self.0.path("fence.json");
-        let said = self.0.client(&[&key_file, PROJECT, ZONE, instance, what]).await?;
-        match said.as_str() {
-            "RUNNING" => Ok(Power::On),
-            "TERMINATED" => Ok(Power::Off),
-            other => bail!("the client reads {other:?}"),
-        }
+        power(&self.0.client(&[&key_file, PROJECT, ZONE, instance, what]).await?)
+    }
+
+    /// What apache-libcloud reads, after it did this.
+    async fn libcloud(&self, what: &str, instance: &str) -> Result<Power> {
+        let key_file = self.0.path("fence.json");
+        power(&self.0.libcloud(&[&key_file, PROJECT, ZONE, instance, what]).await?)
     }
 
     fn changes(&self) -> Result<usize> {
         self.0.heard("POST /compute")
+    }
+}
+
+fn power(status: &str) -> Result<Power> {
+    match status {
+        "RUNNING" => Ok(Power::On),
+        "TERMINATED" => Ok(Power::Off),
+        other => bail!("a client reads {other:?}"),
     }
 }
 
@@ -68,6 +78,11 @@ async fn an_instance_is_switched_off_and_on_and_google_s_client_agrees() -> Resu
     assert_eq!(google.client("stop", "worker-1").await?, Power::Off);
     hand.expect("status", &["--plug", &plug], 2).await?;
     assert_eq!(google.client("start", "worker-1").await?, Power::On);
+    // So does one that is neither Google's nor ours.
+    assert_eq!(google.libcloud("stop", "worker-1").await?, Power::Off);
+    hand.expect("status", &["--plug", &plug], 2).await?;
+    assert_eq!(google.libcloud("start", "worker-1").await?, Power::On);
+    assert_eq!(google.libcloud("get", "worker-2").await?, Power::On, "the other was left alone");
     let parameters = ["--set", "project=proving-ground", "--set", "zone=europe-west1-b"];
     hand.expect("status", &[&["--plug", "worker-1"], &parameters[..]].concat(), 0).await?;
     Ok(())

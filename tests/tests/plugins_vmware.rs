@@ -21,6 +21,13 @@ async fn start(name: &str, username: &str) -> Result<(StandIn, Hand)> {
     Ok((vcenter, hand))
 }
 
+/// The sessions that were begun and not ended.
+fn left(vcenter: &StandIn) -> Result<usize> {
+    let begun = vcenter.lines(&["POST /api/session", "201"])?;
+    let ended = vcenter.lines(&["DELETE /api/session"])?;
+    Ok(begun.abs_diff(ended))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_is_switched_off_and_on_in_both_forms_and_libcloud_agrees() -> Result<()> {
     let (vcenter, hand) = start("power", USERNAME).await?;
@@ -49,12 +56,20 @@ async fn a_machine_is_switched_off_and_on_in_both_forms_and_libcloud_agrees() ->
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_not_named_alone_is_left_alone() -> Result<()> {
     let (vcenter, hand) = start("names", USERNAME).await?;
-    for (plug, says) in [
-        ("twin", "2 machines have the name \"twin\"; name one by its id: vm-42, vm-43"),
-        ("vm-99", "there is no machine \"vm-99\""),
-        ("4213ab00-2222-4333-8444-000000000099", "none of the 3 machines that were asked"),
+    for (plug, fault, says) in [
+        (
+            "twin",
+            "wrong plug: two have the name",
+            "2 machines have the name \"twin\"; name one by its id: vm-42, vm-43",
+        ),
+        ("vm-99", "wrong plug: no such id", "there is no machine \"vm-99\""),
+        (
+            "4213ab00-2222-4333-8444-000000000099",
+            "wrong plug: no such UUID",
+            "none of the 3 machines that were asked",
+        ),
     ] {
-        let ended = hand.expect("off", &["--plug", plug], 1).await?;
+        let ended = hand.fault(fault, "off", &["--plug", plug], || left(&vcenter)).await?;
         assert!(ended.said.contains(says), "{}", ended.said);
     }
     assert_eq!(vcenter.lines(&["POST", "/power"])?, 0);
@@ -65,11 +80,13 @@ async fn whoever_is_not_named_alone_is_left_alone() -> Result<()> {
 async fn who_may_not_is_told_what_is_missing() -> Result<()> {
     let (vcenter, hand) = start("reader", "reader").await?;
     hand.expect("status", &["--plug", "vm-41"], 0).await?;
-    let ended = hand.expect("off", &["--plug", "vm-41", "--timeout", "5"], 1).await?;
+    let options = ["--plug", "vm-41", "--timeout", "5"];
+    let ended = hand.fault("no rights: reads only", "off", &options, || left(&vcenter)).await?;
     assert!(ended.said.contains("HTTP 403"), "{}", ended.said);
     assert!(ended.said.contains("VirtualMachine.Interact"), "{}", ended.said);
     fs::write(hand.folder().join("password"), "wrong\n")?;
-    let ended = hand.expect("off", &["--plug", "vm-41", "--timeout", "5"], 1).await?;
+    let fault = "wrong credentials: password";
+    let ended = hand.fault(fault, "off", &options, || left(&vcenter)).await?;
     assert!(ended.said.contains("HTTP 401"), "{}", ended.said);
     assert_eq!(libcloud(&vcenter, "vm-41", "").await?, Power::On);
 

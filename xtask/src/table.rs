@@ -24,7 +24,7 @@ const METHODS: Table<5> = Table {
     header: ["method", "authentication", "action", "device", "verdict"],
     last_max: 100,
 };
-/// `node_remedy_plugin_sdk::testing::faults` leaves them.
+/// `node_remedy_plugin_sdk::testing::faults` leaves them, and `node_remedy_tests::hand` some.
 const FAULTS: Table<7> = Table {
     folder: "target/tmp/faults-table",
     header: ["method", "fault", "action", "kind", "seconds", "left", "what is said"],
@@ -37,6 +37,7 @@ const NOTES: &str = "
   ¹        the protocol has no sessions
   ²        the host logs in and out: host/sandbox/tests/sandbox/login.rs
   ³        a watcher is not called: it hears
+  ⁴        by the wall: node-remedy fence, whole, with a device over TLS that counts its sessions
 ";
 /// The fewest faults, told apart by their names, that the table may have.
 const FAULTS_MIN: usize = 30;

@@ -48,6 +48,10 @@ pub(crate) const LISTED_MAX: usize = 24;
 /// What no question takes of the deadline, so that the call ends with a sentence and is not cut.
 pub(crate) const LAST_WORDS_MS: u64 = 250;
 
+/// How often a plug is read again that was told something and does not read so: a second in all. A
+/// link needs some 0.4 s to fall.
+pub(crate) const SETTLE_POLLS: u32 = 4;
+
 /// The pause before the n-th poll: relays switch within a second, and ports a little later.
 pub(crate) fn poll_pause_ms(polls: u32) -> u32 {
     if polls <= 8 { 250 } else { 1_000 }

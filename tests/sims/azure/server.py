@@ -3,9 +3,13 @@
 argv: port, certificate, key, folder. Writes id and secret of each application into the folder, then serves:
 
 * POST /TENANT/oauth2/v2.0/token (client credentials): checks form, application, secret and scope
+* POST /TENANT/oauth2/token, the login before that, which apache-libcloud uses: `resource` in the place of `scope`
 * what azure-mgmt-compute asks of three machines, one of them in a scale set: get, instance view, powerOff,
   start, restart, deallocate. Paths, methods and api-version are those that its own request builders make
 * the operations that those are
+
+Whoever logged in the older way may ask with the older api-versions that apache-libcloud asks with: what is served here
+has the same shape in them. Whoever logged in as today must name the version of azure-mgmt-compute.
 
 A machine takes two seconds to change.
 """
@@ -28,6 +32,8 @@ TENANT = "7e4a0000-1111-2222-3333-444444444444"
 SUBSCRIPTION = "01234567-89ab-cdef-0123-456789abcdef"
 GROUP = "proving-ground"
 SCOPE = "https://management.azure.com/.default"
+RESOURCE = "https://management.core.windows.net/"
+OLDER_VERSIONS = {"2021-11-01", "2015-06-15"}
 READS, CHANGES = {"get", "instance_view"}, {"power_off", "start", "restart", "deallocate"}
 APPLICATIONS = {"fence": READS | CHANGES, "reader": READS}
 
@@ -39,21 +45,27 @@ for name in APPLICATIONS:
     (FOLDER / f"{name}.json").write_text(json.dumps(client | {"tenant": TENANT, "subscription": SUBSCRIPTION}))
 
 
-def login(request):
+def login(request, is_older):
     def refuse(status, error, why):
         raise Refusal(status, {"error": error, "error_description": why})
 
     form = request.form()
     if form.get("grant_type") != "client_credentials":
         refuse(400, "unsupported_grant_type", "AADSTS70003: The grant type is not supported.")
-    if form.get("scope") != SCOPE:
+    if is_older and form.get("resource") != RESOURCE:
+        refuse(400, "invalid_resource", "AADSTS500011: The resource principal was not found in the tenant.")
+    if not is_older and form.get("scope") != SCOPE:
         refuse(400, "invalid_scope", "AADSTS1002012: The provided value for scope is not valid.")
     name, secret = clients.get(form.get("client_id"), (None, None))
     if name is None:
         refuse(400, "unauthorized_client", "AADSTS700016: Application was not found in the directory.")
     if not secrets.compare_digest(form.get("client_secret", ""), secret):
         refuse(401, "invalid_client", "AADSTS7000215: Invalid client secret provided.")
-    return 200, {"token_type": "Bearer", "expires_in": 3599, "access_token": tokens.give(name)}, {}
+    versions = OLDER_VERSIONS if is_older else {VERSION}
+    given = {"token_type": "Bearer", "expires_in": 3599, "access_token": tokens.give((name, versions))}
+    # The older login writes its numbers as text.
+    older = {"expires_in": "3599", "expires_on": str(int(time.time()) + 3599), "resource": RESOURCE}
+    return 200, given | (older if is_older else {}), {}
 
 
 class Machine:
@@ -75,7 +87,8 @@ class Machine:
         return {"statuses": [provisioned, power]}
 
     def document(self, path, with_view):
-        properties = {"vmId": self.vm_id, "provisioningState": "Succeeded"}
+        network = {"networkInterfaces": [{"id": f"{path.partition('/providers/')[0]}/{NIC}/{self.name}"}]}
+        properties = {"vmId": self.vm_id, "provisioningState": "Succeeded", "networkProfile": network}
         if with_view:
             properties["instanceView"] = self.view()
         kind = "virtualMachines" if "vm_name" in self.names else "virtualMachineScaleSets/virtualMachines"
@@ -88,6 +101,8 @@ class Machine:
         }
 
 
+# Not served: whoever asks for it is refused.
+NIC = "providers/Microsoft.Network/networkInterfaces"
 machines = [
     Machine("worker-1", 1, vm_name="worker-1"),
     Machine("worker-2", 2, vm_name="worker-2"),
@@ -152,14 +167,14 @@ def operation(name):
 
 
 def answer(request):
-    if (request.method, request.path) == ("POST", f"/{TENANT}/oauth2/v2.0/token"):
-        return login(request)
-    if request.path.endswith("/oauth2/v2.0/token"):
+    if request.method == "POST" and request.path in {f"/{TENANT}/oauth2/v2.0/token", f"/{TENANT}/oauth2/token"}:
+        return login(request, is_older="v2.0" not in request.path)
+    if request.path.endswith(("/oauth2/v2.0/token", "/oauth2/token")):
         raise Refusal(400, {"error": "invalid_request", "error_description": "AADSTS90002: Tenant not found."})
-    who = tokens.owner(request.headers.get("Authorization"))
+    who, versions = tokens.owner(request.headers.get("Authorization")) or (None, set())
     if who is None:
         raise error(401, "InvalidAuthenticationToken", "The access token is invalid.")
-    if request.query.get("api-version") != VERSION:
+    if request.query.get("api-version") not in versions:
         raise error(400, "InvalidApiVersionParameter", "The api-version is invalid.")
     if request.method == "GET" and request.path.startswith(OPERATIONS):
         return operation(request.path[len(OPERATIONS) :])

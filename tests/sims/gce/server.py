@@ -2,9 +2,11 @@
 
 argv: port, certificate, key, folder. Writes a key file for each account into the folder, then serves:
 
-* POST /token (RFC 7523): checks signature, issuer, audience, scope and times of the statement
+* POST /token (RFC 7523): checks signature, issuer, audience, scope and times of the statement; and the same
+  at /o/oauth2/token, Google's older place, which apache-libcloud asks
 * GET /compute/v1/projects/P/zones/Z/instances/N, and POST .../stop, start, reset
 * GET /compute/v1/projects/P/zones/Z/operations/O
+* GET /compute/v1/projects/P/zones
 
 Every answer is held against the published discovery document of Google's own client before it is sent;
 one that does not fit ends the process.
@@ -27,13 +29,16 @@ from cloud_server import Refusal, Tokens, serve  # noqa: E402
 
 PORT, CERTIFICATE, KEY, FOLDER = int(sys.argv[1]), sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
 HERE = f"https://127.0.0.1:{PORT}"
-# Google's own client names this place in its statements, wherever it sends them.
-AUDIENCES = {f"{HERE}/token", "https://oauth2.googleapis.com/token"}
+# Clients name Google's place in their statements, wherever they send them.
+AUDIENCES = {
+    "/token": {f"{HERE}/token", "https://oauth2.googleapis.com/token"},
+    "/o/oauth2/token": {"https://accounts.google.com/o/oauth2/token"},
+}
 SCOPES = {"https://www.googleapis.com/auth/compute", "https://www.googleapis.com/auth/cloud-platform"}
 PROJECT, ZONE = "proving-ground", "europe-west1-b"
 DOCUMENT = pathlib.Path(googleapiclient.__file__).parent / "discovery_cache/documents/compute.v1.json"
 DISCOVERY = json.loads(DOCUMENT.read_text())
-READS, CHANGES = {"get"}, {"stop", "start", "reset"}
+READS, CHANGES = {"get", "list"}, {"stop", "start", "reset"}
 ACCOUNTS = {"fence": READS | CHANGES, "reader": READS}
 
 # Accounts --------------------------------------------------------------------------------------------
@@ -88,7 +93,7 @@ def token(request):
         refuse("Invalid JWT Signature.")
     now = time.time()
     begins, ends = stated.get("iat", 0), stated.get("exp", 0)
-    if said.get("alg") != "RS256" or stated.get("aud") not in AUDIENCES:
+    if said.get("alg") != "RS256" or stated.get("aud") not in AUDIENCES[request.path]:
         refuse("Invalid JWT: algorithm or audience.")
     if not (begins <= now + 60 and now < ends <= begins + 3600):
         refuse("Invalid JWT: Token must be a short-lived token and in a reasonable timeframe.")
@@ -99,6 +104,23 @@ def token(request):
 
 
 # Machines --------------------------------------------------------------------------------------------
+
+
+def zone():
+    link = f"https://www.googleapis.com/compute/v1/projects/{PROJECT}"
+    return {
+        "kind": "compute#zone",
+        "id": "2100",
+        "name": ZONE,
+        "status": "UP",
+        "region": f"{link}/regions/{ZONE[:-2]}",
+        "selfLink": f"{link}/zones/{ZONE}",
+    }
+
+
+def zones():
+    link = zone()["selfLink"].rpartition("/")[0]
+    return {"kind": "compute#zoneList", "id": f"projects/{PROJECT}/zones", "items": [zone()], "selfLink": link}
 
 
 class Instance:
@@ -113,7 +135,7 @@ class Instance:
 
     def document(self):
         self.settle()
-        link = f"https://www.googleapis.com/compute/v1/projects/{PROJECT}/zones/{ZONE}"
+        link = zone()["selfLink"]
         return {
             "kind": "compute#instance",
             "id": str(self.number),
@@ -121,6 +143,8 @@ class Instance:
             "status": self.status,
             "zone": link,
             "selfLink": f"{link}/instances/{self.name}",
+            "machineType": f"{link}/machineTypes/e2-small",
+            "tags": {"fingerprint": "42WmSpB8rSM="},
         }
 
 
@@ -156,7 +180,7 @@ def operation(name):
     begun, ends, action, instance = operations[name]
     share = (time.time() - begun) / max(ends - begun, 0.001)
     status = "DONE" if time.time() >= ends else "RUNNING" if share > 0.3 else "PENDING"
-    link = f"https://www.googleapis.com/compute/v1/projects/{PROJECT}/zones/{ZONE}"
+    link = zone()["selfLink"]
     return {
         "kind": "compute#operation",
         "id": "1",
@@ -196,7 +220,7 @@ def fits(value, schema, where):
 
 def published():
     """The published methods that are served: HTTP method, pattern of the path, id, schema, parameters."""
-    for group, names in [("instances", READS | CHANGES), ("zoneOperations", {"get"})]:
+    for group, names in [("instances", {"get"} | CHANGES), ("zoneOperations", {"get"}), ("zones", {"list"})]:
         for name in names:
             method = DISCOVERY["resources"][group]["methods"][name]
             pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", "/" + DISCOVERY["servicePath"] + method["path"])
@@ -209,7 +233,7 @@ METHODS = list(published())
 
 
 def answer(request):
-    if (request.method, request.path) == ("POST", "/token"):
+    if request.method == "POST" and request.path in AUDIENCES:
         return token(request)
     for method, pattern, name, group, schema, queries in METHODS:
         match = pattern.fullmatch(request.path)
@@ -221,12 +245,15 @@ def answer(request):
         if who is None:
             raise error(401, "authError", "Request had invalid authentication credentials.")
         place = match.groupdict()
-        resource = f"projects/{place['project']}/zones/{place['zone']}/instances/{place.get('instance')}"
+        place = {"zone": ZONE, "instance": None} | place
+        resource = f"projects/{place['project']}/zones/{place['zone']}/instances/{place['instance']}"
         if name not in ACCOUNTS[who]:
             raise error(403, "forbidden", f"Required 'compute.instances.{name}' permission for '{resource}'")
         if (place["project"], place["zone"]) != (PROJECT, ZONE):
             raise error(404, "notFound", f"The resource '{resource}' was not found")
-        if group == "zoneOperations":
+        if group == "zones":
+            document = zones()
+        elif group == "zoneOperations":
             document = operation(place["operation"])
         elif place["instance"] not in instances:
             raise error(404, "notFound", f"The resource '{resource}' was not found")

@@ -80,9 +80,9 @@ fn each_fault_has_its_kind_and_sentence() {
         silent to the SET | 5100 ms | Timeout, again: SET 1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.3 = 2: no answer in 5000 ms (4 sent), though the agent had answered before; it may have been carried out: read the status
         wrong plug | 240 ms | NoSuchPlug: rPDU has no outlet 99; expected one of 1, 2, 3, 4, 5, 6, 7, 8
         wrong plug: all of them | 240 ms | NoSuchPlug: rPDU has no outlet 0; expected one of 1, 2, 3, 4, 5, 6, 7, 8
-        stuck | 140 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
-        late | 140 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
-        flips back at once | 140 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
+        stuck | 1220 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
+        late | 1220 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
+        flips back at once | 1220 ms | Transitioning: off accepted; rPDU outlet 3 reads on (1) still
         another's answers | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.318.1.1.26.9.2.3.1.5: dropped 4 answers, the last because it answers another request
         about other objects | 60 ms | Protocol: GET 1.3.6.1.4.1.318.1.1.12.3.5.1.1.4.3: the agent answered about other objects than it was asked
         truncated | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.318.1.1.26.9.2.3.1.5: dropped 4 answers, the last because it is no SNMP message, or a part of one

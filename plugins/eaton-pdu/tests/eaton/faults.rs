@@ -69,9 +69,9 @@ fn each_fault_has_its_kind_and_sentence() {
         silent to the SET | 5080 ms | Timeout, again: SET 1.3.6.1.4.1.534.6.6.7.6.6.1.3.0.3 = 0: no answer in 5000 ms (4 sent), though the agent had answered before; it may have been carried out: read the status
         wrong plug | 260 ms | NoSuchPlug: ePDU has no outlet 99; expected one of 1, 2, 3, 4, 5, 6, 7, 8, 2.1, 2.2
         malformed: no SNMP | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.534.6.6.7.6.6.1.2: dropped 4 answers, the last because it is no SNMP message, or a part of one
-        stuck | 120 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
-        late | 120 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
-        flips back at once | 120 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
+        stuck | 1200 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
+        late | 1200 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
+        flips back at once | 1200 ms | Transitioning: off accepted; ePDU outlet 3 reads on (1) still
         another's answers | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.534.6.6.7.6.6.1.2: dropped 4 answers, the last because it answers another request
         truncated | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.534.6.6.7.6.6.1.2: dropped 4 answers, the last because it is no SNMP message, or a part of one
         huge | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.4.1.534.6.6.7.6.6.1.2: dropped 4 answers, the last because it is longer than any answer can be

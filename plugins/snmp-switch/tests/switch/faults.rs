@@ -95,10 +95,10 @@ fn each_fault_has_its_kind_and_sentence() {
         silent to the SET | 5660 ms | Timeout, again: SET 1.3.6.1.2.1.2.2.1.7.10003 = 2: no answer in 5000 ms (4 sent), though the agent had answered before; it may have been carried out: read the status
         wrong plug: no ports | 60 ms | NoSuchPlug: the switch has no port with the name, alias or description "Gi1/0/3"
         malformed: no SNMP | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.2.1.31.1.1.1.1: dropped 4 answers, the last because it is no SNMP message, or a part of one
-        stuck | 700 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
-        stuck: the link stays up | 700 ms | Transitioning: off accepted; port Gi1/0/3 reads admin down, oper up still
-        late | 700 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
-        flips back at once | 700 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
+        stuck | 1780 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
+        stuck: the link stays up | 1780 ms | Transitioning: off accepted; port Gi1/0/3 reads admin down, oper up still
+        late | 1780 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
+        flips back at once | 1780 ms | Transitioning: off accepted; port Gi1/0/3 reads admin up, oper up still
         another's answers | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.2.1.31.1.1.1.1: dropped 4 answers, the last because it answers another request
         malformed: about other objects | 560 ms | NoSuchPlug: the switch has no port with the name, alias or description "Gi1/0/3"
         truncated | 5000 ms | Protocol, again: GETNEXT 1.3.6.1.2.1.31.1.1.1.1: dropped 4 answers, the last because it is no SNMP message, or a part of one

@@ -120,6 +120,16 @@ fn a_port_is_cut_when_it_is_told_to_be_down_and_is_no_longer_up() {
     }
 }
 
+/// A link needs some tenths of a second to fall, and no second call is made for that.
+#[test]
+fn a_port_whose_link_falls_within_a_second_is_off_in_the_same_call() {
+    for (falls_ms, state) in [(400, PlugState::Off), (2_000, PlugState::Transitioning)] {
+        let ended = ask(switch(Some(falls_ms)), Action::Off, "node3");
+        assert_eq!(ended.result.unwrap().state, state, "{falls_ms}");
+        assert_eq!(ended.switch.borrow().written.len(), 1, "{falls_ms}");
+    }
+}
+
 #[test]
 fn a_port_that_stays_up_is_not_off() {
     let outcome = ask(switch(None), Action::Off, "node3").result.unwrap();
