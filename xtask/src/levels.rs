@@ -124,7 +124,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
-            Part::KdumpSender,
+            Part::FenceAgents,
             Part::PythonVenv,
             Part::OpenStackVenv,
             Part::Plugins,
@@ -214,9 +214,10 @@ fn run_level(level: &Level) -> Outcome {
                 Part::Plugins | Part::Binary => Outcome::Failed { reason },
                 Part::WasmTarget
                 | Part::DebianPackages
-                | Part::KdumpSender
+                | Part::FenceAgents
                 | Part::PythonVenv
                 | Part::OpenStackVenv
+                | Part::AgentsVenv
                 | Part::ControlPlane => Outcome::Skipped { reason },
             };
         }
