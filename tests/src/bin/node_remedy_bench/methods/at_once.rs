@@ -86,8 +86,9 @@ impl Crowd {
     fn of(name: &str, ways: Vec<Way>) -> Result<Self> {
         let mut programs = Vec::new();
         let mut says = None;
-        for (program, on) in ways.iter().filter_map(Way::program) {
-            programs.push(program.clone());
+        for way in ways {
+            let (program, on) = way.into_program().context("not a process")?;
+            programs.push(program);
             says = Some(on);
         }
         let on = says.context("no process to start")?;

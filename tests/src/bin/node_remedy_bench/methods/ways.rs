@@ -79,9 +79,9 @@ impl Way {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// What is started, where it is a process.
-    pub(super) fn program(&self) -> Option<(&Program, &'static str)> {
-        match &self.asks {
+    /// What is started, where it is a process, and what it says of a machine that is on.
+    pub(super) fn into_program(self) -> Option<(Program, &'static str)> {
+        match self.asks {
             Asks::Process { program, on } => Some((program, on)),
             Asks::Sandboxed { .. } | Asks::Native(_) => None,
         }
