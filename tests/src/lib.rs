@@ -42,6 +42,7 @@ pub mod time;
 pub mod timings;
 pub mod vsphere;
 pub mod webhook;
+pub mod weigh;
 
 pub use attacher::Attacher;
 pub use cluster::Cluster;

@@ -22,7 +22,7 @@ use node_remedy_tests::ipmi::PASSWORD;
 use sandboxed::Sandboxed;
 
 /// Compiled once for all tests of this process.
-static IPMI: LazyLock<Result<Sandboxed>> = LazyLock::new(Sandboxed::load);
+static IPMI: LazyLock<Result<Sandboxed>> = LazyLock::new(|| Sandboxed::load("ipmi"));
 
 fn ipmi() -> Result<&'static Sandboxed> {
     IPMI.as_ref().map_err(|failure| anyhow!("{failure:#}"))

@@ -145,7 +145,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
-            Part::KdumpSender,
+            Part::FenceAgents,
             Part::PythonVenv,
             Part::OpenStackVenv,
             Part::Plugins,
@@ -270,9 +270,10 @@ fn outcome(level: &Level) -> Outcome {
                 Part::Plugins | Part::Binary => Outcome::Failed { reason },
                 Part::WasmTarget
                 | Part::DebianPackages
-                | Part::KdumpSender
+                | Part::FenceAgents
                 | Part::PythonVenv
                 | Part::OpenStackVenv
+                | Part::AgentsVenv
                 | Part::ControlPlane => Outcome::Skipped { reason },
             };
         }

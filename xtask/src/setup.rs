@@ -18,13 +18,17 @@ pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
   Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon and libvirt-clients
                    (virsh), by apt-get as root or with sudo
-  kdump sender     target/fence-agents: the package of that name unpacked, for its fence_kdump_send alone
+  fence agents     target/fence-agents: the package of that name unpacked and not installed, for its sender
+                   of kdump messages and, in benches, its agents
   Python venv      target/venv with tests/sims/requirements.txt
   OpenStack venv   target/openstack-venv: keystone and nova with their own tests' virtual machines;
                    one to three minutes, 500 MB
   control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
                    a Go build of 4 to 6 minutes on two cores, again only when its sources change
   plugins          as `cargo xtask plugins`
+
+One more, 130 MB, is brought by the bench that needs it, `cargo xtask bench methods`:
+  agents' venv     target/agents-venv: what the fence agents import, tests/sims/agents/requirements.txt
 
 What is there already is left alone. Output of what runs is kept in target/logs.
 
@@ -47,20 +51,21 @@ const KUBERNETES: &str = "v1.36.3";
 pub(crate) enum Part {
     WasmTarget,
     DebianPackages,
-    KdumpSender,
+    FenceAgents,
     PythonVenv,
     OpenStackVenv,
+    AgentsVenv,
     ControlPlane,
     Plugins,
     Binary,
 }
 
 impl Part {
-    /// What `setup` brings; the binary is built by those who run it.
+    /// What `setup` brings. The binary is built by those who run it, and the agents' venv serves one bench.
     const ALL: [Self; 7] = [
         Self::WasmTarget,
         Self::DebianPackages,
-        Self::KdumpSender,
+        Self::FenceAgents,
         Self::PythonVenv,
         Self::OpenStackVenv,
         Self::ControlPlane,
@@ -71,9 +76,10 @@ impl Part {
         match self {
             Self::WasmTarget => "wasm target",
             Self::DebianPackages => "Debian packages",
-            Self::KdumpSender => "kdump sender",
+            Self::FenceAgents => "fence agents",
             Self::PythonVenv => "Python venv",
             Self::OpenStackVenv => "OpenStack venv",
+            Self::AgentsVenv => "agents' venv",
             Self::ControlPlane => "control plane",
             Self::Plugins => "plugins",
             Self::Binary => "node-remedy",
@@ -89,11 +95,12 @@ impl Part {
         match self {
             Self::WasmTarget => wasm_target(),
             Self::DebianPackages => debian_packages(),
-            Self::KdumpSender => kdump_sender(),
+            Self::FenceAgents => fence_agents(),
             Self::PythonVenv => python_venv("venv", "tests/sims/requirements.txt"),
             Self::OpenStackVenv => {
                 python_venv("openstack-venv", "tests/sims/openstack/requirements.txt")
             }
+            Self::AgentsVenv => python_venv("agents-venv", "tests/sims/agents/requirements.txt"),
             Self::ControlPlane => control_plane(),
             Self::Plugins => plugins::build_all().map(|_| ()),
             Self::Binary => binary(),
@@ -162,8 +169,9 @@ fn debian_packages() -> Result<()> {
     Ok(())
 }
 
-/// Its package needs a hundred others, and the sender itself none of them.
-fn kdump_sender() -> Result<()> {
+/// The package needs a hundred others; the sender of kdump messages none of them, and the agents
+/// those of a venv.
+fn fence_agents() -> Result<()> {
     let (package, sender) = ("fence-agents", "usr/libexec/fence-agents/fence_kdump_send");
     let folder = at("target").join(package);
     if folder.join(sender).is_file() || Path::new("/").join(sender).is_file() {
@@ -176,7 +184,7 @@ fn kdump_sender() -> Result<()> {
     let fetch = || {
         let mut download = Command::new("apt-get");
         download.current_dir(&folder).args(["-q", "download", package]);
-        run_logged("fetching the kdump sender", "setup-kdump-download", &mut download)
+        run_logged("fetching the fence agents", "setup-agents-download", &mut download)
     };
     // The lists may be missing, or name a version that is no longer there.
     if fetch().is_err() {
@@ -189,7 +197,7 @@ fn kdump_sender() -> Result<()> {
     let archive = archives.filter(is_archive).max().context("apt-get brought nothing")?;
     let mut unpack = Command::new("dpkg-deb");
     unpack.arg("--extract").arg(archive).arg(&folder);
-    run_logged("unpacking the kdump sender", "setup-kdump-unpack", &mut unpack)?;
+    run_logged("unpacking the fence agents", "setup-agents-unpack", &mut unpack)?;
     Ok(())
 }
 

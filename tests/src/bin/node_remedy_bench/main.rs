@@ -1,11 +1,11 @@
 //! Measurements against real parts: `cargo xtask bench NAME`.
 //!
-//! They assert nothing; what must hold is tested elsewhere.
+//! They assert no figure; what must hold is tested elsewhere.
 
 mod end_to_end;
 mod floor;
 mod memory;
-mod plugins;
+mod methods;
 mod sandboxed;
 
 use std::time::Duration;
@@ -28,9 +28,9 @@ async fn main() -> Result<()> {
         Some("floor") => floor::measure().await,
         Some("end-to-end") => end_to_end::measure().await,
         Some("memory") => memory::measure().await,
-        Some("plugins") => plugins::measure().await,
+        Some("methods") => methods::measure().await,
         other => {
-            bail!("there is no bench {other:?}; there are: floor, end-to-end, memory, plugins")
+            bail!("there is no bench {other:?}; there are: floor, end-to-end, memory, methods")
         }
     }
 }
