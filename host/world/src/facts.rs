@@ -497,7 +497,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 48] = [
+pub const VOCABULARY: [(&str, &[&str]); 49] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),

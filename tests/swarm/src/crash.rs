@@ -179,7 +179,8 @@ impl Reference {
     /// after the incident is over.
     pub fn plans(self: &Arc<Self>) -> Vec<Plan> {
         let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
-        let trouble = trouble.filter(|one| !matches!(one.what, Event::BmcFault { .. }));
+        let trouble = trouble
+            .filter(|one| !matches!(one.what, Event::BmcFault { .. } | Event::DeviceFault { .. }));
         let begins = trouble.map(|one| one.at).min().unwrap_or_default();
         let matters = begins..=self.over_at.saturating_add(A_WHILE);
         let calls = self.calls.iter().enumerate().filter(|(_, call)| matters.contains(&call.at));
@@ -325,10 +326,12 @@ fn setting_of(scenario: &Scenario) -> Setting {
             !uuid.eq_ignore_ascii_case(&format!("{:032x}", u128::from_be_bytes(bmc.guid)))
         })
     });
+    let switches = scenario.devices.iter().filter(|device| device.is_switch());
     let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
     Setting {
         impostors: of_other.map(|node| node.name.clone()).collect(),
         lost: vec!["node-a".to_owned()],
+        switches: switches.map(|device| device.name.clone()).collect(),
         has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
         // One answer may take long, and what was decided on it is then old.
         seen_after: Duration::from_secs(26),

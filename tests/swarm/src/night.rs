@@ -1,6 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC does, what befalls node-remedy, what people do.
 
 mod others;
+mod rack;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
 
 use self::others::{CLASSES, EDITS};
+use self::rack::{DEVICE_FAULTS, Rack};
 use crate::scene::Setting;
 
 /// Where the shown configuration lies, seen from where nights are written.
@@ -29,6 +31,9 @@ const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
 const SEEN_BY_SLOW_API: Duration = Duration::from_secs(26);
 /// And where watches lag, a call that is under way is withdrawn some seconds later.
 const WELL_BY_SLOW_API: Duration = Duration::from_secs(10);
+/// And where a device drops datagrams, a command that was sent in time is taken so much later: its
+/// fourth sending comes three seconds after the first, and a second more for a slow agent.
+const TAKEN_BY_DROPS: Duration = Duration::from_secs(4);
 /// How long a night lasts, where nobody says.
 pub const LASTS: Duration = Duration::from_mins(25);
 
@@ -113,8 +118,12 @@ impl Night {
     ///
     /// [`of`]: Self::of
     pub fn with_nodes(seed: u64, lasts: Duration, nodes: Option<&RangeInclusive<u64>>) -> Self {
-        let mut draft =
-            Draft { rng: Rng::named(seed, "night"), happenings: String::new(), drawn: Vec::new() };
+        let mut draft = Draft {
+            rng: Rng::named(seed, "night"),
+            rack: Rack::of(seed, &[]),
+            happenings: String::new(),
+            drawn: Vec::new(),
+        };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
         let nodes = nodes
@@ -125,9 +134,11 @@ impl Night {
             .take(usize::try_from(nodes).unwrap_or(3))
             .map(|letter| format!("node-{letter}"))
             .collect();
+        draft.rack = Rack::of(seed, &names);
         let mut policies = draft.policies();
         let lost = draft.losses(&names);
-        let impostors = draft.impostors(&lost);
+        let mut impostors = draft.impostors(&lost);
+        impostors.retain(|node| draft.rack.has_bmc(node));
         draft.bmc_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
@@ -140,27 +151,33 @@ impl Night {
         draft.other_remedy(&lost);
         draft.clocks(controllers);
         draft.server_clock();
+        draft.rack_faults(seed, &names, &lost);
+        let rack = &draft.rack;
         let mut text = format!(
-            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
-            lasts.as_millis()
+            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{}nodes:\n",
+            lasts.as_millis(),
+            rack.devices(),
         );
-        for (name, pool) in names.iter().zip(policies.pools.iter().cycle()) {
+        let in_pools = names.iter().zip(policies.pools.iter().cycle());
+        for (number, (name, pool)) in in_pools.enumerate() {
+            let (fence, hangs_on) = rack.node(name, number);
             let boot = draft.rng.within(20_000, 90_000);
             let of_other = if impostors.contains(name) { OF_OTHER } else { "" };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi, pool: {pool} }}{of_other} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {fence}, pool: {pool} }}{hangs_on}{of_other} }}"
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             configuration:\n{policies}{by_rack}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
             names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings,
             policies = policies.text,
+            by_rack = rack.configuration(),
         );
         // Where several are lost the gate may hold back for ever.
         let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
@@ -170,14 +187,17 @@ impl Night {
         // Clocks that run a tenth too slow count a tenth less.
         let seen_after = seen_after + seen_after / 9;
         let well_after = if is_api_slow { WELL_BY_SLOW_API } else { Setting::default().well_after };
+        let drops = draft.drawn.iter().any(|class| class == "device drop");
+        let well_after = well_after + if drops { TAKEN_BY_DROPS } else { Duration::ZERO };
         let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let setting = Setting {
             in_flight_max: as_count(policies.in_flight_max),
             cycles_max: as_count(policies.cycles_max),
-            has_stale_bmc: draft.drawn.iter().any(|class| class == "bmc stale"),
+            has_stale_bmc: draft.drawn.iter().any(|class| class.ends_with(" stale")),
             seen_after,
             well_after,
             sound_bmcs: draft.sound_bmcs(&names),
+            switches: draft.rack.switches(),
             impostors,
             lost,
             has_people,
@@ -217,8 +237,10 @@ pub fn classes() -> Vec<String> {
     let named = LOSSES.iter().chain(&DEEDS).chain(&OTHER_CLASSES).map(|name| (*name).to_owned());
     let bmc = BMC_FAULTS.iter().map(|(fault, ..)| format!("bmc {fault}"));
     let api = API_FAULTS.iter().map(|fault| format!("api {fault}"));
-    let of_others = EDITS.iter().chain(&CLASSES).map(|name| (*name).to_owned());
-    named.chain(bmc).chain(api).chain(of_others).collect()
+    let devices = DEVICE_FAULTS.iter().map(|(fault, ..)| format!("device {fault}"));
+    let of_others = EDITS.iter().chain(&CLASSES).chain(&rack::CLASSES);
+    let of_others = of_others.map(|name| (*name).to_owned());
+    named.chain(bmc).chain(api).chain(devices).chain(of_others).collect()
 }
 
 /// Where the night of a seed is written.
@@ -242,6 +264,7 @@ fn daemon(node: &str) -> String {
 
 struct Draft {
     rng: Rng,
+    rack: Rack,
     happenings: String,
     drawn: Vec<String>,
 }
@@ -270,9 +293,9 @@ impl Draft {
             1 => ("delay", self.rng.within(200, 2_000)),
             _ => ("open_status", 1),
         };
-        let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
+        let (begins, class) = self.rack.fault(node, fault, value);
         let at = self.rng.below(50_000);
-        self.happens(at, &begins, &format!("bmc {fault}"));
+        self.happens(at, &begins, &class);
         let then = |draft: &mut Self, percent: u64, low: u64, high: u64, what: &str| {
             if draft.chance(percent) {
                 let after = draft.rng.within(low, high);
@@ -280,7 +303,7 @@ impl Draft {
                 draft.blow(node, "fenceState", fields, after, what);
             }
         };
-        let over = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
+        let (over, _) = self.rack.fault(node, fault, 0);
         then(self, 100, 4_000, 40_000, &over);
         then(self, 50, 100, 30_000, &format!("nodeComesBack: {node}"));
         let other = names.iter().find(|name| *name != node).unwrap_or(node);
@@ -296,8 +319,8 @@ impl Draft {
     fn late_off(&mut self, lost: &[String]) {
         let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
         let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 28_000));
-        let begins = format!("bmcFault: {{ node: {node}, fault: off_after, value: {value} }}");
-        self.happens(at, &begins, "bmc off_after");
+        let (begins, class) = self.rack.fault(node, "off_after", value);
+        self.happens(at, &begins, &class);
         let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));
         let killed = format!("controllerKilled: {{ lasts: {lasts}ms }}");
         self.blow(node, "bmcSaidYes", "command: \"off\"", after, &killed);
@@ -322,13 +345,14 @@ impl Draft {
         }
         if self.chance(40) {
             let (at, value) = (self.rng.below(50_000), self.rng.within(30_000, 90_000));
-            let begins = format!("bmcFault: {{ node: {node}, fault: stale, value: {value} }}");
-            self.happens(at, &begins, "bmc stale");
+            let (begins, class) = self.rack.fault(node, "stale", value);
+            self.happens(at, &begins, &class);
         }
     }
 
     /// Something that happens after a fact about a node.
     fn blow(&mut self, node: &str, fact: &str, fields: &str, after_ms: u64, what: &str) {
+        let fact = self.rack.fact(node, fact);
         let _ = writeln!(
             self.happenings,
             "- {{ when: {{ fact: {fact}, where: {{ node: {node}, {fields} }} }}, after: {after_ms}ms, {what} }}"
@@ -372,12 +396,12 @@ impl Draft {
             }
             let Some((fault, low, high)) = self.one_of(&BMC_FAULTS) else { continue };
             let (at, value) = (self.rng.below(180_000), self.rng.within(low, high));
-            let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
-            self.happens(at, &begins, &format!("bmc {fault}"));
+            let (begins, class) = self.rack.fault(node, fault, value);
+            self.happens(at, &begins, &class);
             if self.chance(40) {
                 let over = at + self.rng.within(3_000, 90_000);
-                let ends = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
-                self.happens(over, &ends, &format!("bmc {fault}"));
+                let (ends, class) = self.rack.fault(node, fault, 0);
+                self.happens(over, &ends, &class);
             }
         }
         for node in names {

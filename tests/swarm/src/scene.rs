@@ -34,6 +34,8 @@ pub struct Setting {
     pub has_stale_bmc: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
+    /// Devices whose plugs are ports: what hangs on one keeps its power.
+    pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
@@ -55,6 +57,7 @@ impl Default for Setting {
             well_after: Duration::from_secs(6),
             has_stale_bmc: false,
             sound_bmcs: BTreeSet::new(),
+            switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,
@@ -77,6 +80,9 @@ pub struct Scene {
     pub nodes: BTreeSet<String>,
     /// Machines without power, and who took it.
     pub off: BTreeMap<String, PowerCause>,
+    /// Outlets and ports that are off, by device and number, whose machine hangs on each, and who did
+    /// it.
+    pub dark_plugs: BTreeMap<(String, u64), (String, PowerCause)>,
     /// Machines that somebody other than us switched on after an off, and since when.
     pub on_behind_our_back: BTreeMap<String, Time>,
     /// Why nobody hears a node.
@@ -159,7 +165,17 @@ impl Scene {
                     self.on_behind_our_back.insert(node.clone(), at);
                 }
             }
-            What::BmcTold { node, power: Power::Off, .. } if self.off.contains_key(node) => {
+            What::PlugChanged { node, device, plug, power, cause } => {
+                let plug = (device.clone(), *plug);
+                match power {
+                    Power::Off => self.dark_plugs.insert(plug, (node.clone(), *cause)),
+                    Power::On => self.dark_plugs.remove(&plug),
+                };
+            }
+            What::BmcTold { node, power: Power::Off, .. }
+            | What::PlugTold { node, power: Power::Off, .. }
+                if self.off.contains_key(node) =>
+            {
                 self.read_off_at.insert(node.clone(), at);
             }
             What::TaintAdded { node, key, by, .. } => {

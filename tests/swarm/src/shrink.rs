@@ -221,6 +221,10 @@ fn relieved(line: &str) -> Option<(&'static str, &str)> {
             let is_over = value_of("fault: ") == Some("none") || value_of("value: ") == Some("0");
             is_over.then_some(("bmcFault", value_of("node: ")?))
         }
+        "deviceFault" => {
+            let is_over = value_of("fault: ") == Some("none") || value_of("value: ") == Some("0");
+            is_over.then_some(("deviceFault", value_of("device: ")?))
+        }
         _ => None,
     }
 }

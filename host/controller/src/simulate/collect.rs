@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Notice, Operation, Phase, Plan, Record, Rule, Time, Transition};
+use node_remedy_decide::{Method, Notice, Operation, Phase, Plan, Record, Rule, Time, Transition};
 use node_remedy_report::PluginUsed;
 use node_remedy_sandbox::{Exchange, ExchangeRecord};
 
@@ -40,6 +40,8 @@ pub struct CallSeen {
     pub nodefence: String,
     /// The node.
     pub node: String,
+    /// Whether it is about the node's network or storage, and not about its power.
+    pub cuts: bool,
     /// The operation's number.
     pub number: u32,
     /// Such as `power status`.
@@ -149,6 +151,7 @@ impl Audit for Collector {
             at: now,
             nodefence: nodefence.name_any(),
             node: nodefence.spec.node.name.clone(),
+            cuts: plan.method(operation.method).is_some_and(Method::cuts),
             number: operation.id.0,
             what: what(plan, operation),
             detail: called.detail.clone(),

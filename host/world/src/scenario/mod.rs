@@ -109,6 +109,13 @@ pub struct DeviceSpec {
     pub faults: Vec<(String, u32)>,
 }
 
+impl DeviceSpec {
+    /// Whether its plugs are ports, and no outlets.
+    pub fn is_switch(&self) -> bool {
+        self.model == Model::Switch
+    }
+}
+
 /// An outlet or a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlugSpec {

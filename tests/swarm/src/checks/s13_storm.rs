@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -12,7 +12,7 @@ use crate::scene::{Scene, Setting};
 pub(super) struct Storm {
     percent_max: usize,
     seen_after: Duration,
-    /// Nodes whose BMC has taken an off of this incident: what follows belongs to it.
+    /// Incidents of which a device has taken an off: what follows belongs to it.
     begun: BTreeSet<String>,
 }
 
@@ -28,7 +28,7 @@ impl Storm {
 
 impl Check for Storm {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
-        let What::BmcSaidYes { node, command, .. } = what else { return None };
+        let Taken { node, command, .. } = what.taken()?;
         if command != "off" {
             return None;
         }

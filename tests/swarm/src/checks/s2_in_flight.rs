@@ -1,10 +1,10 @@
-//! S2: never more nodes at once than the policy allows are in our hands: from the off that a BMC
+//! S2: never more nodes at once than the policy allows are in our hands: from the off that a device
 //! takes to the on, or to where a person is told. And none that another remediator has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy_world::facts::{Power, What};
+use node_remedy_world::facts::{Power, Taken, What};
 use node_remedy_world::time::{Time, after};
 
 use super::Check;
@@ -15,12 +15,13 @@ const SEEN_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) struct InFlight {
     max: usize,
-    held: BTreeSet<String>,
+    /// Nodes, and what of them was told to be off: the machine ("", 0), outlets, ports.
+    held: BTreeMap<String, BTreeSet<(String, u64)>>,
 }
 
 impl InFlight {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { max: setting.in_flight_max, held: BTreeSet::new() }
+        Self { max: setting.in_flight_max, held: BTreeMap::new() }
     }
 }
 
@@ -28,12 +29,6 @@ impl Check for InFlight {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these take or give back")]
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         match what {
-            What::BmcSaidYes { node, command, .. } if command == "off" => {
-                self.held.insert(node.clone());
-            }
-            What::BmcSaidYes { node, command, .. } if command == "on" => {
-                self.held.remove(node);
-            }
             What::PowerChanged { node, power: Power::On, .. } => {
                 self.held.remove(node);
             }
@@ -46,9 +41,16 @@ impl Check for InFlight {
             }
             _ => {}
         }
-        let is_off = matches!(what, What::BmcSaidYes { command, .. } if command == "off");
-        if let What::BmcSaidYes { node, .. } = what
-            && let Some((since, until)) = scene.locked.get(node)
+        let Taken { node, plug: (device, plug), command, .. } = what.taken()?;
+        let plug = (device.to_owned(), plug);
+        match command {
+            "off" => self.held.entry(node.to_owned()).or_default().insert(plug),
+            "on" => self.held.get_mut(node).is_some_and(|plugs| plugs.remove(&plug)),
+            _ => return None,
+        };
+        self.held.retain(|_, plugs| !plugs.is_empty());
+        let is_off = command == "off";
+        if let Some((since, until)) = scene.locked.get(node)
             && is_off
             && (after(*since, SEEN_AFTER)..*until).contains(&at)
         {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::Time;
 
 use super::Check;
@@ -11,37 +11,40 @@ use crate::scene::Scene;
 
 #[derive(Default)]
 pub(super) struct Intent {
-    /// Each node's last recorded power command: the operation's number and what it does.
-    recorded: BTreeMap<String, (u64, String)>,
-    /// The operation whose command each node's BMC took last.
-    taken: BTreeMap<String, u64>,
-    /// Nodes whose BMC took a command, and no read was begun since.
-    unread: BTreeSet<String>,
+    /// Each node's last recorded command: the operation's number, its method, what it does.
+    recorded: BTreeMap<String, (u64, String, String)>,
+    /// The operation whose command the device of each node's method took last.
+    taken: BTreeMap<(String, String), u64>,
+    /// Nodes and methods whose device took a command, and no read was begun since.
+    unread: BTreeSet<(String, String)>,
 }
 
 impl Check for Intent {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about commands")]
     fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
         match what {
-            What::IntentRecorded { node, operation, action, .. } => {
+            What::IntentRecorded { node, operation, method, action, .. } => {
                 // What a call reads about its own command is no other look at the device.
                 if action == "status" {
-                    self.unread.remove(node);
+                    self.unread.remove(&(node.clone(), method.clone()));
                 } else {
-                    self.recorded.insert(node.clone(), (*operation, action.clone()));
+                    let recorded = (*operation, method.clone(), action.clone());
+                    self.recorded.insert(node.clone(), recorded);
                 }
                 None
             }
-            What::BmcSaidYes { node, command, .. } => {
-                let Some((operation, action)) = self.recorded.get(node) else {
+            What::BmcSaidYes { .. } | What::PlugSaidYes { .. } => {
+                let Taken { node, command, .. } = what.taken()?;
+                let Some((operation, method, action)) = self.recorded.get(node) else {
                     return Some("nothing of it stands in a record".to_owned());
                 };
                 if !action.eq_ignore_ascii_case(command) {
                     return Some(format!("the record says {action}"));
                 }
                 // A datagram that is sent again is the same operation.
-                let is_next = self.taken.insert(node.clone(), *operation) != Some(*operation);
-                let is_blind = is_next && !self.unread.insert(node.clone());
+                let of = (node.to_owned(), method.clone());
+                let is_next = self.taken.insert(of.clone(), *operation) != Some(*operation);
+                let is_blind = is_next && !self.unread.insert(of);
                 is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
             }
             _ => None,

@@ -1,5 +1,8 @@
-//! S6: a machine that we switched off is switched on again, or its record is parked and says so.
+//! S6: a machine that we switched off is switched on again, and so is each outlet and each port, or
+//! its record is parked and says so; of a port it is enough that it is parked.
 //! Of a BMC that tells old news nobody can know what it did: there a parked record is enough.
+
+use std::collections::BTreeSet;
 
 use node_remedy_world::facts::PowerCause;
 
@@ -8,26 +11,33 @@ use crate::scene::{Scene, Setting};
 
 pub(super) struct LeftOff {
     has_stale_bmc: bool,
+    switches: BTreeSet<String>,
 }
 
 impl LeftOff {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { has_stale_bmc: setting.has_stale_bmc }
+        Self { has_stale_bmc: setting.has_stale_bmc, switches: setting.switches.clone() }
     }
 }
 
 impl Check for LeftOff {
     fn end(&mut self, scene: &Scene) -> Vec<String> {
-        let ours = scene.off.iter().filter(|(_, cause)| **cause == PowerCause::Command);
-        let is_told = |node: &str| {
-            let says_so = self.has_stale_bmc || scene.told_left_off.contains(node);
+        let is_ours = |cause: &PowerCause| *cause == PowerCause::Command;
+        let machines = scene.off.iter().filter(|(_, cause)| is_ours(cause));
+        let machines = machines.map(|(node, _)| (node, node.clone(), false));
+        let plugs = scene.dark_plugs.iter().filter(|(_, (_, cause))| is_ours(cause));
+        let plugs = plugs.map(|((device, plug), (node, _))| {
+            (node, format!("{device}/{plug} of {node}"), self.switches.contains(device))
+        });
+        let is_told = |node: &str, is_port: bool| {
+            let says_so = self.has_stale_bmc || is_port || scene.told_left_off.contains(node);
             scene.state_of(node) == Some("Error") && says_so
         };
-        let silent = ours.filter(|(node, _)| !is_told(node));
+        let silent = machines.chain(plugs).filter(|(node, _, is_port)| !is_told(node, *is_port));
         silent
-            .map(|(node, _)| {
+            .map(|(node, what, _)| {
                 let state = scene.state_of(node).unwrap_or("no incident");
-                format!("{node} was left off and nobody is told: {state}")
+                format!("{what} was left off and nobody is told: {state}")
             })
             .collect()
     }

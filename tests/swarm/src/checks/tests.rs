@@ -39,8 +39,21 @@ fn power(power: Power, cause: PowerCause) -> What {
 }
 
 fn meant(operation: u64, action: &str) -> What {
-    let (fence, node) = ("n-1".into(), "n".into());
-    What::IntentRecorded { fence, node, operation, action: action.into() }
+    meant_by("power", operation, action)
+}
+
+fn meant_by(method: &str, operation: u64, action: &str) -> What {
+    let (fence, node, method) = ("n-1".into(), "n".into(), method.into());
+    What::IntentRecorded { fence, node, operation, method, action: action.into() }
+}
+
+fn plug_said_yes(device: &str, command: &str) -> What {
+    let (node, device, by) = ("n".into(), device.into(), US.into());
+    What::PlugSaidYes { node, device, plug: 3, command: command.into(), by }
+}
+
+fn plug(device: &str, power: Power, cause: PowerCause) -> What {
+    What::PlugChanged { node: "n".into(), device: device.into(), plug: 3, power, cause }
 }
 
 fn said_yes(command: &str, by: &str) -> What {
@@ -167,9 +180,10 @@ fn s1_nothing_is_given_away_while_it_may_run() {
 fn s2_one_node_at_a_time() {
     let second = |at| {
         let (node, fence, action) = ("m".to_owned(), "m-1".into(), "off".into());
+        let method = String::new();
         vec![
             (at, What::NetworkLost { node: node.clone() }),
-            (at, What::IntentRecorded { fence, node: node.clone(), operation: 1, action }),
+            (at, What::IntentRecorded { fence, node: node.clone(), operation: 1, method, action }),
             (at, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
         ]
     };
@@ -211,6 +225,55 @@ fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
     breaks([cut(), told(0)].concat(), &["S6"]);
     breaks([cut(), vec![(2, state("Final"))]].concat(), &["S6", "L4"]);
     breaks(vec![(1, power(Power::Off, ByHand))], &[]);
+}
+
+/// A machine on two outlets: the one is asked, then the other; each is read before it is asked
+/// again, and each has to be on in the end.
+#[test]
+fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
+    let off = |method: &str, operation, device: &str| {
+        vec![
+            (2, meant_by(method, operation, "off")),
+            (2, plug_said_yes(device, "off")),
+            (2, plug(device, Power::Off, Command)),
+        ]
+    };
+    let on = |method: &str, operation, device: &str| {
+        vec![
+            (8, meant_by(method, operation, "status")),
+            (8, meant_by(method, operation + 1, "on")),
+            (8, plug_said_yes(device, "on")),
+            (8, plug(device, Power::On, Command)),
+        ]
+    };
+    let begun = vec![(1, lost()), (1, tainted(QUARANTINE, CLIENT)), (1, state("Running"))];
+    let both = || [begun.clone(), off("a", 1, "pdu-a"), off("b", 2, "pdu-b")].concat();
+    let over = vec![(9, untainted(QUARANTINE)), (9, state("Final"))];
+    let back = || [on("a", 3, "pdu-a"), on("b", 5, "pdu-b"), over.clone()].concat();
+    breaks([both(), back()].concat(), &[]);
+    breaks([both(), off("a", 3, "pdu-a"), back()].concat(), &["S5"]);
+    breaks([both(), on("a", 3, "pdu-a"), over.clone()].concat(), &["S6"]);
+    breaks([both(), vec![(3, state("Error")), (3, parked(2))]].concat(), &[]);
+    // Of a port nobody says that power was left off: that it is parked is enough.
+    let port = || [begun.clone(), off("cut", 1, "leaf")].concat();
+    let setting = Setting { switches: ["leaf".to_owned()].into(), ..Setting::default() };
+    let parked = [port(), vec![(3, state("Error"))]].concat();
+    assert_eq!(judged(parked.clone(), &setting), [""; 0]);
+    breaks(parked, &["S6"]);
+    assert_eq!(judged([port(), over.clone()].concat(), &setting), ["S6"]);
+    breaks([port(), on("cut", 3, "leaf"), over.clone()].concat(), &[]);
+    let well = vec![(1, meant(1, "off")), (1, plug_said_yes("pdu-a", "off")), (1, state("Error"))];
+    breaks(well, &["S10"]);
+    let other = vec![(2, leads("two")), (2, plug_said_yes("pdu-a", "on")), (2, leads(US))];
+    let found = judged([both(), other, back()].concat(), &Setting::default());
+    assert!(found.contains(&"S4"), "{found:?}");
+    let (node, device, by) = ("m".to_owned(), "leaf".to_owned(), US.to_owned());
+    let second = vec![
+        (3, What::NetworkLost { node: node.clone() }),
+        (3, What::PlugSaidYes { node, device, plug: 4, command: "off".into(), by }),
+    ];
+    let found = judged([both(), second, back()].concat(), &Setting::default());
+    assert!(found.contains(&"S2"), "{found:?}");
 }
 
 #[test]

@@ -201,7 +201,11 @@ pub(super) fn of_calls(lanes: &Lanes<'_>, collected: &Collected) -> Vec<Entry> {
         entries.push(Entry {
             at_ms: ms(call.at),
             lane: Lane::Device,
-            subject: lanes.power_of(&call.node),
+            subject: if call.cuts {
+                format!("network of {}", call.node)
+            } else {
+                lanes.power_of(&call.node)
+            },
             text,
             weight: if again { Weight::Detail } else { Weight::Normal },
             rule: None,
