@@ -90,6 +90,9 @@ const MOMENTS: [(&str, &str); 11] = [
 /// A class of fault.
 const ANOTHER_LOST: &str = "another is lost meanwhile";
 
+/// Another.
+const KERNEL_DUMP: &str = "kernel dump";
+
 /// What people do who do not know that node-remedy is at work.
 const DEEDS: [&str; 5] =
     ["cordon", "deleteNode", "taintOutOfService", "deleteAttachments", "powerOnByHand"];
@@ -152,6 +155,7 @@ impl Night {
         draft.clocks(controllers);
         draft.server_clock();
         draft.rack_faults(seed, &names, &lost);
+        let by_bmc = draft.kernel_dump(seed, &mut policies, &lost);
         let rack = &draft.rack;
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{}nodes:\n",
@@ -171,7 +175,7 @@ impl Night {
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}{by_rack}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             configuration:\n{policies}{by_rack}{by_bmc}- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
             names.iter().map(|node| daemon(node)).collect::<String>(),
@@ -217,7 +221,8 @@ impl Night {
 }
 
 /// Classes of fault besides those of the tables.
-const OTHER_CLASSES: [&str; 12] = [
+const OTHER_CLASSES: [&str; 13] = [
+    KERNEL_DUMP,
     "nodeComesBack",
     "controllerKilled",
     "controllerPaused",
