@@ -309,7 +309,7 @@ mod tests {
                 "aws:///eu-west-1a/i-0123456789abcdef0",
                 include_str!("../../../../examples/config/fence-aws.yaml"),
                 include_str!("../../../../plugins/aws/manifest.json"),
-                vec!["ec2.eu-west-1.amazonaws.com"],
+                vec!["autoscaling.eu-west-1.amazonaws.com", "ec2.eu-west-1.amazonaws.com"],
             ),
             (
                 "gce://p/z/n",
