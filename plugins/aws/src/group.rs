@@ -10,7 +10,7 @@ use crate::query::{self, REQUEST_MS, UNAUTHENTICATED, child, children, text};
 /// Between two looks at an instance that changes its place.
 const PAUSE_MS: u32 = 1_000;
 /// What to check where the key may not; the action follows.
-const DENIED: &str = "or set allow-replace to true; the key's policies must allow";
+const DENIED: &str = "unless allow-replace is true, the key's policies must allow";
 
 const MANNER: Manner = Manner {
     endpoint: "autoscaling",

@@ -86,8 +86,20 @@ impl<H: Host> Ec2<'_, H> {
         Ok(())
     }
 
-    /// Whether it runs, once it had time to come up. One that does not yet is put back into service
-    /// by the next `on`.
+    /// Puts an instance that was started back into service, once it runs. One that takes longer than
+    /// the call is put back by the next `on`.
+    fn come_back(&mut self) -> Result<(), Failure> {
+        if self.groups.is_none() || !self.comes_up()? {
+            return Ok(());
+        }
+        self.look_at_group()?;
+        match (&self.groups, &self.member) {
+            (Some(groups), Some(member)) if member.is_out() => group::rejoin(groups, member),
+            (_, _) => Ok(()),
+        }
+    }
+
+    /// Whether it runs, once it had time to come up.
     fn comes_up(&self) -> Result<bool, Failure> {
         let mut polls = 1;
         loop {
@@ -141,7 +153,12 @@ impl<H: Host> Machine for Ec2<'_, H> {
         if change == Change::Reset || self.is_terminated {
             return Ok(own.to_owned());
         }
-        self.look_at_group()?;
+        match (change, self.look_at_group()) {
+            (Change::Off | Change::Reset, looked) => looked?,
+            // A machine is better on than off, whatever can be asked of its group; that is asked again
+            // when it runs.
+            (Change::On, _) => {}
+        }
         let Some(member) = &self.member else { return Ok(own.to_owned()) };
         match (change, member.place) {
             (Change::Off, Place::InService | Place::EnteringStandby) => {
@@ -166,20 +183,17 @@ impl<H: Host> Machine for Ec2<'_, H> {
             Change::Off => "&Force=true&SkipOsShutdown=true",
             Change::On | Change::Reset => "",
         };
-        let group = self.groups.as_ref().zip(self.member.as_ref());
-        if let Some((groups, member)) = group
-            && change == Change::Off
+        if let (Change::Off, Some(groups), Some(member)) = (change, &self.groups, &self.member)
             && matches!(member.place, Place::InService | Place::EnteringStandby)
         {
             group::leave(groups, member)?;
         }
         ec2::ask(self.api, action(change), &self.plug.id, how)?;
-        match group {
-            Some((groups, member)) if change == Change::On && member.is_out() => {
-                if self.comes_up()? { group::rejoin(groups, member) } else { Ok(()) }
-            }
-            Some(_) | None => Ok(()),
+        let may_be_out = self.member.as_ref().is_none_or(Member::is_out);
+        if change == Change::On && self.group.is_some() && may_be_out {
+            self.come_back()?;
         }
+        Ok(())
     }
 
     /// The only refusal that speaks of a state.

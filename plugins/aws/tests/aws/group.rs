@@ -40,7 +40,7 @@ fn note(ended: &Ended<Account>) -> Option<&str> {
 /// The same call, of a method that is allowed to lose the instance.
 fn may_be_replaced(action: Action) -> Request {
     let mut request = request(action, A);
-    request.parameters[2].1 = "true".to_owned();
+    "true".clone_into(&mut request.parameters[2].1);
     request
 }
 
@@ -198,7 +198,7 @@ fn rights_that_are_missing_are_named_before_anything_stops() {
         let failure = ended.result.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Denied);
         let expected = format!(
-            "{action}: HTTP 403: User: fence is not authorized; or set allow-replace to true; the \
+            "{action}: HTTP 403: User: fence is not authorized; unless allow-replace is true, the \
              key's policies must allow autoscaling:{action}"
         );
         assert_eq!(failure.detail, expected);
@@ -206,6 +206,15 @@ fn rights_that_are_missing_are_named_before_anything_stops() {
     let ended =
         ask_for(Account::in_group(RUNNING, "InService"), &request(Action::Off, A), no_groups);
     assert_eq!((note(&ended), actions(&ended).len()), (None, 0));
+    assert_eq!(ended.result.unwrap_err().kind, FailureKind::Denied);
+    // A machine is better on than off: it is started all the same, and then it is said what is missing.
+    let body = error("AccessDenied", says);
+    let blind = Account::in_group(STOPPED, "Standby").instead(LOOK, 403, &body);
+    let ended = ask(blind, Action::On, A);
+    assert_eq!(
+        (note(&ended), actions(&ended)),
+        (Some("StartInstances"), vec!["StartInstances".into()])
+    );
     assert_eq!(ended.result.unwrap_err().kind, FailureKind::Denied);
     // Off is off, whatever can be asked of its group; and most instances have none.
     for account in [Account::in_group(STOPPED, "Standby"), Account::with(STOPPED)] {
