@@ -43,8 +43,18 @@ struct Filled {
 }
 
 impl Ec2 {
-    /// Starts one.
+    /// Starts one whose instances are nobody's.
     pub async fn start(folder: &Path) -> Result<Self> {
+        Self::start_with(folder, "alone").await
+    }
+
+    /// Starts one whose instances are an autoscaling group, which ends and replaces those that stop in
+    /// service.
+    pub async fn start_in_group(folder: &Path) -> Result<Self> {
+        Self::start_with(folder, "group").await
+    }
+
+    async fn start_with(folder: &Path, gathered: &str) -> Result<Self> {
         let pki = Pki::generate(&folder.join("pki"))?;
         let [port] = free_tcp_ports()?;
         let arguments = [
@@ -82,7 +92,8 @@ impl Ec2 {
         })
         .await?;
         let authority = pki.ca_certificate.display().to_string();
-        let filled = python(FILL, &[&format!("https://127.0.0.1:{port}"), &authority]).await?;
+        let url = format!("https://127.0.0.1:{port}");
+        let filled = python(FILL, &[&url, &authority, gathered]).await?;
         let filled = serde_json::from_str(&filled).with_context(|| filled.clone())?;
         Ok(Self { _process: process, port, pki, wired, filled })
     }
@@ -122,7 +133,8 @@ impl Ec2 {
         format!("aws:///{}/{instance}", self.filled.zone)
     }
 
-    /// Access key id and secret key of `fence`, which may do what a fence does, or of `reader`.
+    /// Access key id and secret key of a user: `fence` may do what a fence does with instances of no
+    /// group, `group-fence` with any, `group-reader` may only look at groups, `reader` only at instances.
     pub fn key(&self, user: &str) -> Result<(&str, &str)> {
         let [id, secret] = self.filled.keys.get(user).context("no such user")?;
         Ok((id, secret))
@@ -140,6 +152,12 @@ impl Ec2 {
             "stopped" => Ok(Power::Off),
             other => anyhow::bail!("moto says {other:?}"),
         }
+    }
+
+    /// Where another client sees that its group has an instance, and how many the group wants:
+    /// `InService desired 3`.
+    pub async fn in_group(&self, instance: &str) -> Result<String> {
+        self.observe("group", instance).await
     }
 
     /// Has another client end an instance for good.

@@ -3,11 +3,14 @@
 
 use anyhow::{Context, Result};
 use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ec2::Ec2;
 use node_remedy_tests::ipmi::{Power, PowerFile};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::redfish::{Emulator, System, SystemPower};
-use node_remedy_tests::remedy::{Installation, SECRET, install_secret};
+use node_remedy_tests::remedy::{
+    Installation, SECRET, describe, install_secret, is_in_phase, status,
+};
 use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
 use node_remedy_tests::{Bmc, Controller};
 use serde_json::{Value, json};
@@ -67,18 +70,73 @@ async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
     let ec2 = Ec2::start(&fresh_folder("e2e-aws-ec2")?).await?;
+    let story = story_on("e2e-aws", &ec2, "fence").await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    for instance in ec2.instances() {
+        assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
+    }
+    controller.terminate().await
+}
+
+/// A15: the instances are an autoscaling group, which ends and replaces whatever stops in its service.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_of_an_autoscaling_group_is_fenced_and_kept() -> Result<()> {
+    let ec2 = Ec2::start_in_group(&fresh_folder("e2e-asg-ec2")?).await?;
+    let story = story_on("e2e-asg", &ec2, "group-fence").await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    for instance in ec2.instances() {
+        assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
+        assert_eq!(ec2.in_group(instance).await?, "InService desired 3", "{instance}");
+    }
+    controller.terminate().await
+}
+
+/// A15: the group was faster. The instance never runs again, which is proof, and there is nothing to
+/// switch on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_whose_group_replaced_it_is_released_and_left() -> Result<()> {
+    let ec2 = Ec2::start_in_group(&fresh_folder("e2e-replaced-ec2")?).await?;
+    let story = story_on("e2e-replaced", &ec2, "group-fence").await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let place = story.cluster.bmcs.keys().position(|node| *node == story.node);
+    let instance = place.and_then(|place| ec2.instances().get(place)).context("no instance")?;
+    assert_eq!(ec2.terminate(instance).await?, "terminated");
+    story.cluster.database_runs(Some(&story.node)).await?;
+    let incident = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(status(&incident, "/finalReason"), "Replaced", "{}", describe(&incident));
+    assert_eq!(story.asked(&story.node)?, (0, 0), "nothing was switched");
+    assert_eq!(ec2.state(instance).await?, "terminated");
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(verdict.violations, []);
+    assert!(!verdict.releases.is_empty(), "node-remedy released the database");
+    controller.terminate().await
+}
+
+/// A cluster on these instances, with node-remedy installed for them and the key of this user.
+async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
     let provider_ids = ec2.instances().each_ref().map(|instance| ec2.provider_id(instance));
-    let mut story = Story::prepare_in_cloud("e2e-aws", Settings::QUICK, &provider_ids).await?;
+    let mut story = Story::prepare_in_cloud(name, Settings::QUICK, &provider_ids).await?;
     let files: Vec<_> = story.cluster.bmcs.values().map(Bmc::power_file).collect();
     let wired = ec2.instances().iter().map(String::as_str).zip(files.iter().map(PowerFile::path));
     ec2.wire(&wired.collect())?;
-    let (id, secret) = ec2.key("fence")?;
+    let (id, secret) = ec2.key(user)?;
     let keys = json!({"username": id, "password": secret});
     install_secret(&story.cluster, "aws-keys", &keys).await?;
+    let mut parameters = json!({"address": ec2.address()});
+    if user == "group-fence" {
+        parameters["autoscaling-address"] = ec2.address().into();
+    }
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "templates": [{
-            "name": "ec2", "plugin": "aws", "parameters": {"address": ec2.address()},
+            "name": "ec2", "plugin": "aws", "parameters": parameters,
             "credentials": [{"secret": "aws-keys"}],
         }],
         "methods": [{
@@ -92,14 +150,7 @@ async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
         }],
     });
     story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
-    controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    for instance in ec2.instances() {
-        assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
-    }
-    controller.terminate().await
+    Ok(story)
 }
 
 /// The number in a node's name, counted from one: the outlet or port that it hangs on.

@@ -1,5 +1,5 @@
-//! `aws.wasm` as it ships, by hand through `node-remedy fence`, against moto's EC2 over TLS, which
-//! checks signatures and policies.
+//! `aws.wasm` as it ships, by hand through `node-remedy fence`, against moto's EC2 and EC2 Auto Scaling over
+//! TLS, which checks signatures and policies.
 //!
 //! What is true is read by boto3, never by the plugin.
 
@@ -14,6 +14,15 @@ fn hand(name: &str, ec2: &Ec2) -> Result<Hand> {
     let hand = Hand::new("aws", name, "moto 5.2 over TLS, signatures checked")?.auth("aws-sigv4");
     let hand = hand.options(&["--address", &ec2.address(), "--set", "region=eu-west-1"]);
     Ok(hand.options(&["--tls-ca", &ec2.authority().display().to_string()]))
+}
+
+/// The same, where the instances are a group.
+async fn start_in_group(name: &str, user: &str) -> Result<(Ec2, Hand)> {
+    let ec2 = Ec2::start_in_group(&fresh_folder(&format!("aws-{name}"))?).await?;
+    let (id, secret) = ec2.key(user)?;
+    let place = format!("autoscaling-address={}", ec2.address());
+    let hand = hand(name, &ec2)?.options(&["--set", &place]).account(id, secret)?;
+    Ok((ec2, hand))
 }
 
 /// A service, and the method with the key of this user.
@@ -89,5 +98,59 @@ async fn an_instance_that_is_gone_is_off_only_where_the_node_names_it() -> Resul
     hand.expect("status", &["--plug", &provider_id], 2).await?;
     hand.expect("off", &["--plug", &provider_id], 0).await?;
     assert_eq!(ec2.power(other).await?, Power::On);
+    Ok(())
+}
+
+/// The group of the test ends what stops in service, as Amazon's do.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_of_a_group_is_out_of_service_while_it_is_off() -> Result<()> {
+    let (ec2, hand) = start_in_group("group", "group-fence").await?;
+    let [instance, other, third] = ec2.instances();
+    let plug = ec2.provider_id(instance);
+    let plug = ["--plug", plug.as_str()];
+    assert_eq!(ec2.in_group(instance).await?, "InService desired 3");
+    hand.expect("off", &plug, 0).await?;
+    assert_eq!(ec2.power(instance).await?, Power::Off);
+    assert_eq!(ec2.in_group(instance).await?, "Standby desired 2");
+    hand.expect("status", &plug, 2).await?;
+    // Twice is once, from either side.
+    hand.expect("off", &plug, 0).await?;
+    assert_eq!(ec2.in_group(instance).await?, "Standby desired 2");
+    for _ in 0..2 {
+        hand.expect("on", &plug, 0).await?;
+        assert_eq!(ec2.power(instance).await?, Power::On);
+        assert_eq!(ec2.in_group(instance).await?, "InService desired 3");
+    }
+    for instance in [other, third] {
+        assert_eq!(ec2.in_group(instance).await?, "InService desired 3");
+    }
+
+    // And where it may be lost, it is.
+    let may_be_lost = [&plug[..], &["--set", "allow-replace=true"]].concat();
+    hand.expect("off", &may_be_lost, 0).await?;
+    assert_eq!(ec2.state(instance).await?, "terminated");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_may_not_change_a_group_stops_nothing_of_it() -> Result<()> {
+    let (ec2, blind) = start_in_group("group-keys", "fence").await?;
+    let (id, secret) = ec2.key("group-reader")?;
+    let place = format!("autoscaling-address={}", ec2.address());
+    let reader = hand("group-reader", &ec2)?.options(&["--set", &place]).account(id, secret)?;
+    let (id, secret) = ec2.key("group-fence")?;
+    let lost = hand("group-ungranted", &ec2)?.account(id, secret)?;
+    let [instance, _, _] = ec2.instances();
+    for (hand, says) in [
+        (&blind, "must allow autoscaling:DescribeAutoScalingInstances"),
+        (&reader, "must allow autoscaling:EnterStandby"),
+        // Nobody resolves Amazon's name here, and by hand that is what grants it.
+        (&lost, "failed to grant endpoint 'autoscaling'"),
+    ] {
+        let ended = hand.expect("off", &["--plug", instance], 1).await?;
+        assert!(ended.said.contains(says), "{}", ended.said);
+        assert_eq!(ec2.power(instance).await?, Power::On);
+        assert_eq!(ec2.in_group(instance).await?, "InService desired 3");
+    }
     Ok(())
 }

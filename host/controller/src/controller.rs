@@ -16,7 +16,7 @@ use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
 use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State};
 use node_remedy_sandbox as sandbox;
-use node_remedy_sandbox::{Executor, Names};
+use node_remedy_sandbox::{Cidr, Executor, Names};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
@@ -76,6 +76,8 @@ pub struct Settings {
     pub process: String,
     /// The node that this process runs on, where it runs in the cluster.
     pub host_node: Option<String>,
+    /// The API server's addresses and this process's own: no range of a grant opens them.
+    pub guarded: Vec<Cidr>,
 }
 
 /// What every part of the process shares.
@@ -202,6 +204,7 @@ impl<C: Cluster> Controller<C> {
             },
             gate,
             names: seams.names,
+            guarded: settings.guarded.clone(),
             exchange_record: seams.audit.exchange_record(),
             clock: seams.clock.clone(),
             devices: RefCell::new(BTreeMap::new()),

@@ -42,6 +42,9 @@ pub const FOREIGN_CALL_MAX: Span = Span::seconds(20);
 pub const VIEW_AGE_MAX: Span = Span::seconds(5);
 /// A power read older than this is read again before the next batch is released.
 pub const PROOF_READ_AGE_MAX: Span = Span::seconds(15);
+/// Reads with no more time than this between and after them are one round: recording each and looking at the
+/// node takes two requests of at most so long.
+pub const ROUND_PAUSES_MAX: Span = Span::seconds(5);
 /// Between incidents of a node.
 pub const COOL_DOWN: Span = Span::minutes(10);
 /// How long another replica has to take over before our own node is simply refused.

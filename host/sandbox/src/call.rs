@@ -9,6 +9,9 @@ use crate::cancel::Cancel;
 use crate::grants::Grants;
 use crate::secret::Secret;
 
+/// The extra field by which a plugin says so ("The manifest of a plugin", `terminated`).
+const TERMINATED: &str = "terminated";
+
 /// What a method is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
@@ -365,6 +368,14 @@ impl CallReport {
             elapsed_ms: 0,
             fuel: 0,
         }
+    }
+}
+
+impl Outcome {
+    /// Whether the plugin says that the provider ended the machine for good.
+    pub fn is_terminated(&self) -> bool {
+        let is_said = |(name, value): &(String, String)| name == TERMINATED && value == "true";
+        self.state == PlugState::Off && self.extra.iter().any(is_said)
     }
 }
 

@@ -46,6 +46,7 @@ pub struct AdminGrant {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
     endpoints: BTreeMap<String, Endpoint>,
+    refused: BTreeMap<String, String>,
     credentials: BTreeMap<String, BTreeSet<Operation>>,
 }
 
@@ -131,16 +132,30 @@ impl Grants {
     ) -> Result<Self, GrantError> {
         let mut grants = Self::default();
         for ask in &manifest.asks.endpoints {
-            let endpoint = admin.endpoint(ask, parameters, names).await?;
-            grants.endpoints.insert(ask.name.clone(), endpoint);
+            match admin.endpoint(ask, parameters, names).await {
+                Ok(endpoint) => {
+                    grants.endpoints.insert(ask.name.clone(), endpoint);
+                }
+                Err(refusal) if ask.optional => grants.leave_out(ask, &refusal),
+                Err(refusal) => return Err(refusal),
+            }
         }
         for ask in &manifest.asks.endpoints {
-            grants.check_login(ask, parameters)?;
+            match grants.check_login(ask, parameters) {
+                Err(refusal) if ask.optional => grants.leave_out(ask, &refusal),
+                checked => checked?,
+            }
         }
         for ask in &manifest.asks.credentials {
             grants.credentials.insert(ask.name.clone(), admin.operations(ask)?);
         }
         Ok(grants)
+    }
+
+    /// Keeps why an optional endpoint is none of this method's, for the call that needs it all the same.
+    fn leave_out(&mut self, ask: &EndpointAsk, refusal: &GrantError) {
+        self.endpoints.remove(&ask.name);
+        self.refused.insert(ask.name.clone(), refusal.to_string());
     }
 
     /// Sees that the host may ask for what a session needs, and keeps the plugin away from an endpoint
@@ -178,6 +193,11 @@ impl Grants {
     /// The endpoints, by the plugin's names for them.
     pub fn endpoints(&self) -> &BTreeMap<String, Endpoint> {
         &self.endpoints
+    }
+
+    /// Why an optional endpoint was left out, if it was.
+    pub fn refused(&self, endpoint: &str) -> Option<&str> {
+        self.refused.get(endpoint).map(String::as_str)
     }
 
     /// The operations on each credential, by the plugin's names for them.
@@ -218,6 +238,15 @@ impl AdminGrant {
         self.check_protocol(ask, port)?;
         let addresses = match place.host.parse() {
             Ok(address) => vec![address],
+            // Whoever grants names only means this one too, or nothing of it: it is not looked up.
+            Err(_) if ask.optional && self.is_foreign(&place.host) => {
+                return Err(GrantError::NotGranted {
+                    ask: format!("endpoint '{name}'"),
+                    add: format!("{} to grants.hosts", place.host),
+                    found: place.host,
+                    reason: "which is not granted".to_owned(),
+                });
+            }
             Err(_) => resolve(&name, &place.host, names).await?,
         };
         // Every address of a name must be granted: of a mixed answer the resolver, not the
@@ -237,6 +266,11 @@ impl AdminGrant {
             http: ask.protocol.speaks_http().then(|| self.http.policy(ask)).transpose()?,
             tls: ask.protocol.has_tls().then(|| self.trust.clone()),
         })
+    }
+
+    /// Whether no grant can hold this name, wherever it leads.
+    fn is_foreign(&self, name: &str) -> bool {
+        self.cidrs.is_empty() && !self.hosts.contains(name)
     }
 
     fn check_protocol(&self, ask: &EndpointAsk, port: u16) -> Result<(), GrantError> {

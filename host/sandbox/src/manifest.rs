@@ -211,12 +211,14 @@ impl Manifest {
         let Some(at) = ask.auth.at() else { return Ok(()) };
         let other = self.asks.endpoints.iter().find(|other| other.name == at);
         let is_sound = |other: &EndpointAsk| {
-            other.protocol.speaks_http() && other.auth == Auth::NONE && other.name != ask.name
+            let is_there = ask.optional || !other.optional;
+            let is_bare = other.auth == Auth::NONE && other.name != ask.name;
+            other.protocol.speaks_http() && is_bare && is_there
         };
         if other.is_some_and(is_sound) {
             return Ok(());
         }
-        let expected = "another HTTP endpoint whose scheme is none";
+        let expected = "another HTTP endpoint whose scheme is none, no less needed than this one";
         Err(field(&format!("{path}.at"), at, expected))
     }
 

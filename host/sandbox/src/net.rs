@@ -48,6 +48,7 @@ impl Host for CallState {
         self.count_call()?;
         let granted = self.grants.endpoints().get(&endpoint);
         let Some(granted) = granted.filter(|granted| granted.protocol == Protocol::Udp) else {
+            self.note_refusal(&endpoint);
             return Ok(Err(Wire::Denied));
         };
         let address = granted.address;

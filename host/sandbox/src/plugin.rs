@@ -244,6 +244,9 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
             if let Some(refusal) = &state.record.login_refusal {
                 failure.detail = format!("{}: {refusal}", failure.detail);
             }
+            if let Some(refusal) = &state.record.grant_refusal {
+                failure.detail = format!("{}: {refusal}", failure.detail);
+            }
             (Ended::Returned, Err(failure))
         }
         End::Guest(Ok(Ok(Answered::Outcome(outcome)))) => (Ended::Returned, Ok(outcome)),

@@ -70,6 +70,8 @@ pub(crate) struct Record {
     pub(crate) tls_refusal: Option<TlsRefusal>,
     /// Why there was no session, where the plugin is told only that there was none.
     pub(crate) login_refusal: Option<String>,
+    /// Why the last endpoint asked for was not granted; the plugin is told only that.
+    pub(crate) grant_refusal: Option<String>,
     pub(crate) checkpoint: Option<Vec<u8>>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) log_bytes: usize,
@@ -167,6 +169,7 @@ impl Record {
             heard: 0,
             tls_refusal: None,
             login_refusal: None,
+            grant_refusal: None,
             checkpoint: None,
             log: Vec::new(),
             log_bytes: 0,

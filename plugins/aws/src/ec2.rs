@@ -1,11 +1,12 @@
-//! How EC2 is spoken to: forms in, XML out, and what its error codes mean. Not here: what is asked for.
+//! EC2: how an instance is read and asked for something, and what EC2's own error codes mean. Not here:
+//! what is asked for.
 
-use node_remedy_plugin_sdk::web::{Answer, Api, Body, Manner, Meaning, text_of};
+use node_remedy_plugin_sdk::web::{Answer, Api, Manner, Meaning};
 use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host};
-use roxmltree::{Document, Node};
+use roxmltree::Node;
 
-/// One request. EC2 answers within a second or two, or it is not well.
-const REQUEST_MS: u32 = 10_000;
+use crate::query::{self, REQUEST_MS, UNAUTHENTICATED, child, children, text};
+
 /// An instance that is not known may be one that is not known everywhere yet: it is asked for again so
 /// often, after so long.
 const UNKNOWN_AGAIN: u32 = 2;
@@ -19,7 +20,7 @@ const MANNER: Manner = Manner {
     device: "EC2",
     request_ms: REQUEST_MS,
     headers: &[],
-    unauthenticated: "check access key id, secret key and, for temporary keys, the session token",
+    unauthenticated: UNAUTHENTICATED,
     denied: "check the policies of the key's user or role",
     missing: "check region and address",
 };
@@ -34,7 +35,8 @@ pub(crate) struct Instance {
     pub(crate) name: String,
     /// The zone it is in.
     pub(crate) zone: Option<String>,
-    group: Option<String>,
+    /// The group of EC2 Auto Scaling that it is tagged with.
+    pub(crate) group: Option<String>,
 }
 
 impl Instance {
@@ -67,13 +69,9 @@ pub(crate) fn ask<H: Host>(
     id: &str,
     how: &str,
 ) -> Result<Answer, Failure> {
-    let form = format!("Action={action}&InstanceId.1={id}{how}&Version=2016-11-15");
-    let answer = api.ask("POST", "/", Body::Form(&form)).map_err(|mut failure| {
-        // Every request goes to the same path; what it was for says more.
-        failure.detail = failure.detail.replacen("POST /", action, 1);
-        failure
-    })?;
-    let document = read(action, &answer)?;
+    let form = format!("&InstanceId.1={id}{how}&Version=2016-11-15");
+    let answer = query::ask(api, &MANNER, action, &form)?;
+    let document = query::read(&MANNER, action, &answer)?;
     // Reboots say in so many words whether they were accepted.
     match child(document.root_element(), "return").and_then(|node| node.text()) {
         Some("true") | None => Ok(answer),
@@ -99,7 +97,7 @@ pub(crate) fn describe<H: Host>(api: &Api<'_, H>, id: &str) -> Result<Instance, 
             answer => break answer?,
         }
     };
-    let document = read(ACTION, &answer)?;
+    let document = query::read(&MANNER, ACTION, &answer)?;
     let protocol = |sentence: String| {
         Failure::new(FailureKind::Protocol, format!("{ACTION}: {sentence}; is this EC2?"))
     };
@@ -116,9 +114,6 @@ pub(crate) fn describe<H: Host>(api: &Api<'_, H>, id: &str) -> Result<Instance, 
     let Some(instance) = instance else {
         let sentence = format!("{ACTION}: there is no instance {id} in this region and account");
         return Err(Failure::new(FailureKind::NoSuchPlug, sentence));
-    };
-    let text = |node: Node<'_, '_>, name: &str| {
-        child(node, name).and_then(|node| node.text()).map(str::to_owned)
     };
     let named = text(instance, "instanceId");
     if more.is_some() || named.as_deref() != Some(id) {
@@ -142,54 +137,12 @@ pub(crate) fn describe<H: Host>(api: &Api<'_, H>, id: &str) -> Result<Instance, 
     })
 }
 
-/// The answer to an action as XML. DTDs are refused by the reader.
-fn read<'a>(action: &str, answer: &'a Answer) -> Result<Document<'a>, Failure> {
-    let text = std::str::from_utf8(answer.body()).ok();
-    let document = text.and_then(|text| Document::parse(text).ok());
-    let is_answer =
-        |document: &Document<'_>| name_of(document.root_element()) == format!("{action}Response");
-    document.filter(is_answer).ok_or_else(|| {
-        let sentence = format!("{action}: found no {action}Response; is this the address of EC2?");
-        Failure::new(FailureKind::Protocol, sentence)
-    })
-}
-
-fn name_of<'a>(node: Node<'a, '_>) -> &'a str {
-    node.tag_name().name()
-}
-
-fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
-    node.children().find(|child| child.is_element() && name_of(*child) == name)
-}
-
-fn children<'a, 'input: 'a>(
-    name: &'static str,
-) -> impl Fn(Node<'a, 'input>) -> Vec<Node<'a, 'input>> {
-    move |node| {
-        node.children().filter(|child| child.is_element() && name_of(*child) == name).collect()
-    }
-}
-
 /// What EC2's own code for a refusal means (EC2 API, "Error codes for the Amazon EC2 API").
 fn meaning(_status: u16, body: &[u8]) -> Option<Meaning> {
-    let code = text_of(std::str::from_utf8(body).ok()?, "Code")?;
+    let code = query::code(body)?;
     let means = |kind, check| Some(Meaning { kind, is_retryable: false, check });
     let later = |kind, check| Some(Meaning { kind, is_retryable: true, check });
-    match code.trim() {
-        "AuthFailure" | "InvalidClientTokenId" | "MissingAuthenticationToken" => {
-            means(FailureKind::Unauthenticated, MANNER.unauthenticated)
-        }
-        "SignatureDoesNotMatch" | "IncompleteSignature" => means(
-            FailureKind::Unauthenticated,
-            "check the secret key, the parameter region and the controller's clock",
-        ),
-        "RequestExpired" => means(
-            FailureKind::Unauthenticated,
-            "check the controller's clock: it must agree with Amazon's to five minutes",
-        ),
-        "ExpiredToken" | "ExpiredTokenException" | "InvalidToken" => {
-            means(FailureKind::Unauthenticated, "the session token is over; renew the keys")
-        }
+    match code {
         "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" => means(
             FailureKind::Denied,
             "the key's policies must allow ec2:DescribeInstances, ec2:StopInstances, \
@@ -197,9 +150,6 @@ fn meaning(_status: u16, body: &[u8]) -> Option<Meaning> {
         ),
         "OperationNotPermitted" => {
             means(FailureKind::Denied, "check whether the instance is protected against stopping")
-        }
-        "OptInRequired" | "PendingVerification" | "Blocked" => {
-            means(FailureKind::Denied, "check the account: it may not use this region or service")
         }
         "RequestLimitExceeded" | "Throttling" | "ThrottlingException" | "RequestThrottled" => {
             later(FailureKind::Throttled, "EC2 is asked too often")
@@ -231,6 +181,6 @@ fn meaning(_status: u16, body: &[u8]) -> Option<Meaning> {
         "InstanceLimitExceeded" | "VcpuLimitExceeded" => {
             means(FailureKind::Device, "the account's quota of instances is used up")
         }
-        _ => None,
+        _ => query::common(code),
     }
 }

@@ -59,6 +59,7 @@ pub use host::{
 };
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
+    TERMINATED,
 };
 pub use watcher::{DatagramWatcher, Sight};
 

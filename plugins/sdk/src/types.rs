@@ -97,6 +97,10 @@ fn find<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
+/// The extra field of an outcome that reads off: `true` where the provider ended the machine for good, so
+/// that there is nothing left to switch on.
+pub const TERMINATED: &str = "terminated";
+
 /// What a call found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {

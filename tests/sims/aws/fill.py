@@ -1,7 +1,7 @@
-"""Fills a moto server: three instances and three keys, one of which may not stop anything. From then on
-the server checks signatures and policies.
+"""Fills a moto server: three instances, where asked for in an autoscaling group, and a key for each of some
+users, who may not all do everything. From then on the server checks signatures and policies.
 
-argv: its URL, the authority that signed its certificate. Prints one JSON object.
+argv: its URL, the authority that signed its certificate, `alone` or `group`. Prints one JSON object.
 """
 import json
 import ssl
@@ -10,7 +10,7 @@ import urllib.request
 
 import boto3
 
-_, url, authority = sys.argv
+_, url, authority, gathered = sys.argv
 anybody = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
 place = {"region_name": "eu-west-1", "endpoint_url": url, "verify": authority}
 iam = boto3.client("iam", **anybody, **place)
@@ -26,14 +26,36 @@ def key(user, actions):
 
 
 described = "ec2:DescribeInstances"
-keys = {
-    "fence": key("fence", [described, "ec2:StopInstances", "ec2:StartInstances", "ec2:RebootInstances"]),
-    "reader": key("reader", [described]),
-    "observer": key("observer", [described, "ec2:TerminateInstances"]),
+placed = "autoscaling:DescribeAutoScalingInstances"
+leave, rejoin = "autoscaling:EnterStandby", "autoscaling:ExitStandby"
+fence = [described, "ec2:StopInstances", "ec2:StartInstances", "ec2:RebootInstances"]
+observe = [described, placed, "autoscaling:DescribeAutoScalingGroups", "ec2:TerminateInstances"]
+users = {
+    "fence": fence,
+    "group-fence": [*fence, placed, leave, rejoin],
+    "group-reader": [*fence, placed],
+    "reader": [described],
+    "observer": observe,
 }
+keys = {user: key(user, actions) for user, actions in users.items()}
 ec2 = boto3.client("ec2", **anybody, **place)
 run = ec2.run_instances(ImageId="ami-12c6146b", MinCount=3, MaxCount=3)["Instances"]
 zone = run[0]["Placement"]["AvailabilityZone"]
+if gathered == "group":
+    groups = boto3.client("autoscaling", **anybody, **place)
+    groups.create_launch_configuration(
+        LaunchConfigurationName="worker", ImageId="ami-12c6146b", InstanceType="t2.micro"
+    )
+    groups.create_auto_scaling_group(
+        AutoScalingGroupName="workers",
+        LaunchConfigurationName="worker",
+        MinSize=0,
+        MaxSize=5,
+        DesiredCapacity=0,
+        AvailabilityZones=[zone],
+    )
+    ids = [one["InstanceId"] for one in run]
+    groups.attach_instances(AutoScalingGroupName="workers", InstanceIds=ids)
 context = ssl.create_default_context(cafile=authority)
 check = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", method="POST")
 check.add_header("Content-Type", "text/plain")

@@ -3,6 +3,8 @@
 # ipmi_sim appends only the request to that string (no controller address):
 #   chassis.sh STATE get power        -> answer on stdout: "power:0" or "power:1"
 #   chassis.sh STATE set power 1      -> do it, exit 0
+# Others end a machine that they own:
+#   chassis.sh STATE end              -> its power is gone, and nobody asked for it
 # STATE holds 0 or 1. STATE.log gets one line per event, `<seconds> <event> <on|off>`:
 #   read    a client asked for the power state and was told this
 #   asked   a client asked for this power state
@@ -45,6 +47,7 @@ set)
       *) echo "unknown parameter $k" >&2; exit 1 ;;
     esac
   done ;;
+end) become 0 ;; # nobody asked: the machine itself is gone
 check) : ;;
 esac
 exit 0

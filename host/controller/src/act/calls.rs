@@ -17,11 +17,11 @@ use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
-    Call, CallReport, Cancel, ExchangeRecord, Executor, Manifest, Names, NotLeader, Seams, Secret,
-    SendGate, Verdict,
+    Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Manifest, Names, NotLeader, Seams,
+    Secret, SendGate, Verdict,
 };
 
-use super::grant;
+use super::grant::{self, Allowed};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
@@ -166,6 +166,8 @@ pub struct Calls<C> {
     pub gate: Arc<RecordedGate>,
     /// How host names become addresses.
     pub names: Arc<dyn Names>,
+    /// Addresses that only their exact grant opens.
+    pub guarded: Vec<Cidr>,
     /// Whether what goes over the wire is kept.
     pub exchange_record: ExchangeRecord,
     /// Against which the age of evidence is told.
@@ -259,8 +261,8 @@ impl<C: Cluster> Calls<C> {
         let manifest = plugin.manifest();
         let parameters =
             manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-        let grants =
-            grant::decide(name, manifest, &parameters, &asked.grants, &*self.names).await?;
+        let allowed = Allowed { grants: &asked.grants, guarded: &self.guarded };
+        let grants = grant::decide(name, manifest, &parameters, allowed, &*self.names).await?;
         let credentials = self.secrets(manifest, &method.credentials).await?;
         grant::check_reveal(manifest, &grants, credentials.keys())?;
         let request = sandbox::Request {
@@ -404,7 +406,8 @@ fn held_back() -> Called {
 fn end_of(report: &CallReport) -> End {
     match report.verdict() {
         Verdict::Outcome(outcome) => {
-            End::Succeeded { state: state_of(outcome.state), identity: outcome.identity.clone() }
+            let (state, identity) = (state_of(outcome), outcome.identity.clone());
+            End::Succeeded { state, identity }
         }
         Verdict::FailedBeforeEffect(failure) => End::NotAttempted(Failure {
             kind: kind_of(failure.kind),
@@ -447,9 +450,10 @@ fn plug_state(state: PlugState) -> Option<sandbox::PlugState> {
     }
 }
 
-fn state_of(state: sandbox::PlugState) -> PlugState {
-    match state {
+fn state_of(outcome: &sandbox::Outcome) -> PlugState {
+    match outcome.state {
         sandbox::PlugState::On => PlugState::On,
+        sandbox::PlugState::Off if outcome.is_terminated() => PlugState::Terminated,
         sandbox::PlugState::Off => PlugState::Off,
         sandbox::PlugState::Transitioning => PlugState::Transitioning,
         sandbox::PlugState::Unknown => PlugState::Unknown,

@@ -11,17 +11,25 @@ use node_remedy_sandbox::{
 
 use super::calls::chain;
 
+/// What a plan allows, and what no range in it opens.
+#[derive(Clone, Copy)]
+pub(super) struct Allowed<'a> {
+    pub(super) grants: &'a [Grant],
+    pub(super) guarded: &'a [Cidr],
+}
+
 /// What the first grant that covers it lets a method reach.
 pub(super) async fn decide(
     plugin: &str,
     manifest: &Manifest,
     parameters: &BTreeMap<String, String>,
-    grants: &[Grant],
+    allowed: Allowed<'_>,
     names: &dyn Names,
 ) -> Result<Grants, String> {
     let mut refusals = Vec::new();
-    for grant in grants.iter().filter(|grant| grant.plugin == plugin) {
-        let admin = admin_grant(manifest, grant)?;
+    for grant in allowed.grants.iter().filter(|grant| grant.plugin == plugin) {
+        let guarded = allowed.guarded.to_vec();
+        let admin = AdminGrant { guarded, ..admin_grant(manifest, grant)? };
         match Grants::decide(manifest, parameters, &admin, names).await {
             Ok(decided) => return Ok(decided),
             Err(refusal) => refusals.push(chain(&refusal)),
@@ -172,7 +180,36 @@ mod tests {
 
     async fn decided(address: &str, grants: &[Grant]) -> Result<Grants, String> {
         let parameters = BTreeMap::from([("address".to_owned(), address.to_owned())]);
-        decide("web", &manifest(), &parameters, grants, &Fixed("192.0.2.9")).await
+        decide("web", &manifest(), &parameters, unguarded(grants), &Fixed("192.0.2.9")).await
+    }
+
+    fn unguarded(grants: &[Grant]) -> Allowed<'_> {
+        Allowed { grants, guarded: &[] }
+    }
+
+    /// Whoever opens a whole network does not mean the API server that stands in it, by whatever name.
+    #[tokio::test]
+    async fn no_range_opens_the_cluster_s_own_addresses() {
+        let guarded = [Cidr::exactly("192.0.2.9".parse().unwrap())];
+        let wide = [grant(json!({ "cidrs": ["0.0.0.0/0"], "hosts": ["api.example.org"] }))];
+        let exact = [grant(json!({ "cidrs": ["192.0.2.0/24", "192.0.2.9/32"] }))];
+        for (address, grants, is_open) in [
+            ("192.0.2.9", &wide, false),
+            ("::ffff:192.0.2.9", &wide, false),
+            ("api.example.org", &wide, false),
+            ("192.0.2.8", &wide, true),
+            ("192.0.2.9", &exact, true),
+        ] {
+            let parameters = BTreeMap::from([("address".to_owned(), address.to_owned())]);
+            let allowed = Allowed { grants, guarded: &guarded };
+            let names = Fixed("192.0.2.9");
+            let decided = decide("web", &manifest(), &parameters, allowed, &names).await;
+            assert_eq!(decided.is_ok(), is_open, "{address}: {decided:?}");
+            if let Err(refusal) = decided {
+                assert!(refusal.contains("this cluster's own"), "{refusal}");
+                assert!(refusal.contains("add 192.0.2.9/32"), "{refusal}");
+            }
+        }
     }
 
     #[tokio::test]
@@ -226,7 +263,8 @@ mod tests {
         assert_eq!(endpoint.endpoints()["api"].address.to_string(), "192.0.2.9:443");
         assert!(decided("bmc-8.example.org", &named).await.is_err());
         let parameters = BTreeMap::from([("address".to_owned(), "bmc-7.example.org".to_owned())]);
-        let inward = decide("web", &manifest(), &parameters, &named, &Fixed("127.0.0.1")).await;
+        let inward =
+            decide("web", &manifest(), &parameters, unguarded(&named), &Fixed("127.0.0.1")).await;
         assert!(inward.unwrap_err().contains("only its exact address opens"));
     }
 
@@ -242,7 +280,8 @@ mod tests {
         for (reveal, is_ready) in [(json!([]), false), (json!(["community"]), true)] {
             let granted = [grant(json!({ "cidrs": ["192.0.2.7/32"], "reveal": reveal }))];
             let names = Fixed("192.0.2.9");
-            let decided = decide("web", &manifest, &parameters, &granted, &names).await.unwrap();
+            let decided =
+                decide("web", &manifest, &parameters, unguarded(&granted), &names).await.unwrap();
             let named = ["account".to_owned(), "community".to_owned()];
             assert!(check_reveal(&manifest, &decided, named[..1].iter()).is_ok());
             let checked = check_reveal(&manifest, &decided, named.iter());
@@ -270,7 +309,7 @@ mod tests {
                 "aws:///eu-west-1a/i-0123456789abcdef0",
                 include_str!("../../../../examples/config/fence-aws.yaml"),
                 include_str!("../../../../plugins/aws/manifest.json"),
-                vec!["ec2.eu-west-1.amazonaws.com"],
+                vec!["autoscaling.eu-west-1.amazonaws.com", "ec2.eu-west-1.amazonaws.com"],
             ),
             (
                 "gce://p/z/n",
@@ -294,7 +333,9 @@ mod tests {
             let parameters = manifest.parameters.fill(&method.parameters).unwrap();
             let names = Fixed("192.0.2.9");
             let decided =
-                decide(&manifest.name, &manifest, &parameters, &plan.grants, &names).await.unwrap();
+                decide(&manifest.name, &manifest, &parameters, unguarded(&plan.grants), &names)
+                    .await
+                    .unwrap();
             let mut reached: Vec<_> =
                 decided.endpoints().values().map(|endpoint| endpoint.host.clone()).collect();
             reached.sort();

@@ -14,7 +14,7 @@ pub mod rbac;
 pub mod run;
 pub mod simulate;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -172,6 +172,10 @@ pub struct RunArgs {
     /// The node that this replica runs on, if it runs in the cluster
     #[arg(long, value_name = "NODE")]
     pub node_name: Option<String>,
+    /// This replica's own addresses, if it runs in the cluster: no range of a grant lets a plugin
+    /// connect there
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub pod_ips: Vec<IpAddr>,
     /// How logs are written
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,

@@ -72,7 +72,9 @@ fn describe(manifest: &Manifest, digest: &str) -> anyhow::Result<()> {
         let port = ask.port.or(ask.protocol.usual_port());
         let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
         let protocol = Protocol::as_str(ask.protocol);
-        outln!("  {:<18} {protocol} from {}{port}, {}", ask.name, ask.from, scheme(&ask.auth));
+        let optional = if ask.optional { "optional, " } else { "" };
+        let (name, from, scheme) = (&ask.name, &ask.from, scheme(&ask.auth));
+        outln!("  {name:<18} {optional}{protocol} from {from}{port}, {scheme}");
     }
     outln!("credentials");
     for ask in &manifest.asks.credentials {
@@ -99,7 +101,7 @@ fn document(manifest: &Manifest, digest: &str) -> Value {
     let endpoints = manifest.asks.endpoints.iter().map(|ask| {
         json!({
             "name": ask.name, "protocol": ask.protocol.as_str(), "from": ask.from,
-            "auth": scheme(&ask.auth),
+            "auth": scheme(&ask.auth), "optional": ask.optional,
         })
     });
     let credentials = manifest.asks.credentials.iter().map(|ask| {

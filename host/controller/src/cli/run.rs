@@ -18,6 +18,7 @@ use crate::admin::{self, Readiness};
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
 use crate::controller::{Controller, Seams, Settings};
+use crate::guard;
 use crate::listen::UdpPorts;
 use crate::plugins::Plugins;
 use crate::record::audit::LogAudit;
@@ -30,6 +31,7 @@ const PLUGIN_THREADS: usize = 4;
 pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     log_to_stderr(args.log_format, &args.log)?;
     let cluster = KubeCluster::connect(args.cluster.kubeconfig.as_deref()).await?;
+    let guarded = guard::addresses(cluster.server(), &args.pod_ips, &SystemNames).await?;
     let clock = Clock::system();
     let sandbox = Sandbox::new().context("failed to start the sandbox")?;
     let executor = Executor::threads(&sandbox, PLUGIN_THREADS)
@@ -48,6 +50,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         audit: Rc::new(LogAudit),
     };
     let settings = Settings {
+        guarded,
         namespace: args.cluster.namespace.clone(),
         process: format!("{}-{}", args.identity, random_word()?),
         host_node: args.node_name.clone(),

@@ -33,6 +33,7 @@ const WATCH_SLACK: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct KubeCluster {
     client: Client,
+    server: String,
 }
 
 impl KubeCluster {
@@ -62,8 +63,15 @@ impl KubeCluster {
             )?,
         };
         config.connect_timeout = Some(REQUEST_TIMEOUT);
+        let server =
+            config.cluster_url.host().context("the API server's URL has no host")?.to_owned();
         let client = Client::try_from(config).context("failed to set up the API client")?;
-        Ok(Self { client })
+        Ok(Self { client, server })
+    }
+
+    /// The API server's name or address, without port.
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     fn request<K: Object>(namespace: Option<&str>) -> Request {

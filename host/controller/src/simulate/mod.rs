@@ -262,7 +262,10 @@ impl<C: Cluster> Stage<C> {
             listen: Rc::new(line()),
             audit: self.collector.clone(),
         };
-        let settings = Settings { namespace: NAMESPACE.to_owned(), process, host_node: None };
+        // No simulated network has an API server on it.
+        let guarded = Vec::new();
+        let namespace = NAMESPACE.to_owned();
+        let settings = Settings { namespace, process, host_node: None, guarded };
         let metrics = Rc::new(Metrics::new());
         Controller::new(seams, settings, self.plugins.clone(), metrics, Readiness::new())
     }

@@ -10,8 +10,8 @@ use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
-    PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ReleaseMode, Released, Rule, Span,
-    View,
+    Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ROUND_PAUSES_MAX,
+    ReleaseMode, Released, Rule, Span, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -155,6 +155,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         run.rule(Rule::P1);
         return Some(park(run, ParkReason::BrokenRecord));
     }
+    let in_round = is_round(run, &feeds);
     for feed in feeds {
         let called =
             run.record.operations.iter().rev().find(|one| {
@@ -163,7 +164,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         let fresh = called.filter(|one| {
             // How long ago another process read it nobody can tell by our clock.
             let is_ours = one.epoch == run.record.epoch;
-            is_ours && one.intended_at.is_within(PROOF_READ_AGE_MAX, run.now)
+            is_ours && (in_round || one.intended_at.is_within(PROOF_READ_AGE_MAX, run.now))
         });
         let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
         match fresh.and_then(|one| one.end.clone()) {
@@ -205,6 +206,24 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         }
     }
     None
+}
+
+/// Whether the last reads of these feeds were made one after the other until just now. Feeds that are
+/// slow to read are read before each batch like any others, but when the last has answered, the first
+/// one's answer is old; and each reads off until somebody switches it on, which is a sign of life too.
+fn is_round(run: &Run<'_>, feeds: &BTreeSet<MethodIndex>) -> bool {
+    let last =
+        |feed: &MethodIndex| {
+            run.record.operations.iter().rev().find(|one| {
+                one.method == *feed && one.action == Action::Status && one.end.is_some()
+            })
+        };
+    let reads: Vec<_> = feeds.iter().filter_map(last).collect();
+    let Some(begun) = reads.iter().map(|one| one.intended_at).min() else { return false };
+    let took = |one: &&Operation| one.ended_at.map_or(0, |ended| ended.since(one.intended_at).0);
+    let reading: u64 = reads.iter().map(took).sum();
+    let is_whole = feeds.len() > 1 && reads.len() == feeds.len() && begun <= run.now;
+    is_whole && run.now.since(begun).0.saturating_sub(reading) <= ROUND_PAUSES_MAX.0
 }
 
 /// Asks for the next batch: pods first, attachments when their pods are gone. What is asked for

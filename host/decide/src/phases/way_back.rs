@@ -6,9 +6,9 @@ use crate::bug::{Bug, guard};
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Closure, Effect, End, FailureKind, FoundOff, Goal, Grade, Kind, LOOK_EVERY,
-    MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, RESEND_EVERY, Record,
-    Rule,
+    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Kind,
+    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
+    RESEND_EVERY, Record, Rule,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -129,6 +129,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = leave_off(run) {
         return flow;
     }
+    note_terminated(run);
     forget_failures(&mut run.record);
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
@@ -159,6 +160,16 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
         }
     }
     arrive(run)
+}
+
+/// A15: what the provider ended after our off, nobody brings back.
+fn note_terminated(run: &mut Run<'_>) {
+    let read = |plug| run.record.last_read(plug).and_then(Operation::state);
+    let is_gone = run.plan.power_methods().any(|plug| read(plug) == Some(PlugState::Terminated));
+    if is_gone && run.record.goal == Goal::BringBack {
+        run.rule(Rule::A15);
+        run.record.goal = Goal::Close(FinalReason::Replaced);
+    }
 }
 
 /// A4: a machine that was off before us stays off where policy or a person says so.

@@ -19,6 +19,8 @@ pub(crate) struct Story {
     pub(crate) now: Time,
     pub(crate) plugs: Vec<PlugState>,
     pub(crate) device: Device,
+    /// How long each call takes.
+    pub(crate) call_takes: Span,
     /// Effects not carried out yet.
     pub(crate) todo: Vec<Effect>,
     pub(crate) next_look: Option<Time>,
@@ -48,6 +50,7 @@ impl Story {
             now,
             plugs,
             device: Box::new(honest),
+            call_takes: Span::ZERO,
             todo: vec![Effect::Look],
             next_look: None,
             done: Vec::new(),
@@ -95,6 +98,7 @@ impl Story {
                 let operation = found.expect("an intent for every call").clone();
                 self.calls.push((operation.method, operation.action));
                 let end = (self.device)(&operation, &mut self.plugs);
+                self.now = self.now.after(self.call_takes);
                 self.event(Event::Ended { op, end });
             }
             Effect::ReturnSlot | Effect::HandOver | Effect::Withdraw(_) => {}

@@ -101,6 +101,7 @@ mod tests {
             default: None,
             port: None,
             auth: Auth::NONE,
+            optional: false,
             methods: methods.iter().copied().collect(),
             paths: prefixes(paths),
         }

@@ -41,6 +41,10 @@ pub struct EndpointAsk {
     /// How the host authenticates there on its behalf.
     #[serde(default)]
     pub auth: Auth,
+    /// Whether most calls can do without it: where it is not granted, only the call that turns out to
+    /// need it fails.
+    #[serde(default)]
+    pub optional: bool,
     /// For HTTP: the methods it needs.
     #[serde(default)]
     pub methods: BTreeSet<HttpMethod>,

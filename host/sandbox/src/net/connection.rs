@@ -135,7 +135,10 @@ impl HostConnection for CallState {
 impl CallState {
     /// Connects to an endpoint of protocol tcp or tls.
     pub(super) async fn connect(&mut self, endpoint: String) -> Answer<Resource<ConnectionHandle>> {
-        let Some(peer) = self.stream_peer(&endpoint) else { return Ok(Err(Wire::Denied)) };
+        let Some(peer) = self.stream_peer(&endpoint) else {
+            self.note_refusal(&endpoint);
+            return Ok(Err(Wire::Denied));
+        };
         let Some(id) = self.count_socket()? else { return Ok(Err(Wire::Denied)) };
         if let Err(shut) = self.pass_gate() {
             return Ok(Err(shut));
@@ -157,6 +160,11 @@ impl CallState {
             }
             Err(error) => Ok(Err(error)),
         }
+    }
+
+    /// Keeps why an optional endpoint was left out, for the failure that comes of it.
+    pub(super) fn note_refusal(&mut self, endpoint: &str) {
+        self.record.grant_refusal = self.grants.refused(endpoint).map(str::to_owned);
     }
 
     fn stream_peer(&self, endpoint: &str) -> Option<Peer> {

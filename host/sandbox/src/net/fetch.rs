@@ -80,6 +80,7 @@ impl CallState {
         let outgoing = match self.outgoing(endpoint, wire) {
             Ok(outgoing) => outgoing,
             Err(refusal) => {
+                self.note_refusal(endpoint);
                 self.keep_log(LogLevel::Debug, &format!("request refused: {refusal}"));
                 return Ok(Err(refusal.into()));
             }

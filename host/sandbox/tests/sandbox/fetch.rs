@@ -189,6 +189,35 @@ async fn what_is_not_granted_never_leaves() {
     assert_eq!(bmc.heard(), 0, "not a byte left");
 }
 
+/// A plan without a grant for what most calls do without is ready; the call that needs it says what is
+/// missing.
+#[tokio::test(start_paused = true)]
+async fn an_optional_endpoint_is_missed_only_by_who_needs_it() {
+    let bmc = Bmc::well();
+    let mut optional = manifest(Protocol::Https, basic());
+    optional.asks.endpoints[0].optional = true;
+    let narrow = AdminGrant { cidrs: vec!["10.9.1.0/24".parse().unwrap()], ..http_admin() };
+    let nowhere = AdminGrant { cidrs: Vec::new(), ..http_admin() };
+    for (address, admin, missing) in [
+        (DEVICE, &narrow, "10.9.0.7:623, which no granted range holds; add 10.9.0.7/32"),
+        ("bmc.example.org", &nowhere, "add bmc.example.org to grants.hosts"),
+        ("bmc.example.org", &narrow, "failed to resolve bmc.example.org"),
+    ] {
+        let mut call = fetch(grants(&optional, address, admin), &[]);
+        assert!(call.grants.endpoints().is_empty());
+        let report = HOSTILE.call(call.clone(), &seams(&bmc)).await;
+        let said = detail(report);
+        assert!(said.starts_with("refused: denied: failed to grant endpoint 'device'"), "{said}");
+        assert!(said.contains(missing), "{said}");
+        call.request.plug = "honest".to_owned();
+        let said = detail(HOSTILE.call(call, &seams(&bmc)).await);
+        assert!(said.contains(missing), "{said}");
+    }
+    let call = fetch(grants(&optional, DEVICE, &http_admin()), &[]);
+    assert!(detail(HOSTILE.call(call, &seams(&bmc)).await).starts_with("200"));
+    assert_eq!(bmc.heard(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_of_another_protocol_is_no_http_endpoint() {
     let world = World::new();

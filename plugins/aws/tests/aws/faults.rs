@@ -6,7 +6,7 @@ use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_plugin_sdk::{Action, PlugState};
 
 use crate::account::{
-    A, Account, DEADLINE_MS, RUNNING, STOPPED, ask, described, error, request, response,
+    A, Account, B, DEADLINE_MS, RUNNING, STOPPED, ask, described, error, placed, request, response,
 };
 
 const READ: &str = "DescribeInstances";
@@ -14,6 +14,18 @@ const STOP: &str = "StopInstances";
 
 fn running() -> Account {
     Account::with(RUNNING)
+}
+
+const LOOK: &str = "DescribeAutoScalingInstances";
+const LEAVE: &str = "EnterStandby";
+
+fn in_service() -> Account {
+    Account::in_group(RUNNING, "InService")
+}
+
+/// EC2 Auto Scaling refuses an action.
+fn refused(action: &str, status: u16, code: &str, says: &str) -> Overlay<Account> {
+    in_service().instead(action, status, &error(code, says))
 }
 
 #[test]
@@ -75,6 +87,19 @@ fn each_fault_has_its_kind_and_sentence() {
         ("stuck", Account { late_ms: u64::MAX / 2, ..running() }.into()),
         ("late", Account { late_ms: 9_000, ..running() }.into()),
         ("no answer to a stop", running().instead(STOP, 200, "")),
+        ("group: silent", in_service().silent(LOOK)),
+        ("group: silent to the standby", in_service().silent(LEAVE)),
+        ("group: wrong key", refused(LOOK, 403, "InvalidClientTokenId", "It is invalid.")),
+        ("group: may not look", refused(LOOK, 403, "AccessDenied", "You are not authorized.")),
+        ("group: may not", refused(LEAVE, 403, "AccessDenied", "You are not authorized.")),
+        ("group: too small", refused(LEAVE, 400, "ValidationError", "It would violate MinSize.")),
+        ("group: changes", refused(LEAVE, 500, "ResourceContention", "It has a pending update.")),
+        ("group: asked too often", refused(LEAVE, 400, "Throttling", "Rate exceeded.")),
+        ("group: fails inside", refused(LEAVE, 500, "InternalFailure", "It has failed.")),
+        ("group: a web page", in_service().instead(LOOK, 200, "<html>Please log in</html>")),
+        ("group: not its member", in_service().instead(LOOK, 200, &placed(&[(B, "Standby")]))),
+        ("group: a new state", in_service().instead(LOOK, 200, &placed(&[(A, "Resting")]))),
+        ("group: no answer", in_service().instead(LEAVE, 200, "")),
     ];
     let mut table = FaultTable::new("aws", DEADLINE_MS);
     fault_table(&mut table, (running, "POST / Action=StopInstances"), rows, |account| {
@@ -114,6 +139,19 @@ fn each_fault_has_its_kind_and_sentence() {
         stuck | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
         late | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
         no answer to a stop | 55 ms | Protocol: StopInstances: found no StopInstancesResponse; is this the address of EC2?
+        group: silent | 10050 ms | Unreachable, again: failed to DescribeAutoScalingInstances: the time allowed for it has passed
+        group: silent to the standby | 10100 ms | Timeout, again: failed to EnterStandby: the time allowed for it has passed
+        group: wrong key | 55 ms | Unauthenticated: DescribeAutoScalingInstances: HTTP 403: It is invalid; check access key id, secret key and, for temporary keys, the session token
+        group: may not look | 55 ms | Denied: DescribeAutoScalingInstances: HTTP 403: You are not authorized; unless allow-replace is true, the key's policies must allow autoscaling:DescribeAutoScalingInstances
+        group: may not | 105 ms | Denied: EnterStandby: HTTP 403: You are not authorized; unless allow-replace is true, the key's policies must allow autoscaling:EnterStandby
+        group: too small | 105 ms | Device, again: EnterStandby: HTTP 400: It would violate MinSize; check whether the group's minimum leaves room for one instance less, or set allow-replace to true
+        group: changes | 105 ms | Busy, again: EnterStandby: HTTP 500: It has a pending update; the group is being changed
+        group: asked too often | 3120 ms | Throttled, again: EnterStandby: HTTP 400: Rate exceeded; EC2 Auto Scaling is asked too often
+        group: fails inside | 105 ms | Device, again: EnterStandby: HTTP 500: It has failed; EC2 Auto Scaling says that it failed
+        group: a web page | 55 ms | Protocol: DescribeAutoScalingInstances: found no DescribeAutoScalingInstancesResponse; is this the address of EC2 Auto Scaling?
+        group: not its member | 55 ms | Busy, again: DescribeAutoScalingInstances: instance i-0aaaaaaaaaaaaaaa1 is tagged with group workers & more and its state there is not told; if it stays so, set allow-replace to true
+        group: a new state | 55 ms | Protocol: DescribeAutoScalingInstances: found state "Resting", which this version does not know
+        group: no answer | 105 ms | Protocol: EnterStandby: found no EnterStandbyResponse; is this the address of EC2 Auto Scaling?
         flips back at once | 150 ms | Transitioning: StopInstances accepted; state is running (16) still
         unreachable | 0 ms | Unreachable, again: failed to DescribeInstances: the network says that the device is unreachable
         unreachable, port closed | 0 ms | Unreachable, again: failed to DescribeInstances: the device refuses the port

@@ -11,4 +11,5 @@
 
 mod account;
 mod faults;
+mod group;
 mod power;

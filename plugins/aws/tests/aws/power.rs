@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::account::{
-    A, Account, B, DEADLINE_MS, RUNNING, STOPPED, STOPPING, State, TERMINATED, ask, ask_for,
+    A, Account, B, DEADLINE_MS, GROUP, RUNNING, STOPPED, STOPPING, State, TERMINATED, ask, ask_for,
     described, request,
 };
 
@@ -47,9 +47,10 @@ fn only_a_stopped_instance_is_off() {
 #[test]
 fn an_instance_is_named_by_id_or_by_the_node_and_tells_who_it_is() {
     for plug in [A.to_owned(), format!("aws:///eu-west-1a/{A}")] {
-        let outcome = ask(Account::with(RUNNING), Action::Status, &plug).result.unwrap();
+        let account = Account::in_group(RUNNING, "InService");
+        let outcome = ask(account, Action::Status, &plug).result.unwrap();
         assert_eq!(outcome.detail, "state is running (16)");
-        let identity = [("instance-id", A), ("autoscaling-group", "workers")];
+        let identity = [("instance-id", A), ("autoscaling-group", GROUP)];
         let identity = identity.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(outcome.identity, identity);
     }
@@ -126,12 +127,15 @@ fn an_instance_that_is_gone_is_off_only_where_the_node_itself_names_it() {
         let outcome = ask(Account::with(TERMINATED), action, &of_the_node).result.unwrap();
         assert_eq!(outcome.state, PlugState::Off);
         assert!(outcome.detail.ends_with("state is terminated (48)"), "{}", outcome.detail);
+        assert_eq!(outcome.extra, [("terminated".to_owned(), "true".to_owned())]);
     }
     // It cannot come back, and nobody is told that it did.
     for action in [Action::On, Action::Reset] {
         let failure = ask(Account::with(TERMINATED), action, &of_the_node).result.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Busy);
     }
+    let stopped = ask(Account::with(STOPPED), Action::Status, &of_the_node).result.unwrap();
+    assert_eq!(stopped.extra, [], "that one can come back");
 }
 
 /// What EC2 knows it does not know everywhere at once.

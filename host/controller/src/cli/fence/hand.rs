@@ -271,15 +271,20 @@ async fn exactly_these(
     }
     for ask in &manifest.asks.endpoints {
         let Some(written) = ask.written(parameters) else {
+            if ask.optional {
+                continue;
+            }
             bail!("no {}: pass --{} HOST or --set {}=HOST", ask.from, ask.from, ask.from);
         };
         let host = host_of(&written);
         let addresses = match host.parse() {
             Ok(address) => vec![address],
-            Err(_) => SystemNames
-                .resolve(host)
-                .await
-                .with_context(|| format!("failed to resolve {host}; is the name right?"))?,
+            Err(_) => match SystemNames.resolve(host).await {
+                // It is left out, and the call says so that needs it.
+                Err(_) if ask.optional => Vec::new(),
+                resolved => resolved
+                    .with_context(|| format!("failed to resolve {host}; is the name right?"))?,
+            },
         };
         admin.cidrs.extend(addresses.into_iter().map(Cidr::exactly));
     }

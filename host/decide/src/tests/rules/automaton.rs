@@ -460,6 +460,22 @@ fn a15_the_node_is_gone_or_its_machine_is_terminated() {
     assert_eq!((replaced.count(Action::Off), replaced.count(Action::On)), (0, 0));
     assert!(replaced.released() && replaced.hit(Rule::A15));
 
+    // Its group ends it while it is off by us: at the latest, the `on` finds that out.
+    for ends_at in [Phase::Releasing, Phase::PoweringOn] {
+        let mut ended = story();
+        ended.holders = true;
+        ended.until(ends_at);
+        ended.device = Box::new(|call, _| match call.action {
+            Action::On => End::Indeterminate,
+            Action::Status | Action::Off | Action::Reset | Action::Monitor => {
+                succeeded(PlugState::Terminated)
+            }
+        });
+        ended.now = ended.now.after(Span::seconds(16));
+        ended.until(Phase::Final(FinalReason::Replaced));
+        assert!(ended.hit(Rule::A15) && ended.count(Action::On) <= 1, "{ends_at:?}");
+    }
+
     let mut another = story();
     another.until(Phase::ReadingIdentity);
     another.view.node.iter_mut().for_each(|node| node.uid = "uid-b".to_string());

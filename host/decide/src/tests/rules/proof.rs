@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{cutting_plan, position, story};
-use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, succeeded};
+use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, succeeded};
 use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
@@ -303,4 +303,45 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
     assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");
     assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
+}
+
+/// Two PDUs that take their time: when the second has answered, the first one's answer is old. What was
+/// read without a pause between is one answer all the same, and any sign of life is newer than it.
+#[test]
+fn a16_slow_feeds_are_read_in_one_round() {
+    for each in [Span::seconds(1), Span::seconds(8), Span::seconds(40)] {
+        let mut slow = slow_feeds(each);
+        slow.until_released();
+        // Longer than a round counts: all feeds are read again before anything more is deleted.
+        let reads = slow.count(Action::Status);
+        slow.todo.clear();
+        slow.now = slow.now.after(Span::seconds(16));
+        slow.look();
+        for _ in 0..20 {
+            slow.go();
+        }
+        assert!(slow.count(Action::Status) >= reads + 2, "each: {each:?}");
+        assert!(slow.hit(Rule::A16));
+    }
+
+    // Somebody switched a feed on after its answer: its machine lives, and that is newer than any read.
+    let mut lives = slow_feeds(Span::seconds(8));
+    lives.until_released();
+    lives.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, 9));
+    lives.todo.clear();
+    lives.look();
+    assert!(lives.record.proof.as_ref().expect("proof").voided_at.is_some());
+    assert!(!lives.todo.iter().any(|one| matches!(one, Effect::DeletePods(_))));
+}
+
+/// A machine on two PDUs, off and about to be released; each read takes so long.
+fn slow_feeds(each: Span) -> Story {
+    let mut plan = bmc_plan();
+    plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+    plan.power = vec![stage(Execution::All, &[0, 1])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.call_takes = each;
+    story.holders = true;
+    story.until(Phase::Releasing);
+    story
 }
