@@ -156,7 +156,7 @@ pub enum What {
         /// As in `CloudSaidYes`, or `status`.
         command: String,
         /// The code of the refusal, such as `UnauthorizedOperation`.
-        code: String,
+        reason: String,
         /// Who asked.
         by: String,
     },
@@ -445,7 +445,7 @@ pub const VOCABULARY: [(&str, &[&str]); 43] = [
     ("bmcSessions", &["node", "open"]),
     ("cloudSaidYes", &["node", "command", "by"]),
     ("cloudTold", &["node", "state", "by"]),
-    ("cloudRefused", &["node", "command", "code", "by"]),
+    ("cloudRefused", &["node", "command", "reason", "by"]),
     ("instanceTerminated", &["node"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),
