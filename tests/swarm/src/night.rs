@@ -1,5 +1,6 @@
-//! Draws a night: who is lost and how, what its BMC does, what befalls node-remedy, what people do.
+//! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
+mod cloud;
 mod others;
 
 use std::collections::BTreeSet;
@@ -11,6 +12,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
 
+use self::cloud::Machines;
 use self::others::{CLASSES, EDITS};
 use crate::scene::Setting;
 
@@ -35,8 +37,9 @@ pub const LASTS: Duration = Duration::from_mins(25);
 /// How a node is lost.
 const LOSSES: [&str; 4] = ["kubeletStops", "networkLost", "machineHangs", "powerOffByHand"];
 
-/// What a BMC does wrong, and how much of it.
-const BMC_FAULTS: [(&str, u64, u64); 23] = [
+/// What a device does wrong, and how much of it.
+type DeviceFault = (&'static str, u64, u64);
+const BMC_FAULTS: [DeviceFault; 23] = [
     ("delay", 10, 3_000),
     ("drop", 1, 10),
     ("dup", 1, 1),
@@ -113,8 +116,13 @@ impl Night {
     ///
     /// [`of`]: Self::of
     pub fn with_nodes(seed: u64, lasts: Duration, nodes: Option<&RangeInclusive<u64>>) -> Self {
-        let mut draft =
-            Draft { rng: Rng::named(seed, "night"), happenings: String::new(), drawn: Vec::new() };
+        let machines = Machines::of(seed);
+        let mut draft = Draft {
+            rng: Rng::named(seed, "night"),
+            machines,
+            happenings: String::new(),
+            drawn: machines.classes(),
+        };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
         let nodes = nodes
@@ -128,7 +136,7 @@ impl Night {
         let mut policies = draft.policies();
         let lost = draft.losses(&names);
         let impostors = draft.impostors(&lost);
-        draft.bmc_faults(&names, &lost);
+        draft.device_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
         draft.aimed(&names, &lost);
@@ -140,24 +148,28 @@ impl Night {
         draft.other_remedy(&lost);
         draft.clocks(controllers);
         draft.server_clock();
+        draft.terminations(seed, &lost);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             lasts.as_millis()
         );
         for (name, pool) in names.iter().zip(policies.pools.iter().cycle()) {
             let boot = draft.rng.within(20_000, 90_000);
-            let of_other = if impostors.contains(name) { OF_OTHER } else { "" };
+            let of_other = if impostors.contains(name) { OF_OTHER } else { machines.fields() };
+            let fence = machines.fence();
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: ipmi, pool: {pool} }}{of_other} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {fence}, pool: {pool} }}{of_other} }}"
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
-             metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
+             configuration:\n{policies}- file: {CONFIG}{}\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             metadata: {{ name: {}, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
+            machines.file().0,
+            machines.secret(),
             names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings,
             policies = policies.text,
@@ -174,7 +186,7 @@ impl Night {
         let setting = Setting {
             in_flight_max: as_count(policies.in_flight_max),
             cycles_max: as_count(policies.cycles_max),
-            has_stale_bmc: draft.drawn.iter().any(|class| class == "bmc stale"),
+            has_stale_bmc: draft.drawn.contains(&machines.class("stale")),
             seen_after,
             well_after,
             sound_bmcs: draft.sound_bmcs(&names),
@@ -188,9 +200,10 @@ impl Night {
 
     /// The night as the simulator takes it.
     pub fn scenario(&self) -> Result<Scenario, ScenarioErrors> {
-        let load = |file: &str| match file.strip_prefix(CONFIG) {
-            Some("fence-ipmi.yaml") => Ok(FENCE.to_owned()),
-            Some(_) | None => Err(format!("no night names {file}")),
+        let load = |file: &str| {
+            let mut all = named_files().into_iter();
+            let named = all.find(|(name, _)| name == file).map(|(_, text)| text.to_owned());
+            named.ok_or_else(|| format!("no night names {file}"))
         };
         Scenario::parse(&path(self.seed), &self.text, &load)
     }
@@ -218,7 +231,7 @@ pub fn classes() -> Vec<String> {
     let bmc = BMC_FAULTS.iter().map(|(fault, ..)| format!("bmc {fault}"));
     let api = API_FAULTS.iter().map(|fault| format!("api {fault}"));
     let of_others = EDITS.iter().chain(&CLASSES).map(|name| (*name).to_owned());
-    named.chain(bmc).chain(api).chain(of_others).collect()
+    named.chain(bmc).chain(api).chain(of_others).chain(cloud::classes()).collect()
 }
 
 /// Where the night of a seed is written.
@@ -226,9 +239,12 @@ pub fn path(seed: u64) -> String {
     format!("target/nights/{seed}.yaml")
 }
 
-/// The file that the configuration of every night names, as it is named there, and its text.
-pub fn named_file() -> (String, &'static str) {
-    (format!("{CONFIG}fence-ipmi.yaml"), FENCE)
+/// The files that the configurations of nights name, as they are named there, and their texts.
+pub fn named_files() -> [(String, &'static str); 2] {
+    [Machines::Bmcs, Machines::Instances].map(|machines| {
+        let (name, text) = machines.file();
+        (format!("{CONFIG}{name}"), text)
+    })
 }
 
 /// A pod as a DaemonSet has one on every node.
@@ -242,6 +258,7 @@ fn daemon(node: &str) -> String {
 
 struct Draft {
     rng: Rng,
+    machines: Machines,
     happenings: String,
     drawn: Vec<String>,
 }
@@ -268,11 +285,11 @@ impl Draft {
         let (fault, value) = match self.rng.below(3) {
             0 => ("silent", 1),
             1 => ("delay", self.rng.within(200, 2_000)),
-            _ => ("open_status", 1),
+            _ => (self.machines.lets_nobody_in(), 1),
         };
-        let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
+        let begins = self.machines.fault(node, fault, value);
         let at = self.rng.below(50_000);
-        self.happens(at, &begins, &format!("bmc {fault}"));
+        self.happens(at, &begins, &self.machines.class(fault));
         let then = |draft: &mut Self, percent: u64, low: u64, high: u64, what: &str| {
             if draft.chance(percent) {
                 let after = draft.rng.within(low, high);
@@ -280,7 +297,7 @@ impl Draft {
                 draft.blow(node, "fenceState", fields, after, what);
             }
         };
-        let over = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
+        let over = self.machines.fault(node, fault, 0);
         then(self, 100, 4_000, 40_000, &over);
         then(self, 50, 100, 30_000, &format!("nodeComesBack: {node}"));
         let other = names.iter().find(|name| *name != node).unwrap_or(node);
@@ -296,11 +313,12 @@ impl Draft {
     fn late_off(&mut self, lost: &[String]) {
         let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
         let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 28_000));
-        let begins = format!("bmcFault: {{ node: {node}, fault: off_after, value: {value} }}");
-        self.happens(at, &begins, "bmc off_after");
+        let (fault, value) = self.machines.late_off(value);
+        let begins = self.machines.fault(node, fault, value);
+        self.happens(at, &begins, &self.machines.class(fault));
         let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));
         let killed = format!("controllerKilled: {{ lasts: {lasts}ms }}");
-        self.blow(node, "bmcSaidYes", "command: \"off\"", after, &killed);
+        self.blow(node, self.machines.said_yes(), "command: \"off\"", after, &killed);
         self.drawn.push("leader killed".to_owned());
     }
 
@@ -322,8 +340,8 @@ impl Draft {
         }
         if self.chance(40) {
             let (at, value) = (self.rng.below(50_000), self.rng.within(30_000, 90_000));
-            let begins = format!("bmcFault: {{ node: {node}, fault: stale, value: {value} }}");
-            self.happens(at, &begins, "bmc stale");
+            let begins = self.machines.fault(node, "stale", value);
+            self.happens(at, &begins, &self.machines.class("stale"));
         }
     }
 
@@ -365,26 +383,24 @@ impl Draft {
         lost
     }
 
-    fn bmc_faults(&mut self, names: &[String], lost: &[String]) {
+    fn device_faults(&mut self, names: &[String], lost: &[String]) {
         for node in lost {
-            if !self.chance(50) {
+            if !self.chance(self.machines.faulty_percent()) {
                 continue;
             }
-            let Some((fault, low, high)) = self.one_of(&BMC_FAULTS) else { continue };
+            let Some((fault, low, high)) = self.one_of(self.machines.faults()) else { continue };
             let (at, value) = (self.rng.below(180_000), self.rng.within(low, high));
-            let begins = format!("bmcFault: {{ node: {node}, fault: {fault}, value: {value} }}");
-            self.happens(at, &begins, &format!("bmc {fault}"));
+            let begins = self.machines.fault(node, fault, value);
+            self.happens(at, &begins, &self.machines.class(fault));
             if self.chance(40) {
                 let over = at + self.rng.within(3_000, 90_000);
-                let ends = format!("bmcFault: {{ node: {node}, fault: {fault}, value: 0 }}");
-                self.happens(over, &ends, &format!("bmc {fault}"));
+                let ends = self.machines.fault(node, fault, 0);
+                self.happens(over, &ends, &self.machines.class(fault));
             }
         }
         for node in names {
-            let _ = writeln!(
-                self.happenings,
-                "- {{ at: {CALM_MS}ms, bmcFault: {{ node: {node}, fault: none }} }}"
-            );
+            let over = self.machines.no_fault(node);
+            let _ = writeln!(self.happenings, "- {{ at: {CALM_MS}ms, {over} }}");
         }
     }
 
@@ -392,7 +408,8 @@ impl Draft {
     fn impostors(&mut self, lost: &[String]) -> BTreeSet<String> {
         let mut impostors = BTreeSet::new();
         for node in lost {
-            if self.chance(5) {
+            // A providerID names the instance that it names.
+            if self.chance(5) && self.machines == Machines::Bmcs {
                 impostors.insert(node.clone());
                 self.drawn.push("bmc of another machine".to_owned());
             }
@@ -442,6 +459,7 @@ impl Draft {
             let (Some(node), Some((fact, fields))) = (lost.first(), self.one_of(&MOMENTS)) else {
                 return;
             };
+            let (fact, fields) = self.machines.moment(fact, fields);
             let after = match self.rng.below(10) {
                 0..5 => self.rng.below(12),
                 5..7 => self.rng.below(40),

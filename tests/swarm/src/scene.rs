@@ -30,7 +30,7 @@ pub struct Setting {
     pub seen_after: Duration,
     /// A node that is well for so long counts as well whenever an off is sent.
     pub well_after: Duration,
-    /// Some BMC tells what was true a while ago.
+    /// Some BMC, or a cloud, tells what was true a while ago.
     pub has_stale_bmc: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
@@ -77,6 +77,8 @@ pub struct Scene {
     pub nodes: BTreeSet<String>,
     /// Machines without power, and who took it.
     pub off: BTreeMap<String, PowerCause>,
+    /// Machines that a cloud has taken away for good.
+    pub gone: BTreeSet<String>,
     /// Machines that somebody other than us switched on after an off, and since when.
     pub on_behind_our_back: BTreeMap<String, Time>,
     /// Why nobody hears a node.
@@ -126,6 +128,9 @@ impl Scene {
     /// Takes note of what happened.
     pub fn note(&mut self, at: Time, what: &What) {
         self.released.extend(released_by_us(what).map(str::to_owned));
+        if let Some(node) = what.told_off().filter(|node| self.off.contains_key(*node)) {
+            self.read_off_at.insert(node.to_owned(), at);
+        }
         match what {
             What::NodeCreated { node } => {
                 self.nodes.insert(node.clone());
@@ -153,8 +158,8 @@ impl Scene {
                     self.on_behind_our_back.insert(node.clone(), at);
                 }
             }
-            What::BmcTold { node, power: Power::Off, .. } if self.off.contains_key(node) => {
-                self.read_off_at.insert(node.clone(), at);
+            What::InstanceTerminated { node } => {
+                self.gone.insert(node.clone());
             }
             What::TaintAdded { node, key, by, .. } => {
                 if by == PEOPLE && key == OUT_OF_SERVICE {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{What, Yes};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -31,7 +31,7 @@ impl Check for Trigger {
             return (is_new && is_idle).then(|| format!("no policy lets anybody act on {node}"));
         }
         // The command is what counts: some BMCs carry it out much later.
-        let What::BmcSaidYes { node, command, .. } = what else { return None };
+        let Yes { node, command, .. } = what.yes()?;
         if command != "off" || scene.lost.contains_key(node) {
             return None;
         }

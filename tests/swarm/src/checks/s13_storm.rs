@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{What, Yes};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -28,7 +28,7 @@ impl Storm {
 
 impl Check for Storm {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
-        let What::BmcSaidYes { node, command, .. } = what else { return None };
+        let Yes { node, command, .. } = what.yes()?;
         if command != "off" {
             return None;
         }

@@ -1,10 +1,10 @@
-//! S2: never more nodes at once than the policy allows are in our hands: from the off that a BMC
+//! S2: never more nodes at once than the policy allows are in our hands: from the off that a device
 //! takes to the on, or to where a person is told. And none that another remediator has.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use node_remedy_world::facts::{Power, What};
+use node_remedy_world::facts::{Power, What, Yes};
 use node_remedy_world::time::{Time, after};
 
 use super::Check;
@@ -27,13 +27,17 @@ impl InFlight {
 impl Check for InFlight {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these take or give back")]
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
-        match what {
-            What::BmcSaidYes { node, command, .. } if command == "off" => {
-                self.held.insert(node.clone());
+        let yes = what.yes();
+        match yes {
+            Some(Yes { node, command: "off", .. }) => {
+                self.held.insert(node.to_owned());
             }
-            What::BmcSaidYes { node, command, .. } if command == "on" => {
+            Some(Yes { node, command: "on", .. }) => {
                 self.held.remove(node);
             }
+            Some(_) | None => {}
+        }
+        match what {
             What::PowerChanged { node, power: Power::On, .. } => {
                 self.held.remove(node);
             }
@@ -46,15 +50,14 @@ impl Check for InFlight {
             }
             _ => {}
         }
-        let is_off = matches!(what, What::BmcSaidYes { command, .. } if command == "off");
-        if let What::BmcSaidYes { node, .. } = what
+        let off = yes.filter(|yes| yes.command == "off");
+        if let Some(Yes { node, .. }) = off
             && let Some((since, until)) = scene.locked.get(node)
-            && is_off
             && (after(*since, SEEN_AFTER)..*until).contains(&at)
         {
             return Some(format!("another remediator has {node}"));
         }
-        let too_many = is_off && self.held.len() > self.max;
+        let too_many = off.is_some() && self.held.len() > self.max;
         too_many.then(|| format!("{} nodes in our hands, allowed {}", self.held.len(), self.max))
     }
 }

@@ -10,12 +10,8 @@ pub(super) struct Leader;
 
 impl Check for Leader {
     fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
-        let (What::BmcSaidYes { by, .. } | What::BmcRefused { by, .. } | What::BmcTold { by, .. }) =
-            what
-        else {
-            return None;
-        };
-        let other_leads = !scene.leader.is_empty() && scene.leader != *by;
+        let by = what.asked_by()?;
+        let other_leads = !scene.leader.is_empty() && scene.leader != by;
         other_leads.then(|| format!("sent by {by} while {} leads", scene.leader))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{What, Yes};
 use node_remedy_world::time::Time;
 
 use super::Check;
@@ -20,31 +20,25 @@ pub(super) struct Intent {
 }
 
 impl Check for Intent {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about commands")]
     fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
-        match what {
-            What::IntentRecorded { node, operation, action, .. } => {
-                // What a call reads about its own command is no other look at the device.
-                if action == "status" {
-                    self.unread.remove(node);
-                } else {
-                    self.recorded.insert(node.clone(), (*operation, action.clone()));
-                }
-                None
+        if let What::IntentRecorded { node, operation, action, .. } = what {
+            // What a call reads about its own command is no other look at the device.
+            if action == "status" {
+                self.unread.remove(node);
+            } else {
+                self.recorded.insert(node.clone(), (*operation, action.clone()));
             }
-            What::BmcSaidYes { node, command, .. } => {
-                let Some((operation, action)) = self.recorded.get(node) else {
-                    return Some("nothing of it stands in a record".to_owned());
-                };
-                if !action.eq_ignore_ascii_case(command) {
-                    return Some(format!("the record says {action}"));
-                }
-                // A datagram that is sent again is the same operation.
-                let is_next = self.taken.insert(node.clone(), *operation) != Some(*operation);
-                let is_blind = is_next && !self.unread.insert(node.clone());
-                is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
-            }
-            _ => None,
         }
+        let Yes { node, command, .. } = what.yes()?;
+        let Some((operation, action)) = self.recorded.get(node) else {
+            return Some("nothing of it stands in a record".to_owned());
+        };
+        if !action.eq_ignore_ascii_case(command) {
+            return Some(format!("the record says {action}"));
+        }
+        // A datagram that is sent again is the same operation.
+        let is_next = self.taken.insert(node.to_owned(), *operation) != Some(*operation);
+        let is_blind = is_next && !self.unread.insert(node.to_owned());
+        is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
     }
 }

@@ -18,7 +18,11 @@ impl LeftOff {
 
 impl Check for LeftOff {
     fn end(&mut self, scene: &Scene) -> Vec<String> {
-        let ours = scene.off.iter().filter(|(_, cause)| **cause == PowerCause::Command);
+        // What a cloud took away for good nobody can switch on.
+        let ours = scene
+            .off
+            .iter()
+            .filter(|(node, cause)| **cause == PowerCause::Command && !scene.gone.contains(*node));
         let is_told = |node: &str| {
             let says_so = self.has_stale_bmc || scene.told_left_off.contains(node);
             scene.state_of(node) == Some("Error") && says_so

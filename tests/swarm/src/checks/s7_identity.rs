@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{What, Yes};
 use node_remedy_world::time::Time;
 
 use super::Check;
@@ -20,7 +20,7 @@ impl Identity {
 
 impl Check for Identity {
     fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
-        let What::BmcSaidYes { node, .. } = what else { return None };
+        let Yes { node, .. } = what.yes()?;
         let is_other = self.impostors.contains(node);
         is_other.then(|| "this BMC says that it is another machine's".to_owned())
     }

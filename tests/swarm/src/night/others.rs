@@ -3,7 +3,7 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::{CALM_MS, Draft, FENCE};
+use super::{CALM_MS, Draft, Machines};
 
 /// What people do to the configuration, and undo.
 pub(super) const EDITS: [&str; 7] = [
@@ -86,8 +86,10 @@ impl Draft {
             return;
         };
         let policy = "kind: RemedyConfiguration, name: pool-a";
-        let fence = "kind: FenceConfiguration, name: ipmi";
-        let secret = "kind: Secret, namespace: node-remedy, name: bmc-credentials";
+        let fence = format!("kind: FenceConfiguration, name: {}", self.machines.fence());
+        let secret =
+            format!("kind: Secret, namespace: node-remedy, name: {}", self.machines.secret());
+        let (fence, secret) = (fence.as_str(), secret.as_str());
         let merge = |of: &str, fields: &str| format!("edit: {{ {of}, merge: {{ {fields} }} }}");
         let gone = |of: &str| format!("remove: {{ {of} }}");
         let (done, undone) = match edit {
@@ -107,11 +109,13 @@ impl Draft {
             "edit policy gone" => {
                 (gone(policy), merge(policy, &format!("spec: {}", policies.spec)))
             }
-            "edit fence gone" => (gone(fence), merge(fence, &fence_spec())),
+            "edit fence gone" => (gone(fence), merge(fence, &fence_spec(self.machines.file().1))),
             "edit secret gone" => (
                 gone(secret),
                 merge(secret, "stringData: { username: admin, password: simulated }"),
             ),
+            // No annotation says where an instance is.
+            _ if self.machines == Machines::Instances => return,
             // The address of another machine's BMC is written at a lost node.
             _ => {
                 let place = |node: &String| names.iter().position(|name| name == node);
@@ -191,7 +195,7 @@ fn jump(rng: &mut Rng) -> u64 {
 }
 
 /// `spec: …` of the shown FenceConfiguration; JSON, which is YAML on one line.
-fn fence_spec() -> String {
-    let object: serde_json::Value = serde_saphyr::from_str(FENCE).unwrap_or_default();
+fn fence_spec(file: &str) -> String {
+    let object: serde_json::Value = serde_saphyr::from_str(file).unwrap_or_default();
     format!("spec: {}", object.get("spec").cloned().unwrap_or_default())
 }
