@@ -112,11 +112,15 @@ pub(crate) fn end_release(run: &mut Run<'_>) {
     }
 }
 
-/// Whether a call's end says that the device could not be reached at all.
+/// Whether a call's end says that the device could not be reached at all, or took nothing in because
+/// it is asked too often.
 pub(crate) fn unreachable(end: Option<&End>) -> bool {
     match end {
         Some(End::Failed(failure) | End::NotAttempted(failure)) => {
-            matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout)
+            matches!(
+                failure.kind,
+                FailureKind::Unreachable | FailureKind::Timeout | FailureKind::Throttled
+            )
         }
         Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
     }

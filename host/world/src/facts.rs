@@ -220,7 +220,7 @@ pub enum What {
         /// As in `CloudSaidYes`, or `status`.
         command: String,
         /// The code of the refusal, such as `UnauthorizedOperation`.
-        code: String,
+        reason: String,
         /// Who asked.
         by: String,
     },
@@ -518,7 +518,7 @@ pub const VOCABULARY: [(&str, &[&str]); 49] = [
     ("plugRefused", &["node", "device", "plug", "command", "code", "by"]),
     ("cloudSaidYes", &["node", "command", "by"]),
     ("cloudTold", &["node", "state", "by"]),
-    ("cloudRefused", &["node", "command", "code", "by"]),
+    ("cloudRefused", &["node", "command", "reason", "by"]),
     ("instanceTerminated", &["node"]),
     ("nodeReady", &["node", "status", "by"]),
     ("nodeCreated", &["node"]),

@@ -9,7 +9,7 @@ use node_remedy_report::html;
 use serde_json::Value;
 
 use crate::checks::Violation;
-use crate::night::{Night, named_file, path};
+use crate::night::{Night, named_files, path};
 use crate::play::Outcome;
 use crate::shrink::Shrunk;
 
@@ -110,7 +110,9 @@ fn write(seed: u64, extension: &str, text: &str) -> anyhow::Result<()> {
 
 /// The report of a night, as `node-remedy simulate --only-with --report` draws it.
 pub fn report(night: &Night) -> anyhow::Result<String> {
-    let (name, named) = named_file();
+    let mut files = named_files().into_iter();
+    let named = files.find(|(name, _)| night.text.contains(name.as_str()));
+    let (name, named) = named.context("the night names no configuration")?;
     let source = Source {
         name: format!("night-{}", night.seed),
         text: format!("{}\n{FILE_MARK}{name}\n{named}", night.text),

@@ -1,12 +1,12 @@
 //! Judges a night by what truly happened: the invariants that it broke, and besides what it did,
-//! for promises that depend on the BMC.
+//! for promises that depend on the device.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts concern no promise")]
 
 use std::collections::BTreeMap;
 
 use node_remedy::simulate::CLIENT;
-use node_remedy_world::facts::{Fact, Power, PowerCause, What};
+use node_remedy_world::facts::{Fact, Power, PowerCause, Taken, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};
 
@@ -18,7 +18,7 @@ use crate::scene::{Scene, Setting};
 pub struct Judgement {
     /// Broken invariants.
     pub broken: Vec<Violation>,
-    /// How often each incident's BMC accepted an off.
+    /// How often each incident's device accepted an off.
     pub offs_accepted: BTreeMap<String, usize>,
     /// Every power change by a command: when, where, to what.
     pub commanded: Vec<(Time, String, Power)>,
@@ -43,16 +43,17 @@ pub fn judge(facts: &[Fact], setting: &Setting) -> Judgement {
 
 impl Judgement {
     fn count(&mut self, scene: &Scene, Fact { at, what }: &Fact) {
+        // Two outlets are switched off for one cycle; only machines with one switch are counted.
+        if let Some(Taken { node, plug: ("", _), command: "off", .. }) = what.taken() {
+            let incident = scene.incident.get(node).cloned().unwrap_or_default();
+            *self.offs_accepted.entry(incident).or_default() += 1;
+        }
         match what {
             What::PowerChanged { node, power, cause: PowerCause::Command } => {
                 self.commanded.push((*at, node.clone(), *power));
             }
             What::PowerChanged { node, power: Power::On, cause: PowerCause::ByHand } => {
                 self.interfered |= scene.off.get(node) == Some(&PowerCause::Command);
-            }
-            What::BmcSaidYes { node, command, .. } if command == "off" => {
-                let incident = scene.incident.get(node).cloned().unwrap_or_default();
-                *self.offs_accepted.entry(incident).or_default() += 1;
             }
             What::PodGone { by, .. } | What::DetachRequested { by, .. } if by == CLIENT => {
                 self.released += 1;

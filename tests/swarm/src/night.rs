@@ -1,5 +1,6 @@
-//! Draws a night: who is lost and how, what its BMC does, what befalls node-remedy, what people do.
+//! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
+mod cloud;
 mod others;
 mod rack;
 
@@ -12,6 +13,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
 
+use self::cloud::Machines;
 use self::others::{CLASSES, EDITS};
 use self::rack::{DEVICE_FAULTS, Rack};
 use crate::scene::Setting;
@@ -40,8 +42,9 @@ pub const LASTS: Duration = Duration::from_mins(25);
 /// How a node is lost.
 const LOSSES: [&str; 4] = ["kubeletStops", "networkLost", "machineHangs", "powerOffByHand"];
 
-/// What a BMC does wrong, and how much of it.
-const BMC_FAULTS: [(&str, u64, u64); 23] = [
+/// What a device does wrong, and how much of it.
+type DeviceFault = (&'static str, u64, u64);
+const BMC_FAULTS: [DeviceFault; 23] = [
     ("delay", 10, 3_000),
     ("drop", 1, 10),
     ("dup", 1, 1),
@@ -121,11 +124,13 @@ impl Night {
     ///
     /// [`of`]: Self::of
     pub fn with_nodes(seed: u64, lasts: Duration, nodes: Option<&RangeInclusive<u64>>) -> Self {
+        let machines = Machines::of(seed);
         let mut draft = Draft {
             rng: Rng::named(seed, "night"),
+            machines,
             rack: Rack::of(seed, &[]),
             happenings: String::new(),
-            drawn: Vec::new(),
+            drawn: machines.classes(),
         };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
@@ -137,12 +142,14 @@ impl Night {
             .take(usize::try_from(nodes).unwrap_or(3))
             .map(|letter| format!("node-{letter}"))
             .collect();
-        draft.rack = Rack::of(seed, &names);
+        if machines == Machines::Bmcs {
+            draft.rack = Rack::of(seed, &names);
+        }
         let mut policies = draft.policies();
         let lost = draft.losses(&names);
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));
-        draft.bmc_faults(&names, &lost);
+        draft.device_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
         draft.aimed(&names, &lost);
@@ -155,7 +162,8 @@ impl Night {
         draft.clocks(controllers);
         draft.server_clock();
         draft.rack_faults(seed, &names, &lost);
-        let by_bmc = draft.kernel_dump(seed, &mut policies, &lost);
+        draft.terminations(seed, &lost);
+        let fence = draft.kernel_dump(seed, &mut policies, &lost);
         let rack = &draft.rack;
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{}nodes:\n",
@@ -164,20 +172,24 @@ impl Night {
         );
         let in_pools = names.iter().zip(policies.pools.iter().cycle());
         for (number, (name, pool)) in in_pools.enumerate() {
-            let (fence, hangs_on) = rack.node(name, number);
+            let (way, hangs_on) = match machines {
+                Machines::Bmcs => rack.node(name, number),
+                Machines::Instances => (machines.fence(), String::new()),
+            };
             let boot = draft.rng.within(20_000, 90_000);
-            let of_other = if impostors.contains(name) { OF_OTHER } else { "" };
+            let of_other = if impostors.contains(name) { OF_OTHER } else { machines.fields() };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {fence}, pool: {pool} }}{hangs_on}{of_other} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool} }}{hangs_on}{of_other} }}"
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}{by_rack}{by_bmc}- object:\n    apiVersion: v1\n    kind: Secret\n    \
-             metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
+             configuration:\n{policies}{by_rack}{fence}- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             metadata: {{ name: {}, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
+            machines.secret(),
             names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings,
             policies = policies.text,
@@ -212,9 +224,10 @@ impl Night {
 
     /// The night as the simulator takes it.
     pub fn scenario(&self) -> Result<Scenario, ScenarioErrors> {
-        let load = |file: &str| match file.strip_prefix(CONFIG) {
-            Some("fence-ipmi.yaml") => Ok(FENCE.to_owned()),
-            Some(_) | None => Err(format!("no night names {file}")),
+        let load = |file: &str| {
+            let mut all = named_files().into_iter();
+            let named = all.find(|(name, _)| name == file).map(|(_, text)| text.to_owned());
+            named.ok_or_else(|| format!("no night names {file}"))
         };
         Scenario::parse(&path(self.seed), &self.text, &load)
     }
@@ -245,7 +258,7 @@ pub fn classes() -> Vec<String> {
     let devices = DEVICE_FAULTS.iter().map(|(fault, ..)| format!("device {fault}"));
     let of_others = EDITS.iter().chain(&CLASSES).chain(&rack::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
-    named.chain(bmc).chain(api).chain(devices).chain(of_others).collect()
+    named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }
 
 /// Where the night of a seed is written.
@@ -253,9 +266,12 @@ pub fn path(seed: u64) -> String {
     format!("target/nights/{seed}.yaml")
 }
 
-/// The file that the configuration of every night names, as it is named there, and its text.
-pub fn named_file() -> (String, &'static str) {
-    (format!("{CONFIG}fence-ipmi.yaml"), FENCE)
+/// The files that the configurations of nights name, as they are named there, and their texts.
+pub fn named_files() -> [(String, &'static str); 2] {
+    [Machines::Bmcs, Machines::Instances].map(|machines| {
+        let (name, text) = machines.file();
+        (format!("{CONFIG}{name}"), text)
+    })
 }
 
 /// A pod as a DaemonSet has one on every node.
@@ -270,6 +286,7 @@ fn daemon(node: &str) -> String {
 struct Draft {
     rng: Rng,
     rack: Rack,
+    machines: Machines,
     happenings: String,
     drawn: Vec<String>,
 }
@@ -284,6 +301,16 @@ impl Draft {
         all.get(usize::try_from(drawn).unwrap_or_default()).copied()
     }
 
+    /// A fault of what gives a node its power begins or, with the value 0, ends; and its class.
+    fn fault(&self, node: &str, fault: &str, value: u64) -> (String, String) {
+        match self.machines {
+            Machines::Bmcs => self.rack.fault(node, fault, value),
+            Machines::Instances => {
+                (self.machines.fault(node, fault, value), self.machines.class(fault))
+            }
+        }
+    }
+
     fn happens(&mut self, at_ms: u64, what: &str, class: &str) {
         let _ = writeln!(self.happenings, "- {{ at: {at_ms}ms, {what} }}");
         self.drawn.push(class.to_owned());
@@ -296,9 +323,9 @@ impl Draft {
         let (fault, value) = match self.rng.below(3) {
             0 => ("silent", 1),
             1 => ("delay", self.rng.within(200, 2_000)),
-            _ => ("open_status", 1),
+            _ => (self.machines.lets_nobody_in(), 1),
         };
-        let (begins, class) = self.rack.fault(node, fault, value);
+        let (begins, class) = self.fault(node, fault, value);
         let at = self.rng.below(50_000);
         self.happens(at, &begins, &class);
         let then = |draft: &mut Self, percent: u64, low: u64, high: u64, what: &str| {
@@ -308,7 +335,7 @@ impl Draft {
                 draft.blow(node, "fenceState", fields, after, what);
             }
         };
-        let (over, _) = self.rack.fault(node, fault, 0);
+        let (over, _) = self.fault(node, fault, 0);
         then(self, 100, 4_000, 40_000, &over);
         then(self, 50, 100, 30_000, &format!("nodeComesBack: {node}"));
         let other = names.iter().find(|name| *name != node).unwrap_or(node);
@@ -324,11 +351,12 @@ impl Draft {
     fn late_off(&mut self, lost: &[String]) {
         let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
         let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 28_000));
-        let (begins, class) = self.rack.fault(node, "off_after", value);
+        let (fault, value) = self.machines.late_off(value);
+        let (begins, class) = self.fault(node, fault, value);
         self.happens(at, &begins, &class);
         let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));
         let killed = format!("controllerKilled: {{ lasts: {lasts}ms }}");
-        self.blow(node, "bmcSaidYes", "command: \"off\"", after, &killed);
+        self.blow(node, self.machines.said_yes(), "command: \"off\"", after, &killed);
         self.drawn.push("leader killed".to_owned());
     }
 
@@ -350,7 +378,7 @@ impl Draft {
         }
         if self.chance(40) {
             let (at, value) = (self.rng.below(50_000), self.rng.within(30_000, 90_000));
-            let (begins, class) = self.rack.fault(node, "stale", value);
+            let (begins, class) = self.fault(node, "stale", value);
             self.happens(at, &begins, &class);
         }
     }
@@ -394,26 +422,24 @@ impl Draft {
         lost
     }
 
-    fn bmc_faults(&mut self, names: &[String], lost: &[String]) {
+    fn device_faults(&mut self, names: &[String], lost: &[String]) {
         for node in lost {
-            if !self.chance(50) {
+            if !self.chance(self.machines.faulty_percent()) {
                 continue;
             }
-            let Some((fault, low, high)) = self.one_of(&BMC_FAULTS) else { continue };
+            let Some((fault, low, high)) = self.one_of(self.machines.faults()) else { continue };
             let (at, value) = (self.rng.below(180_000), self.rng.within(low, high));
-            let (begins, class) = self.rack.fault(node, fault, value);
+            let (begins, class) = self.fault(node, fault, value);
             self.happens(at, &begins, &class);
             if self.chance(40) {
                 let over = at + self.rng.within(3_000, 90_000);
-                let (ends, class) = self.rack.fault(node, fault, 0);
+                let (ends, class) = self.fault(node, fault, 0);
                 self.happens(over, &ends, &class);
             }
         }
         for node in names {
-            let _ = writeln!(
-                self.happenings,
-                "- {{ at: {CALM_MS}ms, bmcFault: {{ node: {node}, fault: none }} }}"
-            );
+            let over = self.machines.no_fault(node);
+            let _ = writeln!(self.happenings, "- {{ at: {CALM_MS}ms, {over} }}");
         }
     }
 
@@ -421,7 +447,8 @@ impl Draft {
     fn impostors(&mut self, lost: &[String]) -> BTreeSet<String> {
         let mut impostors = BTreeSet::new();
         for node in lost {
-            if self.chance(5) {
+            // A providerID names the instance that it names.
+            if self.chance(5) && self.machines == Machines::Bmcs {
                 impostors.insert(node.clone());
                 self.drawn.push("bmc of another machine".to_owned());
             }
@@ -471,6 +498,7 @@ impl Draft {
             let (Some(node), Some((fact, fields))) = (lost.first(), self.one_of(&MOMENTS)) else {
                 return;
             };
+            let (fact, fields) = self.machines.moment(fact, fields);
             let after = match self.rng.below(10) {
                 0..5 => self.rng.below(12),
                 5..7 => self.rng.below(40),

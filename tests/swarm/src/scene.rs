@@ -30,7 +30,7 @@ pub struct Setting {
     pub seen_after: Duration,
     /// A node that is well for so long counts as well whenever an off is sent.
     pub well_after: Duration,
-    /// Some BMC tells what was true a while ago.
+    /// Some BMC, or a cloud, tells what was true a while ago.
     pub has_stale_bmc: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
@@ -83,6 +83,8 @@ pub struct Scene {
     /// Outlets and ports that are off, by device and number, whose machine hangs on each, and who did
     /// it.
     pub dark_plugs: BTreeMap<(String, u64), (String, PowerCause)>,
+    /// Machines that a cloud has taken away for good.
+    pub gone: BTreeSet<String>,
     /// Machines that somebody other than us switched on after an off, and since when.
     pub on_behind_our_back: BTreeMap<String, Time>,
     /// Why nobody hears a node.
@@ -134,6 +136,9 @@ impl Scene {
     /// Takes note of what happened.
     pub fn note(&mut self, at: Time, what: &What) {
         self.released.extend(released_by_us(what).map(str::to_owned));
+        if let Some(node) = what.told_off().filter(|node| self.off.contains_key(*node)) {
+            self.read_off_at.insert(node.to_owned(), at);
+        }
         match what {
             What::NodeCreated { node } => {
                 self.nodes.insert(node.clone());
@@ -176,11 +181,8 @@ impl Scene {
                     Power::On => self.dark_plugs.remove(&plug),
                 };
             }
-            What::BmcTold { node, power: Power::Off, .. }
-            | What::PlugTold { node, power: Power::Off, .. }
-                if self.off.contains_key(node) =>
-            {
-                self.read_off_at.insert(node.clone(), at);
+            What::InstanceTerminated { node } => {
+                self.gone.insert(node.clone());
             }
             What::TaintAdded { node, key, by, .. } => {
                 if by == PEOPLE && key == OUT_OF_SERVICE {

@@ -211,15 +211,15 @@ fn kind(line: &str) -> &str {
 
 /// What kind of trouble a happening ends, and whose, if it ends any. Other kinds end by themselves
 /// (`lasts`), or are for node-remedy to end.
-fn relieved(line: &str) -> Option<(&'static str, &str)> {
+fn relieved(line: &str) -> Option<(&str, &str)> {
     let what = what(line);
     let value_of = |field: &str| what.split_once(field)?.1.split([',', ' ']).next();
     match kind(line) {
         "nodeComesBack" => Some(("networkLost", value_of("nodeComesBack: ")?)),
         "letPodGo" => Some(("holdPod", value_of("letPodGo: ")?)),
-        "bmcFault" => {
+        fault @ ("bmcFault" | "cloudFault") => {
             let is_over = value_of("fault: ") == Some("none") || value_of("value: ") == Some("0");
-            is_over.then_some(("bmcFault", value_of("node: ")?))
+            is_over.then_some((fault, value_of("node: ")?))
         }
         "deviceFault" => {
             let is_over = value_of("fault: ") == Some("none") || value_of("value: ") == Some("0");

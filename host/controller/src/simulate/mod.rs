@@ -8,6 +8,8 @@
 
 mod bad_way;
 pub mod blot;
+#[cfg(test)]
+mod cloud;
 pub mod cluster;
 pub mod collect;
 pub mod decode;

@@ -114,7 +114,10 @@ fn stop_if_other(
 /// Reads again for a while; then this try of the plug has failed.
 fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow {
     let asked_at = run.record.last_effect(method).and_then(|effect| effect.ended_at);
-    let until = asked_at.unwrap_or(run.record.entered_at).after(run.policy.off_timeout);
+    // What may still come by itself is not asked for again.
+    let late = run.plan.method(method).map_or(Span::ZERO, |method| method.late_effect);
+    let patience = run.policy.off_timeout.max(late);
+    let until = asked_at.unwrap_or(run.record.entered_at).after(patience);
     if run.now < until {
         let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
         if run.now >= again_at {

@@ -32,10 +32,11 @@ impl What {
         }
     }
 
-    /// The node of which a BMC or a cloud said that it is off, if this says so.
+    /// The node of which a device said that it is off, or one of its plugs, if this says so.
     pub fn told_off(&self) -> Option<&str> {
         match self {
-            Self::BmcTold { node, power: Power::Off, .. } => Some(node),
+            Self::BmcTold { node, power: Power::Off, .. }
+            | Self::PlugTold { node, power: Power::Off, .. } => Some(node),
             Self::CloudTold { node, state, .. } => {
                 ["stopped", "terminated"].contains(&state.as_str()).then_some(node)
             }

@@ -50,8 +50,8 @@ impl std::fmt::Display for What {
                 write!(f, "{node}: EC2 said yes to {command}")
             }
             Self::CloudTold { node, state, .. } => write!(f, "{node}: EC2 said that it is {state}"),
-            Self::CloudRefused { node, command, code, .. } => {
-                write!(f, "{node}: EC2 refused {command} with {code}")
+            Self::CloudRefused { node, command, reason, .. } => {
+                write!(f, "{node}: EC2 refused {command} with {reason}")
             }
             Self::InstanceTerminated { node } => write!(f, "{node}: the instance is terminated"),
             Self::NodeReady { node, status, by } => write!(f, "{node}: Ready {status} ({by})"),

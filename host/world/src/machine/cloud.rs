@@ -105,6 +105,6 @@ fn told(node: &str, by: &str, event: &ec2::Event) -> What {
     match event.outcome {
         Ok(Some(state)) => What::CloudTold { node, state: state.name().to_owned(), by },
         Ok(None) => What::CloudSaidYes { node, command, by },
-        Err(code) => What::CloudRefused { node, command, code: code.to_owned(), by },
+        Err(code) => What::CloudRefused { node, command, reason: code.to_owned(), by },
     }
 }

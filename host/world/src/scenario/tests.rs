@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 40] = [
+    let rows: [(&str, &str, Expect); 42] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -142,6 +142,23 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "serverClock: { ahead: 5s, back: 3s }",
             expect!["s.yaml:14:27: happenings.serverClock: expected one of ahead and back"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "cloudFault: { node: node-a, fault: gremlin }",
+            expect![[r#"
+            s.yaml:14:34: happenings.cloudFault.node: found "node-a", expected a node that is an instance
+            s.yaml:14:49: happenings.cloudFault.fault: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, truncate, none"#]],
+        ),
+        (
+            "bmc: { password: secret, faults: { stuck: 1 } }",
+            "bmc: { password: secret }, providerID: \"gce://p/z/i\", \
+             cloud: { replaces: node-a, faults: { gremlin: 1 } }",
+            expect![[r#"
+            s.yaml:4:94: nodes.bmc: expected none beside cloud: an instance has no BMC
+            s.yaml:4:94: nodes.providerID: found "gce://p/z/i", expected aws:///ZONE/i-… of one node and of the zone of its cloud, or none
+            s.yaml:4:133: nodes.cloud.faults: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, truncate, none
+            s.yaml:4:106: nodes.cloud.replaces: found "node-a", expected another node that is an instance"#]],
         ),
         (
             "kubeletStops: node-a",
@@ -183,7 +200,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -295,7 +312,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
             ],
         ),
         (
@@ -328,7 +345,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, modeSaid, leaderChanged"#
             ]],
         ),
         (

@@ -3,6 +3,7 @@
 
 mod actors;
 mod bmc;
+mod cloud;
 mod control_runs;
 mod determinism;
 #[cfg(test)]

@@ -18,7 +18,7 @@ impl ItEnds {
 impl Check for ItEnds {
     fn end(&mut self, scene: &Scene) -> Vec<String> {
         let is_well = |node: &str| scene.ready.get(node).is_some_and(|status| status == "True");
-        let left = self.lost.iter().filter(|node| !is_well(node));
+        let left = self.lost.iter().filter(|node| !is_well(node) && !scene.gone.contains(*node));
         // A closed device was told of, and what is refused for it is told by Events.
         left.filter(|node| scene.state_of(node) != Some("Error") && !scene.has_closed_devices)
             .map(|node| {

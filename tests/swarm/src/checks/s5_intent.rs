@@ -20,34 +20,27 @@ pub(super) struct Intent {
 }
 
 impl Check for Intent {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about commands")]
     fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
-        match what {
-            What::IntentRecorded { node, operation, method, action, .. } => {
-                // What a call reads about its own command is no other look at the device.
-                if action == "status" {
-                    self.unread.remove(&(node.clone(), method.clone()));
-                } else {
-                    let recorded = (*operation, method.clone(), action.clone());
-                    self.recorded.insert(node.clone(), recorded);
-                }
-                None
+        if let What::IntentRecorded { node, operation, method, action, .. } = what {
+            // What a call reads about its own command is no other look at the device.
+            if action == "status" {
+                self.unread.remove(&(node.clone(), method.clone()));
+            } else {
+                let recorded = (*operation, method.clone(), action.clone());
+                self.recorded.insert(node.clone(), recorded);
             }
-            What::BmcSaidYes { .. } | What::PlugSaidYes { .. } => {
-                let Taken { node, command, .. } = what.taken()?;
-                let Some((operation, method, action)) = self.recorded.get(node) else {
-                    return Some("nothing of it stands in a record".to_owned());
-                };
-                if !action.eq_ignore_ascii_case(command) {
-                    return Some(format!("the record says {action}"));
-                }
-                // A datagram that is sent again is the same operation.
-                let of = (node.to_owned(), method.clone());
-                let is_next = self.taken.insert(of.clone(), *operation) != Some(*operation);
-                let is_blind = is_next && !self.unread.insert(of);
-                is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
-            }
-            _ => None,
         }
+        let Taken { node, command, .. } = what.taken()?;
+        let Some((operation, method, action)) = self.recorded.get(node) else {
+            return Some("nothing of it stands in a record".to_owned());
+        };
+        if !action.eq_ignore_ascii_case(command) {
+            return Some(format!("the record says {action}"));
+        }
+        // A datagram that is sent again is the same operation.
+        let of = (node.to_owned(), method.clone());
+        let is_next = self.taken.insert(of.clone(), *operation) != Some(*operation);
+        let is_blind = is_next && !self.unread.insert(of);
+        is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
     }
 }

@@ -23,7 +23,10 @@ impl LeftOff {
 impl Check for LeftOff {
     fn end(&mut self, scene: &Scene) -> Vec<String> {
         let is_ours = |cause: &PowerCause| *cause == PowerCause::Command;
-        let machines = scene.off.iter().filter(|(_, cause)| is_ours(cause));
+        // What a cloud took away for good nobody can switch on.
+        let machines = scene.off.iter();
+        let machines =
+            machines.filter(|(node, cause)| is_ours(cause) && !scene.gone.contains(*node));
         let machines = machines.map(|(node, _)| (node, node.clone(), false));
         let plugs = scene.dark_plugs.iter().filter(|(_, (_, cause))| is_ours(cause));
         let plugs = plugs.map(|((device, plug), (node, _))| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::Time;
 
 use super::Check;
@@ -20,8 +20,8 @@ impl Identity {
 
 impl Check for Identity {
     fn see(&mut self, _: &Scene, _: Time, what: &What) -> Option<String> {
-        let What::BmcSaidYes { node, .. } = what else { return None };
-        let is_other = self.impostors.contains(node);
+        let Taken { node, plug: (device, _), .. } = what.taken()?;
+        let is_other = device.is_empty() && self.impostors.contains(node);
         is_other.then(|| "this BMC says that it is another machine's".to_owned())
     }
 }

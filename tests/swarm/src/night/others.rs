@@ -3,7 +3,7 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::{CALM_MS, CONFIG, Draft, FENCE, KERNEL_DUMP, LOSSES};
+use super::{CALM_MS, CONFIG, Draft, FENCE, KERNEL_DUMP, LOSSES, Machines};
 
 /// A method that sees dumps, in a stage of its own.
 const WATCH_METHOD: &str = "  - name: crash-dump
@@ -94,8 +94,10 @@ impl Draft {
             return;
         };
         let policy = "kind: RemedyConfiguration, name: pool-a";
-        let fence = "kind: FenceConfiguration, name: ipmi";
-        let secret = "kind: Secret, namespace: node-remedy, name: bmc-credentials";
+        let fence = format!("kind: FenceConfiguration, name: {}", self.machines.fence());
+        let secret =
+            format!("kind: Secret, namespace: node-remedy, name: {}", self.machines.secret());
+        let (fence, secret) = (fence.as_str(), secret.as_str());
         let merge = |of: &str, fields: &str| format!("edit: {{ {of}, merge: {{ {fields} }} }}");
         let gone = |of: &str| format!("remove: {{ {of} }}");
         let (done, undone) = match edit {
@@ -115,11 +117,13 @@ impl Draft {
             "edit policy gone" => {
                 (gone(policy), merge(policy, &format!("spec: {}", policies.spec)))
             }
-            "edit fence gone" => (gone(fence), merge(fence, &fence_spec())),
+            "edit fence gone" => (gone(fence), merge(fence, &fence_spec(self.machines.file().1))),
             "edit secret gone" => (
                 gone(secret),
                 merge(secret, "stringData: { username: admin, password: simulated }"),
             ),
+            // No annotation says where an instance is.
+            _ if self.machines == Machines::Instances => return,
             // The address of another machine's BMC is written at a lost node.
             _ => {
                 let place = |node: &String| names.iter().position(|name| name == node);
@@ -164,13 +168,13 @@ impl Draft {
         lost: &[String],
     ) -> String {
         let mut rng = Rng::named(seed, "kernel dump");
-        let node = lost.first().filter(|_| rng.below(100) < 6);
+        let node = lost.first().filter(|_| rng.below(100) < 6 && self.machines == Machines::Bmcs);
         let line = node.and_then(|node| {
             let losses = LOSSES.map(|loss| format!("{loss}: {node} }}"));
             losses.into_iter().find(|line| self.happenings.contains(line))
         });
         let (Some(node), Some(line)) = (node, line) else {
-            return format!("- file: {CONFIG}fence-ipmi.yaml\n");
+            return format!("- file: {CONFIG}{}\n", self.machines.file().0);
         };
         let lasts = rng.within(5, 240);
         let mut fields = format!("node: {node}, lasts: {lasts}s");
@@ -242,7 +246,7 @@ fn jump(rng: &mut Rng) -> u64 {
 }
 
 /// `spec: …` of the shown FenceConfiguration; JSON, which is YAML on one line.
-fn fence_spec() -> String {
-    let object: serde_json::Value = serde_saphyr::from_str(FENCE).unwrap_or_default();
+fn fence_spec(file: &str) -> String {
+    let object: serde_json::Value = serde_saphyr::from_str(file).unwrap_or_default();
     format!("spec: {}", object.get("spec").cloned().unwrap_or_default())
 }

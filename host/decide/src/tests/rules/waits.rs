@@ -22,6 +22,41 @@ fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
     }
 }
 
+/// A cloud API that is asked too often took nothing in, so that is no try of anything.
+#[test]
+fn a12_a_device_that_asks_for_patience_is_waited_for() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.device = Box::new(|_, _| failed(FailureKind::Throttled));
+    story.until(Phase::AwaitingDevice);
+    let since = story.now;
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) >= Span::minutes(10));
+    assert_eq!((story.record.retries, story.count(Action::Off)), (0, 0));
+    story.device = Box::new(honest);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.count(Action::Off), 1);
+}
+
+/// Between the yes and the end of what the manifest says that an effect may take, an off that does not
+/// show is waited for, and not sent again.
+#[test]
+fn a7_an_off_that_may_still_come_is_not_asked_for_again() {
+    let mut plan = bmc_plan();
+    plan.methods[0].late_effect = Span::seconds(120);
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::Off => succeeded(PlugState::Transitioning),
+        Action::Status | Action::On | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    story.until(Phase::VerifyingOff);
+    let since = story.now;
+    story.until(Phase::Backoff);
+    let waited = story.now.since(since);
+    assert!(waited >= Span::seconds(120) && waited < Span::seconds(130), "{waited:?}");
+    assert_eq!(story.count(Action::Off), 1);
+}
+
 #[test]
 fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
