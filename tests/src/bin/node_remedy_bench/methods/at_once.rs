@@ -120,7 +120,7 @@ impl Crowd {
 }
 
 fn print(crowds: &[Crowd], device: Duration) {
-    println!("  the device itself: {} CPU a read", millis(device));
+    println!("  the device itself: {} CPU a read, over all ways", millis(device));
     println!(
         "  {:<40}{:>14}{:>14}{:>18}{:>17}",
         "", "wall", "CPU of all", "largest's peak", "wall : inside"

@@ -81,7 +81,7 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{}; the device itself: {} CPU a read",
+            "{}; the device itself: {} CPU a read, over all ways",
             self.case.title,
             millis(self.device)
         )?;
