@@ -3,8 +3,8 @@
 use crate::retry::{go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, End, FinalReason, Goal, Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason,
-    Phase, Rule, Time,
+    Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
+    PROBE_EVERY, ParkReason, Phase, Rule, Time,
 };
 
 use super::recovering::end;
@@ -116,8 +116,20 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
+    if !parked && has_dark_feed(run) {
+        return None;
+    }
     // Somebody gave it power: the device that does not answer has nothing left to do.
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;
+/// the others are still ours to switch on, or to tell a person of.
+fn has_dark_feed(run: &Run<'_>) -> bool {
+    let is_part = |plug: &MethodIndex| {
+        run.plan.method(*plug).is_some_and(|method| method.kind == Kind::Power(Feed::Part))
+    };
+    run.record.powered_off_by_us(run.plan, run.now).iter().any(is_part)
 }

@@ -246,7 +246,9 @@ impl Agent {
             return None;
         }
         if self.faults.wrong_oid {
-            bindings.iter_mut().for_each(|(oid, _): &mut (Oid, Value)| oid.push(7));
+            for (oid, _) in &mut bindings {
+                oid.push(7);
+            }
         }
         wire::answer(&question.community, id, error, &bindings)
     }

@@ -1,7 +1,7 @@
 //! S5: a power command stands in the record before the device hears it, and what nobody heard the
 //! end of is read and never repeated blindly.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::Time;
@@ -15,8 +15,8 @@ pub(super) struct Intent {
     recorded: BTreeMap<String, (u64, String, String)>,
     /// The operation whose command the device of each node's method took last.
     taken: BTreeMap<(String, String), u64>,
-    /// Nodes and methods whose device took a command, and no read was begun since.
-    unread: BTreeSet<(String, String)>,
+    /// Nodes and methods whose device took a command, which, and no read was begun since.
+    unread: BTreeMap<(String, String), String>,
 }
 
 impl Check for Intent {
@@ -40,7 +40,9 @@ impl Check for Intent {
         // A datagram that is sent again is the same operation.
         let of = (node.to_owned(), method.clone());
         let is_next = self.taken.insert(of.clone(), *operation) != Some(*operation);
-        let is_blind = is_next && !self.unread.insert(of);
+        // The way back is open to a plug that nobody read: an `on` is never gated (A2).
+        let before = if is_next { self.unread.insert(of, command.into()) } else { None };
+        let is_blind = before.is_some_and(|before| before == command || command != "on");
         is_blind.then(|| "asked again, and nobody read what the last one did".to_owned())
     }
 }

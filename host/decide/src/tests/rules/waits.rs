@@ -1,9 +1,10 @@
 //! A8, A14 and A19: what is known and what is held while a run waits for a machine, a device, a person.
 
 use alloc::boxed::Box;
+use alloc::vec;
 
 use super::story;
-use crate::tests::fixtures::{bmc_plan, failed, succeeded};
+use crate::tests::fixtures::{bmc_plan, failed, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
@@ -76,6 +77,39 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
     assert_eq!(story.parked(), Some(&ParkReason::GateClosed));
     let left_off = story.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
     assert_eq!(left_off, Some(1));
+}
+
+/// A machine is well on one of its feeds; the other one, which we switched off, is still waited for,
+/// and a person is told of it when its device stays silent.
+#[test]
+fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
+    let mut plan = bmc_plan();
+    plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+    plan.power = vec![stage(Execution::All, &[0, 1])];
+    let well_on_one = || {
+        let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+        let mut story = Story::new(plan.clone(), policy);
+        story.device = Box::new(|operation, plugs| {
+            let is_dead = operation.method == 1 && *plugs == [PlugState::On, PlugState::Off];
+            if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
+        });
+        story.until(Phase::AwaitingDevice).boots();
+        story
+    };
+    let mut answers = well_on_one();
+    for _ in 0..20 {
+        answers.go();
+    }
+    assert_eq!(answers.record.phase, Phase::AwaitingDevice);
+    answers.device = Box::new(honest);
+    answers.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(answers.plugs, [PlugState::On, PlugState::On]);
+
+    let mut silent_on = well_on_one();
+    silent_on.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert!(silent_on.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
+    let left_off = silent_on.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!(left_off, Some(vec![1]));
 }
 
 #[test]
