@@ -11,6 +11,7 @@ mod apiserver_resources;
 mod e2e_api_faults;
 mod e2e_bmc_faults;
 mod e2e_configuration;
+mod e2e_kdump;
 mod e2e_killed;
 mod e2e_lost_node;
 mod e2e_methods;

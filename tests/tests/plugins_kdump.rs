@@ -71,7 +71,8 @@ impl Listener {
     }
 }
 
-fn sender() -> Result<PathBuf> {
+/// Where the real sender lies.
+pub(crate) fn sender() -> Result<PathBuf> {
     let path = "usr/libexec/fence-agents/fence_kdump_send";
     let places =
         [PathBuf::from("/").join(path), repository().join("target/fence-agents").join(path)];

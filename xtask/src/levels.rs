@@ -153,6 +153,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
+            Part::KdumpSender,
             Part::PythonVenv,
             Part::ControlPlane,
             Part::Plugins,

@@ -207,10 +207,15 @@ impl Config {
         value.ok_or_else(|| problems.to_string())
     }
 
+    /// Whether anything is listened for on behalf of any node.
+    pub fn listens(&self) -> bool {
+        self.fences.values().any(|source| source.watches())
+    }
+
     /// What is listened for on behalf of these nodes. A node that lacks something for it, or that
     /// several configurations are for, is left out: its opening says so.
     pub fn watches<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> Vec<NodeWatch> {
-        if !self.fences.values().any(|source| source.watches()) {
+        if !self.listens() {
             return Vec::new();
         }
         let mut tables = BTreeMap::new();

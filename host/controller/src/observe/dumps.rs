@@ -156,7 +156,7 @@ pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
     };
     loop {
         listener.read_configuration();
-        let has_posts = !listener.posts.is_empty() || !listener.complained.is_empty();
+        let listens = parts.config.borrow().listens();
         let again = tokio::time::sleep(NODES_EVERY);
         tokio::pin!(again);
         loop {
@@ -165,7 +165,7 @@ pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
                 Some(_) = listener.tellings.join_next(), if !listener.tellings.is_empty() => {}
                 Some(datagram) = heard.recv() => listener.hear(&datagram).await,
                 () = parts.configured.notified() => break,
-                () = &mut again, if has_posts => break,
+                () = &mut again, if listens => break,
             }
         }
     }

@@ -57,11 +57,13 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         return run.hold(Hold::NotYet { until });
     }
     if let Some(grace) = run.policy.kdump_grace.filter(|_| view.dump != Dump::None) {
+        let is_first = run.record.dump_held_at.is_none();
         let until = run.record.dump_held_at.get_or_insert(run.now).after(grace);
         if run.now < until {
             run.look_at(until);
             run.look_in(PROBE_EVERY);
-            return run.hold(Hold::Dump { until });
+            // Said once: a dump takes an hour, and the record says since when.
+            return if is_first { run.hold(Hold::Dump { until }) } else { Flow::Stay };
         }
     }
     Flow::Go(Phase::ReadingIdentity)

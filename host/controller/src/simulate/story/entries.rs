@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_decide::Notice;
+use node_remedy_decide::{Hold, Notice};
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, What};
 
@@ -210,7 +210,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::Restarting { .. }
         | Notice::AbortTaken { .. }
         | Notice::Parked(_) => Weight::Bad,
-        Notice::Isolating
+        Notice::Held { reason: Hold::Dump { .. } }
+        | Notice::Isolating
         | Notice::Identified { .. }
         | Notice::PoweringOff { .. }
         | Notice::Releasing { .. }
