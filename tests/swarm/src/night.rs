@@ -85,6 +85,9 @@ const MOMENTS: [(&str, &str); 11] = [
 /// A class of fault.
 const ANOTHER_LOST: &str = "another is lost meanwhile";
 
+/// Another.
+const KERNEL_DUMP: &str = "kernel dump";
+
 /// What people do who do not know that node-remedy is at work.
 const DEEDS: [&str; 5] =
     ["cordon", "deleteNode", "taintOutOfService", "deleteAttachments", "powerOnByHand"];
@@ -140,6 +143,7 @@ impl Night {
         draft.other_remedy(&lost);
         draft.clocks(controllers);
         draft.server_clock();
+        let fence = draft.kernel_dump(seed, &mut policies, &lost);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\nnodes:\n",
             lasts.as_millis()
@@ -155,7 +159,7 @@ impl Night {
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}- file: {CONFIG}fence-ipmi.yaml\n- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             configuration:\n{policies}{fence}- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: bmc-credentials, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
             names.iter().map(|node| daemon(node)).collect::<String>(),
@@ -197,7 +201,8 @@ impl Night {
 }
 
 /// Classes of fault besides those of the tables.
-const OTHER_CLASSES: [&str; 12] = [
+const OTHER_CLASSES: [&str; 13] = [
+    KERNEL_DUMP,
     "nodeComesBack",
     "controllerKilled",
     "controllerPaused",

@@ -3,7 +3,15 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::{CALM_MS, Draft, FENCE};
+use super::{CALM_MS, CONFIG, Draft, FENCE, KERNEL_DUMP, LOSSES};
+
+/// A method that sees dumps, in a stage of its own.
+const WATCH_METHOD: &str = "  - name: crash-dump
+    plugin: kdump
+  isolation:
+  - name: see-dumps
+    methods: [crash-dump]
+";
 
 /// What people do to the configuration, and undo.
 pub(super) const EDITS: [&str; 7] = [
@@ -144,6 +152,48 @@ impl Draft {
             let what = format!("otherRemedy: {{ node: {node}, lasts: {lasts}s }}");
             self.happens(at, &what, "another remediator");
         }
+    }
+
+    /// Now and then the first node is lost because its kernel crashes, and a dump is written, heard and
+    /// mostly waited for. Answers the fence configuration of the night. It draws from a seed of its own,
+    /// so that other nights stay as they were.
+    pub(super) fn kernel_dump(
+        &mut self,
+        seed: u64,
+        policies: &mut Policies,
+        lost: &[String],
+    ) -> String {
+        let mut rng = Rng::named(seed, "kernel dump");
+        let node = lost.first().filter(|_| rng.below(100) < 6);
+        let line = node.and_then(|node| {
+            let losses = LOSSES.map(|loss| format!("{loss}: {node} }}"));
+            losses.into_iter().find(|line| self.happenings.contains(line))
+        });
+        let (Some(node), Some(line)) = (node, line) else {
+            return format!("- file: {CONFIG}fence-ipmi.yaml\n");
+        };
+        let lasts = rng.within(5, 240);
+        let mut fields = format!("node: {node}, lasts: {lasts}s");
+        for (percent, field) in
+            [(30, ", bigEndian: true"), (20, ", controller: 1"), (10, ", from: 203.0.113.9")]
+        {
+            if rng.below(100) < percent {
+                fields.push_str(field);
+            }
+        }
+        let dumps = format!("kernelDumps: {{ {fields} }} }}");
+        self.happenings = self.happenings.replacen(&line, &dumps, 1);
+        self.drawn.push(KERNEL_DUMP.to_owned());
+        if rng.below(100) < 80 {
+            let grades = if rng.below(100) < 50 { ", grades: [power-off-verified, kdump-seen]" } else { "" };
+            let waits = format!("policies: {{ kdumpGrace: {}s{grades}, ", rng.within(10, 150));
+            policies.text = policies.text.replace("policies: { ", &waits);
+        }
+        let watched = FENCE
+            .replace("  isolation:\n", WATCH_METHOD)
+            .replace("  grants:\n", "  grants:\n  - plugin: kdump\n    cidrs: [10.1.0.0/16]\n");
+        let indented = watched.lines().map(|line| format!("    {line}\n"));
+        format!("- object:\n{}", indented.collect::<String>())
     }
 
     /// When a clock is set, and how.
