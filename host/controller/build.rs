@@ -13,7 +13,8 @@ fn main() {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins"),
         PathBuf::from,
     );
-    for (folder, file) in [(folder.clone(), "builtin.rs"), (folder.join("../watchers"), "watchers.rs")]
+    for (folder, file) in
+        [(folder.clone(), "builtin.rs"), (folder.join("../watchers"), "watchers.rs")]
     {
         println!("cargo::rerun-if-changed={}", folder.display());
         let Some(names) = plugins(&folder) else {

@@ -50,7 +50,9 @@ async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Res
         ],
     });
     let policies = json!({"kdumpGrace": format!("{GRACE_S}s")});
-    story.install(&Installation { fence: Some(fence), policies, ..Installation::default() }).await?;
+    story
+        .install(&Installation { fence: Some(fence), policies, ..Installation::default() })
+        .await?;
     story.label(&story.node, DUMPS_FROM, "127.0.0.1").await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;

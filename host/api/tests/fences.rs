@@ -259,3 +259,39 @@ fn each_instance_of_a_cloud_is_a_device_of_its_own() {
     }
     assert_eq!(device(vmware, "vsphere://1"), "vmware/vsphere://1");
 }
+
+/// Whose dumps are heard: the node's own addresses, or the one that is said; each where it is granted.
+#[test]
+fn what_only_sees_is_a_method_without_an_action() {
+    const KDUMP: &str = include_str!("../../../examples/config/fence-kdump.yaml");
+    let senders = |text: &str, facts: &NodeFacts| {
+        let configuration = read(&[("f.yaml", text)]);
+        let source = configuration.fences.first().unwrap_or_else(|| {
+            panic!("{}", lines(&configuration.problems));
+        });
+        let (methods, grants) = source.watches_for(facts);
+        let senders = methods.iter().flat_map(|method| method.senders(facts));
+        let senders: Vec<String> = senders.map(|sender| sender.to_string()).collect();
+        let granted = grants.iter().filter(|grant| grant.plugin == "kdump");
+        let granted: Vec<String> = granted.flat_map(|grant| grant.cidrs.clone()).collect();
+        format!("{} within {}", senders.join(" "), granted.join(" "))
+    };
+    let addresses =
+        pairs(&[("InternalIP", "10.1.0.7"), ("Hostname", "w1"), ("ExternalIP", "fd00::7")]);
+    let facts = NodeFacts { addresses, ..node("w1") };
+    assert_eq!(senders(KDUMP, &facts), "fd00::7 10.1.0.7 within 10.1.0.0/16");
+    let other = KDUMP.replace("interval: \"10\"", "address: ${node.annotations['crash']}");
+    assert_eq!(senders(&other, &facts), " within 10.1.0.0/16", "a node that lacks it is not heard");
+    let crash = NodeFacts { annotations: pairs(&[("crash", "10.1.9.9")]), ..facts.clone() };
+    assert_eq!(senders(&other, &crash), "10.1.9.9 within 10.1.0.0/16");
+
+    let own = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: fence-config-w1}\ndata:\n  \
+               config.properties: |-\n    node_name=w1\n    isolation=crash\n    power_management=bmc\n  \
+               fence-method-crash: |-\n    agent_name=fence_kdump\n    ipport=7411\n  \
+               fence-method-bmc: |-\n    agent_name=fence_ipmilan\n    ipaddr=192.0.2.11\n    secret=bmc\n";
+    assert_eq!(senders(own, &facts), "fd00::7 10.1.0.7 within fd00::7/128 10.1.0.7/32");
+    assert!(
+        plan_of(&read(&[("f.yaml", own)]).fences[0], &facts)
+            .contains("crash: kdump plug=\"\" device=\"kdump\" port=7411")
+    );
+}

@@ -93,6 +93,8 @@ pub struct Scene {
     pub released_by_people: BTreeSet<String>,
     /// Nodes of which we gave something away since their last boot.
     pub released: BTreeSet<String>,
+    /// Nodes whose kernel crashed and has not been started again: what ran there is dead.
+    pub crashed: BTreeSet<String>,
     /// Processes that write, by pod UID.
     pub writing: BTreeMap<String, usize>,
     /// When each pod was bound, by UID.
@@ -136,11 +138,13 @@ impl Scene {
             What::KubeletStarted { node, .. } => {
                 self.mend(node, Ailment::Kubelet, at);
                 self.released.remove(node);
+                self.crashed.remove(node);
             }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
             What::KernelDumpStarted { node } => {
                 self.lose(node, Ailment::Kernel, at);
                 self.lose(node, Ailment::Kubelet, at);
+                self.crashed.insert(node.clone());
             }
             What::MachineResumed { node } | What::KernelDumpWritten { node } => {
                 self.mend(node, Ailment::Kernel, at);

@@ -214,11 +214,14 @@ impl Reader<'_> {
         let plugin = template.map(|template| &template.plugin).or(method.plugin.as_ref());
         let watches = plugin.is_some_and(|plugin| only_watches(plugin));
         let (does, asked) = match (plugin, method.builtin, method.action) {
-            (Some(plugin), None, None) if watches && (template.is_none() || method.plugin.is_none()) => {
+            (Some(plugin), None, None)
+                if watches && (template.is_none() || method.plugin.is_none()) =>
+            {
                 (Does::Plugin(plugin.clone()), Asked::default())
             }
             (Some(plugin), None, Some(_)) if watches => {
-                let sentence = format!("found an action of {plugin}, which only sees, expected none");
+                let sentence =
+                    format!("found an action of {plugin}, which only sees, expected none");
                 self.error(&path.field("action"), sentence);
                 return None;
             }

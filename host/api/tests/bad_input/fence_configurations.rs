@@ -7,6 +7,34 @@ use super::check;
 
 pub(super) const FENCE: &str = include_str!("../../../../examples/config/fence-ipmi.yaml");
 
+const KDUMP: &str = include_str!("../../../../examples/config/fence-kdump.yaml");
+
+#[test]
+fn what_only_sees_is_asked_for_nothing() {
+    let check = |from: &str, to: &str, expected: Expect| check(KDUMP, from, to, expected);
+    check(
+        "    plugin: kdump\n",
+        "    plugin: kdump\n    action: off\n",
+        expect![[r#"
+        f.yaml:20:13: spec.methods[0].action: found an action of kdump, which only sees, expected none
+    "#]],
+    );
+    check(
+        "methods: [power]",
+        "methods: [power, crash-dump]",
+        expect![[r#"
+        f.yaml:37:22: spec.powerManagement[0].methods[1]: found crash-dump, which only sees, expected it under isolation
+    "#]],
+    );
+    check(
+        "methods: [crash-dump]",
+        "run: only-one\n    methods: [crash-dump, quarantine]",
+        expect![[r#"
+        f.yaml:18:5: spec.methods[0].plug: found crash-dump, which only sees, in a stage of which only one method has to succeed, expected it in a stage of its own
+    "#]],
+    );
+}
+
 #[test]
 fn fence_configurations() {
     let check = |from: &str, to: &str, expected: Expect| check(FENCE, from, to, expected);

@@ -10,7 +10,9 @@ use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::document::{Document, Reading};
-use node_remedy_api::plan::{self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes};
+use node_remedy_api::plan::{
+    self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes,
+};
 pub use node_remedy_api::policy::Mode;
 use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_decide::Threshold;
@@ -259,9 +261,8 @@ impl Config {
         let text = data
             .get(&inventory.key)
             .ok_or_else(|| format!("inventory ConfigMap {name} has no key {:?}", inventory.key))?;
-        plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text).map_err(|errors| {
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-        })
+        plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -324,3 +324,6 @@ fn trusted(watch: &NodeWatch) -> impl Iterator<Item = IpAddr> {
     let senders = watch.senders.iter().map(IpAddr::to_canonical);
     senders.filter(move |sender| networks.iter().any(|network| network.holds(*sender)))
 }
+
+#[cfg(test)]
+mod tests;

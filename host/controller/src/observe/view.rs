@@ -12,10 +12,10 @@ use node_remedy_decide::{
     People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
 };
 
-use super::{closed, dumps};
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, lease_key};
+use super::{closed, dumps};
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};

@@ -4,9 +4,8 @@ use alloc::string::ToString as _;
 
 use crate::run::{Flow, Run};
 use crate::{
-    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof, Rule,
-    Time,
-    View,
+    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
+    Rule, Time, View,
 };
 
 use super::leave::leave_to_cut;

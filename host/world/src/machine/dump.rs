@@ -60,7 +60,8 @@ impl Dump {
         self.says_next = after(now, MESSAGE_EVERY);
         let from = self.from.or_else(|| own.parse().ok());
         let words = [MAGIC, VERSION];
-        let data = words.map(|one| if self.big_endian { one.to_be_bytes() } else { one.to_le_bytes() });
+        let data =
+            words.map(|one| if self.big_endian { one.to_be_bytes() } else { one.to_le_bytes() });
         let sent = from.map(|from| Sent {
             controller: self.controller,
             from: SocketAddr::new(from, OWN_PORT),

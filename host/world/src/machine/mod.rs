@@ -62,7 +62,9 @@ pub(crate) struct Machine {
 /// What the operating system does; means nothing without power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kernel {
-    Booting { until: Time },
+    Booting {
+        until: Time,
+    },
     Runs,
     Hangs,
     /// It crashed, and another one writes its memory to a disk.

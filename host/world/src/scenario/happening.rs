@@ -11,8 +11,8 @@ use super::raw::{
 };
 use super::read::Reader;
 use super::{
-    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DumpSpec, Event, Happening, Outage,
-    Trigger,
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DumpSpec, Event, Happening,
+    Outage, Trigger,
 };
 use crate::api::{Key, Kind};
 use crate::rng::Rng;

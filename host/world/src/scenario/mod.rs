@@ -13,8 +13,8 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::bmc::{Faults, Suite};

@@ -1,5 +1,5 @@
 //! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
-//! that what ran there cannot run any more.
+//! that what ran there cannot run any more; or, of pods alone, before its kernel has crashed.
 
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ use crate::scene::{Scene, Setting, released_by_us};
 /// Power that comes back by itself is read within this time: a read is at most 5 s old when it is
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
 const READ_AGAIN: Duration = Duration::from_secs(15);
+
+/// The grade that rests on a kernel's crash, and covers pods only.
+const KDUMP_SEEN: &str = "kdump-seen";
 
 pub(super) struct Release {
     has_stale_bmc: bool,
@@ -49,6 +52,11 @@ impl Check for Release {
         {
             return Some("its process still writes".to_owned());
         }
+        if let What::ProofRecorded { node, grade, .. } = what
+            && grade == KDUMP_SEEN
+        {
+            return (!scene.crashed.contains(node)).then(|| format!("{node} did not crash"));
+        }
         if let What::ProofRecorded { node, .. } = what {
             // Writing it down may take long, and power is read again before anything is released.
             let was_off =
@@ -56,6 +64,10 @@ impl Check for Release {
             return (!was_off).then(|| format!("{node} has power"));
         }
         let node = released_by_us(what)?;
+        let is_pod = matches!(what, What::PodTerminating { .. } | What::PodGone { .. });
+        if is_pod && scene.crashed.contains(node) {
+            return None;
+        }
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))
     }
 }

@@ -185,7 +185,8 @@ impl Draft {
         self.happenings = self.happenings.replacen(&line, &dumps, 1);
         self.drawn.push(KERNEL_DUMP.to_owned());
         if rng.below(100) < 80 {
-            let grades = if rng.below(100) < 50 { ", grades: [power-off-verified, kdump-seen]" } else { "" };
+            let grades =
+                if rng.below(100) < 50 { ", grades: [power-off-verified, kdump-seen]" } else { "" };
             let waits = format!("policies: {{ kdumpGrace: {}s{grades}, ", rng.within(10, 150));
             policies.text = policies.text.replace("policies: { ", &waits);
         }

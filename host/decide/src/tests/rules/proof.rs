@@ -91,8 +91,7 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
         story
     };
     let deleted = |story: &Story| -> Vec<Effect> {
-        let is_delete =
-            |one: &&Effect| matches!(one, Effect::DeletePods(_) | Effect::OutOfService);
+        let is_delete = |one: &&Effect| matches!(one, Effect::DeletePods(_) | Effect::OutOfService);
         story.done.iter().filter(is_delete).cloned().collect()
     };
     let heard = dumping(believing(), Dump::Heard);
