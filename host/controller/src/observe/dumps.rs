@@ -1,8 +1,8 @@
 //! Kernel dumps: machines whose crash kernel says, every few seconds, that it writes one.
 //!
 //! Every process listens, whoever leads: a crash kernel knows the addresses that somebody wrote into
-//! its configuration, and which of them leads it does not know. Who stands by tells the leader by an
-//! annotation of the Node. A message proves nothing of its sender, so only addresses that the
+//! its configuration, and which of them leads it does not know. Whoever hears it says so in an annotation
+//! of the Node: for a leader that hears nothing, and for whoever is started in the middle of a dump. A message proves nothing of its sender, so only addresses that the
 //! configuration gives a node count, and only inside the networks of its grant.
 //!
 //! Not here: what is done about a dump, which `decide` says.
@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::live::Facts;
+use super::seen::NodeSeen;
 use crate::act::node::{NodeChange, change_node};
 use crate::clock::{time_of, timestamp};
 use crate::cluster::Cluster;
@@ -29,8 +30,8 @@ use crate::listen::{Datagram, Ear, Listen};
 use crate::observe::config::NodeWatch;
 use crate::record::metrics::DatagramLabel;
 
-/// Says on the Node until when it is known to dump, by a process that does not lead: a span of time in
-/// ISO 8601, then who sent and who heard it.
+/// Says on the Node until when it is known to dump: a span of time in ISO 8601, then who sent and who
+/// heard it.
 pub const DUMP_TOLD: &str = "node-remedy.io/dump-told";
 
 /// Datagrams that wait to be looked at; one more is dropped.
@@ -295,11 +296,13 @@ impl<C: Cluster> Listener<C> {
         if self.parts.dumps.note(node, now, *lasts) {
             tracing::info!(node, %address, "the node writes a kernel dump");
         }
-        let leads = self.parts.lease.remaining_ms() > 0;
-        if leads || self.tellings.len() >= TELLINGS_MAX {
+        if self.tellings.len() >= TELLINGS_MAX {
             return;
         }
         let Some(seen) = self.parts.mirror.nodes.find(node) else { return };
+        if self.is_told(&seen, now.after(*lasts)) {
+            return;
+        }
         let Some(sighting) = self.parts.dumps.to_tell(node, now) else { return };
         let ago = now.since(sighting.at);
         let at = Time(self.parts.clock.server_now().0.saturating_sub(ago.0));
@@ -312,6 +315,14 @@ impl<C: Cluster> Listener<C> {
                 tracing::warn!(node = seen.name, %error, "failed to tell of a kernel dump");
             }
         });
+    }
+}
+
+impl<C: Cluster> Listener<C> {
+    /// Whether somebody has just said on the Node what is to be said now.
+    fn is_told(&self, node: &NodeSeen, until: Time) -> bool {
+        let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
+        told.is_some_and(|(_, told)| self.parts.clock.when(told).after(TELL_EVERY) > until)
     }
 }
 
