@@ -122,6 +122,9 @@ struct Sender {
     lasts: Span,
 }
 
+/// What is to be listened with on a port, and whose the addresses are.
+type Wanted = (Arc<Watcher>, BTreeMap<IpAddr, Vec<Sender>>);
+
 /// A port that is listened on.
 struct Post {
     _ear: Ear,
@@ -179,8 +182,7 @@ impl<C: Cluster> Listener<C> {
             let nodes = self.parts.mirror.nodes.all();
             self.parts.config.borrow().watches(nodes.values())
         };
-        let mut wanted: BTreeMap<u16, (Arc<Watcher>, BTreeMap<IpAddr, Vec<Sender>>)> =
-            BTreeMap::new();
+        let mut wanted: BTreeMap<u16, Wanted> = BTreeMap::new();
         for watch in &watches {
             // What is wrong with a method is said when its node is to be fenced.
             let Some((port, watcher, sender)) = self.wanted(watch) else { continue };
