@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::story;
+use super::{cutting_plan, story};
 use crate::tests::fixtures::{bmc_plan, failed, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
@@ -75,6 +75,21 @@ fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     assert!(silent_on.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
     let left_off = silent_on.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!(left_off, Some(vec![1]));
+}
+
+#[test]
+fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Unauthenticated),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    story.view.node = None;
+    for _ in 0..10 {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::Parked);
 }
 
 #[test]
