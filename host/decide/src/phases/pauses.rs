@@ -8,6 +8,7 @@ use crate::{
 };
 
 use super::recovering::end;
+use super::way_back::still_cut;
 
 /// Waits before the next try.
 pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
@@ -93,8 +94,9 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     let view = run.seen()?;
     let parked = run.record.phase == Phase::Parked;
     let Some(node) = run.node(view) else {
-        if parked && !run.record.powered_off_by_us(run.plan, run.now).is_empty() {
-            // It says so already: a machine without a Node is off because of us.
+        let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
+        if parked && (is_off || !still_cut(run).is_empty()) {
+            // It says so already: a machine without a Node is off, or cut, because of us.
             return None;
         }
         run.rule(Rule::A15);

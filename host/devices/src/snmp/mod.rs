@@ -232,7 +232,7 @@ impl Agent {
 
     fn answer(&mut self, question: &Question) -> Option<Vec<u8>> {
         let id = if self.faults.wrong_id { question.id ^ 0x0f00 } else { question.id };
-        let (error, mut bindings) = match question.kind {
+        let (error, mut bindings): (_, Vec<(Oid, Value)>) = match question.kind {
             Kind::Get => ((0, 0), question.bindings.iter().map(|(oid, _)| self.get(oid)).collect()),
             Kind::GetNext => {
                 ((0, 0), question.bindings.iter().map(|(oid, _)| self.next(oid)).collect())
@@ -276,7 +276,10 @@ impl Agent {
         match cell {
             Cell::Name(of) => Value::Text(of(plug)),
             Cell::State(numbers) => {
-                number(numbers, self.reads(plug) ^ (is_newest && self.faults.tables_differ))
+                // Who has one table only cannot contradict itself.
+                let has_two = self.config.model == Model::ApcRpdu2;
+                let differs = has_two && is_newest && self.faults.tables_differ;
+                number(numbers, self.reads(plug) ^ differs)
             }
             Cell::Told(numbers, _) => {
                 let told = self.plug(plug).is_some_and(|plug| plug.told);

@@ -233,7 +233,11 @@ impl Machine {
         let now = stage.now.0;
         match (had_mains, self.has_mains()) {
             (true, true) | (false, false) => return,
-            (true, false) => self.bmc.iter_mut().for_each(|(_, bmc)| bmc.lose_mains()),
+            (true, false) => {
+                if let Some((_, bmc)) = &mut self.bmc {
+                    bmc.lose_mains();
+                }
+            }
             (false, true) => {
                 if let Some((_, bmc)) = &mut self.bmc {
                     bmc.set_power(now, true);

@@ -56,7 +56,7 @@ impl Reader {
                 let (feeds, port) = self.plugs(raw, number - 1, devices);
                 let taken = |plug| nodes.iter().any(|node| node.hangs_on(plug));
                 if let Some(plug) = feeds.iter().chain(&port).find(|plug| taken(plug)) {
-                    let what = format!("nodes: found {} twice, expected a plug each", plug);
+                    let what = format!("nodes: found {plug} twice, expected a plug each");
                     self.wrong(raw.name.referenced, what);
                 }
                 let cloud = self.cloud(seed, &name, raw);

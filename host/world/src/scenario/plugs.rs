@@ -24,6 +24,7 @@ const PLUGS_MAX: u32 = 1_024;
 const COMMUNITY: &str = "simulated";
 
 /// What is said of a device of either kind.
+#[derive(Clone, Copy)]
 struct Said<'a> {
     path: &'static str,
     name: &'a Text,
@@ -235,11 +236,11 @@ expect: [{ fact: podCreated }]";
             (
                 "outlets: 4",
                 "outlets: 0",
-                expect![[r#"
+                expect![[r"
                 s.yaml:3:32: pdus.outlets: found 0, expected 1 to 1024
                 s.yaml:6:24: nodes.feeds: found 1, pdu-a has 1 to 0
                 s.yaml:7:34: nodes.feeds: found 3, pdu-a has 1 to 0
-                s.yaml:7:34: nodes.feeds: found 4, pdu-a has 1 to 0"#]],
+                s.yaml:7:34: nodes.feeds: found 4, pdu-a has 1 to 0"]],
             ),
             (
                 "stale: 900",

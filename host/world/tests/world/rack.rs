@@ -45,9 +45,10 @@ happenings:
 
 fn set(world: &mut World, device: &str, hex: &str, at: u64) -> usize {
     let digits: Vec<char> = hex.chars().collect();
-    let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
+    let byte =
+        |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).expect("digits");
     let bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
-    let address = world.device_address(device).unwrap();
+    let address = world.device_address(device).expect("a device");
     world.datagram(address, ME, &bytes, after(START, seconds(at))).len()
 }
 

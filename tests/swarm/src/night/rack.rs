@@ -38,8 +38,8 @@ pub(super) const DEVICE_FAULTS: [(&str, u64, u64); 17] = [
 /// The other classes of fault that are drawn here.
 pub(super) const CLASSES: [&str; 3] = ["two feeds", "port before power", "plug switched by hand"];
 
-/// The devices of a rack; of the switch everything hangs on one.
-const DEVICES: [&str; 3] = ["pdu-a", "pdu-b", SWITCH];
+/// The devices of a rack: two PDUs, and one switch for all.
+const PDUS: [&str; 2] = ["pdu-a", "pdu-b"];
 const SWITCH: &str = "leaf";
 
 /// How a machine is fenced.
@@ -72,8 +72,9 @@ impl Rack {
             _ => Way::Bmc,
         };
         let ways = names.iter().map(|name| (name.clone(), way(rng.below(100)))).collect();
-        let mut make =
-            |makes: [&'static str; 2]| if rng.below(2) == 0 { makes[0] } else { makes[1] };
+        let mut make = |[one, other]: [&'static str; 2]| {
+            if rng.below(2) == 0 { one } else { other }
+        };
         let makes = [make(["apc", "apc-rpdu"]), make(["eaton", "apc"])];
         Self { ways, makes }
     }
@@ -213,23 +214,24 @@ impl Draft {
         }
         // From here on everything is of the rack.
         let mut rng = Rng::named(seed, "rack's faults");
-        for device in DEVICES {
+        for device in PDUS.into_iter().chain([SWITCH]) {
             let what = format!("deviceFault: {{ device: {device}, fault: none }}");
             let _ = writeln!(self.happenings, "- {{ at: {CALM_MS}ms, {what} }}");
         }
         for node in lost {
             let (class, devices): (&str, &[&str]) = match self.rack.way(node) {
                 Way::Bmc => continue,
-                Way::Outlets => ("two feeds", &DEVICES[..2]),
-                Way::Port => ("port before power", &DEVICES[2..]),
+                Way::Outlets => ("two feeds", &PDUS),
+                Way::Port => ("port before power", &[SWITCH]),
             };
             self.drawn.push(class.to_owned());
+            let Some(device) = one_of(&mut rng, devices) else { continue };
             let mut below = |bound: u64| rng.below(bound);
-            let pick = |drawn: u64| usize::try_from(drawn).unwrap_or_default();
-            let device = devices[pick(below(devices.len() as u64))];
             let number = names.iter().position(|name| name == node).unwrap_or_default() + 1;
             if below(100) < 60 {
-                let (fault, low, high) = DEVICE_FAULTS[pick(below(DEVICE_FAULTS.len() as u64))];
+                let drawn = below(u64::try_from(DEVICE_FAULTS.len()).unwrap_or(1));
+                let drawn = DEVICE_FAULTS.get(usize::try_from(drawn).unwrap_or_default());
+                let Some((fault, low, high)) = drawn.copied() else { continue };
                 // A switch or both PDUs without input are many lost nodes, which others draw.
                 let (fault, device) = match (fault, device) {
                     ("no_input", SWITCH) => ("dead", SWITCH),
@@ -259,4 +261,9 @@ impl Draft {
             }
         }
     }
+}
+
+fn one_of<'a>(rng: &mut Rng, all: &[&'a str]) -> Option<&'a str> {
+    let drawn = rng.below(u64::try_from(all.len()).unwrap_or(1));
+    all.get(usize::try_from(drawn).unwrap_or_default()).copied()
 }

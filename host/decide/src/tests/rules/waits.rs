@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::story;
+use super::{cutting_plan, story};
 use crate::tests::fixtures::{bmc_plan, failed, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
@@ -144,6 +144,21 @@ fn a_dump_holds_power_off_back_for_as_long_as_it_goes_on_and_no_longer_than_the_
     heedless.view.dump = Dump::Heard;
     heedless.until_call(Action::Off);
     assert_eq!(heedless.record.dump_held_at, None, "a dump is not waited for unless it is said");
+}
+
+#[test]
+fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Unauthenticated),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    story.view.node = None;
+    for _ in 0..10 {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::Parked);
 }
 
 #[test]
