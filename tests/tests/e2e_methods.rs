@@ -129,10 +129,11 @@ async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
     let (id, secret) = ec2.key(user)?;
     let keys = json!({"username": id, "password": secret});
     install_secret(&story.cluster, "aws-keys", &keys).await?;
-    let mut parameters = json!({"address": ec2.address()});
-    if user == "group-fence" {
-        parameters["autoscaling-address"] = ec2.address().into();
-    }
+    let parameters = if user == "group-fence" {
+        json!({"address": ec2.address(), "autoscaling-address": ec2.address()})
+    } else {
+        json!({"address": ec2.address()})
+    };
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "templates": [{
