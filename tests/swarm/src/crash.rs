@@ -179,8 +179,13 @@ impl Reference {
     /// after the incident is over.
     pub fn plans(self: &Arc<Self>) -> Vec<Plan> {
         let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
-        let trouble = trouble
-            .filter(|one| !matches!(one.what, Event::BmcFault { .. } | Event::DeviceFault { .. }));
+        let is_fault = |what: &Event| {
+            matches!(
+                what,
+                Event::BmcFault { .. } | Event::DeviceFault { .. } | Event::CloudFault { .. }
+            )
+        };
+        let trouble = trouble.filter(|one| !is_fault(&one.what));
         let begins = trouble.map(|one| one.at).min().unwrap_or_default();
         let matters = begins..=self.over_at.saturating_add(A_WHILE);
         let calls = self.calls.iter().enumerate().filter(|(_, call)| matters.contains(&call.at));
