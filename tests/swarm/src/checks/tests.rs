@@ -174,6 +174,21 @@ fn s1_nothing_is_given_away_while_it_may_run() {
     breaks(vec![(1, two.clone())], &["S1"]);
     let by_people = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
     breaks(vec![(1, by_people), (2, two)], &[]);
+    let dumps = |grade: &str| What::ProofRecorded {
+        fence: "n-1".into(),
+        node: "n".into(),
+        grade: grade.into(),
+    };
+    let crash = What::KernelDumpStarted { node: "n".into() };
+    for (night, found) in [
+        (vec![(1, dumps("kdump-seen"))], true),
+        (vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, pod_gone())], false),
+        (vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, detach())], true),
+        (vec![(1, crash), (2, dumps("power-off-verified"))], true),
+    ] {
+        let broken = judged(night.clone(), &Setting::default());
+        assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
+    }
 }
 
 #[test]
