@@ -7,6 +7,7 @@ mod control_runs;
 mod determinism;
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
 mod rack;
 mod snapshot;
 #[cfg(test)]
