@@ -8,6 +8,7 @@ mod control_runs;
 mod determinism;
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
 mod rack;
 mod snapshot;
 #[cfg(test)]
