@@ -180,7 +180,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
-            Part::KdumpSender,
+            Part::FenceAgents,
             Part::PythonVenv,
             Part::ControlPlane,
             Part::Plugins,
