@@ -40,6 +40,9 @@ impl Model {
             system_uuid: String::new(),
             boot_time: PACE.boot,
             bmc: None,
+            cloud: None,
+            feeds: Vec::new(),
+            port: None,
         });
         let scenario = Scenario {
             title: script.name.to_owned(),
@@ -55,6 +58,7 @@ impl Model {
                 ..Timings::default()
             },
             nodes: nodes.collect(),
+            devices: Vec::new(),
             controllers: 0,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),

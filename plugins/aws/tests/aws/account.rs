@@ -311,9 +311,18 @@ pub(crate) fn once_more(
 ) -> Ended<Account> {
     let mut own = TestHost::new(u64::from(request.deadline_ms));
     for endpoint in ["ec2", "autoscaling"] {
-        own = own.web(endpoint, Rc::new(RefCell::new(Behind(endpoint, web.clone()))));
+        own = match web.borrow().fails() {
+            Some(error) => own.failing(endpoint, error),
+            None => own.web(endpoint, Rc::new(RefCell::new(Behind(endpoint, web.clone())))),
+        };
     }
     let host = host(own);
     let result = Aws.run(request, &host);
-    Ended { result, took_ms: host.elapsed().as_millis(), trace: host.trace(), web }
+    Ended {
+        action: request.action,
+        result,
+        took_ms: host.elapsed().as_millis(),
+        trace: host.trace(),
+        web,
+    }
 }

@@ -97,6 +97,11 @@ impl<W> Overlay<W> {
         self.fails = Some(error);
         self
     }
+
+    /// What every request fails with, if it does.
+    pub fn fails(&self) -> Option<NetError> {
+        self.fails
+    }
 }
 
 impl<W> From<W> for Overlay<W> {
