@@ -8,10 +8,14 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use futures::future::BoxFuture;
 use node_remedy_decide::Time;
 use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_sandbox::{self as sandbox, TokioClock};
 use node_remedy_world::scenario::ClockChange;
 
 /// What time it is; cheap to clone.
@@ -19,6 +23,8 @@ use node_remedy_world::scenario::ClockChange;
 pub struct Clock {
     source: Source,
     anchor: Rc<Cell<Anchor>>,
+    /// What [`Self::now`] is ahead of [`Self::boot_ms`], for other threads.
+    ahead_ms: Arc<AtomicI64>,
 }
 
 /// One moment on two clocks. What follows is told by the one that nobody can set: a wall clock
@@ -125,7 +131,8 @@ impl Clock {
     fn of(source: Source) -> Self {
         let (wall_ms, boot_ms) = (source.wall_ms(), source.boot_ms());
         let anchor = Anchor { wall_ms, boot_ms, server_ahead_ms: None, is_disputed: false };
-        Self { source, anchor: Rc::new(Cell::new(anchor)) }
+        let ahead_ms = Arc::new(AtomicI64::new(anchor.ahead_ms()));
+        Self { source, anchor: Rc::new(Cell::new(anchor)), ahead_ms }
     }
 
     /// Wall time, milliseconds since the Unix epoch: what the API server's clock showed when it was
@@ -178,7 +185,9 @@ impl Clock {
         };
         let wall_ms = now.0.saturating_add_signed(step);
         let is_disputed = server.0.abs_diff(self.source.wall_ms()) > DATE_RESOLUTION_MS;
-        self.anchor.set(Anchor { wall_ms, boot_ms, server_ahead_ms: Some(left), is_disputed });
+        let anchor = Anchor { wall_ms, boot_ms, server_ahead_ms: Some(left), is_disputed };
+        self.ahead_ms.store(anchor.ahead_ms(), Ordering::Relaxed);
+        self.anchor.set(anchor);
     }
 
     /// Milliseconds on a clock that only runs forward and counts suspend.
@@ -192,6 +201,40 @@ impl Clock {
             Source::System => Arc::new(SystemBootClock),
             Source::Virtual(clock) => Arc::new(clock.clone()),
         }
+    }
+
+    /// The clock of plugins' calls. Its time of day is [`Self::now`]: a request that is signed by a wall
+    /// clock that is wrong is refused.
+    pub fn call_clock(&self) -> Arc<dyn sandbox::Clock> {
+        let (boot, ahead_ms) = (self.boot_clock(), self.ahead_ms.clone());
+        Arc::new(CallClock { tokio: TokioClock::starting_at(0), boot, ahead_ms })
+    }
+}
+
+struct CallClock {
+    tokio: TokioClock,
+    boot: Arc<dyn BootClock>,
+    ahead_ms: Arc<AtomicI64>,
+}
+
+impl sandbox::Clock for CallClock {
+    fn now_ms(&self) -> u64 {
+        self.tokio.now_ms()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        self.boot.now_ms().saturating_add_signed(self.ahead_ms.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.tokio.sleep(duration)
+    }
+}
+
+impl Anchor {
+    fn ahead_ms(self) -> i64 {
+        let ahead = i128::from(self.wall_ms) - i128::from(self.boot_ms);
+        i64::try_from(ahead).unwrap_or(i64::MAX)
     }
 }
 
@@ -284,8 +327,10 @@ mod tests {
         machine.change(ClockChange::Jump(-600_000));
         let clock = Clock::simulated(machine);
         assert_eq!(clock.now(), Time(START.0 - 600_000));
+        let call_clock = clock.call_clock();
         clock.correct(START);
         assert_eq!(clock.now(), START);
+        assert_eq!(call_clock.unix_ms(), START.0, "what is signed by it was signed today");
         clock.correct(Time(START.0 - 1_900));
         assert_eq!((clock.now(), clock.server_now()), (START, START));
     }

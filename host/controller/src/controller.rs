@@ -55,8 +55,6 @@ pub struct Seams<C> {
     pub executor: Executor,
     /// Where bytes go.
     pub net: Arc<dyn sandbox::net::NetBackend>,
-    /// The plugins' own clock.
-    pub call_clock: Arc<dyn sandbox::Clock>,
     /// Where randomness comes from.
     pub entropy: Arc<dyn sandbox::Entropy>,
     /// How host names become addresses.
@@ -197,7 +195,7 @@ impl<C: Cluster> Controller<C> {
             executor: seams.executor,
             seams: sandbox::Seams {
                 net: seams.net,
-                clock: seams.call_clock,
+                clock: seams.clock.call_clock(),
                 entropy: seams.entropy,
                 gate: gate.clone(),
                 sessions: Arc::default(),

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use node_remedy_sandbox::net::Sockets;
-use node_remedy_sandbox::{
-    Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames, TokioClock,
-};
+use node_remedy_sandbox::{Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -43,7 +41,6 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         clock: clock.clone(),
         executor,
         net: Arc::new(Sockets),
-        call_clock: Arc::new(TokioClock::starting_at(clock.now().0)),
         entropy: Arc::new(SystemEntropy),
         names: Arc::new(SystemNames),
         listen: Rc::new(UdpPorts::new(metrics.clone())),

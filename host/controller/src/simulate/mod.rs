@@ -26,7 +26,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use node_remedy_report::{Inputs, PluginUsed, Story};
 use node_remedy_sandbox::net::MemoryNet;
-use node_remedy_sandbox::{Executor, LoadError, Sandbox, SeededEntropy, TokioClock};
+use node_remedy_sandbox::{Executor, LoadError, Sandbox, SeededEntropy};
 use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
@@ -258,7 +258,6 @@ impl<C: Cluster> Stage<C> {
             clock: Clock::simulated(self.clock.clone()),
             executor: Executor::Inline,
             net: Arc::new(MemoryNet::new(Arc::new(line()))),
-            call_clock: Arc::new(TokioClock::starting_at(self.clock.now().0)),
             entropy: Arc::new(SeededEntropy::new(entropy)),
             names: Arc::new(WorldNames(self.shared.clone())),
             listen: Rc::new(line()),

@@ -1,5 +1,6 @@
 //! The leave to cut: everything that allowed an off or isolation, read again right before it.
 
+use super::way_back::still_cut;
 use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
@@ -70,7 +71,7 @@ fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
 }
 
-/// A14: a gate that closes behind an isolated node, or one that an earlier pass may have left off,
+/// A14: a gate that closes behind a node that an earlier pass may have left isolated or off, or this one,
 /// is waited for, not for ever.
 fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     if !guard(Bug::GateNotRead, !view.gate.is_open()) {
@@ -80,7 +81,8 @@ fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
     run.look_at(next.max(run.now.after(LOOK_EVERY)));
     let hold = Hold::Gate(view.gate.refusals.clone());
-    let is_untouched = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    let is_untouched = is_on && still_cut(run).is_empty();
     if run.record.phase == Phase::Waiting && is_untouched {
         return Err(run.hold(hold));
     }

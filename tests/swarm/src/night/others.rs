@@ -132,6 +132,10 @@ impl Draft {
                     return;
                 };
                 let other = (own + 1) % names.len();
+                // A BMC that is not there is waited for by the day.
+                if !names.get(other).is_some_and(|other| self.rack.has_bmc(other)) {
+                    return;
+                }
                 let says = |number: usize| {
                     let fields = format!(
                         "metadata: {{ annotations: {{ node-remedy.io/bmc-address: 192.0.2.{} }} }}",

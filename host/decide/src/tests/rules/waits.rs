@@ -82,6 +82,26 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
 /// A machine is well on one of its feeds; the other one, which we switched off, is still waited for,
 /// and a person is told of it when its device stays silent.
 #[test]
+fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Busy),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Backoff);
+    story.view.gate.refusals.push(Refusal::NoLease);
+    story.until(Phase::Waiting);
+    assert_eq!(story.record.restarts, 1);
+    let closed_at = story.now;
+    story.until(Phase::Restoring);
+    assert!(story.now.since(closed_at) >= GATE_TIMEOUT);
+    let on = |one: &&Operation| one.method == 1 && one.action == Action::On;
+    story.until(Phase::Waiting);
+    assert_eq!(story.record.operations.iter().filter(on).count(), 1, "the port is open again");
+}
+
+#[test]
 fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
