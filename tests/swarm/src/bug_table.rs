@@ -15,6 +15,7 @@ use crate::verdict;
 pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let threads = arguments.threads();
+    node_remedy_swarm::bugs::all_is_well_without()?;
     let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
     let mut table = String::from(
         "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",

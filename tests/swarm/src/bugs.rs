@@ -44,6 +44,13 @@ pub fn seek(bug: Bug, nights: u64, lasts: Duration, threads: usize) -> anyhow::R
     Ok(Found { bug, scenarios: scenarios?, nights })
 }
 
+/// A scenario that goes wrong by itself would find every bug.
+pub fn all_is_well_without() -> anyhow::Result<()> {
+    let wrong = that_go_wrong()?;
+    anyhow::ensure!(wrong.is_empty(), "without any bug these go wrong: {}", wrong.join(", "));
+    Ok(())
+}
+
 fn that_go_wrong() -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for file in scenarios()? {

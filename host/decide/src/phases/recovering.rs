@@ -163,15 +163,16 @@ fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
         run.look_at(until);
         return Flow::Stay;
     }
-    let stands = node.out_of_service_by_us
-        || (node.quarantined && run.record.marks.quarantine)
-        || (node.cordoned_by_us && run.record.marks.cordon);
-    if guard(Bug::MarksStay, stands) {
+    // A15: what will never run again may look ready for a while, and gets no new pods.
+    let is_back = run.record.goal != Goal::Close(FinalReason::Replaced);
+    let quarantined = is_back && node.quarantined && run.record.marks.quarantine;
+    let cordoned = is_back && node.cordoned_by_us && run.record.marks.cordon;
+    if guard(Bug::MarksStay, node.out_of_service_by_us || quarantined || cordoned) {
         run.rule(Rule::P7);
-        if node.quarantined && run.record.marks.quarantine {
+        if quarantined {
             run.effect(Effect::Unquarantine);
         }
-        if node.cordoned_by_us && run.record.marks.cordon {
+        if cordoned {
             run.effect(Effect::Uncordon);
         }
         return run.look_in(LOOK_EVERY);

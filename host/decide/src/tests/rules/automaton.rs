@@ -459,6 +459,11 @@ fn a15_the_node_is_gone_or_its_machine_is_terminated() {
     replaced.until(Phase::Final(FinalReason::Replaced));
     assert_eq!((replaced.count(Action::Off), replaced.count(Action::On)), (0, 0));
     assert!(replaced.released() && replaced.hit(Rule::A15));
+    let node = replaced.view.node.as_ref().expect("a node");
+    assert!(
+        node.quarantined && !node.out_of_service_by_us,
+        "no new pods for what never runs again"
+    );
 
     // Its group ends it while it is off by us: at the latest, the `on` finds that out.
     for ends_at in [Phase::Releasing, Phase::PoweringOn] {
