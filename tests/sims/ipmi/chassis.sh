@@ -40,7 +40,8 @@ set)
   while [ $# -gt 0 ]; do
     k=$1; v=$2; shift 2
     case $k in
-      power) put "$v"; [ -s "$state.hold" ] && sleep "$(cat "$state.hold")" ;;
+      # Before the change is seen: a hold that comes after it is for the next command.
+      power) held=$(cat "$state.hold" 2>/dev/null); put "$v"; [ -n "$held" ] && sleep "$held" ;;
       reset) : ;;
       shutdown) [ "$v" = 1 ] && put 0 ;;
       boot|identify) : ;;

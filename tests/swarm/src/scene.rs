@@ -101,8 +101,8 @@ pub struct Scene {
     pub released_by_people: BTreeSet<String>,
     /// Nodes of which we gave something away since their last boot.
     pub released: BTreeSet<String>,
-    /// Nodes whose kernel crashed and has not been started again: what ran there is dead.
-    pub crashed: BTreeSet<String>,
+    /// Nodes whose kernel crashed and has not been started again, and when: what ran there is dead.
+    pub crashed: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
     pub writing: BTreeMap<String, usize>,
     /// When each pod was bound, by UID.
@@ -155,7 +155,7 @@ impl Scene {
             What::KernelDumpStarted { node } => {
                 self.lose(node, Ailment::Kernel, at);
                 self.lose(node, Ailment::Kubelet, at);
-                self.crashed.insert(node.clone());
+                self.crashed.insert(node.clone(), at);
             }
             What::MachineResumed { node } | What::KernelDumpWritten { node } => {
                 self.mend(node, Ailment::Kernel, at);

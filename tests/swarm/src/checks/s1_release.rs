@@ -55,7 +55,7 @@ impl Check for Release {
         if let What::ProofRecorded { node, grade, .. } = what
             && grade == KDUMP_SEEN
         {
-            return (!scene.crashed.contains(node)).then(|| format!("{node} did not crash"));
+            return (!scene.crashed.contains_key(node)).then(|| format!("{node} did not crash"));
         }
         if let What::ProofRecorded { node, .. } = what {
             // Writing it down may take long, and power is read again before anything is released.
@@ -65,7 +65,7 @@ impl Check for Release {
         }
         let node = released_by_us(what)?;
         let is_pod = matches!(what, What::PodTerminating { .. } | What::PodGone { .. });
-        if is_pod && scene.crashed.contains(node) {
+        if is_pod && scene.crashed.contains_key(node) {
             return None;
         }
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))

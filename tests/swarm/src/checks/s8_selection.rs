@@ -1,5 +1,5 @@
-//! S8: only what was on the node when it was cut, or read to be off, is released: nothing that came
-//! later, and nothing that a DaemonSet keeps there.
+//! S8: only what was on the node when it was cut, read to be off, or crashed, is released: nothing that
+//! came later, and nothing that a DaemonSet keeps there.
 
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::What;
@@ -26,7 +26,8 @@ impl Check for Selection {
         if pod.starts_with(DAEMONS) {
             return Some("it belongs to a DaemonSet".to_owned());
         }
-        let Some(cut) = scene.off_at.get(node).max(scene.read_off_at.get(node)) else {
+        let off = scene.off_at.get(node).max(scene.read_off_at.get(node));
+        let Some(cut) = off.max(scene.crashed.get(node)) else {
             return Some(format!("{node} was never off"));
         };
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
