@@ -110,7 +110,7 @@ const LEVELS: [Level; 10] = [
         likes: &[],
         runs: &[
             &["test", "--profile", "sim", "--package", SWARM, "--features", "seeded-bugs"],
-            played!("--bugs", "--seeds", "1500"),
+            played!("--bugs", "--seeds", "3000"),
         ],
     },
     Level {

@@ -58,7 +58,8 @@ enum Feeds {
     Reading(Flow),
 }
 
-/// A5: are all feeds off, by reads of this very phase?
+/// A5: are all feeds off, by reads of this very phase? One that came to nothing is made again for a
+/// while: a machine that is switched on behind a cut comes back to nobody.
 fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     let verified =
         run.record.proof.as_ref().is_some_and(|proof| {
@@ -70,12 +71,23 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     let feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
     let mut off = Vec::new();
     for feed in feeds {
-        let read = run.record.last_in_phase(feed, Action::Status).and_then(Operation::state);
-        match read {
+        let Some(read) = run.record.last_in_phase(feed, Action::Status) else {
+            return Feeds::Reading(run.call(feed, Action::Status));
+        };
+        match read.state() {
             Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
-            Some(PlugState::On | PlugState::Transitioning | PlugState::Unknown) => {}
-            None if run.record.last_in_phase(feed, Action::Status).is_some() => {}
-            None => return Feeds::Reading(run.call(feed, Action::Status)),
+            Some(PlugState::On) => {}
+            Some(PlugState::Transitioning | PlugState::Unknown) | None => {
+                let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
+                if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
+                    continue;
+                }
+                if run.now >= again_at {
+                    return Feeds::Reading(run.call(feed, Action::Status));
+                }
+                run.look_at(again_at);
+                return Feeds::Reading(Flow::Stay);
+            }
         }
     }
     if run.plan.machine_is_off(|feed| off.contains(&feed)) { Feeds::Off } else { Feeds::NotOff }

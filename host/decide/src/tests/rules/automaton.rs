@@ -446,49 +446,6 @@ fn a14_a_gate_that_closes_behind_an_isolated_node() {
 }
 
 #[test]
-fn a15_the_node_is_gone_or_its_machine_is_terminated() {
-    let mut gone = story();
-    gone.holders = true;
-    gone.until(Phase::Releasing);
-    gone.view.node = None;
-    gone.until(Phase::Final(FinalReason::NodeGone));
-    assert_eq!(gone.count(Action::On), 1, "what we switched off is switched on");
-
-    let mut replaced = story();
-    replaced.device = Box::new(|_, _| succeeded(PlugState::Terminated));
-    replaced.until(Phase::Final(FinalReason::Replaced));
-    assert_eq!((replaced.count(Action::Off), replaced.count(Action::On)), (0, 0));
-    assert!(replaced.released() && replaced.hit(Rule::A15));
-    let node = replaced.view.node.as_ref().expect("a node");
-    assert!(
-        node.quarantined && !node.out_of_service_by_us,
-        "no new pods for what never runs again"
-    );
-
-    // Its group ends it while it is off by us: at the latest, the `on` finds that out.
-    for ends_at in [Phase::Releasing, Phase::PoweringOn] {
-        let mut ended = story();
-        ended.holders = true;
-        ended.until(ends_at);
-        ended.device = Box::new(|call, _| match call.action {
-            Action::On => End::Indeterminate,
-            Action::Status | Action::Off | Action::Reset | Action::Monitor => {
-                succeeded(PlugState::Terminated)
-            }
-        });
-        ended.now = ended.now.after(Span::seconds(16));
-        ended.until(Phase::Final(FinalReason::Replaced));
-        assert!(ended.hit(Rule::A15) && ended.count(Action::On) <= 1, "{ends_at:?}");
-    }
-
-    let mut another = story();
-    another.until(Phase::ReadingIdentity);
-    another.view.node.iter_mut().for_each(|node| node.uid = "uid-b".to_string());
-    another.until(Phase::Final(FinalReason::NodeGone));
-    assert_eq!(another.count(Action::Off), 0);
-}
-
-#[test]
 fn a16_power_is_read_again_before_a_batch() {
     // Off by us, and off before us.
     for found in [PlugState::On, PlugState::Off] {

@@ -1,6 +1,7 @@
-//! A8, A14 and A19: what is known and what is held while a run waits for a machine, a device, a person.
+//! A5, A8, A12, A14, A15 and A19: what is known and what is held while a run waits for a machine, a device, a person.
 
 use alloc::boxed::Box;
+use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{cutting_plan, story};
@@ -102,6 +103,22 @@ fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut
 }
 
 #[test]
+fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|_, _| failed(FailureKind::Busy));
+    story.until_call(Action::Status);
+    story.go();
+    story.device = Box::new(honest);
+    story.until(Phase::PoweringOn);
+    assert_eq!(
+        story.plugs,
+        [PlugState::Off, PlugState::On],
+        "the port is open before the machine is on"
+    );
+}
+
+#[test]
 fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
@@ -164,6 +181,49 @@ fn a_dump_holds_power_off_back_for_as_long_as_it_goes_on_and_no_longer_than_the_
     heedless.view.dump = Dump::Heard;
     heedless.until_call(Action::Off);
     assert_eq!(heedless.record.dump_held_at, None, "a dump is not waited for unless it is said");
+}
+
+#[test]
+fn a15_the_node_is_gone_or_its_machine_is_terminated() {
+    let mut gone = story();
+    gone.holders = true;
+    gone.until(Phase::Releasing);
+    gone.view.node = None;
+    gone.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(gone.count(Action::On), 1, "what we switched off is switched on");
+
+    let mut replaced = story();
+    replaced.device = Box::new(|_, _| succeeded(PlugState::Terminated));
+    replaced.until(Phase::Final(FinalReason::Replaced));
+    assert_eq!((replaced.count(Action::Off), replaced.count(Action::On)), (0, 0));
+    assert!(replaced.released() && replaced.hit(Rule::A15));
+    let node = replaced.view.node.as_ref().expect("a node");
+    assert!(
+        node.quarantined && !node.out_of_service_by_us,
+        "no new pods for what never runs again"
+    );
+
+    // Its group ends it while it is off by us: at the latest, the `on` finds that out.
+    for ends_at in [Phase::Releasing, Phase::PoweringOn] {
+        let mut ended = story();
+        ended.holders = true;
+        ended.until(ends_at);
+        ended.device = Box::new(|call, _| match call.action {
+            Action::On => End::Indeterminate,
+            Action::Status | Action::Off | Action::Reset | Action::Monitor => {
+                succeeded(PlugState::Terminated)
+            }
+        });
+        ended.now = ended.now.after(Span::seconds(16));
+        ended.until(Phase::Final(FinalReason::Replaced));
+        assert!(ended.hit(Rule::A15) && ended.count(Action::On) <= 1, "{ends_at:?}");
+    }
+
+    let mut another = story();
+    another.until(Phase::ReadingIdentity);
+    another.view.node.iter_mut().for_each(|node| node.uid = "uid-b".to_string());
+    another.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(another.count(Action::Off), 0);
 }
 
 #[test]
