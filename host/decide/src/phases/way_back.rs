@@ -52,6 +52,9 @@ pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
     run.plan.cut_methods().filter(stands).collect()
 }
 
+/// How often a feed is read that says nothing; by then the `on` will not reach it either.
+const FEED_READS_MAX: usize = 8;
+
 enum Feeds {
     Off,
     NotOff,
@@ -79,7 +82,7 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             Some(PlugState::On) => {}
             Some(PlugState::Transitioning | PlugState::Unknown) | None => {
                 let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
-                if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
+                if run.record.count_in_phase(feed, Action::Status) >= FEED_READS_MAX {
                     continue;
                 }
                 if run.now >= again_at {
