@@ -2,7 +2,7 @@
 //! looked over and incidents are worked on.
 //!
 //! Everything runs on one thread, so nothing here locks; plugins have threads of their
-//! own. The five seams come in as [`Seams`]; nothing below this file knows which side
+//! own. The seams come in as [`Seams`]; nothing below this file knows which side
 //! of them it is on.
 
 use std::cell::{Cell, RefCell};
@@ -45,7 +45,7 @@ const STAND_BACK: Duration = Duration::from_secs(5);
 /// How often the caches are asked whether they are filled yet.
 const SYNC_LOOK: Duration = Duration::from_millis(50);
 
-/// The five seams, and who is told.
+/// The seams, and who is told.
 pub struct Seams<C> {
     /// The cluster.
     pub cluster: C,

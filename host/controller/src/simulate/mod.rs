@@ -1,7 +1,7 @@
 //! Plays a scenario: the controller of `run`, byte for byte the same code and plugins,
 //! in a world of models and virtual time.
 //!
-//! What is swapped are the five seams and nothing else: the cluster ([`cluster`]), the
+//! What is swapped are the seams and nothing else: the cluster ([`cluster`]), the
 //! network (the sandbox's in-memory one over the world's devices), the clock (tokio's
 //! paused time), the executor (inline) and entropy (from the seed). One thread, one
 //! seed: the same scenario is the same story every time.
