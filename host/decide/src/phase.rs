@@ -193,7 +193,7 @@ impl fmt::Display for ParkReason {
             Self::OffNotVerified { tries } => write!(
                 f,
                 "the device was asked {tries} times to switch off and no later read said off; \
-                 check the BMC and the machine, then node-remedy confirm-off NODEFENCE"
+                 check the device and the machine, then node-remedy confirm-off NODEFENCE"
             ),
             Self::AliveThoughOff => f.write_str(
                 "the device says off and the node still gives signs of life: the plug powers \
@@ -218,7 +218,7 @@ impl fmt::Display for ParkReason {
                 "{method} failed: {detail}; check its device, then node-remedy retry NODEFENCE"
             ),
             Self::DeviceUnreachable => f.write_str(
-                "the device could not be reached; check the BMC's network and power; the run \
+                "the device could not be reached; check its network and power; the run \
                  goes on by itself when the device answers",
             ),
             Self::GateClosed => f.write_str(

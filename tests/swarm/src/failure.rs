@@ -54,15 +54,21 @@ impl Failure {
         self.origin.again(self.night.seed)
     }
 
-    /// Writes the whole night, the shortest one, and that one's log and report. Fails where the
-    /// report cannot be made or something cannot be written.
+    /// Writes the whole night, the shortest one, and that one's log and report. A report that cannot
+    /// be made is a page that says why. Fails where something cannot be written.
     pub fn write(&self) -> anyhow::Result<()> {
         write_whole(&self.night, &self.origin)?;
         let seed = self.night.seed;
         let short = Night { text: self.short_text(), ..self.shrunk.outcome.night.clone() };
         write(seed, "short.yaml", &short.text)?;
         write(seed, "log", &self.shrunk.outcome.log)?;
-        write(seed, "html", &report(&short)?)
+        let page = report(&short).unwrap_or_else(|error| {
+            let file = self.file("log");
+            format!(
+                "<!doctype html><title>Night {seed}</title><p>No report: {error:#}. See {file}."
+            )
+        });
+        write(seed, "html", &page)
     }
 
     /// The shortest night, which says of itself what it is.

@@ -37,7 +37,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             warning("MethodFailed", format!("{} failed and is given up on", name(method)))
         }
         Notice::Identified { method } => {
-            normal("Identified", format!("{} names this very machine", name(method)))
+            normal("Identified", format!("{} answers, and names no other machine", name(method)))
         }
         Notice::PoweringOff { method } => {
             normal("PoweringOff", format!("switching off by {}", name(method)))

@@ -3,8 +3,8 @@
 use crate::retry::{go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
-    PROBE_EVERY, ParkReason, Phase, Rule, Time,
+    Action, Crossing, End, FailureKind, Feed, FinalReason, Goal, Kind, MethodIndex, Notice,
+    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Rule, Time,
 };
 
 use super::recovering::end;
@@ -23,7 +23,8 @@ pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// A12: probes the device until it answers.
+/// A12: probes the device until it answers. A refusal is an answer, too: what follows counts as a
+/// try, so that a person is told in the end.
 pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     let Some(method) = run.record.unreachable else {
         return park(run, ParkReason::BrokenRecord);
@@ -31,7 +32,7 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
         return flow;
     }
-    if run.answers(method) {
+    if run.answers(method) || run.refuses(method) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
         return match resume {
@@ -72,13 +73,44 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
 
 impl Run<'_> {
     /// Whether the last probe of this phase was answered.
-    fn answers(&self, method: crate::MethodIndex) -> bool {
-        let probe = self.record.last_in_phase(method, Action::Monitor);
-        matches!(probe.and_then(|one| one.end.as_ref()), Some(End::Succeeded { .. }))
+    fn answers(&self, method: MethodIndex) -> bool {
+        matches!(self.probed(method), Some(End::Succeeded { .. }))
+    }
+
+    /// Whether the last probe of this phase was refused in a way that waiting does not change.
+    fn refuses(&self, method: MethodIndex) -> bool {
+        match self.probed(method) {
+            Some(End::Failed(failure) | End::NotAttempted(failure)) => refused(failure.kind),
+            Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
+        }
+    }
+
+    fn probed(&self, method: MethodIndex) -> Option<&End> {
+        self.record.last_in_phase(method, Action::Monitor)?.end.as_ref()
     }
 }
 
-fn probe(run: &mut Run<'_>, method: crate::MethodIndex, every: crate::Span) -> Flow {
+/// Whether a device that fails so was reached, and goes on failing so until a person sees to it.
+fn refused(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Unauthenticated
+        | FailureKind::Denied
+        | FailureKind::Unsupported
+        | FailureKind::BadParameters
+        | FailureKind::NoSuchPlug => true,
+        // A device that starts says many a thing before it works.
+        FailureKind::Unreachable
+        | FailureKind::Timeout
+        | FailureKind::Throttled
+        | FailureKind::Busy
+        | FailureKind::Protocol
+        | FailureKind::Device
+        | FailureKind::Cancelled
+        | FailureKind::Other => false,
+    }
+}
+
+fn probe(run: &mut Run<'_>, method: MethodIndex, every: crate::Span) -> Flow {
     let last = run.record.last_in_phase(method, Action::Monitor);
     let next: Time =
         last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at).after(every);

@@ -5,7 +5,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, power, stage, succeeded};
+use crate::tests::fixtures::{bmc_plan, failed, not_attempted, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
@@ -38,6 +38,27 @@ fn a12_a_device_that_asks_for_patience_is_waited_for() {
     story.device = Box::new(honest);
     story.until(Phase::AwaitingWell);
     assert_eq!(story.count(Action::Off), 1);
+}
+
+/// What refuses a probe was reached: no more probes every few seconds, which lock accounts, but the
+/// tries that there are, and then a person. What starts may say anything, and is waited for.
+#[test]
+fn a12_a_device_that_refuses_is_not_waited_for() {
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.device = Box::new(silent);
+    story.until(Phase::AwaitingDevice);
+    let since = story.now;
+    story.device = Box::new(|_, _| not_attempted(FailureKind::Busy));
+    for _ in 0..20 {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::AwaitingDevice);
+    let probes = story.count(Action::Monitor);
+    story.device = Box::new(|_, _| not_attempted(FailureKind::Unauthenticated));
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) < Span::minutes(15), "{:?}", story.now.since(since));
+    assert!(matches!(story.parked(), Some(ParkReason::MethodFailed { .. })));
+    assert_eq!(story.count(Action::Monitor), probes + 1);
 }
 
 /// Between the yes and the end of what the manifest says that an effect may take, an off that does not
