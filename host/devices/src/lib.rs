@@ -10,8 +10,11 @@
 
 pub mod bmc;
 pub mod ec2;
+mod faults;
 mod power;
 pub mod snmp;
+
+pub use faults::UnknownFault;
 
 /// A datagram on its way back.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use node_remedy_devices::bmc::UnknownFault;
-use node_remedy_devices::ec2;
+use node_remedy_devices::UnknownFault;
 use serde_json::{Value, json};
 
 use crate::api::object::{Key, list, name, number, part, set, text, uid};
@@ -73,7 +72,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
             if let Some(instance) = &mut machine.cloud {
                 // Checked likewise.
                 let set = instance.set_fault(stage.now.0, fault, *value);
-                drop::<Result<(), ec2::UnknownFault>>(set);
+                drop::<Result<(), UnknownFault>>(set);
             }
         }
         Event::InstanceTerminated(_) => machine.terminate(stage),

@@ -1,5 +1,7 @@
 //! What can be wrong with a BMC. Data only; each field is read where it bends something.
 
+use crate::faults::{self, Named, UnknownFault};
+
 /// The faults in force. The default is a healthy BMC.
 #[expect(
     clippy::struct_excessive_bools,
@@ -57,84 +59,42 @@ pub struct Faults {
     pub only_suite_zero: bool,
 }
 
-/// A fault that this model does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownFault(pub String);
-
-impl std::fmt::Display for UnknownFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no such fault of a BMC: {}; there are {}", self.0, Faults::NAMES.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownFault {}
+const TABLE: [Named<Faults>; 24] = [
+    ("drop", |faults, value| faults.drop = value.count()),
+    ("delay", |faults, value| faults.delay_ms = value.ms()),
+    ("dup", |faults, value| faults.dup = value.flag()),
+    ("silent", |faults, value| faults.silent = value.flag()),
+    ("dead", |faults, value| faults.dead = value.flag()),
+    ("open_status", |faults, value| faults.open_status = value.some_byte()),
+    ("rakp2_status", |faults, value| faults.rakp2_status = value.some_byte()),
+    ("rakp4_status", |faults, value| faults.rakp4_status = value.some_byte()),
+    ("bad_rakp2", |faults, value| faults.bad_rakp2 = value.flag()),
+    ("bad_rakp4", |faults, value| faults.bad_rakp4 = value.flag()),
+    ("bad_auth", |faults, value| faults.bad_auth = value.flag()),
+    ("bad_tag", |faults, value| faults.bad_tag = value.flag()),
+    ("wrong_sid", |faults, value| faults.wrong_sid = value.flag()),
+    ("no_ciphers", |faults, value| faults.no_ciphers = value.flag()),
+    ("mute_ciphers", |faults, value| faults.mute_ciphers = value.flag()),
+    ("stuck", |faults, value| faults.stuck = value.flag()),
+    ("cc", |faults, value| faults.completion_code = value.some_byte()),
+    ("off_after", |faults, value| faults.late_ms = value.some_ms()),
+    ("reply_lost", |faults, value| faults.control_reply_lost = value.flag()),
+    ("flip_back", |faults, value| faults.flip_back_ms = value.some_ms()),
+    ("stale", |faults, value| faults.stale_ms = value.some_ms()),
+    ("truncate", |faults, value| faults.truncate = value.some_len()),
+    ("kill_session", |faults, value| faults.kill_session = value.flag()),
+    ("only_suite_zero", |faults, value| faults.only_suite_zero = value.flag()),
+];
 
 impl Faults {
     /// The names [`Faults::set`] knows.
-    pub const NAMES: [&'static str; 25] = [
-        "drop",
-        "delay",
-        "dup",
-        "silent",
-        "dead",
-        "open_status",
-        "rakp2_status",
-        "rakp4_status",
-        "bad_rakp2",
-        "bad_rakp4",
-        "bad_auth",
-        "bad_tag",
-        "wrong_sid",
-        "no_ciphers",
-        "mute_ciphers",
-        "stuck",
-        "cc",
-        "off_after",
-        "reply_lost",
-        "flip_back",
-        "stale",
-        "truncate",
-        "kill_session",
-        "only_suite_zero",
-        "none",
-    ];
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        faults::names(&TABLE)
+    }
 
-    /// Sets a fault by name, as scenarios and test tables write it. 0 clears it; `none` clears all.
-    /// A number that does not fit the fault (a status is one byte) is cut to its largest value.
+    /// Sets a fault by name. 0 clears it; `none` clears all. A status that is larger than a byte is cut
+    /// to 255.
     pub fn set(&mut self, name: &str, value: u32) -> Result<(), UnknownFault> {
-        let flag = value != 0;
-        let byte = flag.then(|| u8::try_from(value).unwrap_or(u8::MAX));
-        let ms = flag.then_some(u64::from(value));
-        match name {
-            "drop" => self.drop = value,
-            "delay" => self.delay_ms = u64::from(value),
-            "dup" => self.dup = flag,
-            "silent" => self.silent = flag,
-            "dead" => self.dead = flag,
-            "open_status" => self.open_status = byte,
-            "rakp2_status" => self.rakp2_status = byte,
-            "rakp4_status" => self.rakp4_status = byte,
-            "bad_rakp2" => self.bad_rakp2 = flag,
-            "bad_rakp4" => self.bad_rakp4 = flag,
-            "bad_auth" => self.bad_auth = flag,
-            "bad_tag" => self.bad_tag = flag,
-            "wrong_sid" => self.wrong_sid = flag,
-            "no_ciphers" => self.no_ciphers = flag,
-            "mute_ciphers" => self.mute_ciphers = flag,
-            "stuck" => self.stuck = flag,
-            "cc" => self.completion_code = byte,
-            "off_after" => self.late_ms = ms,
-            "reply_lost" => self.control_reply_lost = flag,
-            "flip_back" => self.flip_back_ms = ms,
-            "stale" => self.stale_ms = ms,
-            "truncate" => {
-                self.truncate = flag.then(|| usize::try_from(value).unwrap_or(usize::MAX));
-            }
-            "kill_session" => self.kill_session = flag,
-            "only_suite_zero" => self.only_suite_zero = flag,
-            "none" => *self = Self::default(),
-            unknown => return Err(UnknownFault(unknown.into())),
-        }
-        Ok(())
+        faults::set(self, ("a BMC", &TABLE), name, value)
     }
 }

@@ -18,7 +18,7 @@ mod wire;
 pub use crate::Reply;
 pub use crate::power::{Cause, Change, PowerEvent};
 pub use commands::CommandEvent;
-pub use faults::{Faults, UnknownFault};
+pub use faults::Faults;
 
 use crypto::Random;
 use sessions::Sessions;

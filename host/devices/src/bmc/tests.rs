@@ -1,7 +1,7 @@
 //! Power by itself. Sessions are tested from the other side of the wire: by `ipmitool`
 //! (`tests/ipmitool.rs`) and by the ipmi plugin.
 
-use super::{Bmc, Cause, Change, Config, Faults, PowerEvent, UnknownFault};
+use super::{Bmc, Cause, Change, Config, PowerEvent};
 use crate::power::Supply;
 
 fn commanded() -> Cause {
@@ -89,19 +89,6 @@ fn time_does_not_run_backwards() {
     bmc.set_power(50, true);
     let times: Vec<_> = bmc.drain_power_events().into_iter().map(|event| event.at_ms).collect();
     assert_eq!(times, [100, 100]);
-}
-
-#[test]
-fn every_fault_can_be_set_and_cleared_by_name() {
-    for name in Faults::NAMES {
-        let mut faults = Faults::default();
-        faults.set(name, 1).unwrap();
-        assert_eq!(faults == Faults::default(), name == "none", "{name}");
-        faults.set(name, 0).unwrap();
-        assert_eq!(faults, Faults::default(), "{name}");
-    }
-    let unknown = Faults::default().set("gremlin", 1);
-    assert_eq!(unknown, Err(UnknownFault("gremlin".into())));
 }
 
 #[test]

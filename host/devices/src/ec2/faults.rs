@@ -1,6 +1,8 @@
 //! What can be wrong with an instance or with the way to it. Data only; each field is read where it
 //! bends something.
 
+use crate::faults::{self, Named, UnknownFault};
+
 /// The faults in force. The default is a service that does as it is told.
 #[expect(
     clippy::struct_excessive_bools,
@@ -46,71 +48,35 @@ pub struct Faults {
     pub truncate: Option<usize>,
 }
 
-/// A fault that this model does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownFault(pub String);
-
-impl std::fmt::Display for UnknownFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no such fault of EC2: {}; there are {}", self.0, Faults::NAMES.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownFault {}
+const TABLE: [Named<Faults>; 18] = [
+    ("silent", |faults, value| faults.silent = value.flag()),
+    ("unreachable", |faults, value| faults.unreachable = value.flag()),
+    ("delay", |faults, value| faults.delay_ms = value.ms()),
+    ("throttled", |faults, value| faults.throttled = value.flag()),
+    ("unavailable", |faults, value| faults.unavailable = value.flag()),
+    ("denied", |faults, value| faults.denied = value.flag()),
+    ("blind", |faults, value| faults.blind = value.flag()),
+    ("unknown", |faults, value| faults.unknown = value.flag()),
+    ("no_capacity", |faults, value| faults.no_capacity = value.flag()),
+    ("forgets", |faults, value| faults.forgets = value.flag()),
+    ("stuck", |faults, value| faults.stuck = value.flag()),
+    ("slow_stop", |faults, value| faults.slow_stop_ms = value.some_ms()),
+    ("slow_start", |faults, value| faults.slow_start_ms = value.some_ms()),
+    ("stale", |faults, value| faults.stale_ms = value.ms()),
+    ("reply_lost", |faults, value| faults.reply_lost = value.flag()),
+    ("fails_inside", |faults, value| faults.fails_inside = value.flag()),
+    ("garbled", |faults, value| faults.garbled = value.flag()),
+    ("truncate", |faults, value| faults.truncate = value.some_len()),
+];
 
 impl Faults {
     /// The names [`Faults::set`] knows.
-    pub const NAMES: [&'static str; 19] = [
-        "silent",
-        "unreachable",
-        "delay",
-        "throttled",
-        "unavailable",
-        "denied",
-        "blind",
-        "unknown",
-        "no_capacity",
-        "forgets",
-        "stuck",
-        "slow_stop",
-        "slow_start",
-        "stale",
-        "reply_lost",
-        "fails_inside",
-        "garbled",
-        "truncate",
-        "none",
-    ];
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        faults::names(&TABLE)
+    }
 
-    /// Sets a fault by name, as scenarios and test tables write it; lengths of time in milliseconds.
-    /// 0 clears it; `none` clears all.
+    /// Sets a fault by name; lengths of time in milliseconds. 0 clears it; `none` clears all.
     pub fn set(&mut self, name: &str, value: u32) -> Result<(), UnknownFault> {
-        let flag = value != 0;
-        let ms = flag.then_some(u64::from(value));
-        match name {
-            "silent" => self.silent = flag,
-            "unreachable" => self.unreachable = flag,
-            "delay" => self.delay_ms = u64::from(value),
-            "throttled" => self.throttled = flag,
-            "unavailable" => self.unavailable = flag,
-            "denied" => self.denied = flag,
-            "blind" => self.blind = flag,
-            "unknown" => self.unknown = flag,
-            "no_capacity" => self.no_capacity = flag,
-            "forgets" => self.forgets = flag,
-            "stuck" => self.stuck = flag,
-            "slow_stop" => self.slow_stop_ms = ms,
-            "slow_start" => self.slow_start_ms = ms,
-            "stale" => self.stale_ms = u64::from(value),
-            "reply_lost" => self.reply_lost = flag,
-            "fails_inside" => self.fails_inside = flag,
-            "garbled" => self.garbled = flag,
-            "truncate" => {
-                self.truncate = flag.then(|| usize::try_from(value).unwrap_or(usize::MAX));
-            }
-            "none" => *self = Self::default(),
-            unknown => return Err(UnknownFault(unknown.into())),
-        }
-        Ok(())
+        faults::set(self, ("EC2", &TABLE), name, value)
     }
 }

@@ -11,9 +11,9 @@
 //! an instance that is stopping runs still.
 
 use super::{
-    Account, Action, Answer, Asked, Event, Faults, LATENCY_MS, Refusal, Reply, Request,
-    UnknownFault, wire,
+    Account, Action, Answer, Asked, Event, Faults, LATENCY_MS, Refusal, Reply, Request, wire,
 };
+use crate::UnknownFault;
 
 pub(super) const NOT_FOUND: Refusal =
     Refusal::new(400, "InvalidInstanceID.NotFound", "The instance ID does not exist.");

@@ -20,7 +20,7 @@ mod tests;
 mod wire;
 
 pub use account::{Account, Asked};
-pub use faults::{Faults, UnknownFault};
+pub use faults::Faults;
 pub use instance::{Cause, Change, Config, Instance, PowerEvent, State};
 
 /// How long the service takes for an answer when nothing is wrong, in milliseconds.

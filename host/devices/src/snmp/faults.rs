@@ -1,5 +1,7 @@
 //! What can be wrong with a PDU or switch. Data only; each field is read where it bends something.
 
+use crate::faults::{self, Named, UnknownFault};
+
 /// The faults in force. The default is a healthy device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -41,72 +43,36 @@ pub struct Faults {
     pub(super) truncate: Option<usize>,
 }
 
-/// A fault that this model does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownFault(pub String);
-
-impl std::fmt::Display for UnknownFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = Faults::NAMES.join(", ");
-        write!(f, "no such fault of a PDU or switch: {}; there are {names}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownFault {}
+const TABLE: [Named<Faults>; 18] = [
+    ("drop", |faults, value| faults.drop = value.count()),
+    ("delay", |faults, value| faults.delay_ms = value.ms()),
+    ("dup", |faults, value| faults.dup = value.flag()),
+    ("silent", |faults, value| faults.silent = value.flag()),
+    ("dead", |faults, value| faults.dead = value.flag()),
+    ("no_input", |faults, value| faults.no_input = value.flag()),
+    ("community", |faults, value| faults.community = value.flag()),
+    ("set_status", |faults, value| faults.set_status = value.some()),
+    ("wrong_id", |faults, value| faults.wrong_id = value.flag()),
+    ("wrong_oid", |faults, value| faults.wrong_oid = value.flag()),
+    ("stuck", |faults, value| faults.stuck = value.flag()),
+    ("off_after", |faults, value| faults.late_ms = value.some_ms()),
+    ("reply_lost", |faults, value| faults.reply_lost = value.flag()),
+    ("flip_back", |faults, value| faults.flip_back_ms = value.some_ms()),
+    ("stale", |faults, value| faults.stale_ms = value.some_ms()),
+    ("says_off", |faults, value| faults.says_off = value.flag()),
+    ("tables_differ", |faults, value| faults.tables_differ = value.flag()),
+    ("truncate", |faults, value| faults.truncate = value.some_len()),
+];
 
 impl Faults {
     /// The names [`Faults::set`] knows.
-    pub const NAMES: [&'static str; 19] = [
-        "drop",
-        "delay",
-        "dup",
-        "silent",
-        "dead",
-        "no_input",
-        "community",
-        "set_status",
-        "wrong_id",
-        "wrong_oid",
-        "stuck",
-        "off_after",
-        "reply_lost",
-        "flip_back",
-        "stale",
-        "says_off",
-        "tables_differ",
-        "truncate",
-        "none",
-    ];
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        faults::names(&TABLE)
+    }
 
-    /// Sets a fault by name, as scenarios and test tables write it. 0 clears it; `none` clears all.
+    /// Sets a fault by name; lengths of time in milliseconds. 0 clears it; `none` clears all.
     pub fn set(&mut self, name: &str, value: u32) -> Result<(), UnknownFault> {
-        let flag = value != 0;
-        let ms = flag.then_some(u64::from(value));
-        match name {
-            "drop" => self.drop = value,
-            "delay" => self.delay_ms = u64::from(value),
-            "dup" => self.dup = flag,
-            "silent" => self.silent = flag,
-            "dead" => self.dead = flag,
-            "no_input" => self.no_input = flag,
-            "community" => self.community = flag,
-            "set_status" => self.set_status = flag.then_some(value),
-            "wrong_id" => self.wrong_id = flag,
-            "wrong_oid" => self.wrong_oid = flag,
-            "stuck" => self.stuck = flag,
-            "off_after" => self.late_ms = ms,
-            "reply_lost" => self.reply_lost = flag,
-            "flip_back" => self.flip_back_ms = ms,
-            "stale" => self.stale_ms = ms,
-            "says_off" => self.says_off = flag,
-            "tables_differ" => self.tables_differ = flag,
-            "truncate" => {
-                self.truncate = flag.then(|| usize::try_from(value).unwrap_or(usize::MAX));
-            }
-            "none" => *self = Self::default(),
-            unknown => return Err(UnknownFault(unknown.into())),
-        }
-        Ok(())
+        faults::set(self, ("a PDU or switch", &TABLE), name, value)
     }
 
     /// Whether it hears nothing.

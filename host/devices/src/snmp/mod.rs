@@ -17,12 +17,13 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-pub use faults::{Faults, UnknownFault};
+pub use faults::Faults;
 pub use tables::Model;
 
 pub use crate::Reply;
 pub use crate::power::{Cause, Change};
 
+use crate::UnknownFault;
 use crate::power::Supply;
 use tables::{Cell, Place};
 use wire::{Kind, Oid, Question, Value};

@@ -7,7 +7,7 @@ use rasn_smi::v2::{ObjectSyntax, SimpleSyntax};
 use rasn_snmp::{v2, v2c};
 
 use super::wire::{Kind, Oid};
-use super::{Agent, Cause, Change, Config, Faults, Model, PlugEvent, Said, Saying, UnknownFault};
+use super::{Agent, Cause, Change, Config, Model, PlugEvent, Said, Saying};
 
 const COMMUNITY: &str = "private";
 
@@ -270,19 +270,6 @@ fn what_is_read_may_be_old_wrong_or_contradict_itself() {
     assert_eq!(ask(&mut torn, 0, Kind::Get, &older, None), Some((0, Some(1))), "on, the older");
     let mut alone = faulty(Model::Eaton, "tables_differ", 1);
     assert_eq!(read(&mut alone, 0), Some(1), "one table alone contradicts nothing");
-}
-
-#[test]
-fn every_fault_can_be_set_and_cleared_by_name() {
-    for name in Faults::NAMES {
-        let mut faults = Faults::default();
-        faults.set(name, 1).unwrap();
-        assert_eq!(faults == Faults::default(), name == "none", "{name}");
-        faults.set(name, 0).unwrap();
-        assert_eq!(faults, Faults::default(), "{name}");
-    }
-    let unknown = agent(Model::Eaton).set_fault(0, "gremlin", 1);
-    assert_eq!(unknown, Err(UnknownFault("gremlin".into())));
 }
 
 #[test]

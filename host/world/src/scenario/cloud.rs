@@ -105,7 +105,7 @@ impl Reader {
     }
 
     fn no_such_cloud_fault<T>(&mut self, path: &str, found: &str, at: &Spanned<T>) {
-        let names = Faults::NAMES.join(", ");
+        let names = Faults::names().collect::<Vec<_>>().join(", ");
         self.wrong(at.referenced, format!("{path}: found {found:?}, expected one of {names}"));
     }
 }

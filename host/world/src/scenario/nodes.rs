@@ -136,7 +136,7 @@ impl Reader {
     }
 
     pub(super) fn no_such_fault(&mut self, path: &str, found: &str, at: Location) {
-        let names = Faults::NAMES.join(", ");
+        let names = Faults::names().collect::<Vec<_>>().join(", ");
         self.wrong(at, format!("{path}: found {found:?}, expected one of {names}"));
     }
 

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use node_remedy_devices::snmp::{
-    Agent, Cause, Change, Config, PlugEvent, Said, Saying, UnknownFault,
-};
+use node_remedy_devices::UnknownFault;
+use node_remedy_devices::snmp::{Agent, Cause, Change, Config, PlugEvent, Said, Saying};
 
 use super::World;
 use crate::agenda::Actor;
