@@ -97,7 +97,9 @@ impl Sandboxed {
     pub(crate) async fn prepare_for(&self, action: Action, reach: Reach) -> Result<Call> {
         let asks = &self.plugin.manifest().asks;
         let filled = self.plugin.manifest().parameters.fill(&reach.parameters)?;
-        let written = asks.endpoints.iter().filter_map(|ask| ask.written(&filled));
+        // What is optional is not granted: a read of a single machine needs none of it.
+        let needed = asks.endpoints.iter().filter(|ask| !ask.optional);
+        let written = needed.filter_map(|ask| ask.written(&filled));
         let ports = written.map(|written| port(&written)).collect::<Result<Vec<_>>>()?;
         let admin = AdminGrant {
             cidrs: vec!["127.0.0.1/32".parse()?],
