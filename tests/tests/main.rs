@@ -40,3 +40,4 @@ mod sim_night;
 mod sim_report;
 mod sim_stories;
 mod sim_sweep;
+mod sim_wiring;

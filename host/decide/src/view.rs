@@ -37,8 +37,20 @@ pub struct View {
     pub dump: Dump,
     /// Our own process runs on this node.
     pub hosts_us: bool,
-    /// Another node on the same device whose Lease stopped after our off.
-    pub neighbour_silent: Option<String>,
+    /// Whether the plugs that were switched off fed another machine.
+    pub neighbours: Neighbours,
+}
+
+/// What became of the other nodes on a device of which a plug was switched off.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Neighbours {
+    /// Each gave a sign of life since, or was silent long before.
+    #[default]
+    Heard,
+    /// One of them was not heard yet.
+    Awaited,
+    /// This one fell silent.
+    Silent(String),
 }
 
 /// Where a view comes from.

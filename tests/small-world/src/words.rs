@@ -2,8 +2,8 @@
 
 use node_remedy_decide::{
     Access, AttachmentView, Binding, Crossing, Deletion, Dump, Effect, End, Execution, Failure,
-    FailureKind, Feed, Freshness, Kind, Method, NeededFor, Node, NodeView, People, Plan, PlugState,
-    PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View, VolumeView,
+    FailureKind, Feed, Freshness, Kind, Method, NeededFor, Neighbours, Node, NodeView, People,
+    Plan, PlugState, PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View, VolumeView,
 };
 
 use crate::book::Sight;
@@ -112,7 +112,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         people: People::default(),
         dump: Dump::None,
         hosts_us: false,
-        neighbour_silent: None,
+        neighbours: Neighbours::Heard,
     }
 }
 

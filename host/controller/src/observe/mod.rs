@@ -9,6 +9,7 @@ pub mod config;
 pub mod dumps;
 pub mod incident;
 pub mod live;
+pub mod neighbours;
 pub mod plan;
 pub mod reflect;
 pub mod seen;

@@ -15,7 +15,7 @@ use node_remedy_decide::{
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, lease_key};
-use super::{closed, dumps};
+use super::{closed, dumps, neighbours};
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};
@@ -46,7 +46,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
     let dump = dumps::seen(parts, facts);
-    View { hosts_us, dump, people: people_of(incident), ..looked }
+    let (people, neighbours) = (people_of(incident), neighbours::of(incident));
+    View { hosts_us, dump, people, neighbours, ..looked }
 }
 
 /// What people said of an incident and still stands.
@@ -75,8 +76,7 @@ pub fn view(
         people: People::default(),
         dump: decide::Dump::None,
         hosts_us: false,
-        // Only devices with several machines have neighbours; no such plugin is built in.
-        neighbour_silent: None,
+        neighbours: decide::Neighbours::Heard,
     }
 }
 

@@ -11,8 +11,8 @@ use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unrea
 use crate::run::{Flow, Run};
 use crate::{
     Action, Baseline, Binding, Closure, End, Evidence, FailureKind, FinalReason, Goal, Grade,
-    LOOK_EVERY, MethodIndex, NodeView, Notice, OpId, Operation, ParkReason, Phase, PlugState,
-    Proof, Rule, Span, Time, View,
+    LOOK_EVERY, MethodIndex, Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase,
+    PlugState, Proof, Rule, Span, Time, View,
 };
 
 use super::leave::heed_trigger;
@@ -221,7 +221,7 @@ fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow
 }
 
 /// P8: a plug that knows no machine and whose wiring nobody tried is believed only after two
-/// Lease intervals of silence, in which no neighbour on the device fell silent.
+/// Lease intervals of silence, and once every neighbour on the device was heard since.
 fn doubt_the_wiring(
     run: &mut Run<'_>,
     view: &View,
@@ -234,7 +234,7 @@ fn doubt_the_wiring(
         plan.method(*index).filter(|method| method.binding == Binding::Labelled)
     })?;
     run.rule(Rule::P8);
-    if let Some(neighbour) = view.neighbour_silent.clone() {
+    if let Neighbours::Silent(neighbour) = view.neighbours.clone() {
         run.notice(Notice::CloseDevice {
             device: labelled.device.clone(),
             kind: FailureKind::Other,
@@ -247,5 +247,5 @@ fn doubt_the_wiring(
         run.look_at(until);
         return Some(Flow::Stay);
     }
-    None
+    (view.neighbours == Neighbours::Awaited).then(|| run.look_in(LOOK_EVERY))
 }

@@ -76,7 +76,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         people: People::default(),
         dump: Dump::None,
         hosts_us: false,
-        neighbour_silent: None,
+        neighbours: Neighbours::Heard,
     }
 }
 

@@ -296,9 +296,20 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     labelled.until(Phase::Releasing);
     assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
 
+    let mut awaited = Story::new(plan.clone(), RunPolicy::default());
+    awaited.until(Phase::VerifyingOff);
+    awaited.view.neighbours = Neighbours::Awaited;
+    let since = awaited.now;
+    while awaited.now.since(since) < Span::minutes(2) {
+        awaited.go();
+    }
+    assert_eq!(awaited.record.phase, Phase::VerifyingOff, "nothing is proven while one is awaited");
+    awaited.view.neighbours = Neighbours::Heard;
+    awaited.until(Phase::Releasing);
+
     let mut crossed_wires = Story::new(plan, RunPolicy::default());
     crossed_wires.until(Phase::VerifyingOff);
-    crossed_wires.view.neighbour_silent = Some("node-b".to_string());
+    crossed_wires.view.neighbours = Neighbours::Silent("node-b".to_string());
     crossed_wires.until(Phase::Parked);
     assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
     assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");

@@ -1,0 +1,164 @@
+//! Whether a plug that was switched off fed another machine than it is said to (rule P8): a neighbour
+//! on its device fell silent then.
+//!
+//! An outlet knows no machine, so only its neighbours' signs of life speak against a table of wiring
+//! that is wrong. A neighbour is heard by a renewal that is clearly later than the last off; it does
+//! not count if it was silent before the first. Not here: what follows, which `decide` says.
+
+use std::collections::BTreeSet;
+
+use node_remedy_decide::{Action, Binding, Neighbours, Operation, Phase, Plan, Record, Span, Time};
+
+use super::lease_key;
+use super::seen::{LeaseSeen, NodeSeen};
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use crate::observe::config::Config;
+use crate::reconcile::Incident;
+
+/// A neighbour that is not heard for so long after the off fell silent by it. Until then its Lease may
+/// be told late.
+const SILENT_AFTER: Span = Span::seconds(60);
+/// What nobody told for so long may have happened all the same: nobody is called silent meanwhile.
+const TOLD_WITHIN: Span = Span::seconds(10);
+/// A renewal that was on its way when the machine was cut may arrive so much later.
+const ON_ITS_WAY: Span = Span::seconds(5);
+/// Of how many silent nodes it is asked what feeds them; any further one counts as a neighbour.
+const PLANS_MAX: usize = 16;
+
+/// What became of the neighbours of an incident's plugs.
+pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
+    let Some(cut) = Cut::of(&incident.plan, &incident.record) else { return Neighbours::Heard };
+    let parts = &incident.parts;
+    let (mirror, now) = (&parts.mirror, parts.clock.now());
+    let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
+    let target = &incident.nodefence.spec.node.name;
+    let others = nodes.values().filter(|node| node.name != *target);
+    let unheard = others
+        .filter(|node| !cut.is_settled(node, leases.get(&lease_key(&node.name)), &parts.clock));
+    let config = parts.config.borrow();
+    let mut neighbours = unheard
+        .enumerate()
+        .filter(|(place, node)| *place >= PLANS_MAX || cut.may_have_fed(node, &config));
+    match neighbours.next() {
+        None => Neighbours::Heard,
+        Some((_, node)) if cut.is_judged(now, mirror.heard()) => {
+            Neighbours::Silent(node.name.clone())
+        }
+        Some(_) => Neighbours::Awaited,
+    }
+}
+
+/// Plugs that know no machine and were switched off.
+#[derive(Debug, PartialEq, Eq)]
+struct Cut<'a> {
+    devices: BTreeSet<&'a str>,
+    first: Time,
+    last: Time,
+}
+
+impl<'a> Cut<'a> {
+    /// None where no such plug was, or nothing is to be proven.
+    fn of(plan: &'a Plan, record: &Record) -> Option<Self> {
+        if record.phase != Phase::VerifyingOff {
+            return None;
+        }
+        let off = |one: &&Operation| {
+            let is_off = matches!(one.action, Action::Off | Action::Reset);
+            let method = plan.method(one.method);
+            let knows_none = method.is_some_and(|method| method.binding == Binding::Labelled);
+            is_off && knows_none && one.may_have_acted()
+        };
+        let offs = || record.operations.iter().filter(off);
+        let devices = offs().filter_map(|one| Some(plan.method(one.method)?.device.as_str()));
+        Some(Self {
+            devices: devices.collect(),
+            first: offs().map(|one| one.intended_at).min()?,
+            last: offs().map(|one| one.ended_at.unwrap_or(one.intended_at)).max()?,
+        })
+    }
+
+    /// Whether a node was heard since, or was silent before anything was switched off.
+    fn is_settled(&self, node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> bool {
+        let ready = node.conditions.get("Ready");
+        let was_down = ready
+            .is_some_and(|ready| ready.status != "True" && clock.when(ready.since) < self.first);
+        was_down
+            || lease.is_some_and(|lease| {
+                let overdue = Span(lease.duration_s.saturating_mul(1_000) * 3 / 10);
+                lease.observed.after(overdue) < self.first
+                    || lease.renewed_at() > self.last.after(ON_ITS_WAY)
+            })
+    }
+
+    /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may.
+    fn may_have_fed(&self, node: &NodeSeen, config: &Config) -> bool {
+        config.plan_for(node).map_or(true, |plan| {
+            plan.methods.iter().any(|method| self.devices.contains(method.device.as_str()))
+        })
+    }
+
+    fn is_judged(&self, now: Time, heard: Time) -> bool {
+        now >= self.last.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::coordination::v1::Lease;
+    use serde_json::json;
+
+    use super::*;
+    use crate::clock::{Clock, VirtualClock, timestamp};
+
+    const CUT: Time = Time(1_000_000_000_000);
+
+    fn cut() -> Cut<'static> {
+        Cut { devices: ["apc-pdu/a"].into(), first: CUT, last: CUT.after(Span::seconds(2)) }
+    }
+
+    fn node(ready: &str, since: Time) -> NodeSeen {
+        let condition = json!({
+            "type": "Ready", "status": ready, "lastTransitionTime": timestamp(since).to_string(),
+        });
+        let object = json!({
+            "metadata": {"name": "node-b", "uid": "u"}, "status": {"conditions": [condition]},
+        });
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn lease(renewed: Time) -> LeaseSeen {
+        let stamp = format!("{:.6}", timestamp(renewed));
+        let object = json!({
+            "metadata": {"name": "node-b"},
+            "spec": {"renewTime": stamp, "leaseDurationSeconds": 40},
+        });
+        let lease: Lease = serde_json::from_value(object).unwrap();
+        LeaseSeen::of(lease, renewed).unwrap()
+    }
+
+    #[test]
+    fn a_neighbour_is_heard_or_awaited_or_fell_silent() {
+        let clock = Clock::simulated(VirtualClock::start_at(CUT));
+        let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
+        let settled = |node: &NodeSeen, renewed: i64| {
+            cut().is_settled(node, Some(&lease(at(renewed))), &clock)
+        };
+        let was_well = node("True", at(-500));
+        let cases = [
+            ("heard since", &was_well, 8, true),
+            ("renewed before the off ended, or on its way then", &was_well, 6, false),
+            ("renewed just before", &was_well, -9, false),
+            ("silent before", &was_well, -13, true),
+            ("said to be down before", &node("Unknown", at(-1)), -9, true),
+            ("said to be down since", &node("Unknown", at(1)), -9, false),
+        ];
+        for (case, node, renewed, expected) in cases {
+            assert_eq!(settled(node, renewed), expected, "{case}");
+        }
+        assert!(!cut().is_settled(&was_well, None, &clock), "one without a Lease is not heard");
+        assert!(!cut().is_judged(at(61), at(61)), "a Lease may be told late");
+        assert!(cut().is_judged(at(62), at(62)));
+        assert!(!cut().is_judged(at(62), at(52)), "nobody tells anything");
+    }
+}
