@@ -20,6 +20,13 @@ fn a_neighbour_that_falls_silent_says_that_the_outlet_is_its_own() {
     assert_eq!(missed(CROSSED), Vec::<String>::new());
 }
 
+/// Whoever starts after the off has never heard the neighbour, and must not take what it finds for life.
+#[test]
+fn a_process_that_starts_after_the_off_finds_it_out_too() {
+    let killed = "- { at: 80s, controllerKilled: { controller: 1, lasts: 5s } }\n\nexpect:\n";
+    assert_eq!(missed(&CROSSED.replace("\nexpect:\n", killed)), Vec::<String>::new());
+}
+
 #[test]
 fn with_the_right_table_the_same_node_is_remedied() {
     let (happens, _) = CROSSED.split_once("\nexpect:\n").expect("what it expects");

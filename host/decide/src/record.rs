@@ -201,6 +201,28 @@ pub enum FailureKind {
     Other,
 }
 
+impl FailureKind {
+    /// Whether a device that fails so was reached, and goes on failing so until a person sees to it.
+    pub fn is_refusal(self) -> bool {
+        match self {
+            Self::Unauthenticated
+            | Self::Denied
+            | Self::Unsupported
+            | Self::BadParameters
+            | Self::NoSuchPlug => true,
+            // A device that starts says many a thing before it works.
+            Self::Unreachable
+            | Self::Timeout
+            | Self::Throttled
+            | Self::Busy
+            | Self::Protocol
+            | Self::Device
+            | Self::Cancelled
+            | Self::Other => false,
+        }
+    }
+}
+
 /// Signs of life, as they stand in the cluster. They are compared, never subtracted: another
 /// value than before is a sign of life, whatever the node's clock says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -460,7 +460,8 @@ fn state_of(outcome: &sandbox::Outcome) -> PlugState {
     }
 }
 
-fn kind_of(kind: sandbox::FailureKind) -> FailureKind {
+/// What a plugin's word for a failure means.
+pub fn kind_of(kind: sandbox::FailureKind) -> FailureKind {
     match kind {
         sandbox::FailureKind::Unreachable => FailureKind::Unreachable,
         sandbox::FailureKind::Timeout => FailureKind::Timeout,

@@ -35,18 +35,20 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
     let unheard = others
-        .filter(|node| !cut.is_settled(node, leases.get(&lease_key(&node.name)), &parts.clock));
+        .map(|node| (node, leases.get(&lease_key(&node.name))))
+        .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock));
     let config = parts.config.borrow();
-    let mut neighbours = unheard
-        .enumerate()
-        .filter(|(place, node)| *place >= PLANS_MAX || cut.may_have_fed(node, &config));
-    match neighbours.next() {
-        None => Neighbours::Heard,
-        Some((_, node)) if cut.is_judged(now, mirror.heard()) => {
-            Neighbours::Silent(node.name.clone())
+    let neighbours = unheard.enumerate().filter(|(place, (node, lease))| {
+        *place >= PLANS_MAX || cut.may_have_fed(node, *lease, &config)
+    });
+    let mut found = Neighbours::Heard;
+    for (_, (node, lease)) in neighbours {
+        if cut.is_judged(lease, now, mirror.heard()) {
+            return Neighbours::Silent(node.name.clone());
         }
-        Some(_) => Neighbours::Awaited,
+        found = Neighbours::Awaited;
     }
+    found
 }
 
 /// Plugs that know no machine and were switched off.
@@ -63,13 +65,18 @@ impl<'a> Cut<'a> {
         if record.phase != Phase::VerifyingOff {
             return None;
         }
-        let off = |one: &&Operation| {
-            let is_off = matches!(one.action, Action::Off | Action::Reset);
+        let labelled = |one: &&Operation| {
             let method = plan.method(one.method);
             let knows_none = method.is_some_and(|method| method.binding == Binding::Labelled);
-            is_off && knows_none && one.may_have_acted()
+            knows_none && one.may_have_acted()
         };
-        let offs = || record.operations.iter().filter(off);
+        // What an earlier pass switched off and on again is not cut now.
+        let is_on = |one: &&Operation| one.action == Action::On;
+        let on = record.operations.iter().filter(labelled).filter(is_on).map(|one| one.id).max();
+        let is_off = |one: &&Operation| {
+            matches!(one.action, Action::Off | Action::Reset) && Some(one.id) > on
+        };
+        let offs = || record.operations.iter().filter(labelled).filter(is_off);
         let devices = offs().filter_map(|one| Some(plan.method(one.method)?.device.as_str()));
         Some(Self {
             devices: devices.collect(),
@@ -78,28 +85,32 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// Whether a node was heard since, or was silent before anything was switched off.
+    /// Whether a node was heard since, or was silent before anything was switched off. What a process
+    /// found when it started to look is no renewal.
     fn is_settled(&self, node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> bool {
         let ready = node.conditions.get("Ready");
-        let was_down = ready
-            .is_some_and(|ready| ready.status != "True" && clock.when(ready.since) < self.first);
-        was_down
+        let was_silent = ready
+            .is_some_and(|ready| ready.status == "Unknown" && clock.when(ready.since) < self.first);
+        was_silent
             || lease.is_some_and(|lease| {
                 let overdue = Span(lease.duration_s.saturating_mul(1_000) * 3 / 10);
                 lease.observed.after(overdue) < self.first
-                    || lease.renewed_at() > self.last.after(ON_ITS_WAY)
+                    || lease.was_renewed() && lease.renewed_at() > self.last.after(ON_ITS_WAY)
             })
     }
 
-    /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may.
-    fn may_have_fed(&self, node: &NodeSeen, config: &Config) -> bool {
-        config.plan_for(node).map_or(true, |plan| {
+    /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may, if it
+    /// ever gave a sign of life.
+    fn may_have_fed(&self, node: &NodeSeen, lease: Option<&LeaseSeen>, config: &Config) -> bool {
+        config.plan_for(node).map_or(lease.is_some(), |plan| {
             plan.methods.iter().any(|method| self.devices.contains(method.device.as_str()))
         })
     }
 
-    fn is_judged(&self, now: Time, heard: Time) -> bool {
-        now >= self.last.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
+    /// Whether a node that was not heard had its time, with somebody to tell of it.
+    fn is_judged(&self, lease: Option<&LeaseSeen>, now: Time, heard: Time) -> bool {
+        let since = lease.map_or(self.last, |lease| self.last.max(lease.observed));
+        now >= since.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
     }
 }
 
@@ -137,12 +148,17 @@ mod tests {
         LeaseSeen::of(lease, renewed).unwrap()
     }
 
+    /// As a process sees it that saw the renewal before, too.
+    fn renewed_at(time: Time) -> LeaseSeen {
+        lease(time).after(&lease(Time(time.0 - 10_000)))
+    }
+
     #[test]
     fn a_neighbour_is_heard_or_awaited_or_fell_silent() {
         let clock = Clock::simulated(VirtualClock::start_at(CUT));
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let settled = |node: &NodeSeen, renewed: i64| {
-            cut().is_settled(node, Some(&lease(at(renewed))), &clock)
+            cut().is_settled(node, Some(&renewed_at(at(renewed))), &clock)
         };
         let was_well = node("True", at(-500));
         let cases = [
@@ -152,13 +168,22 @@ mod tests {
             ("silent before", &was_well, -13, true),
             ("said to be down before", &node("Unknown", at(-1)), -9, true),
             ("said to be down since", &node("Unknown", at(1)), -9, false),
+            ("not ready before, and its kubelet runs", &node("False", at(-500)), -9, false),
         ];
         for (case, node, renewed, expected) in cases {
             assert_eq!(settled(node, renewed), expected, "{case}");
         }
         assert!(!cut().is_settled(&was_well, None, &clock), "one without a Lease is not heard");
-        assert!(!cut().is_judged(at(61), at(61)), "a Lease may be told late");
-        assert!(cut().is_judged(at(62), at(62)));
-        assert!(!cut().is_judged(at(62), at(52)), "nobody tells anything");
+        let listed = lease(at(30));
+        let is_heard = cut().is_settled(&was_well, Some(&listed), &clock);
+        assert!(!is_heard, "what a process finds when it starts may be old");
+
+        let renewed = renewed_at(at(-5));
+        let judged = |lease, now, heard| cut().is_judged(Some(lease), at(now), at(heard));
+        assert!(!judged(&renewed, 61, 61), "a Lease may be told late");
+        assert!(judged(&renewed, 62, 62));
+        assert!(!judged(&renewed, 62, 52), "nobody tells anything");
+        assert!(!judged(&listed, 89, 89), "nor is it judged by who just started");
+        assert!(judged(&listed, 90, 90));
     }
 }

@@ -248,6 +248,11 @@ impl LeaseSeen {
         self
     }
 
+    /// Whether it was seen to be renewed, and not only found.
+    pub fn was_renewed(&self) -> bool {
+        self.ahead_ms.len() > 1
+    }
+
     /// When the Lease was renewed at the earliest, by our clock: what was told late by a watch that
     /// had broken was not renewed late. For counting the silent, where too early is the safe side.
     pub fn renewed_at(&self) -> Time {

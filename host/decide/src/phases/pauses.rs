@@ -3,8 +3,8 @@
 use crate::retry::{go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, End, FailureKind, Feed, FinalReason, Goal, Kind, MethodIndex, Notice,
-    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Rule, Time,
+    Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
+    PROBE_EVERY, ParkReason, Phase, Rule, Time,
 };
 
 use super::recovering::end;
@@ -80,33 +80,13 @@ impl Run<'_> {
     /// Whether the last probe of this phase was refused in a way that waiting does not change.
     fn refuses(&self, method: MethodIndex) -> bool {
         match self.probed(method) {
-            Some(End::Failed(failure) | End::NotAttempted(failure)) => refused(failure.kind),
+            Some(End::Failed(failure) | End::NotAttempted(failure)) => failure.kind.is_refusal(),
             Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
         }
     }
 
     fn probed(&self, method: MethodIndex) -> Option<&End> {
         self.record.last_in_phase(method, Action::Monitor)?.end.as_ref()
-    }
-}
-
-/// Whether a device that fails so was reached, and goes on failing so until a person sees to it.
-fn refused(kind: FailureKind) -> bool {
-    match kind {
-        FailureKind::Unauthenticated
-        | FailureKind::Denied
-        | FailureKind::Unsupported
-        | FailureKind::BadParameters
-        | FailureKind::NoSuchPlug => true,
-        // A device that starts says many a thing before it works.
-        FailureKind::Unreachable
-        | FailureKind::Timeout
-        | FailureKind::Throttled
-        | FailureKind::Busy
-        | FailureKind::Protocol
-        | FailureKind::Device
-        | FailureKind::Cancelled
-        | FailureKind::Other => false,
     }
 }
 

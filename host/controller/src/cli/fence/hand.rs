@@ -10,12 +10,13 @@ use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
     Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor,
-    Failure, FailureKind, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin,
-    Request, Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
+    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin, Request,
+    Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
 use super::{Outcome, Sent};
+use crate::act::calls::kind_of;
 use crate::cli::{FenceArgs, TlsArgs};
 use crate::clock::Clock;
 use crate::plugins::Plugins;
@@ -134,7 +135,7 @@ impl Hand {
             Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
             Verdict::Indeterminate(failure) => {
                 // Who may not, or cannot, has hardly done it: that is looked at, and not for long.
-                if is_clear(failure.kind) {
+                if kind_of(failure.kind).is_refusal() {
                     self.end = self.end.min(Instant::now() + REFUSED_READ);
                 }
                 Some(failure.detail.clone())
@@ -183,25 +184,6 @@ pub(super) fn load(name: &str) -> anyhow::Result<(Executor, Arc<Plugin>)> {
     let sandbox = Sandbox::new().context("failed to start the sandbox")?;
     let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
     Ok((executor, Plugins::new(sandbox).find(name)?))
-}
-
-/// A refusal that does not change by waiting.
-fn is_clear(kind: FailureKind) -> bool {
-    match kind {
-        FailureKind::Unauthenticated
-        | FailureKind::Denied
-        | FailureKind::Unsupported
-        | FailureKind::BadParameters
-        | FailureKind::NoSuchPlug => true,
-        FailureKind::Unreachable
-        | FailureKind::Timeout
-        | FailureKind::Throttled
-        | FailureKind::Busy
-        | FailureKind::Protocol
-        | FailureKind::Device
-        | FailureKind::Cancelled
-        | FailureKind::Other => false,
-    }
 }
 
 fn settle(report: &CallReport) -> Result<Outcome, Failure> {
