@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Container, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Resource, ResourceExt as _};
@@ -249,7 +249,7 @@ impl Kubelet<'_> {
             let is_done = running_for >= self.hardware.plan.pace.finish_pod;
             if is_done && !restarts(pod) {
                 self.hardware.stop_container(&uid);
-                return self.patch_pod(pod, &finished_status()).await;
+                return self.patch_pod(pod, &finished_status(pod)).await;
             }
             if !pod_is_ready(pod) {
                 return self.patch_pod(pod, &running_status(pod)).await;
@@ -395,10 +395,37 @@ fn running_status(pod: &Pod) -> Value {
     })
 }
 
-fn finished_status() -> Value {
+/// A container whose command is `false ARGUMENT…` fails, and the arguments are what it wrote last.
+fn finished_status(pod: &Pod) -> Value {
     let now = time(Timestamp::now());
     let condition = |kind: &str| json!({"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now});
-    json!({"phase": "Succeeded", "conditions": [condition("ContainersReady"), condition("Ready")]})
+    let containers = pod.spec.as_ref().map(|spec| spec.containers.as_slice()).unwrap_or_default();
+    let last_words = |container: &Container| {
+        let command = container.command.as_deref().unwrap_or_default();
+        command
+            .split_first()
+            .filter(|(program, _)| *program == "false")
+            .map(|(_, rest)| rest.join(" "))
+    };
+    let statuses: Vec<_> = containers
+        .iter()
+        .map(|container| {
+            let words = last_words(container);
+            json!({
+                "name": container.name, "image": container.image, "imageID": "simulated",
+                "ready": false, "started": false, "restartCount": 0,
+                "state": {"terminated": {
+                    "exitCode": i32::from(words.is_some()), "message": words, "finishedAt": now,
+                }},
+            })
+        })
+        .collect();
+    let has_failed = containers.iter().any(|container| last_words(container).is_some());
+    json!({
+        "phase": if has_failed { "Failed" } else { "Succeeded" },
+        "conditions": [condition("ContainersReady"), condition("Ready")],
+        "containerStatuses": statuses,
+    })
 }
 
 /// Give or take 4 %, by the clock's last digits: randomness enough to keep kubelets apart.

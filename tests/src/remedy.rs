@@ -37,8 +37,10 @@ pub struct Installation {
     pub addresses: BTreeMap<String, String>,
     /// The plugin's parameter `cipher-suite`.
     pub cipher_suite: &'static str,
-    /// What is watched for, without its remedy.
+    /// What is watched for; its remedy is the fence, unless it names its own.
     pub threshold: Value,
+    /// Remedies under names of their own.
+    pub remedies: Value,
     /// The policy's numbers that differ from their defaults.
     pub policies: Value,
     /// `enforce` or `shadow`.
@@ -59,6 +61,7 @@ impl Default for Installation {
                 "nodeConditionStatus": false,
                 "nodeConditionPeriod": "1s",
             }),
+            remedies: json!([]),
             policies: json!({}),
             mode: "enforce",
             node_selector: "kubernetes.io/os=linux",
@@ -248,7 +251,7 @@ fn ipmi(cipher_suite: &str, ports: &[u16]) -> Value {
 fn remedy_configuration(installation: &Installation) -> Value {
     let mut threshold = installation.threshold.clone();
     if let Some(fields) = threshold.as_object_mut() {
-        fields.insert("remedy1".to_owned(), json!([{"name": "fence"}]));
+        fields.entry("remedy1").or_insert_with(|| json!([{"name": "fence"}]));
     }
     json!({
         "apiVersion": "node-remedy.io/v1alpha1",
@@ -258,6 +261,7 @@ fn remedy_configuration(installation: &Installation) -> Value {
             "mode": installation.mode,
             "nodeSelector": installation.node_selector,
             "thresholdConfigs": [threshold],
+            "remedyConfigs": installation.remedies,
             "policies": installation.policies,
         },
     })

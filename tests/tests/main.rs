@@ -13,6 +13,7 @@ mod e2e_bmc_faults;
 mod e2e_configuration;
 mod e2e_kdump;
 mod e2e_killed;
+mod e2e_ladder;
 mod e2e_lost_node;
 mod e2e_methods;
 mod e2e_refusals;

@@ -40,6 +40,10 @@ pub const INVENTORY_ROWS_MAX: usize = 20_000;
 pub const OPERATIONS_MAX: usize = 512;
 /// Lines of history that a NodeFence keeps.
 pub const HISTORY_MAX: usize = 100;
+/// Jobs that one incident remembers: each rung, tried by hand again and again.
+pub const JOBS_MAX: usize = 64;
+/// Bytes of one remedy's pod template as JSON; five of them fit into one NodeFence with room.
+pub const POD_TEMPLATE_BYTES_MAX: usize = 32 * 1024;
 /// Pods of one node: the largest clusters run 500, with room.
 pub const RELEASED_PODS_MAX: usize = 2048;
 /// Attachments of one node.

@@ -25,7 +25,9 @@ fn sketch(policy: &Policy) -> String {
         for rung in threshold.ladder.iter().chain(&threshold.recovery) {
             let Rung { name, remedy, period, clean_resource } = rung;
             let remedy = match remedy {
-                Remedy::PodTemplate(template) => format!("PodTemplate {template}"),
+                Remedy::PodTemplate(job) => {
+                    format!("PodTemplate within {} {}", job.deadline, job.pod_template)
+                }
                 other => format!("{other:?}"),
             };
             text += &format!("  {name} then {period} clean={clean_resource}: {remedy}\n");
@@ -41,8 +43,8 @@ fn the_proposals_document_is_read_as_printed() {
     expect![[r#"
         Shadow true
         Ready {False, Unknown} for 5s
-          repair then 3m clean=false: PodTemplate {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
-          terminate then 5s clean=true: PodTemplate {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
+          repair then 3m clean=false: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
+          terminate then 5s clean=true: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
           recovery then 0s clean=false: Recovery
         DiskPressure {True} for 10m
           storage-fence then 10m clean=true: Isolation
@@ -51,8 +53,6 @@ fn the_proposals_document_is_read_as_printed() {
     expect![[r#"
         proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
         proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
-        proposal.yaml:35:4: remedyConfigs[0].podTemplate: warning: found a podTemplate, which is not yet run by this version
-        proposal.yaml:46:4: remedyConfigs[1].podTemplate: warning: found a podTemplate, which is not yet run by this version
     "#]].assert_eq(&lines(&configuration.problems));
     let policy = &configuration.policies[0];
     let labels = |value: &str| BTreeMap::from([("type".to_owned(), value.to_owned())]);
@@ -61,13 +61,14 @@ fn the_proposals_document_is_read_as_printed() {
 
 #[test]
 fn what_this_version_does_not_run_is_refused_when_it_would_have_to() {
-    let configuration = read(&[("proposal.yaml", PROPOSAL)]);
+    let plugin =
+        PROPOSAL.replace("remedyConfigs:\n", "remedyConfigs:\n- name: own\n  plugin: own\n");
+    let configuration = read(&[("proposal.yaml", &plugin)]);
     assert!(configuration.policies.is_empty());
     expect![[r#"
         proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
         proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
-        proposal.yaml:35:4: remedyConfigs[0].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
-        proposal.yaml:46:4: remedyConfigs[1].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
+        proposal.yaml:32:11: remedyConfigs[0].plugin: found a plugin, which is not yet run by this version, expected fence or podTemplate; or set mode: shadow
     "#]].assert_eq(&lines(&configuration.problems));
 }
 

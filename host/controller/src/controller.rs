@@ -74,6 +74,8 @@ pub struct Settings {
     pub process: String,
     /// The node that this process runs on, where it runs in the cluster.
     pub host_node: Option<String>,
+    /// The service accounts that remedies' Jobs may run as, beside `default`.
+    pub job_accounts: Vec<String>,
     /// The API server's addresses and this process's own: no range of a grant opens them.
     pub guarded: Vec<Cidr>,
 }
@@ -106,6 +108,8 @@ pub struct Parts<C> {
     pub process: String,
     /// The node that this process runs on, where it runs in the cluster.
     pub host_node: Option<String>,
+    /// The service accounts that remedies' Jobs may run as, beside `default`.
+    pub job_accounts: Vec<String>,
     /// An incident asks that another replica lead.
     pub hand_over: Notify,
     notes: Cell<u64>,
@@ -221,6 +225,7 @@ impl<C: Cluster> Controller<C> {
             audit: seams.audit,
             process: settings.process.clone(),
             host_node: settings.host_node.clone(),
+            job_accounts: settings.job_accounts.clone(),
             hand_over: Notify::new(),
             notes: Cell::new(0),
         });

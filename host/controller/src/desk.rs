@@ -110,7 +110,7 @@ impl<C: Cluster> Desk<C> {
 
     /// A NodeFence without a record: its opener died before anything was decided.
     async fn drop_unbegun(&self, nodefence: &NodeFence) -> Result<(), ClusterError> {
-        let how = DeleteHow { grace_s: None, uid: nodefence.uid() };
+        let how = DeleteHow { uid: nodefence.uid(), ..DeleteHow::default() };
         let name = nodefence.name_any();
         self.parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
         budget::give_back(&self.parts.cluster, self.epoch, &slot_of(nodefence)).await?;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Trigger};
+use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Rung, Trigger};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_api::time::{Moment, Span};
 use node_remedy_decide::bug::{Bug, guard};
@@ -17,6 +17,7 @@ use node_remedy_decide::{
 };
 
 use crate::act::budget::{self, Taken};
+use crate::act::job;
 use crate::act::node_lease::Lock;
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
@@ -62,7 +63,10 @@ pub async fn open<C: Cluster>(
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
-    let planned = threshold.is_run.clone().and_then(|()| parts.config.borrow().plan_for(seen));
+    let fences = threshold.ladder.iter().any(|rung| rung.job.is_none());
+    let planned = threshold.is_run.clone().and_then(|()| {
+        if fences { parts.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
+    });
     let node_plan = match planned {
         Ok(plan) => plan,
         Err(why) => return Ok(not_ready(&why)),
@@ -87,6 +91,7 @@ pub async fn open<C: Cluster>(
         plan: NodePlan::default(),
         policy: policy.run.clone(),
         gate: policy.gate,
+        ladder: threshold.ladder.clone(),
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
     let spec = match snapshot(&node_plan, &spec.node, find) {
@@ -182,7 +187,20 @@ async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> 
             return Some(format!("method {}: {why}", method.name));
         }
     }
-    None
+    spec.ladder.iter().find_map(|rung| account_missing(parts, rung))
+}
+
+/// A Job may run as an account that the controller was told of, and as no other.
+fn account_missing<C: Cluster>(parts: &Parts<C>, rung: &Rung) -> Option<String> {
+    let account = job::account(rung.job.as_ref()?)?;
+    let is_allowed = account == "default" || parts.job_accounts.contains(&account);
+    (!is_allowed).then(|| {
+        format!(
+            "remedy {}: its podTemplate asks for service account {account:?}, and the controller runs \
+             Jobs only as default and those of --job-service-account",
+            rung.name
+        )
+    })
 }
 
 fn trigger_of(threshold: &node_remedy_decide::Threshold, crossing: &Crossing) -> Trigger {

@@ -12,8 +12,8 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, End, Event, Freshness, OpId, Plan, Record, RunPolicy, SlotAnswer, Time, Transition,
-    View,
+    Command, End, Event, Freshness, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer, Time,
+    Transition, View,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -68,6 +68,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) record: Record,
     /// What the last live look saw; deletes take names from it.
     pub(crate) facts: Option<Facts>,
+    /// What the last live look found of the record's last Job.
+    pub(crate) job: Option<JobView>,
     pub(crate) pending: VecDeque<Seen>,
     pub(crate) look_wanted: bool,
     /// A person's annotation was heard and may still stand in the cache.
@@ -113,6 +115,7 @@ impl<C: Cluster> Incident<C> {
             policy,
             record,
             facts: None,
+            job: None,
             pending,
             look_wanted: true,
             heard_word: false,

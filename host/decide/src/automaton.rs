@@ -5,6 +5,8 @@
 //!                                  │
 //!   ┌───────────────────────▶   Waiting ──────────────┐ trigger cleared, abort
 //!   │                              │                  │ (nothing sent off or released)
+//!   │         Remedying ◀──────────┤ a Job's turn     │
+//!   │             │ AwaitingWell   │                  │
 //!   │                          Isolating ─────────────┤
 //!   │          quarantine, cuts    │                  │
 //!   │                        AwaitingPower ───────────┤ gate closed for too long
@@ -27,7 +29,7 @@
 //!   │   AwaitingWell   Recovering       Parked ◀─── whatever needs a person
 //!   │        │              │              │
 //!   │        └─ well ──▶ Recovering ◀──────┘ well with a new boot
-//!   │ restart│              │
+//!   │ restart, next remedy  │
 //!   └────────┴─ withdrawn ──┴─▶ Final
 //! ```
 //!
@@ -41,7 +43,7 @@
 
 use crate::bug::{Bug, is_sown};
 use crate::phases::{
-    isolating, leave, pauses, power, recovering, releasing, verifying, waiting, way_back,
+    isolating, leave, pauses, power, recovering, releasing, remedying, verifying, waiting, way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -132,8 +134,8 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
     use Answer::{Decide, Ignore, Never, Take};
     use Phase::{
         AwaitingDevice, AwaitingPower, AwaitingWell, Backoff, Final, Isolating, Parked,
-        PoweringOff, PoweringOn, ReadingIdentity, Recovering, Releasing, Restoring, Untainting,
-        VerifyingOff, Waiting,
+        PoweringOff, PoweringOn, ReadingIdentity, Recovering, Releasing, Remedying, Restoring,
+        Untainting, VerifyingOff, Waiting,
     };
     match (phase, kind) {
         (Final(_), EventKind::Looked | EventKind::Ended | EventKind::Adopted) => {
@@ -144,18 +146,18 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             Ignore("the run is over; a new incident opens a new one")
         }
         (
-            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
-            | AwaitingDevice | Backoff | Parked,
+            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (Waiting | AwaitingPower | Untainting | Backoff, EventKind::Ended) => {
+        (Waiting | Remedying | AwaitingPower | Untainting | Backoff, EventKind::Ended) => {
             Never("no call is made here, and a phase is not left while one is under way")
         }
         (
-            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
-            | AwaitingDevice | Backoff | Parked,
+            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Slot | EventKind::Abort | EventKind::Adopted,
         )
         | (
@@ -170,10 +172,14 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             EventKind::ConfirmOff,
         ) => Take,
         (
-            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
+            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | Recovering,
             EventKind::Retry,
         ) => Ignore("the run is not parked; it goes on by itself"),
+        (Remedying, EventKind::ConfirmOff) => {
+            Ignore("a remedy's Job runs; wait for its end, or abort the run")
+        }
         (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
@@ -297,6 +303,7 @@ fn proceed(run: &mut Run<'_>) -> Flow {
     match run.record.phase {
         Phase::Waiting => waiting::waiting(run),
         Phase::Isolating => isolating::isolating(run),
+        Phase::Remedying => remedying::remedying(run),
         Phase::AwaitingPower => waiting::awaiting_power(run),
         Phase::ReadingIdentity => power::reading_identity(run),
         Phase::PoweringOff => power::powering_off(run),
@@ -329,6 +336,7 @@ fn return_idle_slot(run: &mut Run<'_>) {
         }
         Phase::Waiting
         | Phase::Isolating
+        | Phase::Remedying
         | Phase::ReadingIdentity
         | Phase::PoweringOff
         | Phase::VerifyingOff

@@ -57,6 +57,8 @@ bugs! {
     RepeatsBlindly = "repeats-blindly" breaks "S5",
     /// Only what was surely switched off is switched on again.
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
+    /// A Job that failed or was lost releases pods as one that succeeded.
+    LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
     IdentityUnchecked = "identity-unchecked" breaks "S7",
     /// Pods of DaemonSets are released with all others.

@@ -7,7 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{FailureKind, FinalReason, Grade, MethodIndex, OpId, ParkReason, Rule, Time};
+use crate::{
+    FailureKind, FinalReason, Grade, JobOutcome, MethodIndex, OpId, ParkReason, Rule, Time,
+};
 
 /// What a run wants done, after its record was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,6 +44,15 @@ pub enum Effect {
     GracefulDelete(Vec<String>),
     /// Delete these attachments, by UID; never strip their finalizers.
     DeleteAttachments(Vec<String>),
+    /// Create the Job of this number; nothing if it exists.
+    StartJob(u32),
+    /// Delete the Job of this number, and its pods with it.
+    StopJob(u32),
+    /// Annotate the Node with the pod that remedies it, and the time.
+    SignNode {
+        /// The pod's name.
+        pod: String,
+    },
 }
 
 /// What a step of the automaton comes to.
@@ -136,6 +147,27 @@ pub enum Notice {
         /// Of so many.
         of: u32,
     },
+    /// A Job is about to be started.
+    StartingJob {
+        /// Of this remedy.
+        remedy: String,
+    },
+    /// A Job ended.
+    JobEnded {
+        /// Of this remedy.
+        remedy: String,
+        /// One way or the other.
+        outcome: JobOutcome,
+        /// Why, and its last lines.
+        detail: String,
+    },
+    /// The remedy did not help; the next one has its turn.
+    NextRemedy {
+        /// Which.
+        remedy: String,
+    },
+    /// The remedy failed, and there is a next one: the way back is taken first.
+    RemedyFailed(ParkReason),
     /// The flow goes back to New.
     Restarting {
         /// Which, from 1.

@@ -1,78 +1,115 @@
-//! The ladder: when the next remedy of a configuration has its turn.
-//!
-//! Whether a run may be opened for it is another question, which the gate answers.
+//! The ladder: an incident's remedies, one after the other while the condition holds (A11).
 
-use crate::{Crossing, Span, Time};
+use alloc::string::String;
 
-/// What is known of a node's ladder in the present incident.
+use crate::{Plan, Span, Time};
+
+/// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct LadderView {
-    /// How many remedies the threshold lists.
-    pub rungs: usize,
-    /// The threshold's period.
+pub struct Rung {
+    /// The remedy's name, for people.
+    pub name: String,
+    /// How it is carried out.
+    pub remedy: Remedy,
+    /// How long the condition must still hold after this remedy before the next one has its turn.
     pub period: Span,
-    /// Whether the condition holds.
-    pub trigger: Crossing,
-    /// The last run, if there was one.
-    pub last: Option<LastRun>,
+    /// Its success is the admin's word that the node's pods may go.
+    pub clean: bool,
 }
 
-/// The last run of an incident.
+/// How a remedy is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Remedy {
+    /// The plan: isolation, power-management, recovery.
+    Fence,
+    /// A Job of the admin's own.
+    Job {
+        /// How long it may take; the cluster's Job controller ends it then.
+        deadline: Span,
+    },
+}
+
+/// A Job that was meant to run, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct LastRun {
-    /// Which remedy it was, from 0.
+pub struct JobRun {
+    /// Counts the Jobs of an incident from 1; its name follows from it.
+    pub number: u32,
+    /// Which remedy it carries out, from 0.
     pub rung: usize,
-    /// When it ended; `None` while it goes on or is parked.
-    pub ended_at: Option<Time>,
-    /// When its Job ended; `None` inside while that runs.
-    pub job: Option<JobEnd>,
+    /// Which try of the run it belongs to.
+    pub attempt: u32,
+    /// When the intent was written.
+    pub intended_at: Time,
+    /// When it was first seen to exist. From then on it is never created again.
+    pub seen_at: Option<Time>,
+    /// Its pod, once there is one.
+    pub pod: Option<String>,
+    /// How it ended; `None` while it runs, or nobody knows.
+    pub end: Option<JobEnd>,
 }
 
-/// A run's Job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum JobEnd {
-    /// It runs.
-    Running,
-    /// It ended then, one way or the other.
-    Ended(Time),
+/// How a Job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JobEnd {
+    /// When that was seen.
+    pub at: Time,
+    /// One way or the other.
+    pub outcome: JobOutcome,
+    /// Why, and the last lines that its pod wrote; cut.
+    pub detail: String,
 }
 
-/// What the ladder says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rung {
-    /// This remedy has its turn.
-    Climb(usize),
-    /// Not yet; look again then.
-    Wait(Option<Time>),
-    /// Nothing to do: the condition does not hold.
-    Rest,
-    /// The last remedy has had its turn and the condition still holds: a person is needed.
-    Exhausted,
+/// The ways a Job can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobOutcome {
+    /// It completed.
+    Succeeded,
+    /// It failed, or ran into its deadline.
+    Failed,
+    /// It was there and is gone; that is no success.
+    Lost,
 }
 
-/// A11: the next remedy has its turn when the previous run and its Job have ended and the
-/// condition still holds a period later. Runs never overlap on a node.
-pub fn next_rung(view: &LadderView, now: Time) -> Rung {
-    let next_look = match &view.trigger {
-        Crossing::Clear { .. } => return Rung::Rest,
-        Crossing::Unclear => return Rung::Wait(None),
-        Crossing::Ripening { crosses_at, .. } => return Rung::Wait(Some(*crosses_at)),
-        Crossing::Crossed { .. } => view.last.as_ref().map(|last| {
-            let job_ended_at = match last.job {
-                None => Some(Time::default()),
-                Some(JobEnd::Ended(at)) => Some(at),
-                Some(JobEnd::Running) => None,
-            };
-            let ended_at = last.ended_at.zip(job_ended_at).map(|(run, job)| run.max(job));
-            (last.rung, ended_at.map(|at| at.after(view.period)))
-        }),
-    };
-    match next_look {
-        None if view.rungs == 0 => Rung::Exhausted,
-        None => Rung::Climb(0),
-        Some((_, None)) => Rung::Wait(None),
-        Some((_, Some(at))) if now < at => Rung::Wait(Some(at)),
-        Some((last, Some(_))) if last.saturating_add(1) >= view.rungs => Rung::Exhausted,
-        Some((last, Some(_))) => Rung::Climb(last.saturating_add(1)),
+/// What a look found of the record's last Job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JobView {
+    /// Which.
+    pub number: u32,
+    /// How it is.
+    pub state: JobState,
+}
+
+/// How a Job is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum JobState {
+    /// There is none of that name.
+    Absent,
+    /// It goes on.
+    Running {
+        /// Its pod, if it has one yet.
+        pod: Option<String>,
+    },
+    /// It completed.
+    Succeeded,
+    /// It failed.
+    Failed {
+        /// Why, and the last lines that its pod wrote.
+        detail: String,
+    },
+}
+
+impl Plan {
+    /// The remedy at this place of the ladder. A plan without a ladder has one: the fence.
+    pub fn remedy(&self, rung: usize) -> Option<Remedy> {
+        match self.ladder.get(rung) {
+            Some(rung) => Some(rung.remedy),
+            None if self.ladder.is_empty() && rung == 0 => Some(Remedy::Fence),
+            None => None,
+        }
+    }
+
+    /// Whether any remedy of the ladder isolates or switches power.
+    pub fn fences(&self) -> bool {
+        self.ladder.is_empty() || self.ladder.iter().any(|rung| rung.remedy == Remedy::Fence)
     }
 }

@@ -93,6 +93,8 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         phase_first: OpId(1),
         retries: 0,
         restarts: 0,
+        rung: 0,
+        jobs: Vec::new(),
         epoch,
         process: String::from(process),
         signs_at_open: node.signs.clone(),
@@ -122,6 +124,9 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
 
 /// What is wrong with a plan as such.
 pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
+    if !plan.fences() {
+        return None;
+    }
     if plan.cuts_api_path()
         && !plan.has_power()
         && policy.isolated_for_good == IsolatedForGood::Refuse

@@ -3,6 +3,7 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
+use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
 use crate::{
@@ -18,10 +19,16 @@ pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
             retry(run)
         }
         Request::Abort => {
+            if let Some(flow) = stop_left(run) {
+                return Some(flow);
+            }
             run.record.request = None;
             Some(abort(run))
         }
         Request::AbortLeaveOff => {
+            if let Some(flow) = stop_left(run) {
+                return Some(flow);
+            }
             run.record.request = None;
             Some(abort_leave_off(run))
         }

@@ -10,6 +10,8 @@ pub enum Phase {
     Waiting,
     /// Quarantine, then the isolation stages.
     Isolating,
+    /// A Job of the admin's own runs.
+    Remedying,
     /// Isolation has ended; waits for its time, the gate, an approval or a dump.
     AwaitingPower,
     /// Reads what the devices call the machine, and whether it is on.
@@ -134,6 +136,18 @@ pub enum ParkReason {
     SameBootAfterRelease,
     /// A person stopped it after something was switched off.
     Aborted,
+    /// Every remedy of the ladder had its turn and the node is not well.
+    RemediesExhausted {
+        /// The last one.
+        remedy: String,
+        /// What came of it.
+        detail: String,
+    },
+    /// A remedy's Job did not end, long after its deadline.
+    JobStuck {
+        /// The remedy.
+        remedy: String,
+    },
     /// The record or the plan contradicts itself.
     BrokenRecord,
 }
@@ -143,7 +157,8 @@ impl Phase {
     pub const fn state(self) -> State {
         match self {
             Self::Waiting | Self::Isolating => State::New,
-            Self::AwaitingPower
+            Self::Remedying
+            | Self::AwaitingPower
             | Self::ReadingIdentity
             | Self::PoweringOff
             | Self::VerifyingOff
@@ -162,7 +177,8 @@ impl Phase {
     pub const fn step(self) -> Step {
         match self {
             Self::Waiting | Self::Isolating => Step::Isolation,
-            Self::AwaitingPower
+            Self::Remedying
+            | Self::AwaitingPower
             | Self::ReadingIdentity
             | Self::PoweringOff
             | Self::VerifyingOff
@@ -242,6 +258,16 @@ impl fmt::Display for ParkReason {
                  off, then node-remedy confirm-off NODEFENCE",
             ),
             Self::Aborted => f.write_str("a person stopped the run after an off was sent"),
+            Self::RemediesExhausted { remedy, detail } => write!(
+                f,
+                "{remedy} was the last remedy and the node is not well ({detail}); look at its \
+                 console, then node-remedy retry NODEFENCE"
+            ),
+            Self::JobStuck { remedy } => write!(
+                f,
+                "the Job of {remedy} did not end, long after its deadline; look at it with kubectl \
+                 describe job, delete it, then node-remedy retry NODEFENCE"
+            ),
             Self::BrokenRecord => f.write_str(
                 "the record contradicts its plan; look at the NodeFence, then node-remedy abort \
                  NODEFENCE",

@@ -6,7 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Node, Span};
+use crate::{Node, Rung, Span};
 
 /// Where a method stands in [`Plan::methods`].
 pub type MethodIndex = usize;
@@ -24,6 +24,8 @@ pub struct Plan {
     pub power: Vec<Stage>,
     /// Stages of the recovery step, in order.
     pub recovery: Vec<Stage>,
+    /// The remedies that are tried one after the other; empty: the fence alone.
+    pub ladder: Vec<Rung>,
 }
 
 /// A group of methods inside a step.

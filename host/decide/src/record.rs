@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
-use crate::{FinalReason, MethodIndex, ParkReason, Phase, Proof, Time};
+use crate::{FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
 
 /// What `NodeFence.status` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,6 +26,10 @@ pub struct Record {
     pub retries: u32,
     /// Flows back to New so far.
     pub restarts: u32,
+    /// Which remedy of the ladder has its turn, from 0.
+    pub rung: usize,
+    /// The Jobs that were meant to run, oldest first.
+    pub jobs: Vec<JobRun>,
     /// The fencing token it was last written under.
     pub epoch: u64,
     /// The process it was last written by.

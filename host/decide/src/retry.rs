@@ -42,9 +42,41 @@ pub(crate) fn give_up(run: &mut Run<'_>, method: MethodIndex) {
     run.notice(Notice::MethodFailed { method });
 }
 
-/// The step failed: another pass if one is left, else a person.
+/// The step failed: another pass if one is left, else the next remedy, else a person.
 pub(crate) fn fail(run: &mut Run<'_>, reason: ParkReason) -> Flow {
-    restart(run).unwrap_or_else(|| park(run, reason))
+    restart(run).unwrap_or_else(|| give_way(run, reason))
+}
+
+/// A11: a remedy that failed gives way to the next one, if there is one: what it cut or switched off
+/// is given back, and the next one has its turn when the condition still holds a period later.
+/// What may be another machine's, or lives though it should be off, is a person's.
+pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
+    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
+    let is_harmless = matches!(
+        reason,
+        ParkReason::MethodFailed { .. }
+            | ParkReason::OffNotVerified { .. }
+            | ParkReason::NoProofPossible
+            | ParkReason::DeviceUnreachable
+    );
+    if !has_next || !is_harmless {
+        return park(run, reason);
+    }
+    run.rule(Rule::A11);
+    run.notice(Notice::RemedyFailed(reason));
+    go_back(run, Goal::BringBack)
+}
+
+/// A11: the next remedy has its turn, if there is one.
+pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
+    let next = run.record.rung.saturating_add(1);
+    let remedy = run.plan.ladder.get(next)?.name.clone();
+    run.rule(Rule::A11);
+    run.notice(Notice::NextRemedy { remedy });
+    run.record.rung = next;
+    run.record.restarts = 0;
+    begin_pass(run);
+    Some(Flow::Go(Phase::Waiting))
 }
 
 /// Back to New, if a restart is left. What holds already is not done again.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard};
 use crate::{
     Action, Crossing, Effect, Freshness, Hold, MethodIndex, NodeView, Notice, Phase, Plan, Record,
-    Rule, RunPolicy, Signs, Slot, Span, Time, Transition, VIEW_AGE_MAX, View,
+    Remedy, Rule, RunPolicy, Signs, Slot, Span, Time, Transition, VIEW_AGE_MAX, View,
 };
 
 /// One step in the making.
@@ -146,6 +146,11 @@ impl<'a> Run<'a> {
     pub(crate) fn is_new_boot(&self, signs: &Signs) -> bool {
         let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
         signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id
+    }
+
+    /// The remedy that has its turn.
+    pub(crate) fn remedy(&self) -> Option<Remedy> {
+        self.plan.remedy(self.record.rung)
     }
 
     pub(crate) fn holds_slot(&self) -> bool {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Crossing, Signs, Time, Verdict};
+use crate::{Crossing, JobView, Signs, Time, Verdict};
 
 /// A node's identity in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -39,6 +39,8 @@ pub struct View {
     pub hosts_us: bool,
     /// Whether the plugs that were switched off fed another machine.
     pub neighbours: Neighbours,
+    /// The record's last Job; `None` where nobody looked for it.
+    pub job: Option<JobView>,
 }
 
 /// What became of the other nodes on a device of which a plug was switched off.
@@ -111,6 +113,8 @@ pub struct NodeView {
     pub out_of_service_by_us: bool,
     /// Persistent volumes that the kubelet says it uses.
     pub volumes_in_use: Vec<String>,
+    /// The pod that the node's annotation names as the one that remedies it.
+    pub remediation_pod: Option<String>,
 }
 
 /// A node condition.

@@ -28,6 +28,7 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::PersistentVolumeClaim
         | Kind::StatefulSet
         | Kind::DaemonSet
+        | Kind::Job
         | Kind::CsiNode
         | Kind::CsiDriver
         | Kind::FenceConfiguration

@@ -18,7 +18,7 @@ use crate::actors::attacher::Attacher;
 use crate::actors::node_lifecycle::NodeLifecycle;
 use crate::actors::pod_gc::PodGc;
 use crate::actors::taint_eviction::TaintEviction;
-use crate::actors::{Role, reaction, scheduler, stateful_set};
+use crate::actors::{Role, jobs, reaction, scheduler, stateful_set};
 use crate::agenda::{Actor, Agenda};
 use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
@@ -441,6 +441,7 @@ impl ControlPlane {
                 scheduler::run(stage);
                 None
             }
+            Role::Jobs => jobs::run(stage),
             Role::StatefulSets => {
                 stateful_set::run(stage);
                 None
@@ -464,6 +465,7 @@ fn concerned(change: &Change) -> Option<&str> {
         | Kind::Lease
         | Kind::StatefulSet
         | Kind::DaemonSet
+        | Kind::Job
         | Kind::VolumeAttachment
         | Kind::CsiNode
         | Kind::CsiDriver

@@ -331,6 +331,7 @@ const fn call_time(phase: Phase) -> Span {
         | Phase::PoweringOff
         | Phase::Restoring
         | Phase::Untainting
+        | Phase::Remedying
         | Phase::AwaitingWell
         | Phase::Recovering
         | Phase::AwaitingDevice
@@ -348,6 +349,7 @@ const fn phase_time(phase: Phase) -> Span {
         // Without a wait in the policy, the others go by their calls only.
         Phase::Waiting
         | Phase::Isolating
+        | Phase::Remedying
         | Phase::AwaitingPower
         | Phase::ReadingIdentity
         | Phase::PoweringOff
@@ -373,6 +375,7 @@ const fn is_proven_or_past(phase: Phase) -> bool {
         | Phase::Final(_) => true,
         Phase::Waiting
         | Phase::Isolating
+        | Phase::Remedying
         | Phase::AwaitingPower
         | Phase::ReadingIdentity
         | Phase::PoweringOff

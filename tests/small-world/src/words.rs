@@ -42,6 +42,7 @@ pub(crate) fn plan() -> Plan {
         isolation: Vec::new(),
         power: vec![stage],
         recovery: Vec::new(),
+        ladder: Vec::new(),
     }
 }
 
@@ -96,6 +97,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         out_of_service: sight.out_of_service,
         out_of_service_by_us: sight.out_of_service,
         volumes_in_use: Vec::new(),
+        remediation_pod: None,
     };
     View {
         taken_at: NOW,
@@ -113,6 +115,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         dump: Dump::None,
         hosts_us: false,
         neighbours: Neighbours::Heard,
+        job: None,
     }
 }
 
@@ -149,7 +152,12 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             // One node: the budget has a slot for it whether it gives one back or not.
             // And here every call has begun as soon as it is made.
             Effect::Look | Effect::ReturnSlot | Effect::Withdraw(_) => {}
-            Effect::HandOver | Effect::Cordon | Effect::Uncordon => {
+            Effect::HandOver
+            | Effect::Cordon
+            | Effect::Uncordon
+            | Effect::StartJob(_)
+            | Effect::StopJob(_)
+            | Effect::SignNode { .. } => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }
         }

@@ -24,7 +24,7 @@ pub struct Coverage {
     pub simulated_s: u64,
 }
 
-/// The rules that a night can come to. Not among them: P6 needs a plan that cuts storage, A10 a device that only resets, A11 a second rung, A17 people who pause or approve;
+/// The rules that a night can come to. Not among them: P6 needs a plan that cuts storage, A10 a device that only resets, A11 a ladder, A17 people who pause or approve;
 /// A18 is asked before a run begins, where no rule is noted.
 const RULES: [&str; 21] = [
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A12", "A13", "A14", "A15", "A16", "A19", "P1",

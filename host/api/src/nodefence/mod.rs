@@ -5,15 +5,18 @@
 //! they mean is decided in the core, and mapping them is the controller's work.
 
 mod journal;
+mod ladder;
 mod record;
 
 pub use self::journal::*;
+pub use self::ladder::*;
 pub use self::record::*;
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
 use crate::plan::NodePlan;
 use crate::policy::{GateLimits, RunPolicy};
 use crate::time::{Moment, Span};
@@ -48,7 +51,7 @@ pub struct NodeFenceSpec {
     pub node: FencedNode,
     /// What crossed the threshold.
     pub trigger: Trigger,
-    /// The remedy that runs.
+    /// The first remedy.
     #[schemars(length(min = 1, max = 253))]
     pub remedy: String,
     /// The methods in force for this run; later edits of the configuration do not reach it.
@@ -57,6 +60,10 @@ pub struct NodeFenceSpec {
     pub policy: RunPolicy,
     /// The limits of the gate in force for this run.
     pub gate: GateLimits,
+    /// The remedies that are tried one after the other; absent: the fence alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::RUNGS_MAX))]
+    pub ladder: Vec<Rung>,
 }
 
 /// Which machine: by object, by provider and by hardware.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditions::Condition;
 use crate::limits;
 use crate::nodefence::journal::{FailureKind, Operation};
+use crate::nodefence::ladder::JobRun;
 use crate::time::Moment;
 
 /// All that a controller knows of a run; a new process needs nothing else.
@@ -42,10 +43,17 @@ pub struct NodeFenceStatus {
     pub retries: u32,
     /// Times the flow went back to New.
     pub restarts: u32,
+    /// Which remedy of the ladder has its turn, from 0.
+    #[serde(default)]
+    pub rung: u32,
     /// Jobs of podTemplate remedies, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
     pub jobs: Vec<String>,
+    /// The same Jobs and what became of them, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::JOBS_MAX))]
+    pub job_runs: Vec<JobRun>,
     /// The epoch of the leader that wrote this.
     pub epoch: u64,
     /// The process that wrote this.
@@ -170,6 +178,8 @@ pub enum Phase {
     Waiting,
     /// Quarantine, then the isolation stages.
     Isolating,
+    /// A Job of the admin's own runs.
+    Remedying,
     /// Isolation has ended; waits before power is cut.
     AwaitingPower,
     /// Reads what the devices call the machine, and whether it is on.
@@ -256,6 +266,10 @@ pub enum ParkWord {
     SameBootAfterRelease,
     /// A person stopped it after something was switched off.
     Aborted,
+    /// Every remedy of the ladder had its turn and the node is not well.
+    RemediesExhausted,
+    /// A remedy's Job did not end, long after its deadline.
+    JobStuck,
     /// The record or the plan contradicts itself.
     BrokenRecord,
 }
@@ -307,11 +321,11 @@ pub struct ParkReason {
     /// How often the plug was asked, for `OffNotVerified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tries: Option<u32>,
-    /// Which method, for `MethodFailed`.
+    /// Which method, for `MethodFailed`; which remedy, for `RemediesExhausted` and `JobStuck`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub method: Option<String>,
-    /// What its device answered, for `MethodFailed`.
+    /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,

@@ -11,6 +11,7 @@ pub use self::numbers::*;
 pub use self::read::read;
 
 use crate::conditions::ConditionStatus;
+pub use crate::nodefence::JobTemplate;
 use crate::plan::Builtin;
 pub use crate::remedyconfiguration::Mode;
 use crate::selector::Selector;
@@ -90,8 +91,8 @@ pub enum Remedy {
     Method(String),
     /// One built-in method.
     Cluster(Builtin),
-    /// A Job from this pod template, shorthands expanded.
-    PodTemplate(serde_json::Value),
+    /// A Job.
+    PodTemplate(JobTemplate),
     /// An operator-authored remedy.
     Plugin(String),
 }

@@ -38,6 +38,10 @@ pub const DEVICE_TIMEOUT: Span = Span::from_minutes(24 * 60);
 pub const COOL_DOWN: Span = Span::from_minutes(10);
 /// A budget that no rollout frees in ten minutes will not be freed.
 pub const PDB_PATIENCE: Span = Span::from_minutes(10);
+/// A Job that drains a large node takes this long.
+pub const JOB_DEADLINE: Span = Span::from_minutes(30);
+/// A repair that failed is the next remedy's turn, not its own again.
+pub const JOB_BACKOFF_LIMIT: u32 = 0;
 /// Share of unhealthy or silent nodes from which on nothing is cut. A third of a cluster does not
 /// die at once; its network does.
 pub const MAX_UNHEALTHY_PERCENT: u32 = 30;

@@ -1,5 +1,5 @@
 //! The proposal's pod template: checked for what a Job needs, and its two shorthands written out.
-//! It makes no Job.
+//! The Job is made by the controller.
 
 use serde_json::{Value, json};
 
@@ -26,6 +26,10 @@ pub(super) fn expand(template: &Value) -> Result<Value, Vec<(Path, String)>> {
             spec.field("restartPolicy"),
             format!("found {other:?}, expected Never: a remedy runs once"),
         )),
+    }
+    if pod.contains_key("nodeName") {
+        let sentence = "found it, expected none: the scheduler chooses, and never the node itself";
+        wrong.push((spec.field("nodeName"), sentence.to_owned()));
     }
     let mut volumes = Vec::new();
     match pod.get_mut("containers") {

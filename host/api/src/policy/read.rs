@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
-use super::{Mode, Policy, Remedy, Rung, Sign, Threshold, pod_template};
+use super::{
+    JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy, Rung, Sign, Threshold,
+    pod_template,
+};
 use crate::conditions::ConditionStatus;
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
@@ -159,9 +162,9 @@ impl Reader<'_> {
             ways.push(Remedy::Plugin(plugin.clone()));
         }
         if let Some(template) = &config.pod_template {
-            let path = path.field("podTemplate");
-            self.not_yet_run(&path, "a podTemplate");
-            ways.push(Remedy::PodTemplate(self.pod_template(template, &path)?));
+            ways.push(Remedy::PodTemplate(self.job(config, template, path)?));
+        } else {
+            self.only_with_job(config, path);
         }
         if ways.len() == 1 {
             return ways.pop();
@@ -172,14 +175,37 @@ impl Reader<'_> {
         None
     }
 
-    fn pod_template(&mut self, template: &Json, path: &Path) -> Option<Json> {
-        match pod_template::expand(template) {
-            Ok(template) => Some(template),
+    fn job(&mut self, config: &RemedyConfig, template: &Json, path: &Path) -> Option<JobTemplate> {
+        let deadline = path.field("deadline");
+        let deadline = self.period(Some(config.deadline.unwrap_or(JOB_DEADLINE)), &deadline);
+        let path = path.field("podTemplate");
+        let template = match pod_template::expand(template) {
+            Ok(template) => template.to_string(),
             Err(wrong) => {
                 for (below, sentence) in wrong {
                     self.error(&path.join(&below), sentence);
                 }
-                None
+                return None;
+            }
+        };
+        let most = limits::POD_TEMPLATE_BYTES_MAX;
+        if template.len() > most {
+            let sentence = format!("found {} bytes, expected at most {most}", template.len());
+            self.error(&path, sentence);
+            return None;
+        }
+        let backoff_limit = config.backoff_limit.unwrap_or(JOB_BACKOFF_LIMIT);
+        Some(JobTemplate { pod_template: template, deadline: deadline?, backoff_limit })
+    }
+
+    fn only_with_job(&mut self, config: &RemedyConfig, path: &Path) {
+        for (field, given) in [
+            ("deadline", config.deadline.is_some()),
+            ("backoffLimit", config.backoff_limit.is_some()),
+        ] {
+            if given {
+                let sentence = "found it without podTemplate, expected it beside one";
+                self.error(&path.field(field), sentence.to_owned());
             }
         }
     }
@@ -188,7 +214,7 @@ impl Reader<'_> {
         let sentence = format!("found {what}, which is not yet run by this version");
         match self.mode {
             Mode::Enforce => {
-                let next = "expected fence, method or cluster; or set mode: shadow";
+                let next = "expected fence or podTemplate; or set mode: shadow";
                 self.error(path, format!("{sentence}, {next}"));
             }
             Mode::Shadow => self.warn(path, sentence),
@@ -319,10 +345,27 @@ impl Reader<'_> {
                 let sentence = "found it without the remedy before it, expected no gap";
                 self.error(&path, sentence.to_owned());
             } else {
-                ladder.extend(self.rung(items, &path, default, remedies));
+                let rung = self.rung(items, &path, default, remedies);
+                self.one_fence(&ladder, rung.as_ref(), &path);
+                ladder.extend(rung);
             }
         }
         ladder
+    }
+
+    /// How a node is fenced its FenceConfiguration says, once for the whole ladder.
+    fn one_fence(&mut self, ladder: &[Rung], rung: Option<&Rung>, path: &Path) {
+        let earlier = ladder.iter().find(|rung| !matches!(rung.remedy, Remedy::PodTemplate(_)));
+        if let (Some(rung), Some(earlier)) = (rung, earlier)
+            && !matches!(rung.remedy, Remedy::PodTemplate(_))
+        {
+            let sentence = format!(
+                "found {:?} after {:?}, expected one remedy of a ladder that is no podTemplate: \
+                 steps that follow one another are stages of the FenceConfiguration",
+                rung.name, earlier.name
+            );
+            self.error(path, sentence);
+        }
     }
 
     fn recovery(

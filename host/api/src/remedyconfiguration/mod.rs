@@ -142,7 +142,9 @@ pub struct RungItem {
     validation = Rule::new(
         "[has(self.fence), has(self.method), has(self.cluster), has(self.podTemplate), \
           has(self.plugin)].filter(x, x).size() == 1")
-        .message("a remedy is exactly one of fence, method, cluster, podTemplate, plugin")
+        .message("a remedy is exactly one of fence, method, cluster, podTemplate, plugin"),
+    validation = Rule::new("has(self.podTemplate) || !(has(self.deadline) || has(self.backoffLimit))")
+        .message("deadline and backoffLimit go with podTemplate")
 )]
 pub struct RemedyConfig {
     /// What thresholds call it.
@@ -162,6 +164,13 @@ pub struct RemedyConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "anything_object")]
     pub pod_template: Option<serde_json::Value>,
+    /// How long the Job may take. Default 30m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Span>,
+    /// How often a pod of the Job that failed is replaced. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 10))]
+    pub backoff_limit: Option<u32>,
     /// An operator-authored remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]

@@ -305,11 +305,26 @@ fn policies() {
     );
     check(
         "- name: fence\n",
-        "- name: fence\nremedyConfigs:\n- name: a\n  podTemplate: {spec: {restartPolicy: Always, containers: [{name: x}]}}\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  podTemplate: {spec: {restartPolicy: Always, nodeName: a, containers: [{name: x}]}}\n  deadline: 0s\n",
         expect![[r#"
-            f.yaml:12:16: remedyConfigs[0].podTemplate: found a podTemplate, which is not yet run by this version, expected fence, method or cluster; or set mode: shadow
             f.yaml:12:39: remedyConfigs[0].podTemplate.spec.restartPolicy: found "Always", expected Never: a remedy runs once
-            f.yaml:12:60: remedyConfigs[0].podTemplate.spec.containers[0].image: found nothing, expected text
+            f.yaml:12:57: remedyConfigs[0].podTemplate.spec.nodeName: found it, expected none: the scheduler chooses, and never the node itself
+            f.yaml:12:73: remedyConfigs[0].podTemplate.spec.containers[0].image: found nothing, expected text
+            f.yaml:13:13: remedyConfigs[0].deadline: found 0s, expected 1s to 31d
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\nremedyConfigs:\n- name: a\n  fence: {}\n  deadline: 5m\n  backoffLimit: 11\n",
+        expect![[r#"
+            f.yaml:14:17: remedyConfigs[0].backoffLimit: found 11, expected a number from 0 to 10
+        "#]],
+    );
+    check(
+        "- name: fence\n",
+        "- name: fence\n  remedy2:\n  - name: storage-fence\n",
+        expect![[r#"
+            f.yaml:11:5: thresholdConfigs[0].remedy2: found "storage-fence" after "fence", expected one remedy of a ladder that is no podTemplate: steps that follow one another are stages of the FenceConfiguration
         "#]],
     );
     check(

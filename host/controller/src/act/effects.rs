@@ -11,16 +11,19 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use futures::{StreamExt as _, stream};
+use k8s_openapi::api::batch::v1::Job;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
 use super::budget::{self, Taken};
 use super::calls::Asked;
+use super::job;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
 use crate::cli::people::COMMANDS;
-use crate::cluster::{At, Cluster, ClusterError};
+use crate::clock::timestamp;
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::reconcile::{Incident, Seen, slot_of};
 
 /// The longest a device call may take; manifests may say less.
@@ -136,6 +139,9 @@ impl<C: Cluster> Incident<C> {
             Effect::GracefulDelete(uids) => {
                 self.delete_pods(effect, uids, PodDelete::Graceful).await?;
             }
+            Effect::StartJob(number) => self.while_allowed(effect, self.start_job(*number)).await?,
+            Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
+            Effect::SignNode { pod } => self.sign(effect, pod).await?,
             // Released before anything else.
             Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => {}
         }
@@ -161,7 +167,10 @@ impl<C: Cluster> Incident<C> {
             | Effect::Cordon
             | Effect::Uncordon
             | Effect::LiftOutOfService
-            | Effect::GracefulDelete(_) => Ok(()),
+            | Effect::GracefulDelete(_)
+            | Effect::StartJob(_)
+            | Effect::StopJob(_)
+            | Effect::SignNode { .. } => Ok(()),
         }
     }
 
@@ -190,6 +199,40 @@ impl<C: Cluster> Incident<C> {
             let cancel = node_remedy_sandbox::Cancel::new();
             (op, parts.calls.call(&asked, cancel).await)
         });
+    }
+
+    /// Creates a remedy's Job; one of that name is ours already, or was never to be.
+    async fn start_job(&self, number: u32) -> Result<(), ClusterError> {
+        let job = self.record.jobs.iter().find(|job| job.number == number);
+        let rung = job.and_then(|job| self.nodefence.spec.ladder.get(job.rung));
+        let Some((rung, template)) = rung.and_then(|rung| Some((rung, rung.job.as_ref()?))) else {
+            return Err(ClusterError::Invalid(format!("no remedy has Job {number}")));
+        };
+        let namespace = &self.parts.calls.namespace;
+        let now = timestamp(self.parts.clock.now());
+        let job = job::build(&self.nodefence, &rung.name, template, number, namespace, now)?;
+        match self.parts.cluster.create(&job).await {
+            Ok(_) | Err(ClusterError::AlreadyExists(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a remedy's Job, and its pods with it.
+    async fn stop_job(&self, number: u32) -> Result<(), ClusterError> {
+        let name = job::name(&self.name(), number);
+        let at = At::within(&self.parts.calls.namespace, &name);
+        let how = DeleteHow { with_dependents: true, ..DeleteHow::default() };
+        self.parts.cluster.delete::<Job>(at, &how).await.map(|_| ())
+    }
+
+    /// Says on the Node which pod remedies it, and since when.
+    async fn sign(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
+        let since = timestamp(self.parts.clock.now()).to_string();
+        for (key, value) in [(job::REMEDIATION_TIME, &*since), (job::REMEDIATION_POD, pod)] {
+            let value = Some(value.to_owned());
+            self.change(effect, NodeChange::Annotate { key: key.to_owned(), value }).await?;
+        }
+        Ok(())
     }
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
@@ -316,7 +359,10 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::LiftOutOfService
         | Effect::DeletePods(_)
         | Effect::GracefulDelete(_)
-        | Effect::DeleteAttachments(_) => true,
+        | Effect::DeleteAttachments(_)
+        | Effect::StartJob(_)
+        | Effect::StopJob(_)
+        | Effect::SignNode { .. } => true,
     };
     if is_write && lease_ms == 0 {
         return Some("the leader lease has run out");

@@ -5,6 +5,7 @@ pub mod budget;
 pub mod calls;
 pub mod effects;
 mod grant;
+pub mod job;
 pub mod node;
 pub mod node_lease;
 pub mod release;

@@ -113,7 +113,7 @@ impl<C: Cluster> NodeLocks<C> {
         if lease.spec.and_then(|spec| spec.holder_identity).as_deref() != Some(HOLDER) {
             return Ok(());
         }
-        let how = DeleteHow { grace_s: None, uid: lease.metadata.uid };
+        let how = DeleteHow { uid: lease.metadata.uid, ..DeleteHow::default() };
         match self.cluster.delete::<Lease>(at, &how).await {
             Ok(_) | Err(ClusterError::Conflict(_)) => Ok(()),
             Err(error) => Err(error),

@@ -46,7 +46,7 @@ pub async fn delete_pod<C: Cluster>(
         PodDelete::Graceful => None,
     };
     let uid = (!is_sown(Bug::DeletesByName)).then(|| pod.uid.clone());
-    let how = DeleteHow { grace_s, uid };
+    let how = DeleteHow { grace_s, uid, ..DeleteHow::default() };
     settled(cluster.delete::<Pod>(at, &how).await)
 }
 
@@ -56,7 +56,7 @@ pub async fn delete_attachment<C: Cluster>(
     name: &str,
     uid: &str,
 ) -> Result<(), ClusterError> {
-    let how = DeleteHow { grace_s: None, uid: Some(uid.to_owned()) };
+    let how = DeleteHow { uid: Some(uid.to_owned()), ..DeleteHow::default() };
     settled(cluster.delete::<VolumeAttachment>(At::cluster(name), &how).await)
 }
 

@@ -176,6 +176,10 @@ pub struct RunArgs {
     /// connect there
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     pub pod_ips: Vec<IpAddr>,
+    /// A service account of the controller's namespace that remedies' Jobs may run as; may be
+    /// repeated. `default` always is one
+    #[arg(long = "job-service-account", value_name = "NAME")]
+    pub job_service_accounts: Vec<String>,
     /// How logs are written
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,

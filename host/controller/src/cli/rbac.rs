@@ -106,7 +106,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 20] = [
+const CONTROLLER: [Right; 21] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -200,6 +200,13 @@ const CONTROLLER: [Right; 20] = [
     ),
     right(Own, LEASES, Any, &["create"], "a right to create cannot name its object"),
     right(Own, LEASES, Only(LEASE_NAME), &["get", "update"], "leadership and its epoch"),
+    right(
+        Own,
+        ("batch", "jobs"),
+        Any,
+        &["get", "create", "delete"],
+        "remedies that are a podTemplate",
+    ),
     right(
         Own,
         ("", "configmaps"),

@@ -51,6 +51,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         namespace: args.cluster.namespace.clone(),
         process: format!("{}-{}", args.identity, random_word()?),
         host_node: args.node_name.clone(),
+        job_accounts: args.job_service_accounts.clone(),
     };
     let plugins = Plugins::new(sandbox);
     let controller = Controller::new(seams, settings, plugins, metrics.clone(), readiness.clone());

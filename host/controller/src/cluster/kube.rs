@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use kube::Client;
 use kube::api::{
     DeleteParams, GetParams, ListParams, ObjectList, Patch, PatchParams, PostParams, Preconditions,
-    Request, WatchEvent, WatchParams,
+    PropagationPolicy, Request, WatchEvent, WatchParams,
 };
 use kube::client::Body;
 use node_remedy_decide::Time;
@@ -262,6 +262,7 @@ impl Cluster for KubeCluster {
                 .uid
                 .clone()
                 .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+            propagation_policy: how.with_dependents.then_some(PropagationPolicy::Background),
             ..DeleteParams::default()
         };
         let request = built(Self::request::<K>(at.namespace).delete(at.name, &params))?;

@@ -104,6 +104,8 @@ pub struct DeleteHow {
     pub grace_s: Option<u32>,
     /// The delete is refused with a conflict if the object has another UID.
     pub uid: Option<String>,
+    /// What it owns goes with it; the default of some kinds is to leave it behind.
+    pub with_dependents: bool,
 }
 
 /// How a call to the API server failed.

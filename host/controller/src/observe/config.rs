@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::document::{Document, Reading};
+use node_remedy_api::nodefence::Rung;
 use node_remedy_api::plan::{
     self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes,
 };
@@ -89,9 +90,11 @@ pub struct NodeWatch {
 pub struct NodeThreshold {
     /// What has to be seen, for how long.
     pub threshold: Threshold,
-    /// The remedy's name.
+    /// The first remedy's name.
     pub remedy: String,
-    /// Whether this version runs it, or why not.
+    /// All of its remedies.
+    pub ladder: Vec<Rung>,
+    /// Whether this version runs them, or why not.
     pub is_run: Result<(), String>,
 }
 
@@ -156,21 +159,11 @@ impl Config {
         };
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
-            let is_run = match &rung.remedy {
-                Remedy::Fence => Ok(()),
-                Remedy::Isolation
-                | Remedy::Recovery
-                | Remedy::Method(_)
-                | Remedy::Cluster(_)
-                | Remedy::PodTemplate(_)
-                | Remedy::Plugin(_) => Err(format!(
-                    "remedy {:?} is not run by this version; use the remedy fence",
-                    rung.name
-                )),
-            };
+            let is_run = threshold.ladder.iter().try_for_each(is_run);
             Some(NodeThreshold {
                 threshold: threshold_from(&threshold.sign, threshold.period),
                 remedy: rung.name.clone(),
+                ladder: threshold.ladder.iter().map(rung_of).collect(),
                 is_run,
             })
         });
@@ -264,6 +257,35 @@ impl Config {
         plan::InventoryTable::parse(&format!("ConfigMap/{name}"), text)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     }
+}
+
+/// Whether this version runs a remedy, or why not.
+fn is_run(rung: &policy::Rung) -> Result<(), String> {
+    match &rung.remedy {
+        Remedy::Fence | Remedy::PodTemplate(_) => Ok(()),
+        Remedy::Isolation
+        | Remedy::Recovery
+        | Remedy::Method(_)
+        | Remedy::Cluster(_)
+        | Remedy::Plugin(_) => Err(format!(
+            "remedy {:?} is not run by this version; use the remedy fence, or a podTemplate",
+            rung.name
+        )),
+    }
+}
+
+fn rung_of(rung: &policy::Rung) -> Rung {
+    let job = match &rung.remedy {
+        Remedy::PodTemplate(job) => Some(job.clone()),
+        Remedy::Fence
+        | Remedy::Isolation
+        | Remedy::Recovery
+        | Remedy::Method(_)
+        | Remedy::Cluster(_)
+        | Remedy::Plugin(_) => None,
+    };
+    let (name, period, clean_resource) = (rung.name.clone(), rung.period, rung.clean_resource);
+    Rung { name, period, clean_resource, job }
 }
 
 fn facts_of(node: &NodeSeen) -> NodeFacts {

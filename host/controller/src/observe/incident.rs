@@ -65,6 +65,7 @@ impl<C: Cluster> Incident<C> {
     async fn look(&mut self) -> Result<View, ClusterError> {
         let parts = self.parts.clone();
         let facts = live(&parts.cluster, &parts.mirror, &parts.clock, self.node()).await?;
+        self.job = self.look_for_job().await?;
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }

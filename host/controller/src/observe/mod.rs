@@ -8,6 +8,7 @@ pub mod closed;
 pub mod config;
 pub mod dumps;
 pub mod incident;
+pub mod jobs;
 pub mod live;
 pub mod neighbours;
 pub mod plan;

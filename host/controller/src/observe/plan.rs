@@ -7,7 +7,7 @@
 
 mod identity;
 
-use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec};
+use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Rung};
 use node_remedy_api::plan::{self as api, MethodFacts, NodePlan, PluginKind};
 use node_remedy_api::policy::{GateLimits, ReleaseMode, RunPolicy};
 use node_remedy_api::time::Span;
@@ -109,12 +109,12 @@ pub fn snapshot(
         })?;
         method.facts = Some(facts_of(method, plugin, node));
     }
-    plan_from(&plan, node).map(|_| plan)
+    plan_from(&plan, node, &[]).map(|_| plan)
 }
 
 /// The plan of a run.
 pub fn plan_of(spec: &NodeFenceSpec) -> Result<decide::Plan, PlanError> {
-    plan_from(&spec.plan, &spec.node)
+    plan_from(&spec.plan, &spec.node, &spec.ladder)
 }
 
 /// The numbers of a run.
@@ -191,7 +191,11 @@ fn facts_of(method: &api::Method, plugin: PluginFacts, node: &FencedNode) -> Met
     }
 }
 
-fn plan_from(plan: &NodePlan, node: &FencedNode) -> Result<decide::Plan, PlanError> {
+fn plan_from(
+    plan: &NodePlan,
+    node: &FencedNode,
+    ladder: &[Rung],
+) -> Result<decide::Plan, PlanError> {
     let count = plan.methods.len();
     let methods = plan.methods.iter().enumerate();
     let plan = decide::Plan {
@@ -200,9 +204,19 @@ fn plan_from(plan: &NodePlan, node: &FencedNode) -> Result<decide::Plan, PlanErr
         isolation: stages_of("isolation", &plan.isolation, plan)?,
         power: stages_of("powerManagement", &plan.power_management, plan)?,
         recovery: stages_of("recovery", &plan.recovery, plan)?,
+        ladder: ladder.iter().map(rung_of).collect(),
     };
     refuse_lone_outlet(&plan)?;
     Ok(plan)
+}
+
+fn rung_of(rung: &Rung) -> decide::Rung {
+    let remedy = match &rung.job {
+        Some(job) => decide::Remedy::Job { deadline: job.deadline.twin() },
+        None => decide::Remedy::Fence,
+    };
+    let (name, clean) = (rung.name.clone(), rung.clean_resource);
+    decide::Rung { name, remedy, period: rung.period.twin(), clean }
 }
 
 fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::Method, PlanError> {

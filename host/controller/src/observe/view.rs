@@ -16,6 +16,7 @@ use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::{Mirror, lease_key};
 use super::{closed, dumps, neighbours};
+use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};
@@ -47,7 +48,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
     let dump = dumps::seen(parts, facts);
     let (people, neighbours) = (people_of(incident), neighbours::of(incident));
-    View { hosts_us, dump, people, neighbours, ..looked }
+    View { hosts_us, dump, people, neighbours, job: incident.job.clone(), ..looked }
 }
 
 /// What people said of an incident and still stands.
@@ -77,6 +78,7 @@ pub fn view(
         dump: decide::Dump::None,
         hosts_us: false,
         neighbours: decide::Neighbours::Heard,
+        job: None,
     }
 }
 
@@ -155,6 +157,7 @@ pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> N
         out_of_service,
         out_of_service_by_us: out_of_service && node.annotations.contains_key(OUT_OF_SERVICE_BY),
         volumes_in_use: node.volumes_in_use.clone(),
+        remediation_pod: node.annotations.get(REMEDIATION_POD).cloned(),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use node_remedy_api::time::Moment;
-use node_remedy_decide::{Closure, Hold, MethodIndex, Notice, Plan, VIEW_AGE_MAX};
+use node_remedy_decide::{Closure, Hold, JobOutcome, MethodIndex, Notice, Plan, VIEW_AGE_MAX};
 
 use super::events::Note;
 
@@ -83,6 +83,17 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             warning("DeviceClosed", format!("{device} failed to switch a machine on: {what}"))
         }
         Notice::Retrying { retry, of } => warning("Retrying", format!("retry {retry} of {of}")),
+        Notice::StartingJob { remedy } => {
+            normal("StartingJob", format!("remedy {remedy}: its Job is started"))
+        }
+        Notice::JobEnded { remedy, outcome, detail } => job_ended(remedy, *outcome, detail),
+        Notice::NextRemedy { remedy } => {
+            warning("NextRemedy", format!("the condition still holds; next: {remedy}"))
+        }
+        Notice::RemedyFailed(reason) => warning(
+            "RemedyFailed",
+            by_name(&format!("this remedy failed: {reason}"), nodefence, node),
+        ),
         Notice::Restarting { restart } => {
             warning("Restarting", format!("back to New, restart {restart}"))
         }
@@ -94,6 +105,22 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::Ended(reason) => normal("Final", format!("the incident is over: {reason:?}")),
         Notice::Ignored { why } => normal("Ignored", (*why).to_owned()),
     }
+}
+
+fn job_ended(remedy: &str, outcome: JobOutcome, detail: &str) -> Note {
+    let (word, warning) = match outcome {
+        JobOutcome::Succeeded => ("JobSucceeded", false),
+        JobOutcome::Failed => ("JobFailed", true),
+        JobOutcome::Lost => ("JobLost", true),
+    };
+    let what = match outcome {
+        JobOutcome::Succeeded => "succeeded",
+        JobOutcome::Failed => "failed",
+        JobOutcome::Lost => "was lost",
+    };
+    let text = format!("remedy {remedy}: its Job {what}");
+    let text = if detail.is_empty() { text } else { format!("{text}: {detail}") };
+    Note { reason: word.to_owned(), text, warning }
 }
 
 /// Why a run waits, in words.

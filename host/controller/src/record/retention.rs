@@ -33,7 +33,7 @@ struct Ended {
 pub async fn tidy<C: Cluster>(cluster: &C, mirror: &Mirror, now: Time) {
     let ended = mirror.nodefences.all().values().filter_map(|kept| ended(&kept.0)).collect();
     for old in surplus(ended, now).into_iter().take(DELETED_AT_ONCE) {
-        let how = DeleteHow { grace_s: None, uid: old.uid };
+        let how = DeleteHow { uid: old.uid, ..DeleteHow::default() };
         match cluster.delete::<NodeFence>(At::cluster(&old.name), &how).await {
             Ok(_) => tracing::info!(nodefence = old.name, "removed an old record"),
             Err(error) => {

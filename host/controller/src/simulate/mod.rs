@@ -266,7 +266,8 @@ impl<C: Cluster> Stage<C> {
         // No simulated network has an API server on it.
         let guarded = Vec::new();
         let namespace = NAMESPACE.to_owned();
-        let settings = Settings { namespace, process, host_node: None, guarded };
+        let job_accounts = Vec::new();
+        let settings = Settings { namespace, process, host_node: None, job_accounts, guarded };
         let metrics = Rc::new(Metrics::new());
         Controller::new(seams, settings, self.plugins.clone(), metrics, Readiness::new())
     }

@@ -6,7 +6,7 @@ use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    PROBE_EVERY, ParkReason, Phase, Rule, View,
+    PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -23,7 +23,9 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
         return Err(run.hold(Hold::Paused));
     }
     heed_gate(run, view)?;
-    heed_own_node(run, view)?;
+    if run.remedy() == Some(Remedy::Fence) {
+        heed_own_node(run, view)?;
+    }
     if !run.holds_slot() {
         run.rule(Rule::A19);
         run.effect(Effect::TakeSlot);

@@ -9,6 +9,7 @@ pub(crate) mod isolating;
 pub(crate) mod leave;
 pub(crate) mod power;
 pub(crate) mod releasing;
+pub(crate) mod remedying;
 pub(crate) mod verifying;
 
 pub(crate) mod way_back;

@@ -1,6 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
-use crate::retry::{go_back, node_gone, park, pause};
+use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
@@ -43,6 +43,10 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
     if run.now >= since.after(run.policy.device_timeout) {
         run.rule(Rule::A12);
+        let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+        if is_on && still_cut(run).is_empty() {
+            return give_way(run, ParkReason::DeviceUnreachable);
+        }
         return park(run, ParkReason::DeviceUnreachable);
     }
     probe(run, method, PROBE_EVERY)

@@ -3,14 +3,16 @@
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
-use crate::retry::{fail, give_up, node_gone, park};
+use crate::retry::{climb, give_up, node_gone, park, restart};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY,
-    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Rule, View,
+    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span,
+    View,
 };
 
 use super::releasing::same_boot;
+use super::remedying::describe;
 use super::way_back::{Brought, bring_on, may_restore_alive, restore_all, still_cut};
 
 /// Done: the machine was given its power back; a boot takes its time.
@@ -25,18 +27,52 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
         }
         return Flow::Go(Phase::Recovering);
     }
-    let until = run.record.entered_at.after(run.policy.recover_timeout);
+    let until = run.record.entered_at.after(patience(run));
     if run.now >= until {
         if let Some(flow) = read_plugs_once_more(run) {
             return flow;
         }
-        let isolated =
-            run.plan.power.is_empty() && run.policy.isolated_for_good == IsolatedForGood::Park;
-        let reason = if isolated { ParkReason::Isolated } else { ParkReason::NotWell };
-        return fail(run, reason);
+        if let Some(flow) = another_pass(run) {
+            return flow;
+        }
+        let reason = not_well(run);
+        return park(run, reason);
     }
     run.look_at(until);
     run.look_in(crate::PROBE_EVERY)
+}
+
+/// How long the node may take to be well. A machine that boots takes its time, whoever is next; a Job
+/// has done what it could, and the next remedy has its turn a period later (A11).
+fn patience(run: &Run<'_>) -> Span {
+    let rung = run.plan.ladder.get(run.record.rung);
+    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
+    match rung.filter(|_| has_next) {
+        Some(Rung { remedy: Remedy::Job { .. }, period, .. }) => *period,
+        Some(Rung { remedy: Remedy::Fence, period, .. }) => run.policy.recover_timeout.max(*period),
+        None => run.policy.recover_timeout,
+    }
+}
+
+/// What is tried before a person is asked: the fence once more, then the next remedy.
+fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
+    let fences = run.remedy() == Some(Remedy::Fence);
+    let again = if fences { restart(run) } else { None };
+    again.or_else(|| climb(run))
+}
+
+fn not_well(run: &Run<'_>) -> ParkReason {
+    if let Some(job) = run.record.jobs.last().filter(|job| job.rung == run.record.rung) {
+        let name = run.plan.ladder.get(job.rung).map(|rung| rung.name.clone());
+        let detail = job.end.as_ref().map(describe);
+        return ParkReason::RemediesExhausted {
+            remedy: name.unwrap_or_default(),
+            detail: detail.unwrap_or_default(),
+        };
+    }
+    let isolated =
+        run.plan.power.is_empty() && run.policy.isolated_for_good == IsolatedForGood::Park;
+    if isolated { ParkReason::Isolated } else { ParkReason::NotWell }
 }
 
 /// Whoever is told that a node does not come back hears what its plugs read now: an off may have

@@ -11,7 +11,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
     Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ROUND_PAUSES_MAX,
-    ReleaseMode, Released, Rule, Span, View,
+    ReleaseMode, Released, Remedy, Rule, Span, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -78,7 +78,9 @@ fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
     run.notice(Notice::ProofVoided);
     void(run);
     end_release(run);
-    if node.signs.boot_id != proof.signs.boot_id {
+    let is_unreleased = run.record.first_released_at.is_none();
+    let is_job = proof.grade == Grade::JobSucceeded;
+    if node.signs.boot_id != proof.signs.boot_id || (is_job && is_unreleased) {
         return go_back(run, Goal::BringBack);
     }
     same_boot(run, proof.grade)
@@ -94,13 +96,12 @@ fn void(run: &mut Run<'_>) {
 /// A6: pods were released and the boot they ran in lives. It has to end, if a restart is left.
 pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
     run.rule(Rule::A6);
-    if run.record.first_released_at.is_none() || !run.plan.has_power() {
-        return go_back(run, Goal::Park(ParkReason::AliveThoughOff));
-    }
-    if restart(run).is_some() {
+    let fences = run.remedy() == Some(Remedy::Fence) && run.plan.has_power();
+    let is_released = run.record.first_released_at.is_some();
+    if is_released && fences && restart(run).is_some() {
         return Flow::Go(Phase::AwaitingPower);
     }
-    let reason = if grade == Grade::PowerOffVerified {
+    let reason = if !is_released || grade == Grade::PowerOffVerified {
         ParkReason::AliveThoughOff
     } else {
         ParkReason::SameBootAfterRelease

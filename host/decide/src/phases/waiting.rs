@@ -5,18 +5,19 @@ use alloc::string::ToString as _;
 use crate::run::{Flow, Run};
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
-    Rule, Time, View,
+    Remedy, Rule, Time, View,
 };
 
 use super::leave::leave_to_cut;
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
+    let fences = run.remedy() == Some(Remedy::Fence);
     let until = run.record.entered_at.after(run.policy.isolate_after);
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
-    if run.now < until {
+    if fences && run.now < until {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
@@ -28,7 +29,7 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
         }
         run.record.signs_at_open = node.signs.clone();
     }
-    Flow::Go(Phase::Isolating)
+    Flow::Go(if fences { Phase::Isolating } else { Phase::Remedying })
 }
 
 /// Isolated; power is not touched yet.

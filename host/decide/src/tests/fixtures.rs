@@ -17,6 +17,7 @@ pub(crate) fn bmc_plan() -> Plan {
         isolation: Vec::new(),
         power: vec![stage(Execution::All, &[0])],
         recovery: Vec::new(),
+        ladder: Vec::new(),
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn lost_view(now: Time) -> View {
             out_of_service: false,
             out_of_service_by_us: false,
             volumes_in_use: Vec::new(),
+            remediation_pod: None,
         }),
         pods: vec![pod("db-0", None), pod("ds-1", Some(Exempt::DaemonSet))],
         attachments: vec![AttachmentView {
@@ -77,6 +79,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         dump: Dump::None,
         hosts_us: false,
         neighbours: Neighbours::Heard,
+        job: None,
     }
 }
 

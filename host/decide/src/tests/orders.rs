@@ -73,7 +73,10 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         | Effect::Cordon
         | Effect::Uncordon
         | Effect::LiftOutOfService
-        | Effect::GracefulDelete(_) => 0,
+        | Effect::GracefulDelete(_)
+        | Effect::StartJob(_)
+        | Effect::StopJob(_)
+        | Effect::SignNode { .. } => 0,
     }
 }
 

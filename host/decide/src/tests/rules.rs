@@ -3,6 +3,7 @@
 
 mod automaton;
 mod clocks;
+mod ladder;
 mod proof;
 mod waits;
 
@@ -114,6 +115,7 @@ fn an_open_run_needs_threshold_gate_and_a_fresh_view() {
 fn every_rule_has_a_test_named_after_it() {
     let source = concat!(
         include_str!("rules/automaton.rs"),
+        include_str!("rules/ladder.rs"),
         include_str!("rules/proof.rs"),
         include_str!("rules/waits.rs"),
     );

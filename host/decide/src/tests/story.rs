@@ -77,6 +77,11 @@ impl Story {
 
     pub(crate) fn look(&mut self) {
         self.view.taken_at = self.now;
+        if let Some(last) = self.record.jobs.last()
+            && self.view.job.as_ref().is_none_or(|job| job.number != last.number)
+        {
+            self.job(last.number, JobState::Absent);
+        }
         let view = self.view.clone();
         self.event(Event::Looked(&view));
     }
@@ -102,6 +107,14 @@ impl Story {
                 self.event(Event::Ended { op, end });
             }
             Effect::ReturnSlot | Effect::HandOver | Effect::Withdraw(_) => {}
+            Effect::StartJob(number) => {
+                let state = JobState::Running { pod: Some(alloc::format!("job-{number}")) };
+                self.view.job = Some(JobView { number, state });
+            }
+            Effect::StopJob(number) => self.job(number, JobState::Absent),
+            Effect::SignNode { pod } => {
+                self.node(|node| node.remediation_pod = Some(pod.clone()));
+            }
             Effect::Quarantine => self.node(|node| node.quarantined = true),
             Effect::Unquarantine => self.node(|node| node.quarantined = false),
             Effect::Cordon => self.node(|node| {
@@ -124,6 +137,11 @@ impl Story {
                 }
             }
         }
+    }
+
+    /// What the next look finds of this Job.
+    pub(crate) fn job(&mut self, number: u32, state: JobState) {
+        self.view.job = Some(JobView { number, state });
     }
 
     fn delete_pods(&mut self, uids: &[String], how: Deletion) {

@@ -14,9 +14,10 @@ use super::story::Story;
 use crate::automaton::{Answer, EventKind, answer};
 use crate::*;
 
-const PHASES: [Phase; 16] = [
+const PHASES: [Phase; 17] = [
     Phase::Waiting,
     Phase::Isolating,
+    Phase::Remedying,
     Phase::AwaitingPower,
     Phase::ReadingIdentity,
     Phase::PoweringOff,
@@ -164,5 +165,5 @@ fn what_cannot_come_is_named_with_why() {
             }
         }
     }
-    assert_eq!(never, 29);
+    assert_eq!(never, 32);
 }

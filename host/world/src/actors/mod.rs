@@ -8,6 +8,7 @@
 
 pub(crate) mod attach_detach;
 pub(crate) mod attacher;
+pub(crate) mod jobs;
 pub(crate) mod node_lifecycle;
 pub(crate) mod pod_gc;
 pub(crate) mod scheduler;
@@ -26,17 +27,19 @@ pub(crate) enum Role {
     TaintEviction,
     PodGc,
     StatefulSets,
+    Jobs,
     Scheduler,
     AttachDetach,
     Attacher,
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::NodeLifecycle,
         Self::TaintEviction,
         Self::PodGc,
         Self::StatefulSets,
+        Self::Jobs,
         Self::Scheduler,
         Self::AttachDetach,
         Self::Attacher,
@@ -52,6 +55,7 @@ pub(crate) fn reaction(role: Role, kind: Kind) -> Option<Duration> {
         Role::TaintEviction | Role::Scheduler => &[(Kind::Node, 20), (Kind::Pod, 20)],
         Role::PodGc => &[],
         Role::StatefulSets => &[(Kind::Pod, 30), (Kind::StatefulSet, 30)],
+        Role::Jobs => &[(Kind::Pod, 30), (Kind::Job, 30)],
         Role::AttachDetach => &[(Kind::Pod, 100), (Kind::Node, 100), (Kind::VolumeAttachment, 100)],
         Role::Attacher => &[(Kind::VolumeAttachment, 10)],
     };

@@ -1,7 +1,8 @@
 //! The scheduler: binds each new pod to the node that tolerates it and has fewest pods.
 //!
-//! No resources, affinities or priorities, of selectors only `nodeSelector`: pods of one owner are spread first, then
-//! pods at large, then the name decides, so that the choice is the same every time.
+//! No resources or priorities, of selectors only `nodeSelector`, of affinities only which nodes are to
+//! be avoided: pods of one owner are spread first, then pods at large, then the name decides, so that
+//! the choice is the same every time.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::api::{Kind, Part};
 use crate::stage::Stage;
 use crate::time::seconds_stamp;
 
+const TERMS: &str =
+    "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 const NAME: &str = "kube-scheduler";
 
 /// Binds what can be bound now; a change in the API is what brings the next turn.
@@ -76,6 +79,7 @@ fn fits(pod: &Value, node: &Value) -> bool {
     !is_true(node, "/spec/unschedulable")
         && !is_terminating(node)
         && is_selected(pod, node)
+        && !is_avoided(pod, node)
         && !list(node, "/spec/taints").iter().any(refuses)
 }
 
@@ -84,6 +88,19 @@ fn is_selected(pod: &Value, node: &Value) -> bool {
     let mut wanted =
         pod.pointer("/spec/nodeSelector").and_then(Value::as_object).into_iter().flatten();
     wanted.all(|(label, value)| labels.and_then(|labels| labels.get(label)) == Some(value))
+}
+
+/// Of node affinity only what keeps a pod away from nodes by name, in each of its terms.
+fn is_avoided(pod: &Value, node: &Value) -> bool {
+    let terms = list(pod, TERMS);
+    let avoids = |term: &Value| {
+        list(term, "/matchFields").iter().any(|field| {
+            text(field, "/key") == "metadata.name"
+                && text(field, "/operator") == "NotIn"
+                && list(field, "/values").iter().any(|value| value == name(node))
+        })
+    };
+    !terms.is_empty() && terms.iter().all(avoids)
 }
 
 fn bind(stage: &mut Stage<'_>, pod: &Value, node: &str) {

@@ -29,6 +29,7 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::Lease
         | Kind::StatefulSet
         | Kind::DaemonSet
+        | Kind::Job
         | Kind::VolumeAttachment
         | Kind::CsiNode
         | Kind::CsiDriver

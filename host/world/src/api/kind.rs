@@ -30,6 +30,8 @@ pub enum Kind {
     StatefulSet,
     /// `apps/v1` DaemonSet.
     DaemonSet,
+    /// `batch/v1` Job.
+    Job,
     /// `storage.k8s.io/v1` VolumeAttachment.
     VolumeAttachment,
     /// `storage.k8s.io/v1` CSINode.
@@ -74,7 +76,7 @@ pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Node,
         Self::Pod,
         Self::Namespace,
@@ -87,6 +89,7 @@ impl Kind {
         Self::Lease,
         Self::StatefulSet,
         Self::DaemonSet,
+        Self::Job,
         Self::VolumeAttachment,
         Self::CsiNode,
         Self::CsiDriver,
@@ -156,7 +159,7 @@ impl Kind {
     /// Whether `metadata.generation` counts the changes of what is wanted; other kinds have none.
     pub fn counts_generations(self) -> bool {
         self.group() == NODE_REMEDY
-            || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet)
+            || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet | Self::Job)
     }
 
     /// Whether an object may be replaced without saying which version of it is meant.
@@ -209,6 +212,7 @@ impl Kind {
             Self::DaemonSet => {
                 shape("apps", "v1", "daemonsets", "DaemonSet", Namespaced, Subresource)
             }
+            Self::Job => shape("batch", "v1", "jobs", "Job", Namespaced, Subresource),
             Self::VolumeAttachment => storage("volumeattachments", "VolumeAttachment", Subresource),
             Self::CsiNode => storage("csinodes", "CSINode", Status::None),
             Self::CsiDriver => storage("csidrivers", "CSIDriver", Status::None),

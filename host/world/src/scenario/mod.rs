@@ -4,7 +4,7 @@
 //! file can get wrong is said there, with its place.
 
 mod cloud;
-mod duration;
+pub(crate) mod duration;
 mod expectation;
 mod happening;
 mod nodes;

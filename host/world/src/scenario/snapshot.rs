@@ -116,7 +116,13 @@ impl Scenario {
                 self.existing.push(item);
             }
             // Kubelets make their Leases; what happened before the snapshot is over.
-            Kind::Lease | Kind::CoreEvent | Kind::Event | Kind::NodeFence | Kind::RemedyBudget => {}
+            // Other people's Jobs are left to their pods.
+            Kind::Lease
+            | Kind::Job
+            | Kind::CoreEvent
+            | Kind::Event
+            | Kind::NodeFence
+            | Kind::RemedyBudget => {}
         }
     }
 }

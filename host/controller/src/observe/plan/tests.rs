@@ -52,7 +52,7 @@ fn find(name: &str) -> Result<PluginFacts, String> {
 
 fn power(methods: Vec<Method>, stages: Vec<Stage>) -> Result<decide::Plan, PlanError> {
     let plan = NodePlan { methods, power_management: stages, ..NodePlan::default() };
-    plan_from(&snapshot(&plan, &node(), find)?, &node())
+    plan_from(&snapshot(&plan, &node(), find)?, &node(), &[])
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_plan_that_contradicts_itself_is_refused_by_name() {
     }
     let bare = NodePlan { methods: vec![method("a", "ipmi")], ..NodePlan::default() };
     assert_eq!(
-        plan_from(&bare, &node()).unwrap_err().to_string(),
+        plan_from(&bare, &node(), &[]).unwrap_err().to_string(),
         "method a: found no facts, expected it in the run's snapshot"
     );
 }

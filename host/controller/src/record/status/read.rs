@@ -53,6 +53,8 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         phase_first: OpId(status.phase_first_operation),
         retries: status.retries,
         restarts: status.restarts,
+        rung: rung(spec, "rung", status.rung)?,
+        jobs: jobs(spec, status)?,
         epoch: status.epoch,
         process: status.process.clone(),
         signs_at_open: signs(&status.signs_at_open),
@@ -122,6 +124,7 @@ fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRec
     Ok(match phase {
         api::Phase::Waiting => P::Waiting,
         api::Phase::Isolating => P::Isolating,
+        api::Phase::Remedying => P::Remedying,
         api::Phase::AwaitingPower => P::AwaitingPower,
         api::Phase::ReadingIdentity => P::ReadingIdentity,
         api::Phase::PoweringOff => P::PoweringOff,
@@ -137,6 +140,44 @@ fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRec
         api::Phase::Parked => P::Parked,
         api::Phase::Final => return Err(broken(field, &phase, "a phase that goes on")),
     })
+}
+
+/// A place of the ladder; a run without one has the fence alone.
+fn rung(spec: &NodeFenceSpec, field: &str, found: u32) -> Result<usize, BrokenRecord> {
+    let count = spec.ladder.len().max(1);
+    let index = usize::try_from(found).ok().filter(|index| *index < count);
+    index.ok_or_else(|| broken(field, &found, format!("a remedy below {count}")))
+}
+
+/// Numbers grow: one used twice would let two Jobs look like one.
+fn jobs(
+    spec: &NodeFenceSpec,
+    status: &NodeFenceStatus,
+) -> Result<Vec<decide::JobRun>, BrokenRecord> {
+    let mut last = 0;
+    let mut jobs = Vec::with_capacity(status.job_runs.len());
+    for (at, one) in status.job_runs.iter().enumerate() {
+        let field = |name: &str| format!("jobRuns[{at}].{name}");
+        if one.number <= last {
+            let expected = format!("a number above the one before it ({last})");
+            return Err(broken(field("number"), &one.number, expected));
+        }
+        last = one.number;
+        jobs.push(decide::JobRun {
+            number: one.number,
+            rung: rung(spec, &field("rung"), one.rung)?,
+            attempt: one.attempt,
+            intended_at: one.intended_at.twin(),
+            seen_at: one.seen_at.map(Moment::twin),
+            pod: one.pod.clone(),
+            end: one.end.as_ref().map(|end| decide::JobEnd {
+                at: end.at.twin(),
+                outcome: end.outcome.twin(),
+                detail: end.detail.clone(),
+            }),
+        });
+    }
+    Ok(jobs)
 }
 
 fn signs(signs: &api::Signs) -> decide::Signs {
@@ -296,6 +337,11 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
             method: rest.method.take().ok_or_else(missing)?,
             detail: rest.detail.take().ok_or_else(missing)?,
         },
+        Word::RemediesExhausted => Why::RemediesExhausted {
+            remedy: rest.method.take().ok_or_else(missing)?,
+            detail: rest.detail.take().ok_or_else(missing)?,
+        },
+        Word::JobStuck => Why::JobStuck { remedy: rest.method.take().ok_or_else(missing)? },
         Word::NoIdentity => Why::NoIdentity,
         Word::AliveThoughOff => Why::AliveThoughOff,
         Word::OnFailed => Why::OnFailed,

@@ -213,6 +213,27 @@ impl Dice {
         }
     }
 
+    fn jobs(&mut self) -> Vec<JobRun> {
+        let mut number = 0;
+        self.list(4, |dice| {
+            number += 1 + u32::try_from(dice.roll(3)).unwrap();
+            let outcomes = [JobOutcome::Succeeded, JobOutcome::Failed, JobOutcome::Lost];
+            JobRun {
+                number,
+                rung: 0,
+                attempt: dice.number(),
+                intended_at: dice.time(),
+                seen_at: dice.maybe(Self::time),
+                pod: dice.maybe(Self::text),
+                end: dice.maybe(|dice| JobEnd {
+                    at: dice.time(),
+                    outcome: dice.of(&outcomes),
+                    detail: dice.text(),
+                }),
+            }
+        })
+    }
+
     fn record(&mut self) -> Record {
         let mut id = 0;
         let operations = self.list(6, |dice| {
@@ -247,6 +268,8 @@ impl Dice {
             phase_first: OpId(u32::try_from(self.roll(u64::from(next))).unwrap()),
             retries: self.number(),
             restarts: self.number(),
+            rung: 0,
+            jobs: self.jobs(),
             epoch: self.roll(1 << 40),
             process: self.text(),
             signs_at_open: self.signs(),
@@ -307,6 +330,7 @@ fn nodefence() -> NodeFence {
         plan: NodePlan { methods, ..NodePlan::default() },
         policy: node_remedy_api::policy::RunPolicy::default(),
         gate: node_remedy_api::policy::GateLimits::default(),
+        ladder: Vec::new(),
     };
     NodeFence::new("node-a-1", spec)
 }

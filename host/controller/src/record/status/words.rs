@@ -45,6 +45,7 @@ twins! {
         PowerOffVerified, StorageFenced, WatchdogDeadline, OperatorConfirmed, JobSucceeded,
         KdumpSeen, Partition, NewBootId,
     }
+    decide::JobOutcome = api::JobOutcome { Succeeded, Failed, Lost }
     decide::State = api::State { New, Running, Done, Final, Error }
     decide::Step = api::Step { Isolation, PowerManagement, Recovery }
     decide::Feed = plan::Feed { Whole, Part }

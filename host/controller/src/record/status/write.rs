@@ -10,6 +10,7 @@ use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 
 use super::conditions;
 use super::words::Twin as _;
+use crate::act::job;
 use crate::observe::live::Facts;
 use crate::record::notices::by_name;
 
@@ -38,6 +39,7 @@ pub fn write(
     now: Time,
 ) -> NodeFenceStatus {
     let before = nodefence.status.as_ref();
+    let job_runs = jobs(&record.jobs, &nodefence.name_any());
     let mut status = NodeFenceStatus {
         node: nodefence.spec.node.name.clone(),
         step: record.phase.step().twin(),
@@ -50,7 +52,9 @@ pub fn write(
         phase_first_operation: record.phase_first.0,
         retries: record.retries,
         restarts: record.restarts,
-        jobs: before.map(|status| status.jobs.clone()).unwrap_or_default(),
+        rung: place(record.rung),
+        jobs: job_runs.iter().map(|job| job.name.clone()).collect(),
+        job_runs,
         epoch: record.epoch,
         process: record.process.clone(),
         signs_at_open: signs(&record.signs_at_open),
@@ -139,6 +143,7 @@ fn phase(phase: decide::Phase) -> api::Phase {
     match phase {
         P::Waiting => api::Phase::Waiting,
         P::Isolating => api::Phase::Isolating,
+        P::Remedying => api::Phase::Remedying,
         P::AwaitingPower => api::Phase::AwaitingPower,
         P::ReadingIdentity => api::Phase::ReadingIdentity,
         P::PoweringOff => api::Phase::PoweringOff,
@@ -347,6 +352,15 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(detail, SENTENCE_MAX));
             Word::MethodFailed
         }
+        Why::RemediesExhausted { remedy, detail } => {
+            written.method = Some(cut(remedy, NAME_MAX));
+            written.detail = Some(cut(detail, SENTENCE_MAX));
+            Word::RemediesExhausted
+        }
+        Why::JobStuck { remedy } => {
+            written.method = Some(cut(remedy, NAME_MAX));
+            Word::JobStuck
+        }
         Why::NoIdentity => Word::NoIdentity,
         Why::AliveThoughOff => Word::AliveThoughOff,
         Why::OnFailed => Word::OnFailed,
@@ -362,6 +376,27 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
         Why::BrokenRecord => Word::BrokenRecord,
     };
     written
+}
+
+/// The Jobs, the latest last; a record keeps so many.
+fn jobs(jobs: &[decide::JobRun], nodefence: &str) -> Vec<api::JobRun> {
+    let surplus = jobs.len().saturating_sub(limits::JOBS_MAX);
+    let kept = jobs.iter().skip(surplus);
+    kept.map(|job| api::JobRun {
+        number: job.number,
+        name: job::name(nodefence, job.number),
+        rung: place(job.rung),
+        attempt: job.attempt,
+        intended_at: job.intended_at.twin(),
+        seen_at: job.seen_at.map(Time::twin),
+        pod: job.pod.as_ref().map(|pod| cut(pod, NAME_MAX)),
+        end: job.end.as_ref().map(|end| api::JobEnd {
+            at: end.at.twin(),
+            outcome: end.outcome.twin(),
+            detail: cut(&end.detail, SENTENCE_MAX),
+        }),
+    })
+    .collect()
 }
 
 fn on_failure(failed: &decide::OnFailure) -> api::OnFailure {

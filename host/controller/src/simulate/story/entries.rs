@@ -227,6 +227,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::CloseDevice { .. }
         | Notice::Retrying { .. }
         | Notice::Restarting { .. }
+        | Notice::NextRemedy { .. }
+        | Notice::RemedyFailed(_)
         | Notice::AbortTaken { .. }
         | Notice::Parked(_) => Weight::Bad,
         Notice::Held { reason: Hold::Dump { .. } }
@@ -235,6 +237,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::PoweringOff { .. }
         | Notice::Releasing { .. }
         | Notice::PoweringOn { .. }
+        | Notice::StartingJob { .. }
+        | Notice::JobEnded { .. }
         | Notice::DeviceBack { .. } => Weight::Normal,
         Notice::Held { .. } | Notice::Ignored { .. } => Weight::Detail,
     }

@@ -354,26 +354,6 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
 }
 
 #[test]
-fn a11_the_ladder_advances_a_period_after_run_and_job_have_ended() {
-    let held = Crossing::Crossed { since: Time(0) };
-    let view =
-        |last| LadderView { rungs: 2, period: Span::seconds(60), trigger: held.clone(), last };
-    let run = |rung, ended_at, job| Some(LastRun { rung, ended_at, job });
-    let now = Time(100_000);
-    assert_eq!(next_rung(&view(None), now), Rung::Climb(0));
-    assert_eq!(next_rung(&view(run(0, None, None)), now), Rung::Wait(None));
-    let job = Some(JobEnd::Running);
-    assert_eq!(next_rung(&view(run(0, Some(Time(0)), job)), now), Rung::Wait(None));
-    let job = Some(JobEnd::Ended(Time(50_000)));
-    let wait = Rung::Wait(Some(Time(110_000)));
-    assert_eq!(next_rung(&view(run(0, Some(Time(0)), job)), now), wait);
-    assert_eq!(next_rung(&view(run(0, Some(Time(40_000)), None)), now), Rung::Climb(1));
-    assert_eq!(next_rung(&view(run(1, Some(Time(40_000)), None)), now), Rung::Exhausted);
-    let clear = LadderView { trigger: CLEAR, ..view(None) };
-    assert_eq!(next_rung(&clear, now), Rung::Rest);
-}
-
-#[test]
 fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);

@@ -216,7 +216,10 @@ impl World {
             | Effect::HandOver
             | Effect::Withdraw(_)
             | Effect::Cordon
-            | Effect::Uncordon => {}
+            | Effect::Uncordon
+            | Effect::StartJob(_)
+            | Effect::StopJob(_)
+            | Effect::SignNode { .. } => {}
             Effect::Quarantine => self.quarantined = self.node,
             Effect::Unquarantine => {
                 self.check_unquarantine()?;

@@ -1,0 +1,91 @@
+//! The remedies of an incident, and the Jobs that carry some of them out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use crate::time::{Moment, Span};
+
+/// One remedy of the ladder, as it was when the run was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rung {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// How long the condition must still hold after it before the next one has its turn.
+    pub period: Span,
+    /// Its success is the admin's word that the node's pods may go.
+    #[serde(default)]
+    pub clean_resource: bool,
+    /// The Job that carries it out; absent: the plan does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobTemplate>,
+}
+
+/// A remedy's Job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobTemplate {
+    /// The pod template as JSON, shorthands expanded.
+    #[schemars(length(max = limits::POD_TEMPLATE_BYTES_MAX))]
+    pub pod_template: String,
+    /// How long it may take.
+    pub deadline: Span,
+    /// How often a pod that failed is replaced.
+    pub backoff_limit: u32,
+}
+
+/// A Job that was meant to run, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobRun {
+    /// Counts the Jobs of an incident from 1.
+    pub number: u32,
+    /// Its name, in the controller's namespace.
+    #[schemars(length(max = 253))]
+    pub name: String,
+    /// The place of its remedy in the ladder, from 0.
+    pub rung: u32,
+    /// Which try of the run it belongs to.
+    pub attempt: u32,
+    /// When the intent was written.
+    pub intended_at: Moment,
+    /// When it was first seen to exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Moment>,
+    /// Its pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub pod: Option<String>,
+    /// How it ended; absent while it runs, or nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<JobEnd>,
+}
+
+/// How a Job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobEnd {
+    /// When that was seen.
+    pub at: Moment,
+    /// One way or the other.
+    pub outcome: JobOutcome,
+    /// Why, and the last lines that its pod wrote; cut.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub detail: String,
+}
+
+/// The ways a Job can end.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum JobOutcome {
+    /// It completed.
+    Succeeded,
+    /// It failed, or ran into its deadline.
+    Failed,
+    /// It was there and is gone; that is no success.
+    Lost,
+}

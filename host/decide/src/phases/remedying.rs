@@ -1,0 +1,197 @@
+//! A Job of the admin's own: started once, watched to its end, taken at its word where the admin
+//! said so and the node does not contradict it.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use crate::bug::{Bug, guard};
+use crate::retry::{node_gone, park};
+use crate::run::{Flow, Run};
+use crate::{
+    Baseline, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState, LOOK_EVERY,
+    NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY, Remedy, Rule, Span,
+    View,
+};
+
+/// Characters of a Job's last words that are kept.
+const DETAIL_MAX: usize = 2_048;
+
+/// Runs the Job whose turn it is.
+pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    let Some(node) = run.node(view) else { return node_gone(run) };
+    let Some(job) = present(run).cloned() else { return start(run) };
+    if let Some(end) = &job.end {
+        return after(run, view, node, &job, end);
+    }
+    let Some(seen) = view.job.as_ref().filter(|seen| seen.number == job.number) else {
+        // Intended just now, or seen by a look that did not know of it.
+        run.effect(Effect::Look);
+        return Flow::Stay;
+    };
+    let overdue_at = job.intended_at.after(run.policy.cleanup_timeout);
+    match &seen.state {
+        JobState::Absent if job.seen_at.is_none() && run.now >= overdue_at => {
+            let why = "it could not be created; the controller's log says why".to_string();
+            ended(run, JobOutcome::Lost, why)
+        }
+        JobState::Absent if job.seen_at.is_none() => {
+            run.effect(Effect::StartJob(job.number));
+            run.look_in(RESEND_EVERY)
+        }
+        JobState::Absent => {
+            ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
+        }
+        JobState::Succeeded => ended(run, JobOutcome::Succeeded, String::new()),
+        JobState::Failed { detail } => ended(run, JobOutcome::Failed, detail.clone()),
+        JobState::Running { pod } => watch(run, node, pod.clone()),
+    }
+}
+
+/// The Job of this rung and this try.
+fn present<'r>(run: &'r Run<'_>) -> Option<&'r JobRun> {
+    let record = &run.record;
+    let last = record.jobs.last();
+    last.filter(|job| job.rung == record.rung && job.attempt == record.attempt)
+}
+
+/// The intent first: whoever finds it after a crash looks for the Job before it creates one.
+fn start(run: &mut Run<'_>) -> Flow {
+    if let Some(flow) = stop_left(run) {
+        return flow;
+    }
+    run.rule(Rule::A11);
+    let record = &mut run.record;
+    let number = record.jobs.last().map_or(0, |job| job.number).saturating_add(1);
+    record.jobs.push(JobRun {
+        number,
+        rung: record.rung,
+        attempt: record.attempt,
+        intended_at: run.now,
+        seen_at: None,
+        pod: None,
+        end: None,
+    });
+    let remedy = name(run);
+    run.notice(Notice::StartingJob { remedy });
+    run.effect(Effect::StartJob(number));
+    run.look_in(LOOK_EVERY)
+}
+
+/// It runs: its pod's name goes onto the node, and its deadline is the cluster's to keep.
+fn watch(run: &mut Run<'_>, node: &NodeView, pod: Option<String>) -> Flow {
+    let now = run.now;
+    let deadline = match run.remedy() {
+        Some(Remedy::Job { deadline }) => deadline,
+        Some(Remedy::Fence) | None => Span::ZERO,
+    };
+    if let Some(job) = run.record.jobs.last_mut() {
+        job.seen_at = job.seen_at.or(Some(now));
+        job.pod = pod.or(job.pod.take());
+        let overdue_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
+        if now >= overdue_at {
+            let remedy = name(run);
+            return park(run, ParkReason::JobStuck { remedy });
+        }
+    }
+    let pod = run.record.jobs.last().and_then(|job| job.pod.clone());
+    if let Some(pod) = pod.filter(|pod| node.remediation_pod.as_ref() != Some(pod)) {
+        run.effect(Effect::SignNode { pod });
+    }
+    run.look_in(PROBE_EVERY)
+}
+
+fn ended(run: &mut Run<'_>, outcome: JobOutcome, mut detail: String) -> Flow {
+    if detail.len() > DETAIL_MAX {
+        // The end says more than the beginning.
+        let mut cut = detail.len().saturating_sub(DETAIL_MAX);
+        while !detail.is_char_boundary(cut) {
+            cut = cut.saturating_add(1);
+        }
+        detail = detail.split_off(cut);
+    }
+    let remedy = name(run);
+    run.notice(Notice::JobEnded { remedy, outcome, detail: detail.clone() });
+    let at = run.now;
+    if let Some(job) = run.record.jobs.last_mut() {
+        job.seen_at = job.seen_at.or(Some(at));
+        job.end = Some(JobEnd { at, outcome, detail });
+    }
+    run.record.baseline = None;
+    Flow::Go(Phase::Remedying)
+}
+
+/// P2 for a word: whoever said that the node's pods are gone is believed if the node is silent for
+/// two renewals from then on. One that still renews its Lease runs its pods, whatever a Job says.
+fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &JobEnd) -> Flow {
+    let cleans = run.plan.ladder.get(job.rung).is_some_and(|rung| rung.clean)
+        && guard(Bug::LostJobCleans, end.outcome == JobOutcome::Succeeded)
+        && run.policy.grades.contains(&Grade::JobSucceeded)
+        && !run.is_well(view);
+    if !cleans {
+        return Flow::Go(Phase::AwaitingWell);
+    }
+    let Some(baseline) = run.record.baseline.clone() else {
+        let signs = node.signs.clone();
+        run.record.baseline = Some(Baseline { at: view.taken_at, signs });
+        return run.look_in(LOOK_EVERY);
+    };
+    if node.signs != baseline.signs {
+        run.rule(Rule::P2);
+        run.notice(Notice::ProofVoided);
+        return Flow::Go(Phase::AwaitingWell);
+    }
+    let until = baseline.at.after(Span(node.lease_duration.0 / 2));
+    if run.now < until {
+        run.look_at(until);
+        return run.hold(Hold::NotYet { until });
+    }
+    run.record.marks.quarantine = true;
+    run.record.proof = Some(Proof {
+        grade: Grade::JobSucceeded,
+        at: run.now,
+        by: Evidence::Report(format!("{}: its Job succeeded", name(run))),
+        signs: baseline.signs,
+        voided_at: None,
+    });
+    run.notice(Notice::Proven { grade: Grade::JobSucceeded });
+    Flow::Go(Phase::Releasing)
+}
+
+/// Stops the Job that runs, if one does: for a person who aborts, and before another one is started.
+/// `None` once nothing of it goes on.
+pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
+    let number = run.record.jobs.last().filter(|job| job.end.is_none())?.number;
+    let Some(view) = run.look() else { return Some(Flow::Stay) };
+    let Some(seen) = view.job.as_ref().filter(|seen| seen.number == number) else {
+        run.effect(Effect::Look);
+        return Some(Flow::Stay);
+    };
+    match &seen.state {
+        JobState::Running { .. } => {
+            run.effect(Effect::StopJob(number));
+            return Some(run.look_in(LOOK_EVERY));
+        }
+        JobState::Absent | JobState::Succeeded | JobState::Failed { .. } => {}
+    }
+    let (at, detail) = (run.now, "it was stopped".to_string());
+    if let Some(job) = run.record.jobs.last_mut() {
+        job.end = Some(JobEnd { at, outcome: JobOutcome::Lost, detail });
+    }
+    None
+}
+
+/// How a Job ended, for people.
+pub(crate) fn describe(end: &JobEnd) -> String {
+    let outcome = match end.outcome {
+        JobOutcome::Succeeded => "its Job succeeded",
+        JobOutcome::Failed => "its Job failed",
+        JobOutcome::Lost => "its Job was lost",
+    };
+    if end.detail.is_empty() { outcome.to_string() } else { format!("{outcome}: {}", end.detail) }
+}
+
+fn name(run: &Run<'_>) -> String {
+    let rung = run.plan.ladder.get(run.record.rung);
+    rung.map(|rung| rung.name.clone()).unwrap_or_default()
+}

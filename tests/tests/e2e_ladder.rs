@@ -1,0 +1,120 @@
+//! A ladder on the real control plane: a repair Job that Kubernetes' own Job controller runs, and the
+//! fence where that did not help.
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, ListParams};
+use node_remedy_tests::Controller;
+use node_remedy_tests::controller::NAMESPACE;
+use node_remedy_tests::mirror::Mirror;
+use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
+use serde_json::{Value, json};
+
+use crate::e2e_story::{INCIDENT_WITHIN, Story};
+
+const LAST_WORDS: &str = "ssh: no route to host";
+
+/// A repair, then the fence two seconds after it ended.
+fn ladder(command: &[&str]) -> Installation {
+    let mut installation = Installation::default();
+    let more = json!({
+        "remedy1": [{"name": "repair"}, {"period": "2s"}],
+        "remedy2": [{"name": "fence"}],
+    });
+    if let (Value::Object(threshold), Value::Object(more)) = (&mut installation.threshold, more) {
+        threshold.extend(more);
+    }
+    installation.remedies = json!([{
+        "name": "repair",
+        "podTemplate": {"spec": {
+            "containers": [{"name": "repair", "image": "repair:1", "command": command}],
+        }},
+    }]);
+    installation
+}
+
+async fn jobs(story: &Story) -> Result<Vec<Job>> {
+    let jobs = Api::<Job>::namespaced(story.cluster.client(), NAMESPACE);
+    Ok(jobs.list(&ListParams::default()).await?.items)
+}
+
+/// The pod of the Job, which ran somewhere else, and knew which node it was about.
+async fn repaired_from_elsewhere(story: &Story) -> Result<String> {
+    let pods = Api::<Pod>::namespaced(story.cluster.client(), NAMESPACE);
+    let [pod] = pods
+        .list(&ListParams::default())
+        .await?
+        .items
+        .try_into()
+        .map_err(|pods| anyhow::anyhow!("expected one pod, found {pods:#?}"))?;
+    let spec = pod.spec.clone().context("a pod without spec")?;
+    assert_ne!(spec.node_name.as_deref(), Some(story.node.as_str()), "never on the node itself");
+    let variables = spec.containers.iter().flat_map(|container| container.env.iter().flatten());
+    let node = variables.into_iter().find(|one| one.name == "NODE_REMEDY_NODE");
+    assert_eq!(node.and_then(|one| one.value.clone()).as_deref(), Some(story.node.as_str()));
+    let described = pod.annotations().get("node-remedy.io/node").context("no description")?;
+    let described: Value = serde_json::from_str(described)?;
+    assert_eq!(described.get("condition"), Some(&json!("Ready")));
+    Ok(pod.name_any())
+}
+
+/// Seed 000: the repair fails, the next remedy runs. The controller is killed while the Job runs; the
+/// next one resumes and does not start it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
+    let story = Story::begin("e2e-ladder", &ladder(&["false", LAST_WORDS])).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
+    incidents.synced().await;
+    story.lose_node()?;
+    let is_remedying = |incident: &DynamicObject| is_in_phase(incident, "Remedying");
+    tokio::time::timeout(INCIDENT_WITHIN, async {
+        while !incidents.objects().iter().any(is_remedying) {
+            incidents.changed().await;
+        }
+    })
+    .await?;
+    controller.kill9()?;
+    let _again = Controller::start(&story.cluster, "one")?;
+    story.ends_well().await?;
+
+    let [job] = jobs(&story).await?.try_into().expect("one Job, whoever looked for it");
+    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&incident, "/jobs"), json!([job.name_any()]));
+    assert_eq!(job.metadata.owner_references.context("no owner")?[0].name, incident.name_any());
+    let run = status(&incident, "/jobRuns/0");
+    assert_eq!(run["end"]["outcome"], "Failed", "{run}");
+    assert!(run["end"]["detail"].as_str().is_some_and(|text| text.contains(LAST_WORDS)), "{run}");
+    assert_eq!(*status(&incident, "/rung"), 1);
+    let pod = repaired_from_elsewhere(&story).await?;
+    assert_eq!(run["pod"], *pod);
+    let node = story.cluster.node(&story.node).await?;
+    assert_eq!(node.annotations().get("node-remedy.io/remediation-podname"), Some(&pod));
+    assert!(node.annotations().contains_key("node-remedy.io/remediation-timestamp"));
+    Ok(())
+}
+
+/// A repair that helps: the node is Ready again before the next remedy has its turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_helps_and_nothing_is_switched_off() -> Result<()> {
+    let mut installation = ladder(&["true"]);
+    installation.threshold["remedy1"][1]["period"] = json!("10m");
+    let story = Story::begin("e2e-repair", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let has_ended = |incident: &DynamicObject| {
+        status(incident, "/jobRuns/0/end/outcome").as_str() == Some("Succeeded")
+    };
+    story.incident("repaired", has_ended).await?;
+    // What the repair did.
+    story.cluster.machine(&story.node)?.start_kubelet();
+    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&incident, "/finalReason"), "Remedied");
+    assert_eq!(story.asked(&story.node)?, (0, 0));
+    assert_eq!(*status(&incident, "/released"), Value::Null);
+    Ok(())
+}
