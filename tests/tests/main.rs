@@ -39,6 +39,7 @@ mod plugins_vmware;
 mod plugins_webhook;
 mod sim_night;
 mod sim_report;
+mod sim_signs;
 mod sim_stories;
 mod sim_sweep;
 mod sim_wiring;

@@ -18,6 +18,14 @@ pub const THRESHOLDS_MAX: usize = 64;
 pub const REMEDIES_MAX: usize = 64;
 /// Rungs of one ladder, `remedy1` to `remedy5`: a structural schema needs them spelled out.
 pub const RUNGS_MAX: usize = 5;
+/// Signs of one threshold: a person still sees what it means.
+pub const SIGNS_MAX: usize = 16;
+/// Parts of one `all` or `any`.
+pub const SIGN_PARTS_MAX: usize = 8;
+/// Reasons or sources that one sign names.
+pub const SIGN_WORDS_MAX: usize = 16;
+/// Events or changes that a sign counts to.
+pub const SIGN_COUNT_MAX: u32 = 100;
 /// The longest period of a threshold, and the longest of all time-outs: a month.
 pub const PERIOD_DAYS_MAX: u64 = 31;
 

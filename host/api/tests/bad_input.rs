@@ -4,6 +4,7 @@
 mod config_maps;
 mod fence_configurations;
 mod policies;
+mod signs;
 mod texts;
 
 use expect_test::Expect;
@@ -11,6 +12,7 @@ use expect_test::Expect;
 use self::config_maps::NODE;
 use self::fence_configurations::FENCE;
 use self::policies::POLICY;
+pub(crate) use self::signs::SIGNS;
 use crate::{lines, read};
 
 /// Replaces one text of a valid document by another and reads it: one row of the table.
@@ -25,7 +27,7 @@ fn check(valid: &str, from: &str, to: &str, expected: Expect) {
 
 #[test]
 fn the_documents_of_these_tables_are_valid_before_they_are_spoilt() {
-    for valid in [POLICY, FENCE, NODE] {
+    for valid in [POLICY, FENCE, NODE, SIGNS] {
         assert_eq!(lines(&read(&[("f.yaml", valid)]).problems), "");
     }
 }

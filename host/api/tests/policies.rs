@@ -7,6 +7,7 @@ use expect_test::expect;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::Document;
 use node_remedy_api::policy::{self, Mode, Policy, Remedy, Rung, Sign};
+use node_remedy_api::remedyconfiguration::SignConfig;
 
 use crate::{lines, read};
 
@@ -17,11 +18,7 @@ const EXAMPLE: &str = include_str!("../../../examples/config/remedy.yaml");
 fn sketch(policy: &Policy) -> String {
     let mut text = format!("{:?} {:?}\n", policy.mode, policy.selector.is_some());
     for threshold in &policy.thresholds {
-        let sign = match &threshold.sign {
-            Sign::Condition { kind, statuses } => format!("{kind} {statuses:?}"),
-            Sign::LeaseAge => "Lease".to_owned(),
-        };
-        text += &format!("{sign} for {}\n", threshold.period);
+        text += &format!("{} for {}\n", threshold.sign, threshold.period);
         for rung in threshold.ladder.iter().chain(&threshold.recovery) {
             let Rung { name, remedy, period, clean_resource } = rung;
             let remedy = match remedy {
@@ -42,11 +39,11 @@ fn the_proposals_document_is_read_as_printed() {
     let configuration = read(&[("proposal.yaml", &shadow)]);
     expect![[r#"
         Shadow true
-        Ready {False, Unknown} for 5s
+        Ready=False,Unknown for 5s
           repair then 3m clean=false: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
           terminate then 5s clean=true: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
           recovery then 0s clean=false: Recovery
-        DiskPressure {True} for 10m
+        DiskPressure=True for 10m
           storage-fence then 10m clean=true: Isolation
           recovery then 0s clean=false: Recovery
     "#]].assert_eq(&sketch(&configuration.policies[0]));
@@ -72,15 +69,39 @@ fn what_this_version_does_not_run_is_refused_when_it_would_have_to() {
     "#]].assert_eq(&lines(&configuration.problems));
 }
 
+/// What is written of a sign is read as the very same one, whichever it is.
+#[test]
+fn a_sign_of_every_kind_comes_back_from_its_record() {
+    let configuration = read(&[("signs.yaml", crate::bad_input::SIGNS)]);
+    let policy = &configuration.policies[0];
+    expect![[r#"
+        Enforce false
+        KernelDeadlock=True (DockerHung) and (Ready=True or Lease older than 40s) and not (Maintenance=True) for 5m
+          fence then 5m clean=false: Fence
+        3 Warning Events KernelOops of kernel-monitor in 10m for 0s
+          fence then 10m clean=false: Fence
+        Ready changed 6 times in 30m for 0s
+          fence then 30m clean=false: Fence
+        never joined in 20m for 0s
+          fence then 20m clean=false: Fence
+    "#]].assert_eq(&sketch(policy));
+    for threshold in &policy.thresholds {
+        let written = serde_json::to_value(threshold.sign.written()).unwrap();
+        let read = Sign::of_record(&serde_json::from_value(written).unwrap());
+        assert_eq!(read.as_ref(), Some(&threshold.sign));
+    }
+    assert_eq!(Sign::of_record(&SignConfig::default()), None);
+}
+
 #[test]
 fn the_example_is_valid_and_enforced() {
     let configuration = read(&[("remedy.yaml", EXAMPLE)]);
     assert_eq!(lines(&configuration.problems), "");
     expect![[r#"
         Enforce true
-        Ready {False, Unknown} for 5s
+        Ready=False,Unknown for 5s
           fence then 5s clean=false: Fence
-        Lease for 20s
+        Lease older than 20s for 0s
           fence then 20s clean=false: Fence
     "#]]
     .assert_eq(&sketch(&configuration.policies[0]));

@@ -6,7 +6,7 @@
 //! of them it is on.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
+use node_remedy_api::policy::Sign;
 use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Cidr, Executor, Names};
@@ -33,6 +34,7 @@ use crate::observe::Mirror;
 use crate::observe::config::{Config, Readout};
 use crate::observe::dumps::{self, Dumps};
 use crate::observe::store::Changed;
+use crate::observe::view;
 use crate::plugins::Plugins;
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
@@ -122,9 +124,19 @@ impl<C: Cluster> Parts<C> {
             let before = self.config.borrow();
             Config::read(&self.mirror, &before)
         };
+        self.mirror.events.ask(self.event_reasons(&config));
         self.config.replace(config);
         self.configured.notify_one();
         readouts
+    }
+
+    /// The reasons of Events that thresholds ask for, those of open incidents among them.
+    fn event_reasons(&self, config: &Config) -> BTreeSet<String> {
+        let nodefences = self.mirror.nodefences.all();
+        let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+        let signs = open.filter_map(|one| Sign::of_record(one.spec.trigger.sign.as_ref()?));
+        let of_incidents = signs.flat_map(|sign| sign.event_reasons());
+        config.event_reasons().into_iter().chain(of_incidents).collect()
     }
 
     /// Writes an Event about a node.

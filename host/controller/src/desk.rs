@@ -170,6 +170,7 @@ impl<C: Cluster> Desk<C> {
     fn note(&mut self, change: &Changed) {
         let node = match change.kind {
             "Node" => Some(change.key.clone()),
+            "Event" => self.parts.mirror.events.node_of(&change.key),
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
             "Pod" => self.parts.mirror.pods.find(&change.key).map(|pod| pod.node),
             "VolumeAttachment" => {
@@ -205,7 +206,10 @@ impl<C: Cluster> Desk<C> {
         if self.dirty.remove(CONFIGURATION) {
             self.reconfigure().await;
         }
-        for node in std::mem::take(&mut self.dirty) {
+        let dirty = std::mem::take(&mut self.dirty);
+        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
+        mirror.unwell.look_over(dirty.iter(), &self.parts.config.borrow(), mirror, clock);
+        for node in dirty {
             self.looks.remove(&node);
             if let Some(mail) = self.incidents.get(&node) {
                 // A closed mailbox is an incident that just ended; it is joined next.
@@ -225,15 +229,19 @@ impl<C: Cluster> Desk<C> {
         }
         let policy = self.parts.config.borrow().policy_for(seen)?;
         let lease = self.parts.mirror.leases.find(&lease_key(name));
-        let node = view::node_view(seen, lease.as_ref(), &self.parts.clock);
+        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
+        let events = mirror.events.of(name);
+        let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
         for (number, threshold) in policy.thresholds.iter().enumerate() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
-                    next = next.into_iter().chain(soon.next_look()).min();
+                    let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
+                    next = next.into_iter().chain(soon.next_look()).chain(looks).min();
                 }
-                Crossing::Crossed { .. } => {
-                    let gate = view::gate_view(&self.parts.mirror, name, None);
+                sign @ Crossing::Crossed { .. } => {
+                    let mut gate = view::gate_view(&self.parts.mirror, name, None);
+                    view::note_sign(&mut gate, Some(&node), &sign);
                     let verdict =
                         node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));

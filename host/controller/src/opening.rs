@@ -8,13 +8,10 @@ use std::rc::Rc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Rung, Trigger};
+use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Rung};
 use node_remedy_api::plan::NodePlan;
-use node_remedy_api::time::{Moment, Span};
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_decide::{
-    Crossing, Hold, OpenDecision, Opening, Refusal, Sign, Time, crossed, gate,
-};
+use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
 
 use crate::act::budget::{self, Taken};
 use crate::act::job;
@@ -76,7 +73,8 @@ pub async fn open<C: Cluster>(
         return Ok(held(Hold::TriggerClear, None));
     };
     let now = parts.clock.now();
-    let node_view = view::node_view(&node, facts.lease.as_ref(), &parts.clock);
+    let (lease, events) = (facts.lease.as_ref(), facts.events.as_deref());
+    let node_view = view::node_view(&node, lease, events, &parts.mirror, &parts.clock);
     let crossing = crossed(&node_view, &threshold.threshold, now);
     let spec = NodeFenceSpec {
         node: FencedNode {
@@ -86,7 +84,7 @@ pub async fn open<C: Cluster>(
             system_uuid: node.system_uuid.clone(),
             boot_id: node.boot_id.clone(),
         },
-        trigger: trigger_of(&threshold.threshold, &crossing),
+        trigger: threshold.wanted.trigger(&crossing),
         remedy: threshold.remedy.clone(),
         plan: NodePlan::default(),
         policy: policy.run.clone(),
@@ -106,6 +104,7 @@ pub async fn open<C: Cluster>(
         return Ok(not_ready(&why));
     }
     let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
+    view::note_sign(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
@@ -201,23 +200,6 @@ fn account_missing<C: Cluster>(parts: &Parts<C>, rung: &Rung) -> Option<String> 
             rung.name
         )
     })
-}
-
-fn trigger_of(threshold: &node_remedy_decide::Threshold, crossing: &Crossing) -> Trigger {
-    let since = match crossing {
-        Crossing::Crossed { since } | Crossing::Ripening { since, .. } => since.0,
-        Crossing::Clear { .. } | Crossing::Unclear => 0,
-    };
-    let (condition_type, status) = match &threshold.sign {
-        Sign::LeaseAge => (view::LEASE.to_owned(), "Expired".to_owned()),
-        Sign::Condition { kind, statuses } => (kind.clone(), view::status_word(statuses)),
-    };
-    Trigger {
-        condition_type,
-        status,
-        since: Moment::from_ms(since),
-        period: Span::from_ms(threshold.period.0),
-    }
 }
 
 /// One more than the largest number of the node's NodeFences.

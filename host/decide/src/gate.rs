@@ -39,6 +39,10 @@ pub struct GateView {
     pub closed_device: Option<ClosedDevice>,
     /// When this node's last incident ended.
     pub last_incident_ended_at: Option<Time>,
+    /// Since when the sign is there for which the target is to be switched off.
+    pub sign_since: Option<Time>,
+    /// No kubelet ever spoke for the target.
+    pub never_joined: bool,
 }
 
 /// A13: a device that failed to switch a machine on, and that nobody has seen to yet.
@@ -217,13 +221,13 @@ struct Count<'a> {
 
 fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut Verdict) {
     let target = view.nodes.iter().find(|node| node.name == view.target);
-    let Some((fell_silent, interval)) =
-        target.and_then(|node| Some((node.renewed_at?, renewal_interval(node))))
+    let Some((begun, interval)) =
+        target.and_then(|node| Some((begun(view, node, now)?, renewal_interval(node))))
     else {
         verdict.refusals.push(Refusal::NoLease);
         return;
     };
-    let heard_after = fell_silent.after(Span(interval.0.saturating_mul(12) / 10));
+    let heard_after = begun.after(Span(interval.0.saturating_mul(12) / 10));
     let mut count = Count::default();
     for node in &view.nodes {
         let heard = node.renewed_at.is_some_and(|renewed_at| renewed_at > heard_after);
@@ -248,6 +252,18 @@ fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut V
         verdict.refusals.push(Refusal::SilenceNotJudged { until, unheard });
         verdict.look_at(until);
     }
+}
+
+/// What the others' renewals are held against: the target's last one. A target that still renews,
+/// or that never did, did not fall silent with them; for it, it is when its sign began.
+fn begun(view: &GateView, target: &NodeHealth, now: Time) -> Option<Time> {
+    let Some(renewed_at) = target.renewed_at else {
+        return view.sign_since.filter(|_| view.never_joined);
+    };
+    let overdue = overdue_after(target);
+    let lives =
+        |since: &Time| renewed_at > since.after(overdue) && now <= renewed_at.after(overdue);
+    Some(view.sign_since.filter(lives).unwrap_or(renewed_at))
 }
 
 /// One lost node is never a storm, whatever its share of a small cluster, unless it is all of it.

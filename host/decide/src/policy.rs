@@ -38,6 +38,9 @@ pub const PROBE_EVERY: Span = Span::seconds(5);
 pub const PARKED_LOOK_EVERY: Span = Span::seconds(60);
 /// How long another process's unfinished call may still have an effect: its lease and its call.
 pub const FOREIGN_CALL_MAX: Span = Span::seconds(20);
+/// Kubelets and node-problem-detector report at least every five minutes: three reports in a row are
+/// seldom lost.
+pub const STALE_AFTER: Span = Span::minutes(15);
 /// A view older than this allows nothing that cannot be undone.
 pub const VIEW_AGE_MAX: Span = Span::seconds(5);
 /// A power read older than this is read again before the next batch is released.

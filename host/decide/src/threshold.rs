@@ -1,31 +1,20 @@
 //! When a node's condition has gone on for long enough.
 
 use alloc::collections::BTreeSet;
-use alloc::string::String;
 
-use crate::{ConditionStatus, ConditionView, NodeView, Span, Time};
+use crate::sign::READY;
+use crate::sign::{self, Finding, condition};
+use crate::{ConditionStatus, ConditionView, NodeView, Sign, Span, Time};
 
 /// What has to be seen, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Threshold {
     /// What is looked at.
     pub sign: Sign,
-    /// For how long.
+    /// For how long. What a sign asks for itself comes before it.
     pub period: Span,
-}
-
-/// What a threshold looks at.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Sign {
-    /// A condition of this type with one of these statuses.
-    Condition {
-        /// Its type.
-        kind: String,
-        /// Statuses that count.
-        statuses: BTreeSet<ConditionStatus>,
-    },
-    /// The node's Lease was not renewed.
-    LeaseAge,
+    /// A condition that was last reported longer ago is not known.
+    pub stale_after: Span,
 }
 
 /// Whether a threshold is crossed.
@@ -65,33 +54,29 @@ impl Crossing {
     }
 }
 
-/// The condition by which Kubernetes itself judges a node.
-pub const READY: &str = "Ready";
-
 /// Whether a node has crossed a threshold, and if not yet, when it will.
 pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
-    let since = match &threshold.sign {
-        Sign::Condition { kind, statuses } => match condition(node, kind) {
-            Some(seen) if statuses.contains(&seen.status) => seen.since,
-            Some(seen) if seen.status == ConditionStatus::Unknown => return Crossing::Unclear,
-            Some(_) => return Crossing::Clear { ready: is_ready(node), next_look: None },
-            None => return Crossing::Unclear,
-        },
-        Sign::LeaseAge => match node.lease_seen_at {
-            Some(seen_at) if now.since(seen_at) < threshold.period.min(overdue_after(node)) => {
-                let next_look = Some(seen_at.after(threshold.period));
-                return Crossing::Clear { ready: is_ready(node), next_look };
-            }
-            Some(seen_at) => seen_at,
-            None => return Crossing::Unclear,
-        },
+    let (since, there_at) = match sign::find(node, &threshold.sign, threshold.stale_after, now) {
+        Finding::There { since } => (since, since),
+        Finding::Coming { since, at } => (since, at),
+        Finding::Absent { .. } => {
+            let next_look = next_look(node, threshold, now);
+            return Crossing::Clear { ready: is_ready(node), next_look };
+        }
+        Finding::Unclear => return Crossing::Unclear,
     };
-    let crosses_at = since.after(threshold.period);
+    let crosses_at = there_at.after(threshold.period);
     if now >= crosses_at {
         Crossing::Crossed { since }
     } else {
         Crossing::Ripening { since, crosses_at }
     }
+}
+
+/// When a sign may become another one without anything new being seen: a part of a compound whose
+/// others are not known may be due.
+pub fn next_look(node: &NodeView, threshold: &Threshold, now: Time) -> Option<Time> {
+    sign::next_look(node, &threshold.sign, now)
 }
 
 /// Since when a condition has gone on, when it was `previous` before and is `seen` now: a change
@@ -108,15 +93,6 @@ pub fn since_across(
     }
 }
 
-/// A renewal is overdue after 1.2 times the renewal interval, four of which fill a Lease.
-fn overdue_after(node: &NodeView) -> Span {
-    Span(node.lease_duration.0.saturating_mul(3) / 10)
-}
-
 fn is_ready(node: &NodeView) -> bool {
     condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::True)
-}
-
-fn condition<'a>(node: &'a NodeView, kind: &str) -> Option<&'a ConditionView> {
-    node.conditions.iter().find(|condition| condition.kind == kind)
 }

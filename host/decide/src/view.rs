@@ -95,8 +95,14 @@ pub struct NodeView {
     pub uid: String,
     /// Signs of life: boot id, Lease, reports.
     pub signs: Signs,
+    /// When the object was made.
+    pub created_at: Time,
     /// Conditions by type, ordered.
     pub conditions: Vec<ConditionView>,
+    /// Events about it that a threshold asks for; `None` while they are not known.
+    pub events: Option<Vec<EventView>>,
+    /// How its conditions changed; `None` while nobody watched.
+    pub changes: Option<ChangesView>,
     /// The node Lease's duration; its kubelet renews four times as often.
     pub lease_duration: crate::Span,
     /// When the Lease last changed as the observer timed it; `None` without a Lease.
@@ -124,10 +130,38 @@ pub struct ConditionView {
     pub kind: String,
     /// Its status.
     pub status: ConditionStatus,
+    /// Its reason, one word.
+    pub reason: String,
     /// Its lastTransitionTime, corrected by the API server's clock.
     pub since: Time,
-    /// When a kubelet last reported it.
-    pub reported: Time,
+    /// When it was last reported, corrected likewise; `None` where its writer does not say.
+    pub reported: Option<Time>,
+}
+
+/// An event about a node, with its repetitions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EventView {
+    /// Its reason, one word.
+    pub reason: String,
+    /// `Normal` or `Warning`.
+    pub kind: String,
+    /// The component that told of it.
+    pub source: String,
+    /// So often it happened.
+    pub count: u32,
+    /// When it did first, corrected by the API server's clock.
+    pub first: Time,
+    /// When it did last, corrected likewise.
+    pub last: Time,
+}
+
+/// How a node's conditions changed in its present boot, as this process saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct ChangesView {
+    /// All changes from then on are known.
+    pub known_since: Time,
+    /// Which condition changed its status, and when; in order of time.
+    pub changes: Vec<(String, Time)>,
 }
 
 /// A condition's status.

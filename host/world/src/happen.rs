@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::object::{Key, list, name, number, part, set, text, uid};
 use crate::api::{ApiServer, DeleteOptions, Kind, Part};
+use crate::detector;
 use crate::facts::Power;
 use crate::machine::{Machine, Network};
 use crate::scenario::Event;
@@ -46,6 +47,8 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::DeleteAttachments(_)
         | Event::Edit { .. }
         | Event::Remove { .. }
+        | Event::NodeCondition { .. }
+        | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
         | Event::ServerClock(_)
         | Event::OfController(_) => None,
@@ -87,6 +90,8 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::DeleteAttachments(_)
         | Event::Edit { .. }
         | Event::Remove { .. }
+        | Event::NodeCondition { .. }
+        | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
         | Event::ServerClock(_)
         | Event::OfController(_) => {}
@@ -128,6 +133,10 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         Event::Remove { key } => {
             drop(api.client(PEOPLE).delete(key, &DeleteOptions::default()));
         }
+        Event::NodeCondition { node, kind, status, reason } => {
+            detector::report(api, now, node, kind, (status, reason));
+        }
+        Event::NodeEvent { node, reason } => detector::tell(api, now, node, reason),
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
         Event::ServerClock(by_ms) => api.set_clock(*by_ms),
         Event::KubeletStops(_)

@@ -15,6 +15,7 @@ mod actors;
 mod agenda;
 pub mod api;
 mod cloud;
+mod detector;
 pub mod facts;
 mod happen;
 mod machine;

@@ -88,7 +88,10 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
     let node = NodeView {
         uid: NODE_UID.to_owned(),
         signs: signs.clone(),
+        created_at: Time(0),
         conditions: Vec::new(),
+        events: None,
+        changes: None,
         lease_duration: Span::seconds(40),
         lease_seen_at: None,
         quarantined: sight.quarantined,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::plan::NodePlan;
 use crate::policy::{GateLimits, RunPolicy};
+use crate::remedyconfiguration::SignConfig;
 use crate::time::{Moment, Span};
 
 /// What is fenced, why, and by which plan. Fixed when the run is opened.
@@ -91,17 +92,24 @@ pub struct FencedNode {
 }
 
 /// The threshold that was crossed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// The node condition, or `Lease` for the age of the node's Lease.
+    /// The node condition, or `Lease` for the age of the node's Lease; of any other sign its words.
     #[schemars(length(min = 1, max = 316))]
     pub condition_type: String,
-    /// The status it had: `False`, `Unknown`, `True`, or `Expired` for a Lease.
+    /// The status it had: `False`, `Unknown`, `True`, `Expired` for a Lease, `There` for other signs.
     #[schemars(length(min = 1, max = 32))]
     pub status: String,
     /// Since when it has held.
     pub since: Moment,
     /// How long it had to hold.
     pub period: Span,
+    /// The whole sign, by which it is looked at again; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::remedyconfiguration::whole_schema")]
+    pub sign: Option<SignConfig>,
+    /// A condition that was last reported longer ago is not known; absent: 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition_stale_after: Option<Span>,
 }

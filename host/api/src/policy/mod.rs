@@ -4,13 +4,14 @@
 mod numbers;
 mod pod_template;
 mod read;
+mod sign;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::numbers::*;
 pub use self::read::read;
+pub use self::sign::Sign;
 
-use crate::conditions::ConditionStatus;
 pub use crate::nodefence::JobTemplate;
 use crate::plan::Builtin;
 pub use crate::remedyconfiguration::Mode;
@@ -30,6 +31,8 @@ pub struct Policy {
     pub selector: Option<Selector>,
     /// What is watched for, in the order written.
     pub thresholds: Vec<Threshold>,
+    /// A condition that was last reported longer ago is not known.
+    pub condition_stale_after: Span,
     /// When no further run is opened.
     pub gate: GateLimits,
     /// The numbers of a run.
@@ -43,26 +46,12 @@ pub struct Policy {
 pub struct Threshold {
     /// What is looked at.
     pub sign: Sign,
-    /// For how long.
+    /// For how long; nothing where the sign names a time itself.
     pub period: Span,
     /// The remedies, one after the other while the sign holds.
     pub ladder: Vec<Rung>,
     /// What is done once the node is well, beside the recovery step that every fence ends with.
     pub recovery: Option<Rung>,
-}
-
-/// What a threshold looks at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sign {
-    /// A node condition with one of these statuses.
-    Condition {
-        /// Its type.
-        kind: String,
-        /// The statuses that count.
-        statuses: BTreeSet<ConditionStatus>,
-    },
-    /// The age of the node's Lease; the period is the age.
-    LeaseAge,
 }
 
 /// One remedy of a ladder.

@@ -42,6 +42,9 @@ pub const PDB_PATIENCE: Span = Span::from_minutes(10);
 pub const JOB_DEADLINE: Span = Span::from_minutes(30);
 /// A repair that failed is the next remedy's turn, not its own again.
 pub const JOB_BACKOFF_LIMIT: u32 = 0;
+/// Kubelets and node-problem-detector report at least every five minutes: three reports in a row are
+/// seldom lost.
+pub const CONDITION_STALE_AFTER: Span = Span::from_minutes(15);
 /// Share of unhealthy or silent nodes from which on nothing is cut. A third of a cluster does not
 /// die at once; its network does.
 pub const MAX_UNHEALTHY_PERCENT: u32 = 30;
@@ -165,6 +168,9 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
     pub max_in_flight: Option<u32>,
+    /// A condition that was last reported longer ago is not known. Default 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition_stale_after: Option<Span>,
     /// Wait between the opening of a run and isolation. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolate_after: Option<Span>,

@@ -7,10 +7,9 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::{
-    JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy, Rung, Sign, Threshold,
-    pod_template,
+    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy,
+    Rung, Sign, Threshold, pod_template,
 };
-use crate::conditions::ConditionStatus;
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
@@ -90,6 +89,9 @@ impl Reader<'_> {
         let thresholds = self.thresholds(&spec.threshold_configs, &base, &remedies);
         let selector = self.selector(spec.node_selector.as_deref(), &base);
         let policies = spec.policies.unwrap_or_default();
+        let stale_after = policies.condition_stale_after.unwrap_or(CONDITION_STALE_AFTER);
+        let path = base.field("policies").field("conditionStaleAfter");
+        let condition_stale_after = self.period(Some(stale_after), &path).unwrap_or_default();
         Some(Policy {
             name: root
                 .get("metadata")
@@ -101,6 +103,7 @@ impl Reader<'_> {
             mode: spec.mode,
             selector,
             thresholds,
+            condition_stale_after,
             gate: policies.gate(),
             run: policies.run(),
             safe_detach_drivers: policies
@@ -233,7 +236,7 @@ impl Reader<'_> {
             let ladder = self.ladder(config, &path, remedies);
             let recovery = self.recovery(config, &path, remedies);
             let Some((sign, period)) = self.sign(config, &path) else { continue };
-            if thresholds.iter().any(|other| overlap(&other.sign, &sign)) {
+            if thresholds.iter().any(|other| other.sign.overlaps(&sign)) {
                 let sentence = "found the same condition and status as in an earlier threshold, \
                                 expected one threshold for it";
                 self.error(&path, sentence.to_owned());
@@ -243,69 +246,25 @@ impl Reader<'_> {
         thresholds
     }
 
+    /// Its sign, and for how long that has to hold.
     fn sign(&mut self, config: &ThresholdConfig, path: &Path) -> Option<(Sign, Span)> {
-        match (&config.node_condition_type, config.node_lease_age) {
-            (Some(kind), None) => {
-                let period = path.field("nodeConditionPeriod");
-                let period = self.period(config.node_condition_period, &period);
-                let statuses = self.statuses(kind, config.node_condition_status.as_ref(), path);
-                Some((Sign::Condition { kind: kind.clone(), statuses: statuses? }, period?))
-            }
-            (None, Some(age)) => {
-                for (field, given) in [
-                    ("nodeConditionStatus", config.node_condition_status.is_some()),
-                    ("nodeConditionPeriod", config.node_condition_period.is_some()),
-                ] {
-                    if given {
-                        let sentence = "found it beside nodeLeaseAge, expected nodeLeaseAge alone";
-                        self.error(&path.field(field), sentence.to_owned());
-                    }
-                }
-                let age = self.period(Some(age), &path.field("nodeLeaseAge"));
-                Some((Sign::LeaseAge, age?))
-            }
-            (Some(_), Some(_)) => {
-                let sentence = "found nodeConditionType and nodeLeaseAge, expected one of them";
-                self.error(path, sentence.to_owned());
-                None
-            }
-            (None, None) => {
-                let sentence = "found neither nodeConditionType nor nodeLeaseAge, expected one";
-                self.error(path, sentence.to_owned());
-                None
+        let sign =
+            Sign::read(&config.sign(), path, &mut |path, sentence| self.error(path, sentence));
+        let is_condition = config.node_condition_type.is_some();
+        let is_compound = !config.all.is_empty() || !config.any.is_empty() || config.not.is_some();
+        let mut period = Some(Span::default());
+        for (field, given, is_due, beside) in [
+            ("nodeConditionPeriod", config.node_condition_period, is_condition, "a condition"),
+            ("period", config.period, is_compound, "all, any or not"),
+        ] {
+            let path = path.field(field);
+            if is_due {
+                period = self.period(given, &path);
+            } else if given.is_some() && sign.is_some() {
+                self.error(&path, format!("found it without {beside}, expected none"));
             }
         }
-    }
-
-    /// The statuses that count. For Ready, false means that nobody says it is: False and Unknown.
-    fn statuses(
-        &mut self,
-        kind: &str,
-        status: Option<&Json>,
-        path: &Path,
-    ) -> Option<BTreeSet<ConditionStatus>> {
-        let path = path.field("nodeConditionStatus");
-        let ready = kind == "Ready";
-        match status.map(|status| (status, status.as_str())) {
-            Some((Json::Bool(false), _) | (_, Some("False"))) if ready => {
-                Some([ConditionStatus::False, ConditionStatus::Unknown].into())
-            }
-            Some((Json::Bool(true), _) | (_, Some("True"))) if ready => {
-                let sentence =
-                    "found true, expected false or Unknown: a node that is Ready is well";
-                self.error(&path, sentence.to_owned());
-                None
-            }
-            Some((Json::Bool(false), _) | (_, Some("False"))) => {
-                Some([ConditionStatus::False].into())
-            }
-            Some((Json::Bool(true), _) | (_, Some("True"))) => Some([ConditionStatus::True].into()),
-            Some((_, Some("Unknown"))) => Some([ConditionStatus::Unknown].into()),
-            Some(_) | None => {
-                self.error(&path, "found nothing, expected true, false or Unknown".to_owned());
-                None
-            }
-        }
+        Some((sign?, period?))
     }
 
     /// A length of time that is neither nothing nor absurd.
@@ -332,7 +291,11 @@ impl Reader<'_> {
         remedies: &BTreeMap<String, Remedy>,
     ) -> Vec<Rung> {
         // Without a period of its own a rung waits as long as the threshold did.
-        let default = config.node_condition_period.or(config.node_lease_age).unwrap_or_default();
+        let events = config.node_event.as_ref().map(|events| events.window);
+        let flaps = config.node_condition_flaps.as_ref().map(|flaps| flaps.window);
+        let times = [config.node_condition_period, config.node_lease_age, config.period];
+        let default = times.into_iter().chain([config.never_joined, events, flaps]);
+        let default = default.flatten().next().unwrap_or_default();
         let rungs =
             [&config.remedy1, &config.remedy2, &config.remedy3, &config.remedy4, &config.remedy5];
         let mut ladder = Vec::new();
@@ -460,17 +423,4 @@ fn with_header(mut schema: Json) -> Json {
         }
     }
     schema
-}
-
-/// Whether two signs can hold at once by one and the same status.
-fn overlap(a: &Sign, b: &Sign) -> bool {
-    match (a, b) {
-        (Sign::LeaseAge, Sign::LeaseAge) => true,
-        (Sign::Condition { kind, statuses }, Sign::Condition { kind: other, statuses: others }) => {
-            kind == other && !statuses.is_disjoint(others)
-        }
-        (Sign::LeaseAge, Sign::Condition { .. }) | (Sign::Condition { .. }, Sign::LeaseAge) => {
-            false
-        }
-    }
 }

@@ -2,6 +2,10 @@
 //! schema below `spec`, plus what the API server can check. Types only: `crate::policy` reads
 //! documents and objects alike, with places and sentences that a schema cannot give.
 
+mod sign;
+
+pub use self::sign::*;
+
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -66,14 +70,21 @@ pub enum Mode {
     Shadow,
 }
 
-/// One threshold and its ladder of remedies.
+/// One threshold, which is one sign, and its ladder of remedies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("has(self.nodeConditionType) != has(self.nodeLeaseAge)")
-        .message("a threshold is a node condition or a nodeLeaseAge"),
+    validation = Rule::new(
+        "[has(self.nodeConditionType), has(self.nodeLeaseAge), has(self.nodeEvent), \
+          has(self.nodeConditionFlaps), has(self.neverJoined), has(self.all), has(self.any), \
+          has(self.not)].filter(x, x).size() == 1")
+        .message("a threshold is one sign: a node condition, nodeLeaseAge, nodeEvent, \
+                  nodeConditionFlaps, neverJoined, all, any or not"),
     validation = Rule::new("has(self.nodeConditionType) == has(self.nodeConditionPeriod)")
-        .message("nodeConditionType, nodeConditionStatus and nodeConditionPeriod go together")
+        .message("nodeConditionType, nodeConditionStatus and nodeConditionPeriod go together"),
+    validation = Rule::new(
+        "has(self.period) == (has(self.all) || has(self.any) || has(self.not))")
+        .message("all, any and not have a period, and nothing else has")
 )]
 pub struct ThresholdConfig {
     /// Any condition of a node, such as Ready or DiskPressure.
@@ -84,12 +95,40 @@ pub struct ThresholdConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "status_schema")]
     pub node_condition_status: Option<serde_json::Value>,
+    /// Reasons of the condition that count, word for word; absent: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "sign::words_schema")]
+    pub node_condition_reason: Vec<String>,
     /// How long it must hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_condition_period: Option<Span>,
     /// Instead of a condition: how old the node's Lease has to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_lease_age: Option<Span>,
+    /// Or Events about the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_event: Option<NodeEventConfig>,
+    /// Or a condition whose status keeps changing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_condition_flaps: Option<FlapsConfig>,
+    /// Or for how long there is a node that no kubelet ever spoke for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_joined: Option<Span>,
+    /// Or all of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "sign::signs_schema")]
+    pub all: Vec<SignConfig>,
+    /// Or any of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "sign::signs_schema")]
+    pub any: Vec<SignConfig>,
+    /// Or not this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "sign::sign_schema")]
+    pub not: Option<Box<SignConfig>>,
+    /// How long all, any or not must hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Span>,
     /// The first remedy.
     #[schemars(length(min = 1, max = 3))]
     pub remedy1: Vec<RungItem>,
@@ -113,6 +152,24 @@ pub struct ThresholdConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
     pub recovery: Vec<RungItem>,
+}
+
+impl ThresholdConfig {
+    /// Its sign by itself.
+    pub fn sign(&self) -> SignConfig {
+        SignConfig {
+            node_condition_type: self.node_condition_type.clone(),
+            node_condition_status: self.node_condition_status.clone(),
+            node_condition_reason: self.node_condition_reason.clone(),
+            node_lease_age: self.node_lease_age,
+            node_event: self.node_event.clone(),
+            node_condition_flaps: self.node_condition_flaps.clone(),
+            never_joined: self.never_joined,
+            all: self.all.clone(),
+            any: self.any.clone(),
+            not: self.not.clone(),
+        }
+    }
 }
 
 /// One of the one-key maps that describe a rung of the ladder.

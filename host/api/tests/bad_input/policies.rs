@@ -87,8 +87,8 @@ fn policies() {
         "- nodeConditionType: Ready\n ",
         "-",
         expect![[r#"
-        f.yaml:5:3: thresholdConfigs[0]: found neither nodeConditionType nor nodeLeaseAge, expected one
-    "#]],
+            f.yaml:5:3: thresholdConfigs[0]: found no sign, expected one of nodeConditionType, nodeLeaseAge, nodeEvent, nodeConditionFlaps, neverJoined, all, any, not
+        "#]],
     );
     check(
         "  nodeConditionStatus: false\n",

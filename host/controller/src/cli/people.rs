@@ -21,7 +21,7 @@ use super::{
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
-use crate::observe::closed;
+use crate::observe::{closed, signs};
 use crate::record::notices::count_of;
 
 /// Asks a parked run to try again.
@@ -146,10 +146,9 @@ fn story(incident: &NodeFence) -> String {
     let trigger = &incident.spec.trigger;
     let _ = writeln!(
         out,
-        "{}: {} is {} since {}, remedy {}",
+        "{}: {} since {}, remedy {}",
         incident.name_any(),
-        trigger.condition_type,
-        trigger.status,
+        signs::words(trigger),
         trigger.since,
         incident.spec.remedy
     );

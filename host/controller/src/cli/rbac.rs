@@ -230,6 +230,13 @@ const CONTROLLER: [Right; 21] = [
         "a node's lock, honoured by other remediators and by us",
     ),
     right(Within(EVENTS), ("events.k8s.io", "events"), Any, &["create"], "Events about nodes"),
+    right(
+        Within(EVENTS),
+        ("", "events"),
+        Any,
+        &["list", "watch"],
+        "Events about nodes that a threshold counts",
+    ),
 ];
 
 /// What a person needs for `status`, `explain`, `retry` and `confirm-off`. Whoever may patch a

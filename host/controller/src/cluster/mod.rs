@@ -47,10 +47,11 @@ impl Scope {
         Self { namespace: Some(namespace.to_owned()), fields: None }
     }
 
-    /// Narrowed to `field=value`, judged by the API server.
+    /// Narrowed to `field=value`, also, judged by the API server.
     #[must_use]
     pub fn matching(mut self, field: &str, value: &str) -> Self {
-        self.fields = Some(format!("{field}={value}"));
+        let before = self.fields.take().map(|fields| fields + ",").unwrap_or_default();
+        self.fields = Some(format!("{before}{field}={value}"));
         self
     }
 }

@@ -4,7 +4,7 @@
 //! select one node stop that node and no other. A run in flight has its own snapshot and
 //! is not reached by anything here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::Mirror;
 use super::seen::NodeSeen;
-use super::view::threshold_from;
+use super::signs::{Wanted, is_of_silence};
 use crate::cluster::Object;
 
 /// Everything in force.
@@ -88,7 +88,9 @@ pub struct NodeWatch {
 
 /// One threshold of one node.
 pub struct NodeThreshold {
-    /// What has to be seen, for how long.
+    /// What has to be seen, for how long, as it is configured.
+    pub wanted: Wanted,
+    /// The same as it is judged.
     pub threshold: Threshold,
     /// The first remedy's name.
     pub remedy: String,
@@ -160,8 +162,14 @@ impl Config {
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
             let is_run = threshold.ladder.iter().try_for_each(is_run);
+            let wanted = Wanted {
+                sign: threshold.sign.clone(),
+                period: threshold.period,
+                stale_after: policy.condition_stale_after,
+            };
             Some(NodeThreshold {
-                threshold: threshold_from(&threshold.sign, threshold.period),
+                threshold: wanted.threshold(),
+                wanted,
                 remedy: rung.name.clone(),
                 ladder: threshold.ladder.iter().map(rung_of).collect(),
                 is_run,
@@ -173,6 +181,18 @@ impl Config {
             gate: policy.gate,
             run: policy.run.clone(),
         })
+    }
+
+    /// Whether a threshold looks at anything but a node's silence and readiness.
+    pub fn has_own_signs(&self) -> bool {
+        let mut signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        signs.any(|threshold| !is_of_silence(&threshold.sign))
+    }
+
+    /// The reasons of Events about nodes that thresholds ask for.
+    pub fn event_reasons(&self) -> BTreeSet<String> {
+        let signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        signs.flat_map(|threshold| threshold.sign.event_reasons()).collect()
     }
 
     /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be

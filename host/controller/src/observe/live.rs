@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_decide::{Freshness, Time};
 
+use super::events::EventSeen;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use super::{Mirror, NODE_LEASES, lease_key};
 use crate::clock::Clock;
@@ -38,6 +39,8 @@ pub struct Facts {
     pub pods: BTreeMap<String, PodSeen>,
     /// Its volume attachments, by UID.
     pub attachments: BTreeMap<String, AttachmentSeen>,
+    /// Events about it that are asked for; `None` while they are not known.
+    pub events: Option<Vec<EventSeen>>,
 }
 
 /// From the caches.
@@ -52,6 +55,7 @@ pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
         lease: mirror.leases.find(&lease_key(name)),
         pods: by_pod_uid(pods.values().filter(of_node).cloned()),
         attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
+        events: mirror.events.of(name),
     }
 }
 
@@ -64,11 +68,12 @@ pub async fn live<C: Cluster>(
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
     let on_node = Scope::all().matching("spec.nodeName", name);
-    let (node, lease, pods, attachments) = futures::try_join!(
+    let (node, lease, pods, attachments, events) = futures::try_join!(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
         attachments_of(cluster, mirror, name),
+        mirror.events.live(cluster, name),
     )?;
     mirror.hear(clock.now());
     Ok(Facts {
@@ -78,6 +83,7 @@ pub async fn live<C: Cluster>(
         lease: lease.and_then(|lease| timed(mirror, clock, lease)),
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
+        events,
     })
 }
 

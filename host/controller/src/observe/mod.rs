@@ -4,9 +4,11 @@
 //! keeps the stores equal to the API server, [`Mirror`] is all stores together, `view`
 //! makes of them what `decide` reads. Nothing here judges.
 
+pub mod changes;
 pub mod closed;
 pub mod config;
 pub mod dumps;
+pub mod events;
 pub mod incident;
 pub mod jobs;
 pub mod live;
@@ -14,7 +16,9 @@ pub mod neighbours;
 pub mod plan;
 pub mod reflect;
 pub mod seen;
+pub mod signs;
 pub mod store;
+pub mod unwell;
 pub mod view;
 
 use std::cell::Cell;
@@ -30,9 +34,12 @@ use node_remedy_decide::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use self::changes::Changes;
+use self::events::NodeEvents;
 use self::reflect::{Heard, reflect};
 use self::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use self::store::{Changed, Store};
+use self::unwell::Unwell;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, Object, Scope};
 
@@ -62,6 +69,12 @@ pub struct Mirror {
     pub config_maps: Rc<Store<Kept<ConfigMap>>>,
     /// By name.
     pub nodefences: Rc<Store<Kept<NodeFence>>>,
+    /// Events about nodes, while any are asked for.
+    pub events: NodeEvents,
+    /// How nodes' conditions changed.
+    pub changes: Rc<Changes>,
+    /// Nodes with a sign of their own.
+    pub unwell: Unwell,
     heard: Rc<Cell<Time>>,
 }
 
@@ -96,6 +109,9 @@ impl Mirror {
             fences: Store::new("FenceConfiguration", changes.clone()),
             config_maps: Store::new("ConfigMap", changes.clone()),
             nodefences: Store::new("NodeFence", changes.clone()),
+            events: NodeEvents::new(changes),
+            changes: Rc::default(),
+            unwell: Unwell::default(),
             heard: Rc::new(Cell::new(Time(0))),
         })
     }
@@ -126,8 +142,21 @@ impl Mirror {
                 })
             }
         };
+        self.changes.begin(clock.now());
+        let see_node = {
+            let (clock, changes) = (clock.clone(), self.changes.clone());
+            move |node: Node, before: Option<&NodeSeen>| {
+                let seen = NodeSeen::of(node)?;
+                changes.note(before, &seen, clock.now());
+                Some(seen)
+            }
+        };
+        let events = self.events.kept(cluster.clone(), clock.clone(), heard.clone());
+        tasks.spawn_local(async move {
+            events.await;
+        });
         let mut keep = Keeper { cluster, heard, tasks };
-        keep.up(all(), &self.nodes, |node: Node, _: Option<&NodeSeen>| NodeSeen::of(node));
+        keep.up(all(), &self.nodes, see_node);
         keep.up(all(), &self.pods, |pod: Pod, _: Option<&PodSeen>| PodSeen::of(pod));
         keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&AttachmentSeen>| {
             AttachmentSeen::of(one)

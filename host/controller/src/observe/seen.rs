@@ -3,6 +3,7 @@
 //! A node object is some 10 kB of JSON and most of it images; what is kept is a few
 //! hundred bytes. Nothing here judges.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -18,10 +19,26 @@ use crate::clock::time_of;
 pub struct Condition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
+    /// Why, in one word.
+    pub reason: Cow<'static, str>,
     /// When the status last changed, by whoever wrote it.
     pub since: Time,
-    /// When the kubelet last reported it.
+    /// When it was last reported; 0 where its writer does not say.
     pub reported: Time,
+}
+
+/// What most conditions of most nodes say; kept once, and not for every node.
+const COMMON_REASONS: [&str; 5] = [
+    "KubeletReady",
+    "KubeletHasSufficientMemory",
+    "KubeletHasNoDiskPressure",
+    "KubeletHasSufficientPID",
+    "NodeStatusUnknown",
+];
+
+fn reason(word: String) -> Cow<'static, str> {
+    let common = COMMON_REASONS.into_iter().find(|common| *common == word);
+    common.map_or(Cow::Owned(word), Cow::Borrowed)
 }
 
 /// A node.
@@ -33,6 +50,8 @@ pub struct NodeSeen {
     pub uid: String,
     /// `metadata.resourceVersion`.
     pub resource_version: String,
+    /// `metadata.creationTimestamp`.
+    pub created: Time,
     /// Labels, for selectors.
     pub labels: BTreeMap<String, String>,
     /// Annotations, for parameters taken from the node.
@@ -75,6 +94,7 @@ impl NodeSeen {
                 };
                 let seen = Condition {
                     status: condition.status,
+                    reason: reason(condition.reason.unwrap_or_default()),
                     since: at(condition.last_transition_time),
                     reported: at(condition.last_heartbeat_time),
                 };
@@ -85,6 +105,7 @@ impl NodeSeen {
             name: node.metadata.name?,
             uid: node.metadata.uid?,
             resource_version: node.metadata.resource_version.unwrap_or_default(),
+            created: node.metadata.creation_timestamp.map_or(Time(0), |stamp| time_of(&stamp.0)),
             labels: node.metadata.labels.unwrap_or_default(),
             annotations: node.metadata.annotations.unwrap_or_default(),
             provider_id: spec.provider_id,

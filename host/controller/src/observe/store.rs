@@ -89,6 +89,12 @@ impl<V: PartialEq> Store<V> {
         }
     }
 
+    /// Forgets everything, as before the first list.
+    pub fn clear(&self) {
+        self.replace(BTreeMap::new());
+        self.synced.set(false);
+    }
+
     fn tell(&self, key: String) {
         // Nobody listens any more only while the process is shutting down.
         let _ = self.changes.send(Changed { kind: self.kind, key });

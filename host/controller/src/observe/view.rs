@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{NodeFence, State, Trigger};
-use node_remedy_api::policy;
+use node_remedy_api::nodefence::{NodeFence, State};
 use node_remedy_decide as decide;
 use node_remedy_decide::{
     Access, AttachmentView, ConditionStatus, ConditionView, Exempt, GateView, NodeHealth, NodeView,
-    People, PodView, Sign, Signs, Span, Threshold, Time, View, VolumeView,
+    People, PodView, Signs, Span, Time, View, VolumeView,
 };
 
+use super::events::EventSeen;
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
+use super::signs::threshold_of;
 use super::{Mirror, lease_key};
 use super::{closed, dumps, neighbours};
 use crate::act::job::REMEDIATION_POD;
@@ -24,8 +25,6 @@ use crate::cluster::Cluster;
 use crate::observe::plan::gate_policy_of;
 use crate::reconcile::Incident;
 
-/// The condition type that stands for the age of the node's Lease.
-pub const LEASE: &str = "Lease";
 /// What a kubelet writes when it names no duration.
 const LEASE_DURATION_DEFAULT_S: u64 = 40;
 
@@ -35,13 +34,16 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let now = parts.clock.now();
     let spec = &incident.nodefence.spec;
     let threshold = threshold_of(&spec.trigger);
-    let clock = &parts.clock;
-    let node = facts.node.as_ref().map(|node| node_view(node, facts.lease.as_ref(), clock));
+    let node = facts.node.as_ref().map(|node| {
+        let (lease, events) = (facts.lease.as_ref(), facts.events.as_deref());
+        node_view(node, lease, events, &parts.mirror, &parts.clock)
+    });
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
     let mut gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
+    note_sign(&mut gate, node.as_ref(), &trigger);
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
@@ -82,48 +84,25 @@ pub fn view(
     }
 }
 
-/// The threshold of a NodeFence's trigger.
-pub fn threshold_of(trigger: &Trigger) -> Threshold {
-    let period = Span(trigger.period.ms);
-    let sign = match trigger.condition_type.as_str() {
-        LEASE => Sign::LeaseAge,
-        kind => Sign::Condition { kind: kind.to_owned(), statuses: statuses(&trigger.status) },
+/// Tells the gate of the sign for which the target is looked at.
+pub fn note_sign(gate: &mut GateView, node: Option<&NodeView>, sign: &decide::Crossing) {
+    gate.sign_since = match sign {
+        decide::Crossing::Crossed { since } | decide::Crossing::Ripening { since, .. } => {
+            Some(*since)
+        }
+        decide::Crossing::Clear { .. } | decide::Crossing::Unclear => None,
     };
-    Threshold { sign, period }
-}
-
-/// A threshold as configuration has it.
-pub fn threshold_from(sign: &policy::Sign, period: node_remedy_api::time::Span) -> Threshold {
-    let sign = match sign {
-        policy::Sign::LeaseAge => Sign::LeaseAge,
-        policy::Sign::Condition { kind, statuses } => Sign::Condition {
-            kind: kind.clone(),
-            statuses: statuses.iter().copied().map(status_of).collect(),
-        },
-    };
-    Threshold { sign, period: Span(period.ms) }
-}
-
-fn status_of(status: node_remedy_api::conditions::ConditionStatus) -> ConditionStatus {
-    use node_remedy_api::conditions::ConditionStatus as Written;
-    match status {
-        Written::True => ConditionStatus::True,
-        Written::False => ConditionStatus::False,
-        Written::Unknown => ConditionStatus::Unknown,
-    }
-}
-
-/// `false` of a condition matches Unknown too: nobody vouches for it (rule A18).
-pub fn statuses(status: &str) -> BTreeSet<ConditionStatus> {
-    match status {
-        "True" => [ConditionStatus::True].into(),
-        "Unknown" => [ConditionStatus::Unknown].into(),
-        _ => [ConditionStatus::False, ConditionStatus::Unknown].into(),
-    }
+    gate.never_joined = node.is_some_and(decide::never_joined);
 }
 
 /// A node as decisions see it; when its conditions changed is told by `clock`.
-pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> NodeView {
+pub fn node_view(
+    node: &NodeSeen,
+    lease: Option<&LeaseSeen>,
+    events: Option<&[EventSeen]>,
+    mirror: &Mirror,
+    clock: &Clock,
+) -> NodeView {
     let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
     let out_of_service = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
     NodeView {
@@ -143,10 +122,14 @@ pub fn node_view(node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> N
                     "False" => ConditionStatus::False,
                     _ => ConditionStatus::Unknown,
                 },
+                reason: condition.reason.clone().into_owned(),
                 since: clock.when(condition.since),
-                reported: condition.reported,
+                reported: (condition.reported > Time(0)).then(|| clock.when(condition.reported)),
             })
             .collect(),
+        created_at: clock.when(node.created),
+        events: events.map(|events| events.iter().map(|event| event.view(clock)).collect()),
+        changes: Some(mirror.changes.of(node)),
         lease_duration: Span::seconds(
             lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
         ),
@@ -212,7 +195,8 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
         let lease = leases.get(&lease_key(&node.name));
         NodeHealth {
             name: node.name.clone(),
-            ready: node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
+            ready: !mirror.unwell.contains(&node.name)
+                && node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
             down: node.name != target && down.contains(node.name.as_str()),
             // Others count as silent too early rather than too late, and the target as silent no
             // earlier than it was seen to be: both keep a storm from looking like one lost node.
@@ -234,6 +218,9 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
         // Known once there is a plan.
         closed_device: None,
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
+        // Known once it is looked at.
+        sign_since: None,
+        never_joined: false,
     }
 }
 
@@ -251,16 +238,4 @@ fn last_ended<'a>(all: impl Iterator<Item = &'a NodeFence>, node: &str) -> Optio
     all.filter(|one| one.spec.node.name == node && !is_open(one))
         .filter_map(|one| Some(Time(one.status.as_ref()?.entered_at.ms)))
         .max()
-}
-
-/// The word that a trigger writes for a set of statuses.
-pub fn status_word(statuses: &BTreeSet<ConditionStatus>) -> String {
-    let word = if statuses.contains(&ConditionStatus::True) {
-        "True"
-    } else if statuses.contains(&ConditionStatus::False) {
-        "False"
-    } else {
-        "Unknown"
-    };
-    word.to_owned()
 }

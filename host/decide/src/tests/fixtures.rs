@@ -54,7 +54,10 @@ pub(crate) fn lost_view(now: Time) -> View {
         node: Some(NodeView {
             uid: "uid-a".to_string(),
             signs: signs(BOOT, 1),
+            created_at: Time(0),
             conditions: Vec::new(),
+            events: None,
+            changes: None,
             lease_duration: Span::seconds(40),
             lease_seen_at: Some(Time(0)),
             quarantined: false,

@@ -38,6 +38,8 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         held_by: None,
         closed_device: None,
         last_incident_ended_at: None,
+        sign_since: None,
+        never_joined: false,
     };
     (view, now)
 }
@@ -109,6 +111,52 @@ fn a_rack_that_falls_silent_one_after_the_other_is_never_cut() {
             assert!(!verdict.is_open(), "{step_ms} ms apart, looked at after {look_s} s");
         }
     }
+}
+
+/// Its own renewals go on, so they are no measure of the others' silence: since its sign began they
+/// were heard, or not.
+#[test]
+fn a_node_that_is_ill_and_renews_its_lease_is_judged_by_when_its_sign_began() {
+    let living = |silent, sign_s: u64| {
+        let (mut view, now) = cluster(30, silent, 3_600);
+        view.nodes[0].renewed_at = Some(Time(now.0 - 4_000));
+        view.sign_since = Some(Time(now.0 - sign_s * 1_000));
+        (view, now)
+    };
+    check(living(0, 300), &expect!["open"]);
+    check(living(9, 300), &expect!["silent 9 of 30 = 30 % ≥ 30 %"]);
+    check(
+        living(0, 10),
+        &expect![[r#"
+            too early to tell whether 29 other nodes fell silent too
+            look again in 18.0 s"#]],
+    );
+    // It renewed since its sign began, and is overdue now: it is told from the others as a silent one.
+    let (mut view, now) = living(0, 300);
+    view.nodes[0].renewed_at = Some(Time(now.0 - 13_000));
+    check(
+        (view, now),
+        &expect![[r#"
+            too early to tell whether 27 other nodes fell silent too
+            look again in 9.0 s"#]],
+    );
+}
+
+#[test]
+fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
+    let absent = |joined: bool, others: usize| {
+        let (mut view, now) = cluster(30, 0, 3_600);
+        for node in view.nodes.iter_mut().take(1 + others) {
+            node.renewed_at = None;
+            node.ready = false;
+        }
+        view.sign_since = Some(Time(now.0 - 600_000));
+        view.never_joined = !joined;
+        (view, now)
+    };
+    check(absent(false, 0), &expect!["open"]);
+    check(absent(false, 9), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(absent(true, 0), &expect!["the node has no Lease to tell its silence from others'"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod fixtures;
 mod gates;
 mod orders;
 mod rules;
+mod signs;
 mod story;
 mod table;
 mod walk;

@@ -98,11 +98,14 @@ pub(super) fn fill(node: &mut Value, machine: &Spec, boot: &str, readiness: &str
     set_condition(node, "Ready", readiness, &stamp, more);
 }
 
-/// Stamps every condition as reported now.
+/// Stamps the kubelet's own conditions as reported now; others' are theirs.
 pub(super) fn stamp(node: &mut Value, now: Time) {
     let stamp = seconds_stamp(now);
     let conditions = part(part(node, "status"), "conditions");
     for condition in conditions.as_array_mut().into_iter().flatten() {
-        set(condition, "lastHeartbeatTime", json!(stamp));
+        let kind = text(condition, "/type");
+        if kind == "Ready" || PRESSURES.contains(&kind) {
+            set(condition, "lastHeartbeatTime", json!(stamp));
+        }
     }
 }

@@ -8,8 +8,8 @@ use node_remedy_devices::snmp;
 use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
-    RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawHappening, RawOutage,
-    RawServerClock, Text,
+    RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawHappening, RawNodeCondition,
+    RawOutage, RawServerClock, Text,
 };
 use super::read::Reader;
 use super::{
@@ -189,6 +189,18 @@ pub(super) fn read(
         kinds += 1;
         events.extend(edit(reader, field, said));
     }
+    if let Some(said) = &raw.node_condition {
+        kinds += 1;
+        events.extend(condition(reader, said, cast));
+    }
+    if let Some(said) = &raw.node_event {
+        kinds += 1;
+        if !nodes.iter().any(|(node, _)| *node == said.node.value) {
+            no_such_node(reader, "nodeEvent.node", &said.node);
+        }
+        let (node, reason) = (said.node.value.clone(), said.reason.clone());
+        events.push(Event::NodeEvent { node, reason });
+    }
     if let Some(said) = &raw.other_remedy {
         kinds += 1;
         if !nodes.iter().any(|(node, _)| *node == said.node.value) {
@@ -253,6 +265,26 @@ fn device_fault(reader: &mut Reader, raw: &RawDeviceFault, cast: &Cast<'_>) -> O
         return None;
     }
     Some(Event::DeviceFault { device, fault, value: raw.value.unwrap_or(1) })
+}
+
+fn condition(reader: &mut Reader, raw: &RawNodeCondition, cast: &Cast<'_>) -> Option<Event> {
+    if !cast.nodes.iter().any(|(node, _)| *node == raw.node.value) {
+        no_such_node(reader, "nodeCondition.node", &raw.node);
+    }
+    let status = &raw.status.value;
+    if !["True", "False", "Unknown"].contains(&status.as_str()) {
+        let what = format!(
+            "happenings.nodeCondition.status: found {status:?}, expected True, False or Unknown"
+        );
+        reader.wrong(raw.status.referenced, what);
+        return None;
+    }
+    Some(Event::NodeCondition {
+        node: raw.node.value.clone(),
+        kind: raw.kind.clone(),
+        status: status.clone(),
+        reason: raw.reason.clone(),
+    })
 }
 
 fn dump(reader: &mut Reader, raw: &RawDump, cast: &Cast<'_>) -> Option<Event> {

@@ -337,6 +337,24 @@ pub enum Event {
         /// Which.
         key: Key,
     },
+    /// A problem detector on a node says once how a condition is.
+    NodeCondition {
+        /// Of which node.
+        node: String,
+        /// Its type.
+        kind: String,
+        /// `True`, `False` or `Unknown`.
+        status: String,
+        /// Why, in one word.
+        reason: String,
+    },
+    /// A problem detector tells of something on a node by an Event, or counts one more on it.
+    NodeEvent {
+        /// On which node.
+        node: String,
+        /// What it was, in one word.
+        reason: String,
+    },
     /// Another remediator takes the lock of a node, unless somebody has it.
     OtherRemedy {
         /// Whose.

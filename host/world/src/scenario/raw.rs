@@ -180,8 +180,27 @@ pub(super) struct RawHappening {
     pub(super) clock_fault: Option<RawClockFault>,
     pub(super) edit: Option<Spanned<RawEdit>>,
     pub(super) remove: Option<Spanned<RawEdit>>,
+    pub(super) node_condition: Option<RawNodeCondition>,
+    pub(super) node_event: Option<RawNodeEvent>,
     pub(super) other_remedy: Option<RawOtherRemedy>,
     pub(super) server_clock: Option<Spanned<RawServerClock>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawNodeCondition {
+    pub(super) node: Text,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: Text,
+    pub(super) reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawNodeEvent {
+    pub(super) node: Text,
+    pub(super) reason: String,
 }
 
 #[derive(Debug, Deserialize)]

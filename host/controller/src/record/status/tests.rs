@@ -325,6 +325,8 @@ fn nodefence() -> NodeFence {
             status: "Unknown".into(),
             since: Moment::from_ms(1),
             period: Span::from_s(1),
+            sign: None,
+            condition_stale_after: None,
         },
         remedy: "repair".into(),
         plan: NodePlan { methods, ..NodePlan::default() },

@@ -2,7 +2,8 @@
 //! or hands over. What a proof is and what may be released behind it is in [`super::proof`].
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
@@ -500,12 +501,18 @@ fn a18_the_age_of_a_condition() {
     let ready = |status, since| ConditionView {
         kind: READY.to_string(),
         status,
+        reason: String::new(),
         since: Time(since),
-        reported: Time(since),
+        reported: Some(Time(since)),
     };
-    let statuses = [ConditionStatus::False, ConditionStatus::Unknown].into();
-    let sign = Sign::Condition { kind: READY.to_string(), statuses };
-    let threshold = Threshold { sign, period: Span::seconds(60) };
+    let of_ready = |statuses: &[ConditionStatus]| Sign::Condition {
+        kind: READY.to_string(),
+        statuses: statuses.iter().copied().collect(),
+        reasons: BTreeSet::new(),
+    };
+    let not_ready = of_ready(&[ConditionStatus::False, ConditionStatus::Unknown]);
+    let watching = |sign, s| Threshold { sign, period: Span::seconds(s), stale_after: STALE_AFTER };
+    let threshold = watching(not_ready, 60);
     let mut node = lost_view(Time(0)).node.expect("a node");
     node.conditions = vec![ready(ConditionStatus::Unknown, 10_000)];
     let since = Time(10_000);
@@ -524,13 +531,11 @@ fn a18_the_age_of_a_condition() {
     assert_eq!(since_across(&well, &later, statuses), Time(30_000));
 
     // Unknown clears nothing where it does not count.
-    let only_false =
-        Sign::Condition { kind: READY.to_string(), statuses: [ConditionStatus::False].into() };
     node.conditions = vec![later];
-    let threshold = Threshold { sign: only_false, period: Span::seconds(60) };
+    let threshold = watching(of_ready(&[ConditionStatus::False]), 60);
     assert_eq!(crossed(&node, &threshold, Time(90_000)), Crossing::Unclear);
 
-    let threshold = Threshold { sign: Sign::LeaseAge, period: Span::seconds(20) };
+    let threshold = watching(Sign::LeaseAge(Span::seconds(20)), 0);
     node.lease_seen_at = Some(Time(100_000));
     let next_look = Some(Time(120_000));
     let clear = Crossing::Clear { ready: false, next_look };

@@ -1,0 +1,322 @@
+//! Signs: what each finds on a node, and what `all`, `any` and `not` make of that. A table each.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use expect_test::{Expect, expect};
+
+use super::fixtures::lost_view;
+use crate::*;
+
+/// Seconds; every time here is a moment of one morning.
+const fn at(seconds: u64) -> Time {
+    Time(seconds * 1_000)
+}
+
+const NOW: Time = at(10_000);
+
+fn node() -> NodeView {
+    let mut node = lost_view(NOW).node.expect("a node");
+    node.conditions = vec![seen(READY, ConditionStatus::True, 1_000)];
+    node.lease_seen_at = Some(at(9_995));
+    node
+}
+
+/// A condition that changed then and is reported now.
+fn seen(kind: &str, status: ConditionStatus, since: u64) -> ConditionView {
+    ConditionView {
+        kind: kind.to_string(),
+        status,
+        reason: "Because".to_string(),
+        since: at(since),
+        reported: Some(NOW),
+    }
+}
+
+fn holds(kind: &str) -> Sign {
+    Sign::Condition {
+        kind: kind.to_string(),
+        statuses: [ConditionStatus::True].into(),
+        reasons: [].into(),
+    }
+}
+
+fn not_ready() -> Sign {
+    let statuses = [ConditionStatus::False, ConditionStatus::Unknown].into();
+    Sign::Condition { kind: READY.to_string(), statuses, reasons: [].into() }
+}
+
+/// What is found, in seconds.
+fn found(node: &NodeView, sign: Sign, now: Time) -> String {
+    let threshold = Threshold { sign, period: Span::ZERO, stale_after: STALE_AFTER };
+    let next = next_look(node, &threshold, now).map(|at| format!(", look at {}", at.0 / 1_000));
+    let word = match crossed(node, &threshold, now) {
+        Crossing::Clear { .. } => "absent".to_string(),
+        Crossing::Unclear => "unclear".to_string(),
+        Crossing::Ripening { since, .. } => format!("coming since {}", since.0 / 1_000),
+        Crossing::Crossed { since } => format!("there since {}", since.0 / 1_000),
+    };
+    word + &next.unwrap_or_default()
+}
+
+/// Kleene's tables. What is there is `T`, what is absent `F`, what nobody knows `U`.
+#[test]
+fn what_nobody_knows_neither_crosses_nor_clears() {
+    let mut node = node();
+    node.conditions = vec![
+        seen("T", ConditionStatus::True, 100),
+        seen("F", ConditionStatus::False, 200),
+        seen("U", ConditionStatus::Unknown, 300),
+    ];
+    let letter = |sign| match found(&node, sign, NOW).as_str() {
+        "absent" => 'F',
+        "unclear" => 'U',
+        word if word.starts_with("there") => 'T',
+        word => panic!("{word}"),
+    };
+    let mut table = String::from("a b  all any not-a\n");
+    for a in ["T", "U", "F"] {
+        for b in ["T", "U", "F"] {
+            let both = || vec![holds(a), holds(b)];
+            let all = letter(Sign::All(both()));
+            let any = letter(Sign::Any(both()));
+            let not = letter(Sign::Not(Box::new(holds(a))));
+            table += &format!("{a} {b}  {all}   {any}   {not}\n");
+        }
+    }
+    expect![[r"
+        a b  all any not-a
+        T T  T   T   F
+        T U  U   T   F
+        T F  F   T   F
+        U T  U   T   U
+        U U  U   U   U
+        U F  F   U   U
+        F T  F   T   T
+        F U  F   U   T
+        F F  F   F   T
+    "]]
+    .assert_eq(&table);
+    assert_eq!(letter(Sign::All(Vec::new())), 'U');
+    assert_eq!(letter(Sign::Any(Vec::new())), 'U');
+    assert_eq!(letter(holds("NeverHeardOf")), 'U');
+}
+
+#[test]
+fn a_compound_is_there_since_its_parts_made_it_so() {
+    let mut node = node();
+    node.conditions.push(seen("Early", ConditionStatus::True, 200));
+    node.conditions.push(seen("Late", ConditionStatus::True, 300));
+    node.conditions.push(seen("Off", ConditionStatus::False, 400));
+    let both = || vec![holds("Early"), holds("Late")];
+    let not = |sign| Sign::Not(Box::new(sign));
+    let rows = [
+        (Sign::All(both()), "there since 300"),
+        (Sign::Any(both()), "there since 200"),
+        (not(holds("Off")), "there since 400"),
+        (not(Sign::All(vec![holds("Off"), holds("Early")])), "there since 400"),
+        (not(Sign::Any(vec![holds("Off"), not(holds("Late"))])), "there since 400"),
+        (Sign::All(vec![holds("Early"), not(holds("Off"))]), "there since 400"),
+        (Sign::All(vec![holds("Early"), holds("Off")]), "absent"),
+    ];
+    for (sign, expected) in rows {
+        assert_eq!(found(&node, sign.clone(), NOW), expected, "{sign:?}");
+    }
+    let sign = Sign::All(both());
+    let threshold = Threshold { sign, period: Span::seconds(60), stale_after: STALE_AFTER };
+    let (since, crosses_at) = (at(300), at(360));
+    let ripening = Crossing::Ripening { since, crosses_at };
+    for condition in &mut node.conditions {
+        condition.reported = Some(at(300));
+    }
+    assert_eq!(crossed(&node, &threshold, at(359)), ripening);
+    assert_eq!(crossed(&node, &threshold, at(360)), Crossing::Crossed { since });
+}
+
+#[test]
+fn a_reason_counts_word_for_word() {
+    let mut node = node();
+    node.conditions.push(seen("KernelDeadlock", ConditionStatus::True, 100));
+    let with = |reasons: &[&str]| Sign::Condition {
+        kind: "KernelDeadlock".to_string(),
+        statuses: [ConditionStatus::True].into(),
+        reasons: reasons.iter().map(|reason| (*reason).to_string()).collect(),
+    };
+    for (reasons, expected) in [
+        (&[][..], "there since 100"),
+        (&["Because"][..], "there since 100"),
+        (&["DockerHung", "Because"][..], "there since 100"),
+        (&["because"][..], "absent"),
+        (&["DockerHung"][..], "absent"),
+    ] {
+        assert_eq!(found(&node, with(reasons), NOW), expected, "{reasons:?}");
+    }
+}
+
+/// Reported 16 minutes ago, and 14: what stays as it was said, and what nobody vouches for.
+#[test]
+fn a_condition_that_nobody_reports_any_more_is_not_known() {
+    use ConditionStatus::{False, True, Unknown};
+    let rows = [
+        ("KernelDeadlock", True, "unclear", "there since 100"),
+        ("KernelDeadlock", False, "unclear", "absent"),
+        ("KernelDeadlock", Unknown, "unclear", "unclear"),
+        ("NetworkUnavailable", True, "there since 100", "there since 100"),
+        (READY, True, "unclear", "absent"),
+        (READY, False, "there since 100", "there since 100"),
+        (READY, Unknown, "there since 100", "there since 100"),
+    ];
+    for (kind, status, stale, fresh) in rows {
+        for (minutes, expected) in [(16, stale), (14, fresh)] {
+            let mut node = node();
+            let mut condition = seen(kind, status, 100);
+            condition.reported = Some(Time(NOW.0 - minutes * 60_000));
+            node.conditions = vec![condition];
+            let sign = if kind == READY { not_ready() } else { holds(kind) };
+            assert_eq!(found(&node, sign, NOW), expected, "{kind}={status:?} {minutes} min ago");
+        }
+    }
+    // Whose writer names no report: it is what it is.
+    let mut node = node();
+    node.conditions = vec![ConditionView { reported: None, ..seen("Mine", True, 100) }];
+    assert_eq!(found(&node, holds("Mine"), NOW), "there since 100");
+}
+
+/// A part that nobody knows does not hide when another one is due.
+#[test]
+fn a_lease_that_grows_old_in_a_compound_is_looked_at_in_time() {
+    let lease = || Sign::LeaseAge(Span::seconds(40));
+    let node = node();
+    assert_eq!(found(&node, lease(), NOW), "absent, look at 10035");
+    assert_eq!(found(&node, lease(), at(10_020)), "coming since 9995, look at 10035");
+    let any = || Sign::Any(vec![holds("NeverHeardOf"), lease()]);
+    assert_eq!(found(&node, any(), NOW), "unclear, look at 10035");
+    // As a part it is there or not: one that is overdue is not that old yet.
+    assert_eq!(
+        found(&node, Sign::Not(Box::new(lease())), at(10_020)),
+        "there since 9995, look at 10035"
+    );
+    assert_eq!(found(&node, any(), at(10_035)), "there since 9995");
+}
+
+fn oopses(count: u32, first: u64, last: u64) -> EventView {
+    EventView {
+        reason: "KernelOops".to_string(),
+        kind: "Warning".to_string(),
+        source: "kernel-monitor".to_string(),
+        count,
+        first: at(first),
+        last: at(last),
+    }
+}
+
+/// Three oopses within ten minutes, now being second 10000.
+fn three_oopses() -> Sign {
+    Sign::Events {
+        reasons: ["KernelOops".to_string(), "TaskHung".to_string()].into(),
+        kind: Some("Warning".to_string()),
+        sources: [].into(),
+        count: 3,
+        window: Span::minutes(10),
+    }
+}
+
+#[test]
+fn events_count_as_often_as_they_say_within_the_window() {
+    let check = |events: Vec<EventView>, expected: &Expect| {
+        let node = NodeView { events: Some(events), ..node() };
+        expected.assert_eq(&found(&node, three_oopses(), NOW));
+    };
+    check(vec![], &expect!["absent"]);
+    check(vec![oopses(2, 9_500, 9_900)], &expect!["absent, look at 10100"]);
+    check(vec![oopses(3, 9_500, 9_900)], &expect!["there since 9900, look at 10100"]);
+    check(vec![oopses(1, 9_500, 9_500); 3], &expect!["there since 9500, look at 10100"]);
+    // Evenly from the first to the last: of five the window has 9450 and 9900, of nine one more.
+    check(vec![oopses(5, 8_100, 9_900)], &expect!["absent, look at 10050"]);
+    check(vec![oopses(9, 8_100, 9_900)], &expect!["there since 9900, look at 10050"]);
+    check(vec![oopses(u32::MAX, 0, 9_999)], &expect!["there since 9400, look at 10000"]);
+    // Long over.
+    check(vec![oopses(100, 0, 9_000)], &expect!["absent"]);
+    // Others' words.
+    let other = |change: &dyn Fn(&mut EventView)| {
+        let mut event = oopses(9, 9_500, 9_900);
+        change(&mut event);
+        vec![event]
+    };
+    check(other(&|event| event.reason = "OOMKilling".into()), &expect!["absent"]);
+    check(other(&|event| event.kind = "Normal".into()), &expect!["absent"]);
+    // While they are not known, nobody knows.
+    assert_eq!(found(&node(), three_oopses(), NOW), "unclear");
+}
+
+#[test]
+fn events_of_before_the_node_was_ready_again_are_over() {
+    let mut node = node();
+    node.events = Some(vec![oopses(3, 9_500, 9_900)]);
+    node.conditions = vec![seen(READY, ConditionStatus::True, 9_950)];
+    assert_eq!(found(&node, three_oopses(), NOW), "absent");
+    node.conditions = vec![seen(READY, ConditionStatus::False, 9_950)];
+    assert_eq!(found(&node, three_oopses(), NOW), "there since 9900, look at 10100");
+}
+
+#[test]
+fn a_condition_that_flaps_is_a_sign() {
+    let flapping = || Sign::Flaps { kind: READY.to_string(), count: 4, window: Span::minutes(10) };
+    let changes = |known_since: u64, times: &[u64]| {
+        let changes = times.iter().map(|time| (READY.to_string(), at(*time))).collect();
+        let changes = Some(ChangesView { known_since: at(known_since), changes });
+        NodeView { changes, ..node() }
+    };
+    let rows: [(u64, &[u64], &str); 5] = [
+        (0, &[9_500, 9_600, 9_700, 9_800], "there since 9800, look at 10100"),
+        (0, &[9_300, 9_600, 9_700, 9_800], "absent, look at 10200"),
+        (0, &[], "absent"),
+        // Watched for 200 s of the 600: three are not known to be all, and four are four.
+        (9_800, &[9_850, 9_900, 9_950], "unclear, look at 10400"),
+        (9_800, &[9_850, 9_900, 9_950, 9_960], "there since 9960, look at 10400"),
+    ];
+    for (known_since, times, expected) in rows {
+        let node = changes(known_since, times);
+        assert_eq!(found(&node, flapping(), NOW), expected, "{known_since} {times:?}");
+    }
+    let mut other = changes(0, &[9_500, 9_600, 9_700, 9_800]);
+    for (kind, _) in &mut other.changes.as_mut().expect("watched").changes {
+        *kind = "DiskPressure".to_string();
+    }
+    assert_eq!(found(&other, flapping(), NOW), "absent");
+    assert_eq!(found(&node(), flapping(), NOW), "unclear");
+}
+
+#[test]
+fn a_node_for_which_no_kubelet_ever_spoke_has_not_joined() {
+    let sign = || Sign::NeverJoined(Span::minutes(10));
+    let bare = || {
+        let mut node = node();
+        node.created_at = at(9_000);
+        node.lease_seen_at = None;
+        node.signs.boot_id = String::new();
+        node.conditions = Vec::new();
+        node
+    };
+    let ready = |status, reason: &str| {
+        let mut node = bare();
+        let ready = seen(READY, status, 9_040);
+        node.conditions = vec![ConditionView { reason: reason.to_string(), ..ready }];
+        node
+    };
+    assert_eq!(found(&bare(), sign(), NOW), "there since 9000");
+    let never = ready(ConditionStatus::Unknown, "NodeStatusNeverUpdated");
+    assert_eq!(found(&never, sign(), NOW), "there since 9000");
+    assert_eq!(found(&never, sign(), at(9_599)), "coming since 9000, look at 9600");
+    let lost = ready(ConditionStatus::Unknown, "NodeStatusUnknown");
+    assert_eq!(found(&lost, sign(), NOW), "absent");
+    assert_eq!(found(&ready(ConditionStatus::False, "KubeletNotReady"), sign(), NOW), "absent");
+    let leased = NodeView { lease_seen_at: Some(NOW), ..bare() };
+    assert_eq!(found(&leased, sign(), NOW), "absent");
+    let mut booted = bare();
+    booted.signs.boot_id = "boot-1".to_string();
+    assert_eq!(found(&booted, sign(), NOW), "absent");
+}

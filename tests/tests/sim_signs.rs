@@ -1,0 +1,203 @@
+//! Signs of illness beside silence: each is a night of five nodes, of which one is to be remedied
+//! and the others are not.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::fmt::Write as _;
+
+use node_remedy::simulate::{Beside, Source, tell};
+
+use crate::sim_night::parse;
+
+/// What of a night's expectations did not come true.
+fn missed(thresholds: &str, happens: &[String], expected: &[&str]) -> Vec<String> {
+    let mut text = format!(
+        "title: a sign
+seed: 5
+duration: 45m
+untilCalm: 20m
+controllers: 2
+nodes:
+- {{ name: node, count: 5, bootTime: 20s, labels: {{ node-remedy.io/fence: ipmi }} }}
+workloads:
+  statefulSets:
+  - {{ name: db, replicas: 5, volumes: true, toleration: 30s, parallel: true }}
+configuration:
+- object:
+    apiVersion: node-remedy.io/v1alpha1
+    kind: RemedyConfiguration
+    metadata: {{ name: signs }}
+    spec:
+      thresholdConfigs:
+{thresholds}
+        remedy1: [{{ name: fence }}]
+      policies: {{ identity: prefer }}
+- file: ../config/fence-ipmi.yaml
+- object:
+    apiVersion: v1
+    kind: Secret
+    metadata: {{ name: bmc-credentials, namespace: node-remedy }}
+    stringData: {{ username: admin, password: simulated }}
+happenings:
+"
+    );
+    for one in happens {
+        writeln!(text, "- {{ {one} }}").expect("text takes text");
+    }
+    text += "expect:\n- { fact: twoWriters, times: 0 }\n";
+    for one in expected {
+        writeln!(text, "- {{ {one} }}").expect("text takes text");
+    }
+    let source = Source { name: "a sign".to_owned(), text: text.clone() };
+    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
+    story.with.outcome.missed
+}
+
+const NONE: [String; 0] = [];
+const NOTHING_IS_CUT: &[&str] = &["fact: powerChanged, times: 0"];
+/// Machine 1 is switched off and on, not before then, and no other is; the incident ends.
+const FIRST_IS_REMEDIED: [&str; 5] = [
+    r#"fact: powerChanged, where: { power: "off" }, times: 1"#,
+    r#"fact: powerChanged, where: { node: node-1, power: "off", cause: command }, times: 1"#,
+    r#"fact: powerChanged, where: { node: node-1, power: "on", cause: command }, times: 1"#,
+    "fact: proofRecorded, where: { node: node-1, grade: power-off-verified }, times: 1",
+    "fact: fenceState, where: { node: node-1, state: Final }",
+];
+
+/// The detector of a node says this of its kernel, at second `at`.
+fn deadlock(at: u64, node: &str, reason: &str) -> String {
+    let node_condition =
+        format!(r#"{{ node: {node}, type: KernelDeadlock, status: "True", reason: {reason} }}"#);
+    format!("at: {at}s, nodeCondition: {node_condition}")
+}
+
+/// It starts with the machine and finds nothing wrong.
+fn detector_starts() -> String {
+    let when = r#"{ fact: powerChanged, where: { node: node-1, power: "on" } }"#;
+    let fine = r#"{ node: node-1, type: KernelDeadlock, status: "False", reason: Fine }"#;
+    format!("when: {when}, after: 30s, nodeCondition: {fine}")
+}
+
+const DEADLOCK: &str = "
+      - all:
+        - nodeConditionType: KernelDeadlock
+          nodeConditionStatus: true
+          nodeConditionReason: [DockerHung]
+        - not: { nodeConditionType: Ready, nodeConditionStatus: false }
+        period: 1m";
+
+#[test]
+fn a_node_that_is_ready_and_ill_is_remedied_for_the_reason_that_is_named() {
+    let happens =
+        [deadlock(60, "node-1", "DockerHung"), deadlock(60, "node-2", "Other"), detector_starts()];
+    let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 119s, by: 130s"#;
+    let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(DEADLOCK, &happens, &expected), NONE);
+}
+
+#[test]
+fn a_sign_that_goes_before_it_is_ripe_is_left_alone() {
+    let fine = r#"{ node: node-1, type: KernelDeadlock, status: "False", reason: Fine }"#;
+    let happens =
+        [deadlock(60, "node-1", "DockerHung"), format!("at: 110s, nodeCondition: {fine}")];
+    assert_eq!(missed(DEADLOCK, &happens, NOTHING_IS_CUT), NONE);
+}
+
+/// All of them are Ready and renew their Leases; a rollout that makes a detector cry is no reason to
+/// go through the cluster with power cycles.
+#[test]
+fn a_sign_that_many_nodes_show_is_a_storm() {
+    let happens = ["node-1", "node-2", "node-3"].map(|node| deadlock(60, node, "DockerHung"));
+    assert_eq!(missed(DEADLOCK, &happens, NOTHING_IS_CUT), NONE);
+}
+
+#[test]
+fn a_condition_that_nobody_reports_any_more_is_no_sign() {
+    let threshold = "
+      - nodeConditionType: KernelDeadlock
+        nodeConditionStatus: true
+        nodeConditionPeriod: 20m";
+    let once = [deadlock(60, "node-1", "DockerHung")];
+    assert_eq!(missed(threshold, &once, NOTHING_IS_CUT), NONE);
+    // A detector reports every five minutes what is still there.
+    let mut reports: Vec<String> =
+        (0..6).map(|round| deadlock(60 + round * 300, "node-1", "DockerHung")).collect();
+    reports.push(detector_starts());
+    let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 1259s, by: 1270s"#;
+    let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(threshold, &reports, &expected), NONE);
+}
+
+const OOPSES: &str = "
+      - nodeEvent: { reason: [KernelOops], type: Warning, source: [kernel-monitor], count: 3, window: 10m }";
+
+fn event(at: u64, node: &str, reason: &str) -> String {
+    format!("at: {at}s, nodeEvent: {{ node: {node}, reason: {reason} }}")
+}
+
+#[test]
+fn a_node_with_so_many_events_in_a_window_is_remedied() {
+    let happens = [
+        event(60, "node-1", "KernelOops"),
+        event(120, "node-1", "KernelOops"),
+        event(180, "node-1", "KernelOops"),
+        // Too few, too slowly, of another kind.
+        event(60, "node-2", "KernelOops"),
+        event(120, "node-2", "KernelOops"),
+        event(800, "node-2", "KernelOops"),
+        event(60, "node-3", "TaskHung"),
+        event(70, "node-3", "TaskHung"),
+        event(80, "node-3", "TaskHung"),
+    ];
+    let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 180s, by: 210s"#;
+    let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(OOPSES, &happens, &expected), NONE);
+}
+
+/// Whoever leads then lists the Events, and those of before its time count as they say.
+#[test]
+fn events_are_counted_on_by_a_process_that_has_just_started() {
+    let mut happens: Vec<String> =
+        [60, 120, 180].map(|at| event(at, "node-1", "KernelOops")).into();
+    happens.push("at: 150s, controllerKilled: { controller: 1, lasts: 5s }".to_owned());
+    happens.push("at: 150s, controllerKilled: { controller: 2, lasts: 5s }".to_owned());
+    assert_eq!(missed(OOPSES, &happens, &FIRST_IS_REMEDIED), NONE);
+}
+
+#[test]
+fn a_node_that_flaps_is_remedied_although_no_period_is_ever_fulfilled() {
+    let thresholds = "
+      - nodeConditionType: Ready
+        nodeConditionStatus: false
+        nodeConditionPeriod: 5m
+        remedy1: [{ name: fence }]
+      - nodeConditionFlaps: { type: Ready, count: 4, window: 10m }";
+    let mut happens = Vec::new();
+    for round in 0..2 {
+        happens.push(format!("at: {}s, networkLost: node-1", 60 + round * 120));
+        happens.push(format!("at: {}s, nodeComesBack: node-1", 120 + round * 120));
+    }
+    // Three changes are not four.
+    happens.push("at: 60s, networkLost: node-2".to_owned());
+    happens.push("at: 120s, nodeComesBack: node-2".to_owned());
+    let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 240s, by: 270s"#;
+    let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(thresholds, &happens, &expected), NONE);
+}
+
+#[test]
+fn a_node_that_never_joined_is_remedied() {
+    let threshold = "
+      - neverJoined: 10m";
+    // Somebody makes the Node object of a machine that hangs before its kubelet ever speaks.
+    let happens = [
+        "at: 0s, machineHangs: node-1".to_owned(),
+        "at: 30s, edit: { kind: Node, name: node-1, merge: { metadata: { \
+         labels: { node-remedy.io/fence: ipmi }, \
+         annotations: { node-remedy.io/bmc-address: 192.0.2.11 } } } }"
+            .to_owned(),
+    ];
+    let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 630s, by: 640s"#;
+    let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(threshold, &happens, &expected), NONE);
+}
