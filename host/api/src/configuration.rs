@@ -101,8 +101,7 @@ impl Configuration {
 
 /// How a document inside a ConfigMap is named; its lines count from its own first line.
 fn inside(document: &Document, key: &str) -> String {
-    let metadata = document.root.get("metadata");
-    let name = metadata.and_then(|metadata| metadata.get("name")).and_then(Tree::text);
+    let name = document.metadata().and_then(|metadata| metadata.get("name")).and_then(Tree::text);
     let object = format!("ConfigMap/{}", name.unwrap_or("?"));
     if document.origin == object {
         format!("{object}[{key}]")

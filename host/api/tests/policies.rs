@@ -11,11 +11,11 @@ use node_remedy_api::remedyconfiguration::SignConfig;
 
 use crate::{lines, read};
 
-const PROPOSAL: &str = include_str!("fixtures/proposal-configuration.yaml");
+const PROPOSAL: &str = include_str!("seeds/000-configuration.yaml");
 const EXAMPLE: &str = include_str!("../../../examples/config/remedy.yaml");
 
 /// A policy in a few lines.
-fn sketch(policy: &Policy) -> String {
+pub(crate) fn sketch(policy: &Policy) -> String {
     let mut text = format!("{:?} {:?}\n", policy.mode, policy.selector.is_some());
     for threshold in &policy.thresholds {
         text += &format!("{} for {}\n", threshold.sign, threshold.period);
@@ -31,29 +31,6 @@ fn sketch(policy: &Policy) -> String {
         }
     }
     text
-}
-
-#[test]
-fn the_proposals_document_is_read_as_printed() {
-    let shadow = format!("{PROPOSAL}mode: shadow\n");
-    let configuration = read(&[("proposal.yaml", &shadow)]);
-    expect![[r#"
-        Shadow true
-        Ready=False,Unknown for 5s
-          repair then 3m clean=false: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
-          terminate then 5s clean=true: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
-          recovery then 0s clean=false: Recovery
-        DiskPressure=True for 10m
-          storage-fence then 10m clean=true: Isolation
-          recovery then 0s clean=false: Recovery
-    "#]].assert_eq(&sketch(&configuration.policies[0]));
-    expect![[r#"
-        proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
-        proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
-    "#]].assert_eq(&lines(&configuration.problems));
-    let policy = &configuration.policies[0];
-    let labels = |value: &str| BTreeMap::from([("type".to_owned(), value.to_owned())]);
-    assert!(policy.selects(&labels("compute")) && !policy.selects(&labels("accelerated")));
 }
 
 #[test]

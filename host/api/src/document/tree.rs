@@ -142,6 +142,21 @@ impl Document {
             .collect()
     }
 
+    /// The object's metadata. One proposal prints it as a list of one map, which no API server takes
+    /// and files may have.
+    pub fn metadata(&self) -> Option<&Tree> {
+        let metadata = self.root.get("metadata")?;
+        match &metadata.value {
+            Value::List(items) => match items.as_slice() {
+                [only] => Some(only),
+                [] | [_, _, ..] => None,
+            },
+            Value::Null | Value::Boolean(_) | Value::Number(_) | Value::Text(_) | Value::Map(_) => {
+                Some(metadata)
+            }
+        }
+    }
+
     /// A path with its place, or with that of the nearest parent that exists.
     pub fn spot(&self, path: &Path) -> Spot {
         Spot { origin: self.origin.clone(), place: self.place(path), path: path.clone() }

@@ -63,7 +63,7 @@ struct Objects<'a> {
 impl<'a> Objects<'a> {
     fn sort_in(&mut self, document: &'a Document) {
         let root = &document.root;
-        let metadata = root.get("metadata");
+        let metadata = document.metadata();
         let text = |tree: Option<&Tree>| tree.and_then(Tree::text).unwrap_or_default().to_owned();
         if text(root.get("kind")) != "ConfigMap" {
             return;
