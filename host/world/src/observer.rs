@@ -182,7 +182,11 @@ fn lease(change: &Change, say: &mut impl FnMut(What)) {
 }
 
 fn policy(change: &Change, say: &mut impl FnMut(What)) {
-    let mode = |object| text(object, "/spec/mode").to_owned();
+    // As the API server fills it in.
+    let mode = |object| match text(object, "/spec/mode") {
+        "" => "enforce".to_owned(),
+        mode => mode.to_owned(),
+    };
     let is_gone = change.change == ChangeType::Deleted;
     let now = if is_gone { String::new() } else { mode(&change.object) };
     if is_gone || change.before.as_deref().map(mode).as_ref() != Some(&now) {

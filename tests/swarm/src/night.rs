@@ -146,6 +146,7 @@ impl Night {
             draft.rack = Rack::of(seed, &names);
         }
         let mut policies = draft.policies();
+        draft.repairs(seed, &mut policies);
         let lost = draft.losses(&names);
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));

@@ -125,7 +125,7 @@ fn ended(run: &mut Run<'_>, outcome: JobOutcome, mut detail: String) -> Flow {
 /// two renewals from then on. One that still renews its Lease runs its pods, whatever a Job says.
 fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &JobEnd) -> Flow {
     let cleans = run.plan.ladder.get(job.rung).is_some_and(|rung| rung.clean)
-        && guard(Bug::LostJobCleans, end.outcome == JobOutcome::Succeeded)
+        && !guard(Bug::LostJobCleans, end.outcome != JobOutcome::Succeeded)
         && run.policy.grades.contains(&Grade::JobSucceeded)
         && !run.is_well(view);
     if !cleans {

@@ -1,5 +1,7 @@
 //! What others do at night: people who change the configuration, another remediator, a second
-//! policy; and clocks that are wrong.
+//! policy, a ladder; and clocks that are wrong.
+
+mod repairs;
 
 use node_remedy_world::rng::Rng;
 
@@ -25,8 +27,14 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 5] =
-    ["two policies", "another remediator", "clock jumps", "clock drifts", "server's clock set"];
+pub(super) const CLASSES: [&str; 6] = [
+    "two policies",
+    "another remediator",
+    "clock jumps",
+    "clock drifts",
+    "server's clock set",
+    repairs::REPAIR,
+];
 
 /// A policy as text, and where it counts.
 pub(super) struct Policies {
