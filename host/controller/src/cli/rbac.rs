@@ -106,7 +106,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 21] = [
+const CONTROLLER: [Right; 22] = [
     right(
         Everywhere,
         ("", "nodes"),
