@@ -18,6 +18,10 @@ pub const THRESHOLDS_MAX: usize = 64;
 pub const REMEDIES_MAX: usize = 64;
 /// Rungs of one ladder, `remedy1` to `remedy5`: a structural schema needs them spelled out.
 pub const RUNGS_MAX: usize = 5;
+/// Pause windows of one configuration: each day of a week, with room.
+pub const PAUSE_WINDOWS_MAX: usize = 32;
+/// The longest pause window: a longer one is a pause, which somebody should end.
+pub const PAUSE_WINDOW_DAYS_MAX: u64 = 7;
 /// The longest period of a threshold, and the longest of all time-outs: a month.
 pub const PERIOD_DAYS_MAX: u64 = 31;
 

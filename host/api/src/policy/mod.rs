@@ -4,11 +4,13 @@
 mod numbers;
 mod pod_template;
 mod read;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::numbers::*;
 pub use self::read::read;
+pub use self::windows::{PauseWindow, WindowError};
 
 use crate::conditions::ConditionStatus;
 pub use crate::nodefence::JobTemplate;

@@ -90,6 +90,7 @@ impl Reader<'_> {
         let thresholds = self.thresholds(&spec.threshold_configs, &base, &remedies);
         let selector = self.selector(spec.node_selector.as_deref(), &base);
         let policies = spec.policies.unwrap_or_default();
+        self.windows(&policies, &base.field("policies"));
         Some(Policy {
             name: root
                 .get("metadata")
@@ -118,6 +119,15 @@ impl Reader<'_> {
                 let found = format!("found {:?}, expected {expected}", text.unwrap_or_default());
                 self.error(&base.field("nodeSelector"), found);
                 None
+            }
+        }
+    }
+
+    fn windows(&mut self, policies: &super::Policies, base: &Path) {
+        for (index, window) in policies.pause_windows.iter().flatten().enumerate() {
+            let path = base.field("pauseWindows").index(index);
+            for mistake in window.mistakes() {
+                self.error(&path.field(mistake.field), mistake.sentence);
             }
         }
     }

@@ -16,6 +16,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_decide::{Freshness, Time};
 
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
+use super::words::{self, Said};
 use super::{Mirror, NODE_LEASES, lease_key};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
@@ -38,6 +39,8 @@ pub struct Facts {
     pub pods: BTreeMap<String, PodSeen>,
     /// Its volume attachments, by UID.
     pub attachments: BTreeMap<String, AttachmentSeen>,
+    /// What people and other controllers said, about all nodes.
+    pub said: Said,
 }
 
 /// From the caches.
@@ -52,6 +55,7 @@ pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
         lease: mirror.leases.find(&lease_key(name)),
         pods: by_pod_uid(pods.values().filter(of_node).cloned()),
         attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
+        said: words::cached(mirror),
     }
 }
 
@@ -64,11 +68,12 @@ pub async fn live<C: Cluster>(
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
     let on_node = Scope::all().matching("spec.nodeName", name);
-    let (node, lease, pods, attachments) = futures::try_join!(
+    let (node, lease, pods, attachments, said) = futures::try_join!(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
         attachments_of(cluster, mirror, name),
+        async { Ok(words::read(cluster).await) },
     )?;
     mirror.hear(clock.now());
     Ok(Facts {
@@ -78,6 +83,7 @@ pub async fn live<C: Cluster>(
         lease: lease.and_then(|lease| timed(mirror, clock, lease)),
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
+        said,
     })
 }
 

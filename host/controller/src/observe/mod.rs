@@ -16,6 +16,7 @@ pub mod reflect;
 pub mod seen;
 pub mod store;
 pub mod view;
+pub mod words;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,6 +27,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_api::remedypause::RemedyPause;
 use node_remedy_decide::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -62,6 +64,8 @@ pub struct Mirror {
     pub config_maps: Rc<Store<Kept<ConfigMap>>>,
     /// By name.
     pub nodefences: Rc<Store<Kept<NodeFence>>>,
+    /// By name.
+    pub pauses: Rc<Store<Kept<RemedyPause>>>,
     heard: Rc<Cell<Time>>,
 }
 
@@ -96,6 +100,7 @@ impl Mirror {
             fences: Store::new("FenceConfiguration", changes.clone()),
             config_maps: Store::new("ConfigMap", changes.clone()),
             nodefences: Store::new("NodeFence", changes.clone()),
+            pauses: Store::new("RemedyPause", changes.clone()),
             heard: Rc::new(Cell::new(Time(0))),
         })
     }
@@ -137,6 +142,7 @@ impl Mirror {
         keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);
         keep.up(own(), &self.config_maps, Kept::<ConfigMap>::of);
         keep.up(all(), &self.nodefences, Kept::<NodeFence>::of);
+        keep.up(all(), &self.pauses, Kept::<RemedyPause>::of);
     }
 
     /// What has not been listed yet; empty: all stores are filled.
@@ -150,6 +156,7 @@ impl Mirror {
             ("fenceconfigurations (is the CRD installed?)", self.fences.is_synced()),
             ("configmaps of our namespace", self.config_maps.is_synced()),
             ("nodefences (is the CRD installed?)", self.nodefences.is_synced()),
+            ("remedypauses (is the CRD installed?)", self.pauses.is_synced()),
         ];
         let missing = stores.into_iter().filter(|(_, synced)| !synced);
         missing.map(|(what, _)| format!("not listed yet: {what}")).collect()
