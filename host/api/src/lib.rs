@@ -17,6 +17,7 @@ pub mod plan;
 pub mod policy;
 pub mod remedybudget;
 pub mod remedyconfiguration;
+pub mod remedypause;
 pub mod selector;
 pub mod time;
 

@@ -26,6 +26,10 @@ pub const SIGN_PARTS_MAX: usize = 8;
 pub const SIGN_WORDS_MAX: usize = 16;
 /// Events or changes that a sign counts to.
 pub const SIGN_COUNT_MAX: u32 = 100;
+/// Pause windows of one configuration: each day of a week, with room.
+pub const PAUSE_WINDOWS_MAX: usize = 32;
+/// The longest pause window: a longer one is a pause, which somebody should end.
+pub const PAUSE_WINDOW_DAYS_MAX: u64 = 7;
 /// The longest period of a threshold, and the longest of all time-outs: a month.
 pub const PERIOD_DAYS_MAX: u64 = 31;
 

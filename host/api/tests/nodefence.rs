@@ -92,7 +92,10 @@ fn a_spec_with_its_snapshot_survives_too() {
         },
         "policy": serde_json::to_value(node_remedy_api::policy::RunPolicy::default()).unwrap(),
         "gate": {"maxUnhealthyPercent": 30, "maxUnhealthyCount": 5, "maxInFlight": 1,
-                 "coolDown": "10m"},
+                 "coolDown": "10m",
+                 "cordonedByOthers": "ignore",
+                 "pauseWindows": [{"cron": "0 8 * * 1-5", "duration": "2h",
+                                   "timeZone": "Europe/Berlin", "reason": "trading"}]},
     });
     let typed: NodeFenceSpec = serde_json::from_value(spec.clone()).unwrap();
     assert_eq!(serde_json::to_value(&typed).unwrap(), spec);

@@ -20,7 +20,7 @@ use crate::controller::Parts;
 use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
-use crate::observe::view;
+use crate::observe::{view, words};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted;
@@ -180,6 +180,10 @@ impl<C: Cluster> Desk<C> {
                 let nodefences = self.parts.mirror.nodefences.all();
                 nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone())
             }
+            "RemedyPause" => {
+                self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                None
+            }
             _ => {
                 self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
                 self.dirty.insert(CONFIGURATION.to_owned());
@@ -242,6 +246,8 @@ impl<C: Cluster> Desk<C> {
                 sign @ Crossing::Crossed { .. } => {
                     let mut gate = view::gate_view(&self.parts.mirror, name, None);
                     view::note_sign(&mut gate, Some(&node), &sign);
+                    let said = words::cached(&self.parts.mirror);
+                    gate.words = words::of_node(&said, seen, &policy.gate, now);
                     let verdict =
                         node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));

@@ -23,7 +23,7 @@ use crate::observe::config::{Mode, NodePolicy};
 use crate::observe::live::live;
 use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
-use crate::observe::view;
+use crate::observe::{view, words};
 use crate::reconcile::slot_of;
 use crate::record::status;
 use crate::refusals::Reason;
@@ -88,7 +88,7 @@ pub async fn open<C: Cluster>(
         remedy: threshold.remedy.clone(),
         plan: NodePlan::default(),
         policy: policy.run.clone(),
-        gate: policy.gate,
+        gate: policy.gate.clone(),
         ladder: threshold.ladder.clone(),
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
@@ -107,6 +107,7 @@ pub async fn open<C: Cluster>(
     view::note_sign(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
+    gate_view.words = words::of_node(&facts.said, &node, &policy.gate, now);
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

@@ -23,6 +23,7 @@ use crate::cluster::Cluster;
 use crate::controller::Parts;
 use crate::observe::live::Facts;
 use crate::observe::plan::{plan_of, run_policy_of};
+use crate::record::holds::Holds;
 use crate::record::status;
 use crate::record::write::Late;
 
@@ -85,6 +86,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) calls: JoinSet<(OpId, Called)>,
     /// What was held back because its evidence had grown old, and is still to be told.
     pub(crate) late: Late,
+    /// What it waited for, as far as that was told.
+    pub(crate) holds: Holds,
     /// Events that are being written.
     pub(crate) telling: Option<JoinHandle<()>>,
 }
@@ -126,6 +129,7 @@ impl<C: Cluster> Incident<C> {
             mail,
             calls: JoinSet::new(),
             late: Late::default(),
+            holds: Holds::default(),
             telling: None,
         })
     }

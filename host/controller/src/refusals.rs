@@ -128,13 +128,26 @@ impl Display for Reason {
     }
 }
 
+/// The words of all that holds a run back.
+pub fn hold_words(hold: &Hold) -> String {
+    match hold {
+        Hold::Gate(refusals) => refusals.iter().map(refusal_word).collect::<Vec<_>>().join(" "),
+        Hold::NotYet { .. }
+        | Hold::NoSlot
+        | Hold::Approval
+        | Hold::Dump { .. }
+        | Hold::TriggerClear
+        | Hold::OwnNode
+        | Hold::StaleView => word(hold).to_owned(),
+    }
+}
+
 /// The CamelCase word of what holds a run back.
-fn word(hold: &Hold) -> &'static str {
+pub fn word(hold: &Hold) -> &'static str {
     match hold {
         Hold::NotYet { .. } => "NotYet",
         Hold::Gate(refusals) => refusals.first().map_or("Gate", refusal_word),
         Hold::NoSlot => "NoSlot",
-        Hold::Paused => "Paused",
         Hold::Approval => "Approval",
         Hold::Dump { .. } => "Dump",
         Hold::TriggerClear => "TriggerClear",
@@ -151,7 +164,12 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::SilenceNotJudged { .. } => "SilenceNotJudged",
         Refusal::NoLease => "NoLease",
         Refusal::InFlight { .. } => "InFlight",
-        Refusal::Paused { .. } => "Paused",
+        Refusal::Paused(_) => "Paused",
+        Refusal::Excluded { .. } => "Excluded",
+        Refusal::Maintenance { .. } => "Maintenance",
+        Refusal::Cordoned => "Cordoned",
+        Refusal::BeingRemoved { .. } => "BeingRemoved",
+        Refusal::WordsUnread { .. } => "WordsUnread",
         Refusal::OwnView { .. } => "OwnView",
         Refusal::HeldByOther { .. } => "HeldByOther",
         Refusal::DeviceClosed(_) => "DeviceClosed",

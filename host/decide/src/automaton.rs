@@ -330,14 +330,13 @@ fn return_idle_slot(run: &mut Run<'_>) {
         | Phase::Recovering
         | Phase::Parked
         | Phase::Final(_) => true,
-        Phase::AwaitingPower => waiting::lacks_approval(run),
+        Phase::AwaitingPower => waiting::lacks_approval(run) || is_kept_idle(run),
+        Phase::Waiting | Phase::ReadingIdentity => is_kept_idle(run),
         Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
             is_sown(Bug::SlotReturnedEarly)
         }
-        Phase::Waiting
-        | Phase::Isolating
+        Phase::Isolating
         | Phase::Remedying
-        | Phase::ReadingIdentity
         | Phase::PoweringOff
         | Phase::VerifyingOff
         | Phase::Backoff => false,
@@ -347,6 +346,13 @@ fn return_idle_slot(run: &mut Run<'_>) {
         run.record.slot = Slot::Free;
         run.effect(Effect::ReturnSlot);
     }
+}
+
+/// A person keeps the machine from being cut, and none of it is off: they may take days.
+fn is_kept_idle(run: &Run<'_>) -> bool {
+    run.seen().is_some_and(|view| view.gate.is_kept_by_a_person())
+        && run.record.powered_off_by_us(run.plan, run.now).is_empty()
+        && run.record.in_flight().is_none()
 }
 
 /// Puts our marks again if somebody took them off while they are needed.

@@ -215,8 +215,6 @@ pub enum Hold {
     Gate(Vec<crate::Refusal>),
     /// No slot is free.
     NoSlot,
-    /// Somebody paused.
-    Paused,
     /// Our own process runs on the node, and no other replica took over.
     OwnNode,
     /// A person has to approve.

@@ -7,6 +7,10 @@ use core::fmt;
 use crate::bug::{Bug, guard};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
+mod people;
+
+pub use self::people::{ForeignCordon, Pause, WORD_LOOK_EVERY, Words};
+
 /// The limits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GatePolicy {
@@ -18,6 +22,8 @@ pub struct GatePolicy {
     pub in_flight_max: u32,
     /// Between two incidents of one node.
     pub cool_down: Span,
+    /// What a cordon that is not ours means.
+    pub foreign_cordon: ForeignCordon,
 }
 
 /// What the gate is told.
@@ -29,8 +35,8 @@ pub struct GateView {
     pub nodes: Vec<NodeHealth>,
     /// NodeFences that hold a slot, ours left out.
     pub in_flight: Vec<String>,
-    /// Somebody paused new runs, with this reason.
-    pub paused: Option<String>,
+    /// What people and other controllers said about the target.
+    pub words: Words,
     /// When something of ours was last heard from the API server.
     pub heard_at: Time,
     /// Another tool holds this node's Lease in `medik8s-leases`.
@@ -117,10 +123,29 @@ pub enum Refusal {
         /// The limit.
         max: u32,
     },
-    /// Somebody paused.
-    Paused {
-        /// Why.
-        reason: String,
+    /// Somebody paused, or a window of the policy does.
+    Paused(Pause),
+    /// Somebody keeps us from this node by a label or an annotation.
+    Excluded {
+        /// Which.
+        mark: String,
+    },
+    /// Somebody declared a maintenance of this node.
+    Maintenance {
+        /// Which, and why.
+        what: String,
+    },
+    /// Somebody cordoned this node.
+    Cordoned,
+    /// An autoscaler removes this node.
+    BeingRemoved {
+        /// The taint that says so.
+        taint: String,
+    },
+    /// It is not known what people said.
+    WordsUnread {
+        /// What could not be read, and why.
+        what: String,
     },
     /// We may be the one who is cut off.
     OwnView {
@@ -157,6 +182,7 @@ impl Default for GatePolicy {
             unhealthy_max: None,
             in_flight_max: IN_FLIGHT_MAX,
             cool_down: COOL_DOWN,
+            foreign_cordon: ForeignCordon::default(),
         }
     }
 }
@@ -173,7 +199,8 @@ impl Verdict {
 /// Closed on doubt: every reason is listed, so that a person sees all of them at once.
 pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     let mut verdict = Verdict::default();
-    refuse_by_people_and_peers(view, &mut verdict);
+    people::refuse_by_words(policy.foreign_cordon, &view.words, now, &mut verdict);
+    refuse_by_peers(view, &mut verdict);
     refuse_by_time(policy, view, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
     if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
@@ -184,10 +211,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     verdict
 }
 
-fn refuse_by_people_and_peers(view: &GateView, verdict: &mut Verdict) {
-    if let Some(reason) = view.paused.clone() {
-        verdict.refusals.push(Refusal::Paused { reason });
-    }
+fn refuse_by_peers(view: &GateView, verdict: &mut Verdict) {
     if let Some(holder) = view.held_by.clone() {
         verdict.refusals.push(Refusal::HeldByOther { holder });
     }
@@ -320,7 +344,21 @@ impl fmt::Display for Refusal {
             Self::InFlight { holders, max } => {
                 write!(f, "in flight {} ≥ {max}: {}", holders.len(), holders.join(", "))
             }
-            Self::Paused { reason } => write!(f, "paused: {reason}"),
+            Self::Paused(Pause { reason, by, .. }) => write!(f, "paused by {by}: {reason}"),
+            Self::Excluded { mark } => {
+                write!(f, "excluded by {mark}; remove it to have it acted on")
+            }
+            Self::Maintenance { what } => write!(f, "in maintenance: {what}"),
+            Self::Cordoned => f.write_str(
+                "cordoned by somebody else, which counts as maintenance; uncordon it, or set \
+                 cordonedByOthers: ignore",
+            ),
+            Self::BeingRemoved { taint } => {
+                write!(f, "an autoscaler removes this node (taint {taint})")
+            }
+            Self::WordsUnread { what } => {
+                write!(f, "failed to read whether somebody wants it left alone: {what}")
+            }
             Self::OwnView { silent, max } => {
                 write!(
                     f,

@@ -79,10 +79,6 @@ pub enum Dump {
 /// What people said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct People {
-    /// Nothing new is to be switched off.
-    pub paused: bool,
-    /// The node is in maintenance.
-    pub maintenance: bool,
     /// The first off was approved.
     pub approved: bool,
 }

@@ -32,7 +32,9 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::CsiNode
         | Kind::CsiDriver
         | Kind::FenceConfiguration
-        | Kind::RemedyBudget => {}
+        | Kind::RemedyBudget
+        | Kind::RemedyPause
+        | Kind::NodeMaintenance => {}
     }
 }
 

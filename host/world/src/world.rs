@@ -472,6 +472,8 @@ fn concerned(change: &Change) -> Option<&str> {
         | Kind::RemedyConfiguration
         | Kind::FenceConfiguration
         | Kind::NodeFence
-        | Kind::RemedyBudget => None,
+        | Kind::RemedyBudget
+        | Kind::RemedyPause
+        | Kind::NodeMaintenance => None,
     }
 }

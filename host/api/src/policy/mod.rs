@@ -5,12 +5,14 @@ mod numbers;
 mod pod_template;
 mod read;
 mod sign;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::numbers::*;
 pub use self::read::read;
 pub use self::sign::Sign;
+pub use self::windows::{PauseWindow, WindowError};
 
 pub use crate::nodefence::JobTemplate;
 use crate::plan::Builtin;

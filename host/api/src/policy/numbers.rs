@@ -6,6 +6,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::windows::PauseWindow;
 use crate::limits;
 use crate::nodefence::Grade;
 use crate::time::Span;
@@ -111,8 +112,8 @@ pub struct RunPolicy {
     pub approval: bool,
 }
 
-/// How many nodes may be unwell, and how many runs go on, while another is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How many nodes may be unwell, how many runs go on, and what people said, while another is opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GateLimits {
     /// From this share of unhealthy nodes on, in percent, nothing is cut.
@@ -124,6 +125,13 @@ pub struct GateLimits {
     pub max_in_flight: u32,
     /// Between two incidents of one node.
     pub cool_down: Span,
+    /// Times at which nothing is cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PAUSE_WINDOWS_MAX))]
+    pub pause_windows: Vec<PauseWindow>,
+    /// What a cordon that is not ours means.
+    #[serde(default)]
+    pub cordoned_by_others: CordonedByOthers,
 }
 
 /// How fast pods are released.
@@ -137,6 +145,19 @@ pub enum ReleaseMode {
     Prompt,
     /// So many deletes a minute, the taint last.
     Paced,
+}
+
+/// What a cordon means that node-remedy did not set.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum CordonedByOthers {
+    /// Somebody works on the node: nothing of it is cut.
+    #[default]
+    Maintenance,
+    /// Nothing.
+    Ignore,
 }
 
 /// What is asked of a device's word about the machine behind it.
@@ -241,6 +262,13 @@ pub struct Policies {
     /// A person must approve before the first off. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<bool>,
+    /// Times at which nothing is cut. Default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = limits::PAUSE_WINDOWS_MAX))]
+    pub pause_windows: Option<Vec<PauseWindow>>,
+    /// maintenance or ignore. Default maintenance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cordoned_by_others: Option<CordonedByOthers>,
     /// CSI drivers that check at detach, for grade `partition`. Default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
@@ -282,6 +310,8 @@ impl Policies {
             max_unhealthy_count: self.max_unhealthy_count,
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
+            pause_windows: self.pause_windows.clone().unwrap_or_default(),
+            cordoned_by_others: self.cordoned_by_others.unwrap_or_default(),
         }
     }
 }

@@ -92,6 +92,7 @@ impl Reader<'_> {
         let stale_after = policies.condition_stale_after.unwrap_or(CONDITION_STALE_AFTER);
         let path = base.field("policies").field("conditionStaleAfter");
         let condition_stale_after = self.period(Some(stale_after), &path).unwrap_or_default();
+        self.windows(&policies, &base.field("policies"));
         Some(Policy {
             name: root
                 .get("metadata")
@@ -121,6 +122,15 @@ impl Reader<'_> {
                 let found = format!("found {:?}, expected {expected}", text.unwrap_or_default());
                 self.error(&base.field("nodeSelector"), found);
                 None
+            }
+        }
+    }
+
+    fn windows(&mut self, policies: &super::Policies, base: &Path) {
+        for (index, window) in policies.pause_windows.iter().flatten().enumerate() {
+            let path = base.field("pauseWindows").index(index);
+            for mistake in window.mistakes() {
+                self.error(&path.field(mistake.field), mistake.sentence);
             }
         }
     }

@@ -371,6 +371,23 @@ fn policies() {
     );
     check(
         "kind: Configuration",
+        "kind: Configuration\npolicies: {pauseWindows: [{cron: 0 8 * *, duration: 30s, timeZone: Mars, reason: r}]}",
+        expect![[r#"
+            f.yaml:3:34: policies.pauseWindows[0].cron: found "0 8 * *", expected minute, hour, day of month, month, day of week, such as 0 8 * * 1-5: 4 fields, and 5 make a crontab
+            f.yaml:3:53: policies.pauseWindows[0].duration: found 30s, expected 1m to 7d
+            f.yaml:3:68: policies.pauseWindows[0].timeZone: found "Mars", expected a time zone's name such as Europe/Berlin or UTC
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {pauseWindows: [{cron: 0 8 * * 1-5, reason: r}], cordonedByOthers: yes}",
+        expect![[r#"
+            f.yaml:3:27: policies.pauseWindows[0].duration: found nothing, expected a length of time such as 5s, 3m or 1h30m
+            f.yaml:3:78: policies.cordonedByOthers: found "yes", expected maintenance, ignore
+        "#]],
+    );
+    check(
+        "kind: Configuration",
         "kind: Configuration\npolicies: {releaseTimeout: soon}",
         expect![[r#"
             f.yaml:3:28: policies.releaseTimeout: found "soon", expected a length of time such as 5s, 3m or 1h30m

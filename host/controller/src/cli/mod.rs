@@ -8,6 +8,7 @@
 pub mod check;
 pub mod fence;
 pub mod out;
+pub mod pause;
 pub mod people;
 pub mod plugin;
 pub mod rbac;
@@ -88,6 +89,17 @@ Until then nothing is switched off through that device.")]
   node-remedy confirm-off worker-3-1 --yes
 The word is bound to this incident and to the boot it is about.")]
     ConfirmOff(ConfirmArgs),
+    /// Cut nothing any more, everywhere or on some nodes; what is off is still switched on
+    #[command(after_help = "Examples:
+  node-remedy pause --reason 'new switches' --for 2h
+  node-remedy pause --reason 'new fans' --nodes rack=7
+`node-remedy status` shows it, and who paused.")]
+    Pause(pause::PauseArgs),
+    /// End a pause
+    #[command(after_help = "Examples:
+  node-remedy resume pause-x7k2f
+  node-remedy resume --all")]
+    Resume(pause::ResumeArgs),
     /// Call one fence method by hand, in its sandbox
     #[command(after_help = "Examples:
   node-remedy fence ipmi status --address 10.0.8.3 --username admin --password-file pw
@@ -405,6 +417,8 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Approve(args) => here(people::approve(&args)),
         Command::Ack(args) => here(people::ack(&args)),
         Command::ConfirmOff(args) => here(people::confirm_off(&args)),
+        Command::Pause(args) => here(pause::pause(&args)),
+        Command::Resume(args) => here(pause::resume(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Plugin(command) => plugin::plugin(&command),
         Command::Rbac(args) => rbac::rbac(&args),

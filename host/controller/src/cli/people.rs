@@ -18,6 +18,7 @@ use serde_json::json;
 use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
+    pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
@@ -55,9 +56,13 @@ fn not_listed(error: ClusterError) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("failed to list NodeFences{hint}"))
 }
 
-/// `status`: one line per incident.
+/// `status`: what is paused, and one line per incident.
 pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let incidents = incidents(&connect(&args.cluster).await?).await?;
+    let cluster = connect(&args.cluster).await?;
+    let incidents = incidents(&cluster).await?;
+    if args.output == Output::Text {
+        out!("{}", pause::told(&cluster).await?);
+    }
     match args.output {
         Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
         Output::Text if incidents.is_empty() => outln!("no incidents"),

@@ -106,7 +106,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 22] = [
+const CONTROLLER: [Right; 24] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -162,6 +162,20 @@ const CONTROLLER: [Right; 22] = [
         Any,
         &["patch"],
         "whether it is in force, and if not, why",
+    ),
+    right(
+        Everywhere,
+        (OURS, "remedypauses"),
+        Any,
+        &["list", "watch"],
+        "whether somebody wants nothing to be cut; read again right before anything is",
+    ),
+    right(
+        Everywhere,
+        ("nodemaintenance.medik8s.io", "nodemaintenances"),
+        Any,
+        &["list"],
+        "a node in maintenance is left alone; nobody need serve the kind",
     ),
     right(
         Everywhere,
@@ -239,9 +253,9 @@ const CONTROLLER: [Right; 22] = [
     ),
 ];
 
-/// What a person needs for `status`, `explain`, `retry` and `confirm-off`. Whoever may patch a
+/// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Whoever may patch a
 /// NodeFence may give their word that a machine is off.
-const PERSON: [Right; 2] = [
+const PERSON: [Right; 3] = [
     right(
         Everywhere,
         (OURS, "nodefences"),
@@ -255,6 +269,13 @@ const PERSON: [Right; 2] = [
         Only("default"),
         &["get"],
         "explain: why a node is not acted on",
+    ),
+    right(
+        Everywhere,
+        (OURS, "remedypauses"),
+        Any,
+        &["get", "list", "watch", "create", "delete"],
+        "pause, resume",
     ),
 ];
 

@@ -178,7 +178,7 @@ impl Config {
         Some(NodePolicy {
             mode: policy.mode,
             thresholds: thresholds.collect(),
-            gate: policy.gate,
+            gate: policy.gate.clone(),
             run: policy.run.clone(),
         })
     }

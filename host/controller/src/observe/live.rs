@@ -17,6 +17,7 @@ use node_remedy_decide::{Freshness, Time};
 
 use super::events::EventSeen;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
+use super::words::{self, Said};
 use super::{Mirror, NODE_LEASES, lease_key};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
@@ -41,6 +42,8 @@ pub struct Facts {
     pub attachments: BTreeMap<String, AttachmentSeen>,
     /// Events about it that are asked for; `None` while they are not known.
     pub events: Option<Vec<EventSeen>>,
+    /// What people and other controllers said, about all nodes.
+    pub said: Said,
 }
 
 /// From the caches.
@@ -56,6 +59,7 @@ pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
         pods: by_pod_uid(pods.values().filter(of_node).cloned()),
         attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
         events: mirror.events.of(name),
+        said: words::cached(mirror),
     }
 }
 
@@ -68,12 +72,13 @@ pub async fn live<C: Cluster>(
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
     let on_node = Scope::all().matching("spec.nodeName", name);
-    let (node, lease, pods, attachments, events) = futures::try_join!(
+    let (node, lease, pods, attachments, events, said) = futures::try_join!(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
         attachments_of(cluster, mirror, name),
         mirror.events.live(cluster, name),
+        async { Ok(words::read(cluster).await) },
     )?;
     mirror.hear(clock.now());
     Ok(Facts {
@@ -84,6 +89,7 @@ pub async fn live<C: Cluster>(
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
         events,
+        said,
     })
 }
 

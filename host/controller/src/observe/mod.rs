@@ -20,6 +20,7 @@ pub mod signs;
 pub mod store;
 pub mod unwell;
 pub mod view;
+pub mod words;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -30,6 +31,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_api::remedypause::RemedyPause;
 use node_remedy_decide::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -75,6 +77,8 @@ pub struct Mirror {
     pub changes: Rc<Changes>,
     /// Nodes with a sign of their own.
     pub unwell: Unwell,
+    /// By name.
+    pub pauses: Rc<Store<Kept<RemedyPause>>>,
     heard: Rc<Cell<Time>>,
 }
 
@@ -112,6 +116,7 @@ impl Mirror {
             events: NodeEvents::new(changes),
             changes: Rc::default(),
             unwell: Unwell::default(),
+            pauses: Store::new("RemedyPause", changes.clone()),
             heard: Rc::new(Cell::new(Time(0))),
         })
     }
@@ -166,6 +171,7 @@ impl Mirror {
         keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);
         keep.up(own(), &self.config_maps, Kept::<ConfigMap>::of);
         keep.up(all(), &self.nodefences, Kept::<NodeFence>::of);
+        keep.up(all(), &self.pauses, Kept::<RemedyPause>::of);
     }
 
     /// What has not been listed yet; empty: all stores are filled.
@@ -179,6 +185,7 @@ impl Mirror {
             ("fenceconfigurations (is the CRD installed?)", self.fences.is_synced()),
             ("configmaps of our namespace", self.config_maps.is_synced()),
             ("nodefences (is the CRD installed?)", self.nodefences.is_synced()),
+            ("remedypauses (is the CRD installed?)", self.pauses.is_synced()),
         ];
         let missing = stores.into_iter().filter(|(_, synced)| !synced);
         missing.map(|(what, _)| format!("not listed yet: {what}")).collect()

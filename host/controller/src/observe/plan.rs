@@ -165,6 +165,7 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
         unhealthy_max: limits.max_unhealthy_count,
         in_flight_max: limits.max_in_flight,
         cool_down: limits.cool_down.twin(),
+        foreign_cordon: super::words::foreign_cordon(limits),
     }
 }
 

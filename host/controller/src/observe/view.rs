@@ -16,7 +16,7 @@ use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::signs::threshold_of;
 use super::{Mirror, lease_key};
-use super::{closed, dumps, neighbours};
+use super::{closed, dumps, neighbours, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -44,6 +44,9 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let mut gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
+    if let Some(seen) = &facts.node {
+        gate.words = words::of_node(&facts.said, seen, &spec.gate, now);
+    }
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
@@ -58,7 +61,7 @@ fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
     let kept = incident.parts.mirror.nodefences.find(&incident.name());
     let uid = incident.nodefence.uid();
     let approved = kept.is_some_and(|kept| kept.0.annotations().get(APPROVE) == uid.as_ref());
-    People { approved: approved && uid.is_some(), ..People::default() }
+    People { approved: approved && uid.is_some() }
 }
 
 /// A view from its parts.
@@ -212,7 +215,8 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
         target: target.to_owned(),
         nodes: health.collect(),
         in_flight: in_flight.filter(|name| Some(name.as_str()) != own).collect(),
-        paused: None,
+        // Known to whoever read them, for a node under some policy.
+        words: decide::Words::default(),
         heard_at: mirror.heard(),
         held_by: None,
         // Known once there is a plan.

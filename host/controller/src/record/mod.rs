@@ -7,6 +7,7 @@
 pub mod accepted;
 pub mod audit;
 pub mod events;
+pub mod holds;
 pub mod metrics;
 pub mod notices;
 pub mod retention;

@@ -5,7 +5,9 @@
 use std::fmt;
 
 use node_remedy_api::time::Moment;
-use node_remedy_decide::{Closure, Hold, JobOutcome, MethodIndex, Notice, Plan, VIEW_AGE_MAX};
+use node_remedy_decide::{
+    Closure, Hold, JobOutcome, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
+};
 
 use super::events::Note;
 
@@ -128,11 +130,10 @@ pub fn hold(hold: &Hold) -> String {
     match hold {
         Hold::NotYet { .. } => "its time has not come yet".to_owned(),
         Hold::Gate(refusals) => {
-            let all: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            let all: Vec<String> = refusals.iter().map(refusal).collect();
             format!("nothing is cut: {}", all.join("; "))
         }
         Hold::NoSlot => "all slots of the RemedyBudget are held".to_owned(),
-        Hold::Paused => "paused".to_owned(),
         Hold::Approval => "waits for a person's approval".to_owned(),
         Hold::Dump { until } => format!(
             "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
@@ -141,6 +142,14 @@ pub fn hold(hold: &Hold) -> String {
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),
+    }
+}
+
+/// A refusal in words, with the time at which a pause ends.
+fn refusal(refusal: &Refusal) -> String {
+    match refusal.paused_until() {
+        Some(until) => format!("{refusal}, until {}", Moment::from_ms(until.0)),
+        None => refusal.to_string(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, is_sown};
-use node_remedy_decide::{OpId, Span, Time, Transition};
+use node_remedy_decide::{Notice, OpId, Span, Time, Transition};
 
 use super::events::Note;
 use super::metrics::ReasonLabel;
@@ -17,6 +17,7 @@ use super::{notices, status};
 use crate::act::calls::Called;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::reconcile::Incident;
+use crate::refusals::word;
 
 /// First wait after a failed write.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
@@ -113,9 +114,20 @@ impl<C: Cluster> Incident<C> {
     /// write must not let the evidence for a release grow old. No more than one telling waits.
     pub(crate) async fn tell(&mut self, decided: &Transition) {
         let late = self.late.untold.take();
-        let notices = decided.notices.iter();
+        let now = self.parts.clock.now();
+        let mut notices = Vec::new();
+        for notice in &decided.notices {
+            if let Notice::Held { reason } = notice {
+                let word = ReasonLabel { reason: word(reason).to_owned() };
+                self.parts.metrics.refusals.get_or_create(&word).inc();
+                if !self.holds.is_news(&self.record.phase, reason, now) {
+                    continue;
+                }
+            }
+            notices.push(notice);
+        }
         let note = |notice| notices::note(notice, &self.plan, &self.name(), self.node());
-        let notes = notices.map(note);
+        let notes = notices.into_iter().map(note);
         let notes: Vec<Note> = notes.chain(late).collect();
         for note in &notes {
             if note.warning {

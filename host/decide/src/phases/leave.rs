@@ -18,10 +18,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(node) = run.node(view) else { return Err(node_gone(run)) };
     run.rule(Rule::A1);
     heed_trigger(run, view, node)?;
-    if view.people.paused {
-        run.look_in(LOOK_EVERY);
-        return Err(run.hold(Hold::Paused));
-    }
+    heed_people(run, view)?;
     heed_gate(run, view)?;
     if run.remedy() == Some(Remedy::Fence) {
         heed_own_node(run, view)?;
@@ -35,7 +32,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
 }
 
 /// A1 for a call that is under way: a session with a slow device takes its time, and an off that
-/// has not begun is not begun once its node is well. Any view will do to hold back.
+/// has not begun is not begun once its node is well, or somebody wants it left alone. Any view will do to hold back.
 pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let Some(open) = run.record.in_flight() else { return };
     let (op, intended_at) = (open.id, open.intended_at);
@@ -44,7 +41,8 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
         return;
     };
     let is_clear = matches!(view.trigger, Crossing::Clear { .. });
-    if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) {
+    let is_kept = view.gate.is_kept_by_a_person();
+    if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) || is_kept {
         run.rule(Rule::A1);
         run.effect(Effect::Withdraw(op));
     }
@@ -71,6 +69,16 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
 /// they were released from has to end. A boot that came later is not the one that was fenced.
 fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
+}
+
+/// A17: a person's word holds the run back for as long as it stands, wherever it stands.
+fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
+    if !view.gate.is_kept_by_a_person() {
+        return Ok(());
+    }
+    run.rule(Rule::A17);
+    run.look_in(LOOK_EVERY);
+    Err(run.hold(Hold::Gate(view.gate.refusals.clone())))
 }
 
 /// A14: a gate that closes behind a node that an earlier pass may have left isolated or off, or this one,

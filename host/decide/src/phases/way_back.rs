@@ -197,8 +197,7 @@ fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     }
     run.rule(Rule::A4);
     let Some(view) = run.look() else { return Some(Flow::Stay) };
-    let kept =
-        view.people.paused || view.people.maintenance || run.policy.found_off == FoundOff::LeaveOff;
+    let kept = view.gate.is_kept_by_a_person() || run.policy.found_off == FoundOff::LeaveOff;
     if kept { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
 }
 

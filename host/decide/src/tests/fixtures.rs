@@ -86,6 +86,12 @@ pub(crate) fn lost_view(now: Time) -> View {
     }
 }
 
+/// A pause that nobody has ended yet.
+pub(crate) fn paused_by_alice() -> Refusal {
+    let (reason, by) = ("new switches".to_string(), "alice".to_string());
+    Refusal::Paused(Pause { reason, by, until: None })
+}
+
 pub(crate) fn signs(boot: &str, life: u64) -> Signs {
     Signs { boot_id: boot.to_string(), lease_renewed: Some(Time(life)), reported: Some(Time(life)) }
 }

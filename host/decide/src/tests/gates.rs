@@ -33,7 +33,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         target: "node-0".to_string(),
         nodes,
         in_flight: Vec::new(),
-        paused: None,
+        words: Words::default(),
         heard_at: now,
         held_by: None,
         closed_device: None,
@@ -163,7 +163,8 @@ fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
 fn every_reason_is_told_with_its_numbers() {
     let (mut view, now) = cluster(30, 1, 23);
     view.in_flight = ["node-b-1".to_string()].into();
-    view.paused = Some("maintenance of the switches".to_string());
+    let pause = Pause { reason: "new switches".into(), by: "alice".into(), until: None };
+    view.words.pauses.push(pause);
     view.heard_at = Time(now.0 - 16_000);
     view.held_by = Some("self-node-remediation".to_string());
     view.closed_device =
@@ -172,13 +173,13 @@ fn every_reason_is_told_with_its_numbers() {
     check(
         (view, now),
         &expect![[r#"
-        paused: maintenance of the switches
-        self-node-remediation holds this node's Lease in medik8s-leases
-        bmc-7 failed to switch node-c on; see to it, then node-remedy ack node-c
-        nothing heard from the API server for 16 s > 15 s: we may be cut off
-        the node's last incident ended a short while ago
-        in flight 1 ≥ 1: node-b-1
-        look again in 9 min"#]],
+            paused by alice: new switches
+            self-node-remediation holds this node's Lease in medik8s-leases
+            bmc-7 failed to switch node-c on; see to it, then node-remedy ack node-c
+            nothing heard from the API server for 16 s > 15 s: we may be cut off
+            the node's last incident ended a short while ago
+            in flight 1 ≥ 1: node-b-1
+            look again in 10 s"#]],
     );
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().take(1).for_each(|node| node.renewed_at = None);
@@ -188,4 +189,68 @@ fn every_reason_is_told_with_its_numbers() {
     let policy = GatePolicy { unhealthy_max: Some(5), ..GatePolicy::default() };
     let refusal = Refusal::UnhealthyCount { unhealthy: 9, max: 5 };
     assert_eq!(gate(&policy, &view, now).refusals, [refusal]);
+}
+
+#[test]
+fn what_people_said_closes_the_gate_and_says_so() {
+    let words = |words: Words| {
+        let (view, now) = cluster(30, 1, 23);
+        (GateView { words, ..view }, now)
+    };
+    let now = words(Words::default()).1;
+    let pause = |until| Pause { reason: "new switches".into(), by: "alice".into(), until };
+    let rows = [
+        (
+            Words { pauses: [pause(None)].into(), ..Words::default() },
+            expect![[r#"
+            paused by alice: new switches
+            look again in 10 s"#]],
+        ),
+        (
+            Words { pauses: [pause(Some(now.after(Span::seconds(4))))].into(), ..Words::default() },
+            expect![[r#"
+                paused by alice: new switches
+                look again in 4 s"#]],
+        ),
+        (Words { pauses: [pause(Some(now))].into(), ..Words::default() }, expect!["open"]),
+        (
+            Words { excluded_by: Some("node-remedy.io/exclude".into()), ..Words::default() },
+            expect![[r#"
+                excluded by node-remedy.io/exclude; remove it to have it acted on
+                look again in 10 s"#]],
+        ),
+        (
+            Words {
+                maintenance: Some("NodeMaintenance fans: new fans".into()),
+                ..Words::default()
+            },
+            expect![[r#"
+                in maintenance: NodeMaintenance fans: new fans
+                look again in 10 s"#]],
+        ),
+        (
+            Words { cordoned_by_other: true, ..Words::default() },
+            expect![[r#"
+            cordoned by somebody else, which counts as maintenance; uncordon it, or set cordonedByOthers: ignore
+            look again in 10 s"#]],
+        ),
+        (
+            Words { removed_by: Some("ToBeDeletedByClusterAutoscaler".into()), ..Words::default() },
+            expect![[r#"
+                an autoscaler removes this node (taint ToBeDeletedByClusterAutoscaler)
+                look again in 10 s"#]],
+        ),
+        (
+            Words { unread: ["RemedyPauses: denied".into()].into(), ..Words::default() },
+            expect![[r#"
+                failed to read whether somebody wants it left alone: RemedyPauses: denied
+                look again in 10 s"#]],
+        ),
+    ];
+    for (said, expected) in rows {
+        check(words(said), &expected);
+    }
+    let (view, now) = words(Words { cordoned_by_other: true, ..Words::default() });
+    let policy = GatePolicy { foreign_cordon: ForeignCordon::Ignore, ..GatePolicy::default() };
+    assert!(gate(&policy, &view, now).is_open());
 }

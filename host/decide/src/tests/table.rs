@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use expect_test::expect_file;
 
-use super::fixtures::{BOOT, bmc_plan, lost_view, opened, signs, succeeded};
+use super::fixtures::{BOOT, bmc_plan, lost_view, opened, paused_by_alice, signs, succeeded};
 use super::story::Story;
 use crate::automaton::{Answer, EventKind, answer};
 use crate::*;
@@ -72,7 +72,7 @@ fn views(now: Time) -> Vec<(&'static str, View)> {
     let mut closed = lost.clone();
     closed.gate.refusals.push(Refusal::InFlight { holders: vec!["node-b-1".into()], max: 1 });
     let mut paused = lost.clone();
-    paused.people.paused = true;
+    paused.gate.refusals.push(paused_by_alice());
     let gone = View { node: None, ..lost.clone() };
     let mut other = lost.clone();
     other.node.iter_mut().for_each(|node| node.uid = "uid-b".to_string());

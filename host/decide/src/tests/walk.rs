@@ -191,7 +191,7 @@ impl World {
             Crossing::Clear { ready: true, next_look: None }
         };
         if !self.gate_open {
-            view.gate.refusals.push(Refusal::Paused { reason: "storm".to_string() });
+            view.gate.refusals.push(Refusal::NoLease);
         }
         view.node = if self.node { view.node } else { None };
         if let Some(node) = view.node.as_mut() {

@@ -36,7 +36,9 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::RemedyConfiguration
         | Kind::FenceConfiguration
         | Kind::NodeFence
-        | Kind::RemedyBudget => {}
+        | Kind::RemedyBudget
+        | Kind::RemedyPause
+        | Kind::NodeMaintenance => {}
     }
 }
 

@@ -46,6 +46,10 @@ pub enum Kind {
     NodeFence,
     /// `node-remedy.io/v1alpha1` RemedyBudget.
     RemedyBudget,
+    /// `node-remedy.io/v1alpha1` RemedyPause.
+    RemedyPause,
+    /// `nodemaintenance.medik8s.io/v1beta1` NodeMaintenance, of another operator.
+    NodeMaintenance,
 }
 
 /// What the API server knows of a kind.
@@ -76,7 +80,7 @@ pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Node,
         Self::Pod,
         Self::Namespace,
@@ -97,6 +101,8 @@ impl Kind {
         Self::FenceConfiguration,
         Self::NodeFence,
         Self::RemedyBudget,
+        Self::RemedyPause,
+        Self::NodeMaintenance,
     ];
 
     /// The kind that a path `/apis/GROUP/…/PLURAL` addresses; the core group is empty.
@@ -224,6 +230,15 @@ impl Kind {
             }
             Self::NodeFence => ours("nodefences", "NodeFence", Subresource),
             Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Subresource),
+            Self::RemedyPause => ours("remedypauses", "RemedyPause", Status::None),
+            Self::NodeMaintenance => shape(
+                "nodemaintenance.medik8s.io",
+                "v1beta1",
+                "nodemaintenances",
+                "NodeMaintenance",
+                Cluster,
+                Subresource,
+            ),
         }
     }
 }

@@ -106,7 +106,9 @@ impl Scenario {
             | Kind::StatefulSet
             | Kind::DaemonSet
             | Kind::CsiNode
-            | Kind::CsiDriver => self.existing.push(item),
+            | Kind::CsiDriver
+            | Kind::RemedyPause
+            | Kind::NodeMaintenance => self.existing.push(item),
             Kind::RemedyConfiguration => {
                 if let Some(mode) = item.pointer_mut("/spec/mode").filter(|one| *one == "shadow") {
                     // The question is what would be done.

@@ -8,7 +8,7 @@ use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
 use crate::tests::fixtures::{
-    bmc_plan, failed, lost_view, not_attempted, power, signs, stage, succeeded,
+    bmc_plan, failed, lost_view, not_attempted, paused_by_alice, power, signs, stage, succeeded,
 };
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
@@ -118,7 +118,7 @@ fn a2_switching_on_is_never_gated() {
     let mut story = story();
     story.until(Phase::Untainting);
     story.view.gate.refusals.push(Refusal::NoLease);
-    story.view.people.paused = true;
+    story.view.gate.refusals.push(paused_by_alice());
     story.until(Phase::AwaitingWell);
     assert_eq!(story.count(Action::On), 1);
     assert!(story.hit(Rule::A2));
@@ -194,7 +194,8 @@ fn a4_a_power_off_that_was_not_ours() {
 
     let mut maintained = story();
     maintained.plugs[0] = PlugState::Off;
-    maintained.view.people.maintenance = true;
+    maintained.until(Phase::Releasing);
+    maintained.view.gate.refusals.push(Refusal::Maintenance { what: "new fans".to_string() });
     maintained.until(Phase::Parked);
     assert_eq!(maintained.parked(), Some(&ParkReason::OffBeforeUs));
 }
@@ -451,10 +452,47 @@ fn a16_power_is_read_again_before_a_batch() {
 }
 
 #[test]
+fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
+    for phase in [Phase::VerifyingOff, Phase::Releasing, Phase::Untainting] {
+        for word in [
+            paused_by_alice(),
+            Refusal::Maintenance { what: "new fans".to_string() },
+            Refusal::Excluded { mark: "node-remedy.io/exclude".to_string() },
+            Refusal::Cordoned,
+        ] {
+            let mut story = story();
+            story.until(phase);
+            story.view.gate.refusals.push(word.clone());
+            story.until(Phase::AwaitingWell);
+            assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1), "{word}");
+            assert!(story.record.parked.is_none(), "{phase:?} {word}");
+        }
+    }
+}
+
+#[test]
+fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
+    let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    let mut kept = Story::new(bmc_plan(), policy);
+    kept.until(Phase::AwaitingPower);
+    kept.view.gate.refusals.push(paused_by_alice());
+    let from = kept.now;
+    while kept.now.since(from) <= RunPolicy::default().gate_timeout {
+        kept.go();
+    }
+    assert!(kept.hit(Rule::A17));
+    assert_eq!((kept.record.slot, kept.count(Action::Off)), (Slot::Free, 0));
+    assert_eq!(kept.record.phase, Phase::AwaitingPower);
+    kept.view.gate.refusals.clear();
+    kept.until(Phase::AwaitingWell);
+    assert_eq!((kept.count(Action::Off), kept.count(Action::On)), (1, 1));
+}
+
+#[test]
 fn a17_people_pause_approve_retry_and_abort() {
     let mut paused = story();
     paused.until(Phase::ReadingIdentity);
-    paused.view.people.paused = true;
+    paused.view.gate.refusals.push(paused_by_alice());
     for _ in 0..10 {
         paused.go();
     }

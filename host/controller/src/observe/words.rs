@@ -1,0 +1,280 @@
+//! What people and other controllers said that bears on one node. Plain translation; what it
+//! means is judged in `decide`.
+//!
+//! Pauses and maintenances are read live like everything that allows a cut, but apart from it:
+//! where they cannot be read nothing is cut, and what is on its way back goes on (rule A2).
+
+use std::time::Duration;
+
+use kube::{CustomResource, ResourceExt as _};
+use node_remedy_api::policy::{CordonedByOthers, GateLimits};
+use node_remedy_api::remedypause::RemedyPause;
+use node_remedy_api::selector::Selector;
+use node_remedy_api::time::Moment;
+use node_remedy_decide::{ForeignCordon, Pause, Time, Words};
+use serde::{Deserialize, Serialize};
+
+use super::Mirror;
+use super::seen::NodeSeen;
+use crate::act::node::CORDONED_BY;
+use crate::cluster::{Cluster, ClusterError, Object, Scope};
+
+/// An answer that takes longer lets the rest of the look grow old.
+const READ_MAX: Duration = Duration::from_secs(2);
+
+/// Labels or annotations, each with any value but `false`, that keep us from a node. The second
+/// one is honoured by medik8s, too.
+const EXCLUDES: [&str; 2] =
+    ["node-remedy.io/exclude", "remediation.medik8s.io/exclude-from-remediation"];
+/// Taints by which an autoscaler says that the node goes. `DeletionCandidateOfClusterAutoscaler`
+/// is none of them: most candidates stay.
+const REMOVES: [&str; 3] =
+    ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
+
+/// A maintenance as medik8s' Node Maintenance Operator has it.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[kube(
+    group = "nodemaintenance.medik8s.io",
+    version = "v1beta1",
+    kind = "NodeMaintenance",
+    plural = "nodemaintenances",
+    schema = "disabled"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeMaintenanceSpec {
+    /// The node.
+    pub node_name: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// What was said, about all nodes; an error says what could not be read, and why.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Pauses.
+    pub pauses: Result<Vec<RemedyPause>, String>,
+    /// Maintenances.
+    pub maintenances: Result<Vec<NodeMaintenance>, String>,
+}
+
+/// From the API server, by quorum reads.
+pub async fn read<C: Cluster>(cluster: &C) -> Said {
+    let pauses = list::<RemedyPause, C>(cluster);
+    let (pauses, maintenances) = futures::join!(pauses, list::<NodeMaintenance, C>(cluster));
+    let or_why = |error: ClusterError, what: &str| format!("{what}: {error}");
+    Said {
+        pauses: pauses.map_err(|error| or_why(error, "RemedyPauses")),
+        maintenances: match maintenances {
+            // Nobody serves the kind: there is no such operator here.
+            Err(ClusterError::NotFound(_)) => Ok(Vec::new()),
+            other => other.map_err(|error| or_why(error, "NodeMaintenances")),
+        },
+    }
+}
+
+async fn list<K: Object, C: Cluster>(cluster: &C) -> Result<Vec<K>, ClusterError> {
+    let late = || ClusterError::Unavailable(format!("no answer in {} s", READ_MAX.as_secs()));
+    let listed = tokio::time::timeout(READ_MAX, cluster.list::<K>(&Scope::all())).await;
+    Ok(listed.map_err(|_| late())??.items)
+}
+
+/// From the caches, which know no maintenances: enough to hold back, never to act.
+pub fn cached(mirror: &Mirror) -> Said {
+    let pauses = mirror.pauses.all().values().map(|kept| kept.0.clone()).collect();
+    Said { pauses: Ok(pauses), maintenances: Ok(Vec::new()) }
+}
+
+/// What was said about this node, under these limits.
+pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> Words {
+    let mut words = Words {
+        excluded_by: EXCLUDES.into_iter().find(|key| is_marked(node, key)).map(str::to_owned),
+        cordoned_by_other: node.unschedulable && !node.annotations.contains_key(CORDONED_BY),
+        removed_by: node
+            .taints
+            .iter()
+            .map(|(key, ..)| key)
+            .find(|key| REMOVES.contains(&key.as_str()))
+            .cloned(),
+        ..Words::default()
+    };
+    match &said.pauses {
+        Ok(pauses) => words.pauses.extend(pauses.iter().filter_map(|one| pause(one, node))),
+        Err(why) => words.unread.push(why.clone()),
+    }
+    match &said.maintenances {
+        Ok(all) => {
+            let of_node = all.iter().find(|one| one.spec.node_name == node.name);
+            words.maintenance = of_node.map(|one| {
+                let reason = Some(&one.spec.reason).filter(|reason| !reason.is_empty());
+                let reason = reason.map_or("no reason given", String::as_str);
+                format!("NodeMaintenance {}: {reason}", one.name_any())
+            });
+        }
+        Err(why) => words.unread.push(why.clone()),
+    }
+    for window in &limits.pause_windows {
+        match window.open_until(Moment::from_ms(now.0)) {
+            Ok(None) => {}
+            Ok(Some(until)) => words.pauses.push(Pause {
+                reason: window.reason.clone(),
+                by: format!("the window {}", window.cron),
+                until: Some(Time(until.ms)),
+            }),
+            Err(why) => words.unread.push(format!("the window {}: {why}", window.cron)),
+        }
+    }
+    words
+}
+
+/// What the policy makes of a cordon that is not ours.
+pub fn foreign_cordon(limits: &GateLimits) -> ForeignCordon {
+    match limits.cordoned_by_others {
+        CordonedByOthers::Maintenance => ForeignCordon::Maintenance,
+        CordonedByOthers::Ignore => ForeignCordon::Ignore,
+    }
+}
+
+fn is_marked(node: &NodeSeen, key: &str) -> bool {
+    let marks = [node.labels.get(key), node.annotations.get(key)];
+    marks.into_iter().flatten().any(|value| value != "false")
+}
+
+/// A pause, if it is for this node; one that names nodes unreadably is for all.
+fn pause(pause: &RemedyPause, node: &NodeSeen) -> Option<Pause> {
+    let selector = pause.spec.node_selector.as_deref().map(Selector::parse);
+    let reason = match selector {
+        Some(Ok(selector)) if !selector.matches(&node.labels) => return None,
+        Some(Err(error)) => {
+            format!("{} (every node: its nodeSelector is not {error})", pause.spec.reason)
+        }
+        Some(Ok(_)) | None => pause.spec.reason.clone(),
+    };
+    Some(Pause {
+        reason,
+        by: format!("{} (RemedyPause {})", pause.spec.by, pause.name_any()),
+        until: pause.spec.until.map(|until| Time(until.ms)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_api::policy::PauseWindow;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(more: &Value) -> NodeSeen {
+        let mut object = json!({"metadata": {"name": "worker-3", "uid": "u"}});
+        json_patch::merge(&mut object, more);
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn paused(spec: Value) -> RemedyPause {
+        let pause = json!({
+            "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyPause",
+            "metadata": {"name": "p"}, "spec": spec,
+        });
+        serde_json::from_value(pause).unwrap()
+    }
+
+    fn nothing() -> Said {
+        Said { pauses: Ok(Vec::new()), maintenances: Ok(Vec::new()) }
+    }
+
+    fn words(said: &Said, node: &NodeSeen) -> Words {
+        of_node(said, node, &GateLimits::default(), Time(0))
+    }
+
+    #[test]
+    fn a_pause_is_for_the_nodes_that_it_selects_and_an_unreadable_one_for_all() {
+        let compute = node(&json!({"metadata": {"labels": {"type": "compute"}}}));
+        for (selector, is_for_it) in [
+            (json!(null), true),
+            (json!("type=compute"), true),
+            (json!("type=storage"), false),
+            (json!("type in"), true),
+        ] {
+            let pause = paused(json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
+            let said = Said { pauses: Ok(vec![pause]), ..nothing() };
+            assert_eq!(words(&said, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
+        }
+    }
+
+    #[test]
+    fn marks_taints_and_cordons_are_told_apart() {
+        let rows = [
+            (json!({}), Words::default()),
+            (
+                json!({"metadata": {"labels": {"node-remedy.io/exclude": ""}}}),
+                Words { excluded_by: Some(EXCLUDES[0].to_owned()), ..Words::default() },
+            ),
+            (
+                json!({"metadata": {"labels": {"node-remedy.io/exclude": "false"}}}),
+                Words::default(),
+            ),
+            (
+                json!({"metadata": {"labels": {EXCLUDES[1]: "true"}}}),
+                Words { excluded_by: Some(EXCLUDES[1].to_owned()), ..Words::default() },
+            ),
+            (
+                json!({"spec": {"taints": [{"key": REMOVES[0], "effect": "NoSchedule"}]}}),
+                Words { removed_by: Some(REMOVES[0].to_owned()), ..Words::default() },
+            ),
+            (
+                json!({"spec": {"taints": [
+                    {"key": "DeletionCandidateOfClusterAutoscaler", "effect": "PreferNoSchedule"}
+                ]}}),
+                Words::default(),
+            ),
+            (
+                json!({"spec": {"unschedulable": true}}),
+                Words { cordoned_by_other: true, ..Words::default() },
+            ),
+            (
+                json!({
+                    "metadata": {"annotations": {CORDONED_BY: "worker-3-1"}},
+                    "spec": {"unschedulable": true},
+                }),
+                Words::default(),
+            ),
+        ];
+        for (more, expected) in rows {
+            assert_eq!(words(&nothing(), &node(&more)), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_maintenance_is_of_its_node_and_what_cannot_be_read_is_said() {
+        let mut fans = NodeMaintenance::new(
+            "fans",
+            NodeMaintenanceSpec { node_name: "worker-3".to_owned(), reason: "new fans".to_owned() },
+        );
+        let said =
+            |one: &NodeMaintenance| Said { maintenances: Ok(vec![one.clone()]), ..nothing() };
+        let found = words(&said(&fans), &node(&json!({}))).maintenance;
+        assert_eq!(found.as_deref(), Some("NodeMaintenance fans: new fans"));
+        fans.spec.node_name = "worker-4".to_owned();
+        assert_eq!(words(&said(&fans), &node(&json!({}))), Words::default());
+        let unread =
+            Said { pauses: Err("denied".to_owned()), maintenances: Err("late".to_owned()) };
+        assert_eq!(words(&unread, &node(&json!({}))).unread, ["denied", "late"]);
+    }
+
+    #[test]
+    fn an_open_window_is_a_pause_until_its_end() {
+        let window = PauseWindow {
+            cron: "0 8 * * *".to_owned(),
+            duration: node_remedy_api::time::Span::from_minutes(60),
+            time_zone: None,
+            reason: "trading".to_owned(),
+        };
+        let limits = GateLimits { pause_windows: vec![window], ..GateLimits::default() };
+        let hour = 3_600_000;
+        for (now, until) in [(7, None), (8, Some(Time(9 * hour))), (9, None)] {
+            let words = of_node(&nothing(), &node(&json!({})), &limits, Time(now * hour));
+            let found = words.pauses.first().and_then(|pause| pause.until);
+            assert_eq!(found, until, "{now} o'clock");
+        }
+    }
+}
