@@ -17,7 +17,8 @@ use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 
 /// Every story; a file without a test is found by name.
-const STORIES: [&str; 3] = ["bmc-says-yes", "dark-rack", "lost-node"];
+const STORIES: [&str; 5] =
+    ["bmc-says-yes", "dark-rack", "lost-node", "rack-loses-its-switch", "repair-first"];
 /// Other seeds under which a story must end as it does under its own.
 const OTHER_SEEDS: [u64; 2] = [4, 11];
 
@@ -55,6 +56,16 @@ fn a_bmc_that_says_yes_is_as_its_scenario_says() {
 #[test]
 fn a_dark_rack_is_as_its_scenario_says() {
     check("dark-rack");
+}
+
+#[test]
+fn a_rack_that_loses_its_switch_is_as_its_scenario_says() {
+    check("rack-loses-its-switch");
+}
+
+#[test]
+fn a_repair_before_the_fence_is_as_its_scenario_says() {
+    check("repair-first");
 }
 
 #[test]

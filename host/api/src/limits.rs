@@ -26,6 +26,8 @@ pub const SIGN_PARTS_MAX: usize = 8;
 pub const SIGN_WORDS_MAX: usize = 16;
 /// Events or changes that a sign counts to.
 pub const SIGN_COUNT_MAX: u32 = 100;
+/// Labels by which failure domains are told apart: zone, room, rack, switch, two PDUs, with room.
+pub const TOPOLOGIES_MAX: usize = 8;
 /// Pause windows of one configuration: each day of a week, with room.
 pub const PAUSE_WINDOWS_MAX: usize = 32;
 /// The longest pause window: a longer one is a pause, which somebody should end.

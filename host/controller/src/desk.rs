@@ -244,7 +244,7 @@ impl<C: Cluster> Desk<C> {
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
                 }
                 sign @ Crossing::Crossed { .. } => {
-                    let mut gate = view::gate_view(&self.parts.mirror, name, None);
+                    let mut gate = view::gate_view(&self.parts.mirror, &policy.gate, name, None);
                     view::note_sign(&mut gate, Some(&node), &sign);
                     let said = words::cached(&self.parts.mirror);
                     gate.words = words::of_node(&said, seen, &policy.gate, now);

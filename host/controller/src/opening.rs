@@ -103,7 +103,7 @@ pub async fn open<C: Cluster>(
     if let Some(why) = what_is_missing(parts, &spec).await {
         return Ok(not_ready(&why));
     }
-    let mut gate_view = view::gate_view(&parts.mirror, &node.name, None);
+    let mut gate_view = view::gate_view(&parts.mirror, &policy.gate, &node.name, None);
     view::note_sign(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);

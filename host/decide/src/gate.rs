@@ -8,6 +8,9 @@ use crate::bug::{Bug, guard};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 mod people;
+mod storm;
+
+use self::storm::{refuse_full_domains, refuse_storm};
 
 pub use self::people::{ForeignCordon, Pause, WORD_LOOK_EVERY, Words};
 
@@ -24,6 +27,19 @@ pub struct GatePolicy {
     pub cool_down: Span,
     /// What a cordon that is not ours means.
     pub foreign_cordon: ForeignCordon,
+    /// Zones, racks, PDUs: limits within each.
+    pub domains: Vec<DomainLimit>,
+}
+
+/// Limits within one failure domain, whose name is the value of a label of its nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DomainLimit {
+    /// The label.
+    pub key: String,
+    /// From this share of unhealthy nodes of a domain on, in percent, none of it is switched off.
+    pub unhealthy_percent_max: u32,
+    /// Nodes of one domain that may be worked on at once; `None`: only the cluster's limit counts.
+    pub in_flight_max: Option<u32>,
 }
 
 /// What the gate is told.
@@ -35,6 +51,8 @@ pub struct GateView {
     pub nodes: Vec<NodeHealth>,
     /// NodeFences that hold a slot, ours left out.
     pub in_flight: Vec<String>,
+    /// The nodes that they are about.
+    pub in_flight_on: Vec<String>,
     /// What people and other controllers said about the target.
     pub words: Words,
     /// When something of ours was last heard from the API server.
@@ -73,6 +91,8 @@ pub struct NodeHealth {
     pub renewed_at: Option<Time>,
     /// Its Lease's duration.
     pub lease_duration: Span,
+    /// The value of each label of [`GatePolicy::domains`], in their order; `None` without the label.
+    pub domains: Vec<Option<String>>,
 }
 
 /// What the gate says.
@@ -113,6 +133,33 @@ pub enum Refusal {
         until: Time,
         /// Nodes that have not renewed since.
         unheard: u32,
+    },
+    /// Too large a share of one domain's nodes is not well: it is the domain's trouble, not theirs.
+    DomainUnhealthy {
+        /// The label and its value.
+        domain: String,
+        /// Silent or not Ready, the target among them.
+        unhealthy: u32,
+        /// Of so many.
+        total: u32,
+        /// The share, in percent, cut.
+        percent: u32,
+        /// The limit.
+        percent_max: u32,
+    },
+    /// So many nodes of one domain are worked on.
+    DomainInFlight {
+        /// The label and its value.
+        domain: String,
+        /// Which.
+        nodes: Vec<String>,
+        /// The limit.
+        max: u32,
+    },
+    /// The target lacks a label that limits are set for.
+    NoDomain {
+        /// The label.
+        key: String,
     },
     /// The target has no Lease to compare others with.
     NoLease,
@@ -183,6 +230,7 @@ impl Default for GatePolicy {
             in_flight_max: IN_FLIGHT_MAX,
             cool_down: COOL_DOWN,
             foreign_cordon: ForeignCordon::default(),
+            domains: Vec::new(),
         }
     }
 }
@@ -207,6 +255,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
         let holders = view.in_flight.clone();
         verdict.refusals.push(Refusal::InFlight { holders, max: policy.in_flight_max });
     }
+    refuse_full_domains(policy, view, &mut verdict);
     refuse_storm(policy, view, now, &mut verdict);
     verdict
 }
@@ -232,96 +281,6 @@ fn refuse_by_time(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut
     }
 }
 
-/// How the other nodes are, judged against the target's last renewal.
-#[derive(Default)]
-struct Count<'a> {
-    /// Certainly not well.
-    unhealthy: Vec<&'a str>,
-    /// Not heard since the target fell silent, and their time is not up yet.
-    unheard: u32,
-    /// When the last of those is due.
-    judged_at: Time,
-}
-
-fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut Verdict) {
-    let target = view.nodes.iter().find(|node| node.name == view.target);
-    let Some((begun, interval)) =
-        target.and_then(|node| Some((begun(view, node, now)?, renewal_interval(node))))
-    else {
-        verdict.refusals.push(Refusal::NoLease);
-        return;
-    };
-    let heard_after = begun.after(Span(interval.0.saturating_mul(12) / 10));
-    let mut count = Count::default();
-    for node in &view.nodes {
-        let heard = node.renewed_at.is_some_and(|renewed_at| renewed_at > heard_after);
-        let due = heard_after.after(renewal_interval(node));
-        // Heard since the target, and overdue again: it fell silent a little later.
-        let overdue = node.renewed_at.is_none_or(|at| now > at.after(overdue_after(node)));
-        let silent = guard(Bug::StormFromReady, (!heard && now > due) || (heard && overdue));
-        if node.name == view.target || !node.ready || node.down || silent {
-            count.unhealthy.push(&node.name);
-        } else if guard(Bug::StormFromReady, !heard) {
-            count.unheard = count.unheard.saturating_add(1);
-            count.judged_at = count.judged_at.max(due.after(Span(1)));
-        }
-    }
-    let total = number(view.nodes.len());
-    let certain = number(count.unhealthy.len());
-    let at_worst = certain.saturating_add(count.unheard);
-    if let Some(refusal) = too_many(policy, certain, total, &count.unhealthy) {
-        verdict.refusals.push(refusal);
-    } else if too_many(policy, at_worst, total, &[]).is_some() {
-        let (until, unheard) = (count.judged_at, count.unheard);
-        verdict.refusals.push(Refusal::SilenceNotJudged { until, unheard });
-        verdict.look_at(until);
-    }
-}
-
-/// What the others' renewals are held against: the target's last one. A target that still renews,
-/// or that never did, did not fall silent with them; for it, it is when its sign began.
-fn begun(view: &GateView, target: &NodeHealth, now: Time) -> Option<Time> {
-    let Some(renewed_at) = target.renewed_at else {
-        return view.sign_since.filter(|_| view.never_joined);
-    };
-    let overdue = overdue_after(target);
-    let lives =
-        |since: &Time| renewed_at > since.after(overdue) && now <= renewed_at.after(overdue);
-    Some(view.sign_since.filter(lives).unwrap_or(renewed_at))
-}
-
-/// One lost node is never a storm, whatever its share of a small cluster, unless it is all of it.
-fn too_many(policy: &GatePolicy, unhealthy: u32, total: u32, names: &[&str]) -> Option<Refusal> {
-    if unhealthy < 2 && total > 1 {
-        return None;
-    }
-    if let Some(max) = policy.unhealthy_max.filter(|max| unhealthy >= *max) {
-        return Some(Refusal::UnhealthyCount { unhealthy, max });
-    }
-    let percent_max = policy.unhealthy_percent_max;
-    let shares = u64::from(unhealthy).saturating_mul(100);
-    if shares < u64::from(percent_max).saturating_mul(u64::from(total)) {
-        return None;
-    }
-    let percent = u32::try_from(shares / u64::from(total.max(1))).unwrap_or(u32::MAX);
-    let examples = names.iter().take(EXAMPLES_MAX).map(|name| String::from(*name)).collect();
-    Some(Refusal::UnhealthyShare { unhealthy, total, percent, percent_max, examples })
-}
-
-/// A renewal is overdue after 1.2 times the renewal interval.
-fn overdue_after(node: &NodeHealth) -> Span {
-    Span(renewal_interval(node).0.saturating_mul(12) / 10)
-}
-
-/// A kubelet renews four times in its Lease's duration.
-fn renewal_interval(node: &NodeHealth) -> Span {
-    Span(node.lease_duration.0 / 4)
-}
-
-fn number(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
-}
-
 impl Verdict {
     fn look_at(&mut self, at: Time) {
         self.next_look = Some(self.next_look.map_or(at, |earlier| earlier.min(at)));
@@ -339,6 +298,17 @@ impl fmt::Display for Refusal {
             }
             Self::SilenceNotJudged { unheard, .. } => {
                 write!(f, "too early to tell whether {unheard} other nodes fell silent too")
+            }
+            Self::DomainUnhealthy { domain, unhealthy, total, percent, percent_max } => write!(
+                f,
+                "{domain}: silent {unhealthy} of {total} = {percent} % ≥ {percent_max} %; look at what \
+                 they share"
+            ),
+            Self::DomainInFlight { domain, nodes, max } => {
+                write!(f, "{domain}: in flight {} ≥ {max}: {}", nodes.len(), nodes.join(", "))
+            }
+            Self::NoDomain { key } => {
+                write!(f, "the node has no label {key}, for which topologies sets limits; label it")
             }
             Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
             Self::InFlight { holders, max } => {

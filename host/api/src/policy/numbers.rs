@@ -49,6 +49,8 @@ pub const CONDITION_STALE_AFTER: Span = Span::from_minutes(15);
 /// Share of unhealthy or silent nodes from which on nothing is cut. A third of a cluster does not
 /// die at once; its network does.
 pub const MAX_UNHEALTHY_PERCENT: u32 = 30;
+/// Half of a rack does not die at once; its switch does.
+pub const MAX_UNHEALTHY_PERCENT_OF_DOMAIN: u32 = 50;
 /// Runs at one time: the proposal's "only one node at a given time".
 pub const MAX_IN_FLIGHT: u32 = 1;
 /// Deletions a minute in mode `paced`: the scheduler's and the registry's comfort.
@@ -125,6 +127,10 @@ pub struct GateLimits {
     pub max_in_flight: u32,
     /// Between two incidents of one node.
     pub cool_down: Span,
+    /// Limits within each zone, rack, PDU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::TOPOLOGIES_MAX))]
+    pub topologies: Vec<TopologyLimit>,
     /// Times at which nothing is cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PAUSE_WINDOWS_MAX))]
@@ -132,6 +138,28 @@ pub struct GateLimits {
     /// What a cordon that is not ours means.
     #[serde(default)]
     pub cordoned_by_others: CordonedByOthers,
+}
+
+/// Limits within one failure domain: nodes that share the value of a label share a switch, a PDU, a
+/// room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyLimit {
+    /// The label, such as `topology.kubernetes.io/zone`.
+    #[schemars(length(min = 1, max = 316))]
+    pub key: String,
+    /// From this share of unhealthy nodes of a domain on, in percent, none of it is cut. Default 50.
+    #[serde(default = "domain_percent")]
+    #[schemars(range(min = 1, max = 100))]
+    pub max_unhealthy_percent: u32,
+    /// Runs at one time within a domain; absent: only `maxInFlight` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
+    pub max_in_flight: Option<u32>,
+}
+
+const fn domain_percent() -> u32 {
+    MAX_UNHEALTHY_PERCENT_OF_DOMAIN
 }
 
 /// How fast pods are released.
@@ -192,6 +220,10 @@ pub struct Policies {
     /// A condition that was last reported longer ago is not known. Default 15m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition_stale_after: Option<Span>,
+    /// Limits within each zone, rack, PDU. Default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::TOPOLOGIES_MAX))]
+    pub topologies: Option<Vec<TopologyLimit>>,
     /// Wait between the opening of a run and isolation. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolate_after: Option<Span>,
@@ -309,6 +341,7 @@ impl Policies {
             max_unhealthy_percent: self.max_unhealthy_percent.unwrap_or(MAX_UNHEALTHY_PERCENT),
             max_unhealthy_count: self.max_unhealthy_count,
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
+            topologies: self.topologies.clone().unwrap_or_default(),
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
             pause_windows: self.pause_windows.clone().unwrap_or_default(),
             cordoned_by_others: self.cordoned_by_others.unwrap_or_default(),

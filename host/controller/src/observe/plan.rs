@@ -9,7 +9,7 @@ mod identity;
 
 use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Rung};
 use node_remedy_api::plan::{self as api, MethodFacts, NodePlan, PluginKind};
-use node_remedy_api::policy::{GateLimits, ReleaseMode, RunPolicy};
+use node_remedy_api::policy::{GateLimits, ReleaseMode, RunPolicy, TopologyLimit};
 use node_remedy_api::time::Span;
 use node_remedy_decide as decide;
 
@@ -166,6 +166,15 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
         in_flight_max: limits.max_in_flight,
         cool_down: limits.cool_down.twin(),
         foreign_cordon: super::words::foreign_cordon(limits),
+        domains: limits.topologies.iter().map(domain_limit_of).collect(),
+    }
+}
+
+fn domain_limit_of(limit: &TopologyLimit) -> decide::DomainLimit {
+    decide::DomainLimit {
+        key: limit.key.clone(),
+        unhealthy_percent_max: limit.max_unhealthy_percent,
+        in_flight_max: limit.max_in_flight,
     }
 }
 

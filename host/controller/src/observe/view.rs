@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, State};
+use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
     Access, AttachmentView, ConditionStatus, ConditionView, Exempt, GateView, NodeHealth, NodeView,
@@ -41,7 +42,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
-    let mut gate = gate_view(&parts.mirror, &spec.node.name, Some(&incident.name()));
+    let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
     if let Some(seen) = &facts.node {
@@ -187,7 +188,12 @@ fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
 }
 
 /// What the gate is told about everything around `target`.
-pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
+pub fn gate_view(
+    mirror: &Mirror,
+    limits: &GateLimits,
+    target: &str,
+    own: Option<&str>,
+) -> GateView {
     let nodefences = mirror.nodefences.all();
     let open: Vec<&NodeFence> =
         nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one)).collect();
@@ -208,13 +214,16 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
+            domains: domains_of(node, limits),
         }
     });
-    let in_flight = open.iter().filter(|one| holds_slot(one)).map(|one| one.name_any());
+    let is_other = |one: &&&NodeFence| Some(one.name_any().as_str()) != own;
+    let in_flight = || open.iter().filter(|one| holds_slot(one)).filter(is_other);
     GateView {
         target: target.to_owned(),
         nodes: health.collect(),
-        in_flight: in_flight.filter(|name| Some(name.as_str()) != own).collect(),
+        in_flight: in_flight().map(|one| one.name_any()).collect(),
+        in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
         heard_at: mirror.heard(),
@@ -226,6 +235,11 @@ pub fn gate_view(mirror: &Mirror, target: &str, own: Option<&str>) -> GateView {
         sign_since: None,
         never_joined: false,
     }
+}
+
+/// The failure domains that a node is in, by the labels that the limits name.
+fn domains_of(node: &NodeSeen, limits: &GateLimits) -> Vec<Option<String>> {
+    limits.topologies.iter().map(|limit| node.labels.get(&limit.key).cloned()).collect()
 }
 
 /// Whether an incident goes on.

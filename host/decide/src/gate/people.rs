@@ -93,6 +93,9 @@ impl Refusal {
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
             | Self::NoLease
+            | Self::DomainUnhealthy { .. }
+            | Self::DomainInFlight { .. }
+            | Self::NoDomain { .. }
             | Self::InFlight { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
@@ -111,6 +114,9 @@ impl Refusal {
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
             | Self::NoLease
+            | Self::DomainUnhealthy { .. }
+            | Self::DomainInFlight { .. }
+            | Self::NoDomain { .. }
             | Self::InFlight { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use expect_test::{Expect, expect};
 
+use super::orders::Dice;
 use crate::*;
 
 const A: u64 = 1_000_000;
@@ -26,6 +27,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
                 down: false,
                 renewed_at: Some(renewed_at),
                 lease_duration: Span::seconds(40),
+                domains: Vec::new(),
             }
         })
         .collect();
@@ -33,6 +35,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         target: "node-0".to_string(),
         nodes,
         in_flight: Vec::new(),
+        in_flight_on: Vec::new(),
         words: Words::default(),
         heard_at: now,
         held_by: None,
@@ -253,4 +256,102 @@ fn what_people_said_closes_the_gate_and_says_so() {
     let (view, now) = words(Words { cordoned_by_other: true, ..Words::default() });
     let policy = GatePolicy { foreign_cordon: ForeignCordon::Ignore, ..GatePolicy::default() };
     assert!(gate(&policy, &view, now).is_open());
+}
+
+/// Forty nodes in four racks of ten, of which `silent` of the first rack fell silent with the target.
+fn racks(silent: u64) -> (GateView, Time) {
+    let (mut view, now) = cluster(40, silent, 23);
+    for (index, node) in view.nodes.iter_mut().enumerate() {
+        node.domains = [Some(format!("r{}", index / 10))].into();
+    }
+    (view, now)
+}
+
+fn by_rack(in_flight_max: Option<u32>) -> GatePolicy {
+    let key = "rack".to_string();
+    let limit = DomainLimit { key, unhealthy_percent_max: 50, in_flight_max };
+    GatePolicy { domains: [limit].into(), in_flight_max: 4, ..GatePolicy::default() }
+}
+
+fn says(policy: &GatePolicy, (view, now): &(GateView, Time)) -> String {
+    let verdict = gate(policy, view, *now);
+    verdict.refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
+    let policy = by_rack(None);
+    // Ten of forty are a quarter: the cluster's share alone would let the rack be cut.
+    assert_eq!(says(&GatePolicy::default(), &racks(10)), "");
+    let dark = "rack=r0: silent 10 of 10 = 100 % ≥ 50 %; look at what they share";
+    assert_eq!(says(&policy, &racks(10)), dark);
+    assert_eq!(says(&policy, &racks(4)), "");
+    let (mut view, now) = racks(10);
+    view.target = "node-20".to_string();
+    view.nodes[20].renewed_at = Some(Time(A));
+    assert_eq!(says(&policy, &(view, now)), "", "one more, where there is room");
+}
+
+#[test]
+fn what_is_of_no_domain_counts_for_each_while_it_is_unwell() {
+    let policy = by_rack(Some(1));
+    let (mut view, now) = racks(4);
+    view.nodes[3].domains = [None].into();
+    view.nodes[30].domains = [None].into();
+    view.nodes[30].renewed_at = Some(Time(A));
+    let said = "rack=r0: silent 5 of 11 = 45 % ≥ 40 %; look at what they share";
+    let mut strict = policy.clone();
+    strict.domains[0].unhealthy_percent_max = 40;
+    assert_eq!(says(&strict, &(view.clone(), now)), said);
+    view.nodes[0].domains = [None].into();
+    let unlabelled = "the node has no label rack, for which topologies sets limits; label it";
+    assert_eq!(says(&policy, &(view, now)), unlabelled);
+}
+
+#[test]
+fn one_node_of_a_domain_at_a_time() {
+    let policy = by_rack(Some(1));
+    for (other, closed) in [("node-5", true), ("node-15", false), ("node-gone", true)] {
+        let (mut view, now) = racks(1);
+        view.in_flight = ["other-1".to_string()].into();
+        view.in_flight_on = [other.to_string()].into();
+        let full = format!("rack=r0: in flight 1 ≥ 1: {other}");
+        assert_eq!(says(&policy, &(view, now)), if closed { &*full } else { "" });
+    }
+}
+
+/// Forty of a hundred behind one switch fall silent within 12 s, in any order of arrival, whichever of
+/// them is looked at, at any moment: none is cut; nor in a rack of ten of a large cluster.
+#[test]
+fn forty_of_a_hundred_falling_silent_in_any_order_are_never_cut() {
+    let mut dice = Dice(1);
+    let rack = by_rack(None);
+    for round in 0..400 {
+        let whole = round % 2 == 0;
+        let (policy, silent) = if whole { (&GatePolicy::default(), 40) } else { (&rack, 10) };
+        let (view, _) = cluster(100, silent, 0);
+        let last: Vec<u64> = (0..silent).map(|_| A + dice.throw(12_000)).collect();
+        let phases: Vec<u64> = (0..100).map(|_| dice.throw(10_000)).collect();
+        let target = usize::try_from(dice.throw(silent)).unwrap();
+        for look_ms in (0..90_000).step_by(777) {
+            let now = Time(A + 12_000 + look_ms);
+            let nodes = view.nodes.iter().enumerate().map(|(index, node)| {
+                let alive = Time(now.0 - (now.0 + phases[index]) % 10_000);
+                let renewed_at = last.get(index).map_or(alive, |last| Time((*last).min(now.0)));
+                let domains = [Some(format!("r{}", index / 10))].into();
+                NodeHealth { renewed_at: Some(renewed_at), domains, ..node.clone() }
+            });
+            let target = format!("node-{target}");
+            let view = GateView { target, nodes: nodes.collect(), heard_at: now, ..view.clone() };
+            let verdict = gate(policy, &view, now);
+            // What a trigger asks for: silent for longer than a renewal may be late.
+            let silent_for = now.since(
+                view.nodes.iter().find(|n| n.name == view.target).unwrap().renewed_at.unwrap(),
+            );
+            assert!(
+                silent_for < Span::seconds(12) || !verdict.is_open(),
+                "round {round}, {look_ms} ms"
+            );
+        }
+    }
 }

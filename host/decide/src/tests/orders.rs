@@ -7,10 +7,10 @@ use super::fixtures::{BOOT, bmc_plan, failed, lost_view, not_attempted, opened, 
 use crate::*;
 
 /// A small generator: the same numbers on every machine.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn throw(&mut self, sides: u64) -> u64 {
+    pub(super) fn throw(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -99,7 +99,12 @@ pub(super) fn unproven(played: &Played) -> Vec<report::Refusal> {
 }
 
 fn next_of(refusal: &Refusal) -> Option<String> {
-    let storm = matches!(refusal, Refusal::UnhealthyShare { .. } | Refusal::UnhealthyCount { .. });
+    let storm = matches!(
+        refusal,
+        Refusal::UnhealthyShare { .. }
+            | Refusal::UnhealthyCount { .. }
+            | Refusal::DomainUnhealthy { .. }
+    );
     storm.then(|| "look at what the silent nodes share: power, switch, rack".to_owned())
 }
 
