@@ -1,6 +1,7 @@
 //! The crate from outside: what the proposals print is read, what is wrong is named by its place,
 //! and the generated definitions are the ones that are shipped.
 
+#![recursion_limit = "256"]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 #![expect(clippy::needless_pass_by_value, reason = "a row reads better with its expectation in it")]
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "test helpers may panic")]

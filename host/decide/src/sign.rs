@@ -220,13 +220,14 @@ fn of_lease(node: &NodeView, seen_at: Time, age: Span, now: Time) -> Finding {
     }
 }
 
-/// Whether an event is one of the sign's. What was before the node last became Ready is over: a
-/// machine that was cycled does not answer for what its last boot did.
+/// Whether an event is one of the sign's. What was before the node last became Ready, or before its
+/// present boot, is over: a machine that was cycled does not answer for what it did before.
 fn counts(node: &NodeView, sign: &Sign, event: &EventView) -> bool {
     let Sign::Events { reasons, kind, sources, .. } = sign else { return false };
     let began = condition(node, READY)
         .filter(|ready| ready.status == ConditionStatus::True)
-        .map_or(Time(0), |ready| ready.since);
+        .map_or(Time(0), |ready| ready.since)
+        .max(node.boot_heard_at);
     reasons.contains(&event.reason)
         && kind.as_ref().is_none_or(|kind| *kind == event.kind)
         && (sources.is_empty() || sources.contains(&event.source))

@@ -260,6 +260,9 @@ fn events_of_before_the_node_was_ready_again_are_over() {
     assert_eq!(found(&node, three_oopses(), NOW), "absent");
     node.conditions = vec![seen(READY, ConditionStatus::False, 9_950)];
     assert_eq!(found(&node, three_oopses(), NOW), "there since 9900, look at 10100");
+    // A boot that was so quick that nobody took it for lost.
+    node.boot_heard_at = at(9_950);
+    assert_eq!(found(&node, three_oopses(), NOW), "absent");
 }
 
 #[test]
