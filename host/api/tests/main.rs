@@ -6,7 +6,6 @@
 #![expect(clippy::needless_pass_by_value, reason = "a row reads better with its expectation in it")]
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "test helpers may panic")]
 #![expect(clippy::format_push_string, clippy::format_collect, reason = "tests build small texts")]
-#![recursion_limit = "256"]
 
 mod bad_input;
 mod crds;
