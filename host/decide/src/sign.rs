@@ -110,7 +110,7 @@ pub(crate) fn find(node: &NodeView, sign: &Sign, stale_after: Span, now: Time) -
         Sign::Events { count, window, .. } => match &node.events {
             Some(events) => {
                 let events = events.iter().filter(|event| counts(node, sign, event));
-                of_occurrences(occurrences(events, *count, *window, now), *count)
+                of_occurrences(&occurrences(events, *count, *window, now), *count)
             }
             None => Finding::Unclear,
         },
@@ -220,13 +220,14 @@ fn of_lease(node: &NodeView, seen_at: Time, age: Span, now: Time) -> Finding {
     }
 }
 
-/// Whether an event is one of the sign's. What was before the node last became Ready is over: a
-/// machine that was cycled does not answer for what its last boot did.
+/// Whether an event is one of the sign's. What was before the node last became Ready, or before its
+/// present boot, is over: a machine that was cycled does not answer for what it did before.
 fn counts(node: &NodeView, sign: &Sign, event: &EventView) -> bool {
     let Sign::Events { reasons, kind, sources, .. } = sign else { return false };
     let began = condition(node, READY)
         .filter(|ready| ready.status == ConditionStatus::True)
-        .map_or(Time(0), |ready| ready.since);
+        .map_or(Time(0), |ready| ready.since)
+        .max(node.boot_heard_at);
     reasons.contains(&event.reason)
         && kind.as_ref().is_none_or(|kind| *kind == event.kind)
         && (sources.is_empty() || sources.contains(&event.source))
@@ -264,7 +265,7 @@ fn occurrences<'a>(
 }
 
 /// There since the occurrence that made the number full; absent since the last one.
-fn of_occurrences(times: Vec<Time>, count: u32) -> Finding {
+fn of_occurrences(times: &[Time], count: u32) -> Finding {
     let last = times.last().copied().unwrap_or(Time(0));
     if u32::try_from(times.len()).unwrap_or(u32::MAX) >= count.max(1) {
         Finding::There { since: last }
@@ -277,7 +278,7 @@ fn of_occurrences(times: Vec<Time>, count: u32) -> Finding {
 fn of_changes(changes: &ChangesView, kind: &str, count: u32, window: Span, now: Time) -> Finding {
     let enough = usize::try_from(count).unwrap_or(usize::MAX);
     let times: Vec<Time> = within(changes, kind, window, now).take(enough).collect();
-    match of_occurrences(times, count) {
+    match of_occurrences(&times, count) {
         Finding::Absent { .. } if now.since(changes.known_since) < window => Finding::Unclear,
         known @ (Finding::There { .. }
         | Finding::Coming { .. }

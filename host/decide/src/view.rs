@@ -95,6 +95,8 @@ pub struct NodeView {
     pub created_at: Time,
     /// Conditions by type, ordered.
     pub conditions: Vec<ConditionView>,
+    /// When the present boot was first heard of: what was before is another boot's. 0: not known.
+    pub boot_heard_at: Time,
     /// Events about it that a threshold asks for; `None` while they are not known.
     pub events: Option<Vec<EventView>>,
     /// How its conditions changed; `None` while nobody watched.

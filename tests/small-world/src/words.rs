@@ -90,6 +90,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         signs: signs.clone(),
         created_at: Time(0),
         conditions: Vec::new(),
+        boot_heard_at: Time(0),
         events: None,
         changes: None,
         lease_duration: Span::seconds(40),

@@ -331,7 +331,7 @@ impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Condition { kind, statuses, reasons } => {
-                let statuses: Vec<&str> = statuses.iter().map(word).collect();
+                let statuses: Vec<&str> = statuses.iter().copied().map(word).collect();
                 write!(f, "{kind}={}", statuses.join(","))?;
                 if reasons.is_empty() { Ok(()) } else { write!(f, " ({})", listed(reasons)) }
             }
@@ -359,7 +359,7 @@ fn listed(words: &BTreeSet<String>) -> String {
     words.iter().map(String::as_str).collect::<Vec<_>>().join(",")
 }
 
-const fn word(status: &ConditionStatus) -> &'static str {
+const fn word(status: ConditionStatus) -> &'static str {
     match status {
         ConditionStatus::True => "True",
         ConditionStatus::False => "False",

@@ -26,6 +26,8 @@ pub struct Changes {
 struct OfNode {
     uid: String,
     boot_id: String,
+    /// When it was first seen to have booted so; 0: it had when it was first seen.
+    booted_at: Time,
     known_since: Time,
     changes: VecDeque<(String, Time)>,
 }
@@ -54,13 +56,16 @@ impl Changes {
         let of_node = nodes.entry(seen.name.clone()).or_insert_with(|| OfNode {
             uid: seen.uid.clone(),
             boot_id: before.boot_id.clone(),
+            booted_at: Time(0),
             known_since: self.begun_at.get(),
             changes: VecDeque::new(),
         });
         if is_new_boot || of_node.uid != seen.uid {
             let (uid, boot_id) = (seen.uid.clone(), seen.boot_id.clone());
             // Nothing of this boot was missed.
-            *of_node = OfNode { uid, boot_id, known_since: Time(0), changes: VecDeque::new() };
+            let known_since = Time(0);
+            let changes = VecDeque::new();
+            *of_node = OfNode { uid, boot_id, booted_at: now, known_since, changes };
         }
         of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
         while of_node.changes.len() > CHANGES_MAX
@@ -69,6 +74,13 @@ impl Changes {
             let gone = of_node.changes.pop_front();
             of_node.known_since = gone.map_or(now, |(_, at)| at.after(Span(1)));
         }
+    }
+
+    /// When a node's present boot was seen to begin; 0 where this process did not see it.
+    pub fn booted_at(&self, node: &NodeSeen) -> Time {
+        let nodes = self.nodes.borrow();
+        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == node.boot_id);
+        of_boot.map_or(Time(0), |one| one.booted_at)
     }
 
     /// What is known of a node's present boot.
@@ -85,7 +97,7 @@ impl Changes {
 
 impl OfNode {
     fn latest(&self) -> Time {
-        self.changes.back().map_or(self.known_since, |(_, at)| *at)
+        self.changes.back().map_or(self.booted_at, |(_, at)| *at)
     }
 }
 
@@ -130,6 +142,7 @@ mod tests {
         changes.note(Some(&up), &booted, Time(140_000));
         changes.note(Some(&booted), &node("True", "two"), Time(150_000));
         assert_eq!(seconds(&changes, &booted), (0, vec![140, 150]));
+        assert_eq!((changes.booted_at(&booted), changes.booted_at(&up)), (Time(140_000), Time(0)));
         // A node of the same name that is another one.
         let other = NodeSeen { uid: "v".to_owned(), ..node("True", "two") };
         assert_eq!(seconds(&changes, &other), (100, vec![]));

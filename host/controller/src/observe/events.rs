@@ -20,8 +20,8 @@ use crate::cluster::{Cluster, ClusterError, Scope};
 
 /// Where Events about objects without a namespace are written.
 pub const NAMESPACE: &str = "default";
-/// Kept of one node; each may stand for many occurrences.
-const EVENTS_OF_NODE_MAX: usize = 32;
+/// Kept of one node; a sign counts to a hundred, and each may stand for many occurrences.
+const EVENTS_OF_NODE_MAX: usize = 256;
 /// An API server keeps Events for an hour, and no sign asks for older ones.
 const KEPT_FOR: Span = Span::minutes(61);
 /// Our own Events are no sign of anything.
@@ -155,7 +155,10 @@ impl NodeEvents {
         let about = about_nodes().matching("involvedObject.name", node);
         let events = cluster.list::<Event>(&about).await?.items.into_iter();
         let events = events.filter_map(EventSeen::of);
-        Ok(Some(events.filter(|event| asked.contains(&event.reason)).collect()))
+        let mut events: Vec<_> = events.filter(|one| asked.contains(&one.reason)).collect();
+        events.sort_by_key(|one| std::cmp::Reverse(one.last));
+        events.truncate(EVENTS_OF_NODE_MAX);
+        Ok(Some(events))
     }
 
     /// Watches while something is asked for, and lists again when that is something else.
@@ -223,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn event(uid: &str, more: Value) -> Option<EventSeen> {
+    fn event(uid: &str, more: &Value) -> Option<EventSeen> {
         let mut object = json!({
             "metadata": {"name": uid, "namespace": "default", "uid": uid},
             "involvedObject": {"kind": "Node", "name": "node-a"},
@@ -234,43 +237,43 @@ mod tests {
             "lastTimestamp": "2026-01-01T00:05:00Z",
             "count": 3,
         });
-        json_patch::merge(&mut object, &more);
+        json_patch::merge(&mut object, more);
         EventSeen::of(serde_json::from_value(object).unwrap())
     }
 
     #[test]
     fn an_event_says_how_often_and_when_in_either_form() {
-        let old = event("a", json!({})).unwrap();
+        let old = event("a", &json!({})).unwrap();
         assert_eq!((old.count, old.last.since(old.first)), (3, Span::minutes(5)));
         let new = event(
             "b",
-            json!({
+            &json!({
                 "source": null, "reportingComponent": "kernel-monitor", "firstTimestamp": null,
                 "lastTimestamp": null, "count": null, "eventTime": "2026-01-01T00:00:00.000000Z",
                 "series": {"count": 3, "lastObservedTime": "2026-01-01T00:05:00.000000Z"},
             }),
         );
         assert_eq!(new, Some(EventSeen { uid: "b".to_owned(), ..old }));
-        let once = event("c", json!({"count": null, "lastTimestamp": null})).unwrap();
+        let once = event("c", &json!({"count": null, "lastTimestamp": null})).unwrap();
         assert_eq!((once.count, once.first), (1, once.last));
-        assert_eq!(event("d", json!({"involvedObject": {"kind": "Pod"}})), None);
-        assert_eq!(event("e", json!({"source": {"component": OURS}})), None);
+        assert_eq!(event("d", &json!({"involvedObject": {"kind": "Pod"}})), None);
+        assert_eq!(event("e", &json!({"source": {"component": OURS}})), None);
     }
 
     #[test]
     fn only_the_newest_events_of_a_node_are_kept() {
         let mut by_node = ByNode::new();
         let mut now = Time(0);
-        for number in 0..100 {
+        for number in 0..300 {
             let stamp = format!("2026-01-01T00:{:02}:{:02}Z", 5 + number / 60, number % 60);
-            let seen = event(&format!("e{number}"), json!({"lastTimestamp": stamp})).unwrap();
+            let seen = event(&format!("e{number}"), &json!({"lastTimestamp": stamp})).unwrap();
             now = seen.last;
             note(&mut by_node, seen, now);
         }
         let kept = &by_node["node-a"];
         assert_eq!(kept.len(), EVENTS_OF_NODE_MAX);
-        assert!(kept.values().all(|one| now.since(one.last) < Span::seconds(40)), "{kept:?}");
-        let other = event("x", json!({"involvedObject": {"name": "node-b"}})).unwrap();
+        assert!(kept.values().all(|one| now.since(one.last) < Span::seconds(256)), "{kept:?}");
+        let other = event("x", &json!({"involvedObject": {"name": "node-b"}})).unwrap();
         note(&mut by_node, other, now.after(KEPT_FOR).after(Span(1)));
         assert_eq!(by_node.keys().collect::<Vec<_>>(), ["node-b"]);
     }

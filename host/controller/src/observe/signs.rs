@@ -48,7 +48,15 @@ impl Wanted {
             policy::Sign::Condition { kind, statuses, reasons } if reasons.is_empty() => {
                 (kind.clone(), status_word(statuses), self.period)
             }
-            sign => (sign.to_string().chars().take(WORDS_MAX).collect(), THERE, self.period),
+            sign @ (policy::Sign::Condition { .. }
+            | policy::Sign::Events { .. }
+            | policy::Sign::Flaps { .. }
+            | policy::Sign::NeverJoined(_)
+            | policy::Sign::All(_)
+            | policy::Sign::Any(_)
+            | policy::Sign::Not(_)) => {
+                (sign.to_string().chars().take(WORDS_MAX).collect(), THERE, self.period)
+            }
         };
         Trigger {
             condition_type,

@@ -132,6 +132,7 @@ pub fn node_view(
             })
             .collect(),
         created_at: clock.when(node.created),
+        boot_heard_at: events.map_or(Time(0), |_| boot_heard_at(node, mirror)),
         events: events.map(|events| events.iter().map(|event| event.view(clock)).collect()),
         changes: Some(mirror.changes.of(node)),
         lease_duration: Span::seconds(
@@ -146,6 +147,22 @@ pub fn node_view(
         volumes_in_use: node.volumes_in_use.clone(),
         remediation_pod: node.annotations.get(REMEDIATION_POD).cloned(),
     }
+}
+
+/// When a node's present boot was first heard of: by this process, or by the record of an incident
+/// that another boot of it had.
+fn boot_heard_at(node: &NodeSeen, mirror: &Mirror) -> Time {
+    let nodefences = mirror.nodefences.all();
+    let of_other_boots = nodefences
+        .values()
+        .map(|kept| &kept.0)
+        .filter(|one| one.spec.node.uid == node.uid && one.spec.node.boot_id != node.boot_id);
+    let ended = of_other_boots.filter_map(|one| {
+        let status = one.status.as_ref()?;
+        let proven_at = status.proof.as_ref().map(|proof| proof.at);
+        Some(Time(proven_at.unwrap_or(status.opened_at).ms))
+    });
+    ended.max().unwrap_or_default().max(mirror.changes.booted_at(node))
 }
 
 fn pod_view(pod: &PodSeen) -> PodView {

@@ -56,6 +56,7 @@ pub(crate) fn lost_view(now: Time) -> View {
             signs: signs(BOOT, 1),
             created_at: Time(0),
             conditions: Vec::new(),
+            boot_heard_at: Time(0),
             events: None,
             changes: None,
             lease_duration: Span::seconds(40),

@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 42] = [
+    let rows: [(&str, &str, Expect); 45] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -137,6 +137,27 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "remove: { kind: Secret, name: bmc }",
             expect!["s.yaml:14:22: happenings.remove.namespace: expected one for a Secret"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "nodeCondition: { node: node-z, type: KernelDeadlock, status: 'True', reason: Hung }",
+            expect![[
+                r#"s.yaml:14:37: happenings.nodeCondition.node: found "node-z", expected a node of this scenario"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "nodeCondition: { node: node-a, type: KernelDeadlock, status: Yes, reason: Hung }",
+            expect![[
+                r#"s.yaml:14:75: happenings.nodeCondition.status: found "Yes", expected True, False or Unknown"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "nodeEvent: { node: node-z, reason: KernelOops }",
+            expect![[
+                r#"s.yaml:14:33: happenings.nodeEvent.node: found "node-z", expected a node of this scenario"#
+            ]],
         ),
         (
             "kubeletStops: node-a",
@@ -312,7 +333,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, otherRemedy, serverClock"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, apiFault, clockFault, edit, remove, nodeCondition, nodeEvent, otherRemedy, serverClock"
             ],
         ),
         (
