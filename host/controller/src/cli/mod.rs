@@ -5,6 +5,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod admission;
 pub mod check;
 pub mod fence;
 pub mod out;
@@ -129,6 +130,10 @@ As a fence agent, for cluster managers that know those (key=value on stdin, or t
     #[command(after_help = "Example:
   node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
     Rbac(rbac::RbacArgs),
+    /// Print the admission policies that bind people's words to their names and rights
+    #[command(after_help = "Example:
+  node-remedy admission | kubectl apply -f -")]
+    Admission,
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   node-remedy completion bash > /etc/bash_completion.d/node-remedy")]
@@ -422,6 +427,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Plugin(command) => plugin::plugin(&command),
         Command::Rbac(args) => rbac::rbac(&args),
+        Command::Admission => admission::admission(),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "node-remedy", &mut script);

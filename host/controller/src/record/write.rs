@@ -120,7 +120,7 @@ impl<C: Cluster> Incident<C> {
             if let Notice::Held { reason } = notice {
                 let word = ReasonLabel { reason: word(reason).to_owned() };
                 self.parts.metrics.refusals.get_or_create(&word).inc();
-                if !self.holds.is_news(&self.record.phase, reason, now) {
+                if !self.holds.is_news(self.record.phase, reason, now) {
                     continue;
                 }
             }
