@@ -26,6 +26,10 @@ pub const SIGN_PARTS_MAX: usize = 8;
 pub const SIGN_WORDS_MAX: usize = 16;
 /// Events or changes that a sign counts to.
 pub const SIGN_COUNT_MAX: u32 = 100;
+/// Incidents of one node that an alarm counts to: so many records of each node are kept in any case.
+pub const REPEATS_MAX: u32 = 10;
+/// The longest time that an alarm looks back: records are kept for it.
+pub const REPEAT_WINDOW_DAYS_MAX: u64 = 14;
 /// Pause windows of one configuration: each day of a week, with room.
 pub const PAUSE_WINDOWS_MAX: usize = 32;
 /// The longest pause window: a longer one is a pause, which somebody should end.

@@ -43,7 +43,7 @@ async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
     KubeCluster::connect(args.kubeconfig.as_deref()).await
 }
 
-async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
+pub(super) async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
     let listed = cluster.list::<NodeFence>(&Scope::all()).await;
     listed.map(|listed| listed.items).map_err(not_listed)
 }
@@ -92,7 +92,7 @@ fn table(incidents: &[NodeFence]) -> String {
 }
 
 /// The word that an enum is written as in objects.
-fn word<T: serde::Serialize>(value: &T) -> String {
+pub(super) fn word<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => "?".to_owned(),
@@ -100,7 +100,7 @@ fn word<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// The one word of a parking.
-fn reason(why: &ParkReason) -> String {
+pub(super) fn reason(why: &ParkReason) -> String {
     let value = serde_json::to_value(why).unwrap_or_default();
     let word = value.get("reason").and_then(serde_json::Value::as_str);
     word.unwrap_or("Parked").to_owned()
