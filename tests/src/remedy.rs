@@ -150,12 +150,16 @@ async fn create_namespaces(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less.
+/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less, and
+/// people's words the policies of `deploy/admission.yaml`.
 pub async fn grant(client: &Client) -> Result<()> {
     create_namespaces(client).await?;
-    let text = std::fs::read_to_string(repository().join("deploy/rbac.yaml"))?;
-    let objects: Vec<DynamicObject> =
-        serde_saphyr::from_multiple(&text).context("failed to read deploy/rbac.yaml")?;
+    let mut objects: Vec<DynamicObject> = Vec::new();
+    for file in ["deploy/rbac.yaml", "deploy/admission.yaml"] {
+        let text = std::fs::read_to_string(repository().join(file))?;
+        let read = serde_saphyr::from_multiple::<DynamicObject>(&text);
+        objects.extend(read.with_context(|| format!("failed to read {file}"))?);
+    }
     for object in objects {
         let types = object.types.clone().context("an object without a kind")?;
         let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);

@@ -13,7 +13,7 @@ use crate::root::{at, cargo, root};
 
 pub(crate) const HELP: &str = "\
 Writes what is generated and kept: deploy/crds from the types of host/api, deploy/rbac.yaml from
-the permission table, and the README's picture and output from a simulated night. With --check
+the permission table, deploy/admission.yaml, docs/metrics.md, and the README's picture and output from a simulated night. With --check
 nothing is written: a file that differs from what would be written, is missing or is one too many
 is a failure.
 
@@ -67,12 +67,20 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let mut rbac = program();
     rbac.args(["rbac", "--secret", "bmc-credentials"]);
     let rbac = run_logged("generating permissions", "codegen-rbac", &mut rbac)?;
+    let mut admission = program();
+    admission.arg("admission");
+    let admission = run_logged("generating policies", "codegen-admission", &mut admission)?;
+    let mut metrics = program();
+    metrics.arg("metrics");
+    let metrics = run_logged("generating the metrics' reference", "codegen-metrics", &mut metrics)?;
     let mut night = program();
     night.args(["simulate", SHOWN, "--picture"]).arg(&picture).current_dir(root());
     let night = run_logged("playing the README's night", "codegen-night", &mut night)?;
     let readme = fs::read_to_string(at("README.md")).context("failed to read README.md")?;
     Ok(vec![
         ("deploy/rbac.yaml", rbac.into_bytes()),
+        ("deploy/admission.yaml", admission.into_bytes()),
+        ("docs/metrics.md", metrics.into_bytes()),
         ("docs/lost-node.svg", fs::read(&picture).context("the simulator drew no picture")?),
         ("README.md", with_output(&readme, &excerpt(&night)?)?.into_bytes()),
     ])

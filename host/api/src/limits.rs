@@ -28,6 +28,10 @@ pub const SIGN_WORDS_MAX: usize = 16;
 pub const SIGN_COUNT_MAX: u32 = 100;
 /// Labels by which failure domains are told apart: zone, room, rack, switch, two PDUs, with room.
 pub const TOPOLOGIES_MAX: usize = 8;
+/// Incidents of one node that an alarm counts to: so many records of each node are kept in any case.
+pub const REPEATS_MAX: u32 = 10;
+/// The longest time that an alarm looks back: records are kept for it.
+pub const REPEAT_WINDOW_DAYS_MAX: u64 = 14;
 /// Pause windows of one configuration: each day of a week, with room.
 pub const PAUSE_WINDOWS_MAX: usize = 32;
 /// The longest pause window: a longer one is a pause, which somebody should end.

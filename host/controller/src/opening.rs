@@ -25,7 +25,7 @@ use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
 use crate::observe::{view, words};
 use crate::reconcile::slot_of;
-use crate::record::status;
+use crate::record::{repeats, status};
 use crate::refusals::Reason;
 
 /// What came of opening.
@@ -128,8 +128,9 @@ pub async fn open<C: Cluster>(
         status::write(&record, nodefence, &plan, Some(&facts), now)
     })
     .await;
-    if let Ok(Opened::Yes(_)) = &opened {
+    if let Ok(Opened::Yes(nodefence)) = &opened {
         parts.count_transition(record.phase);
+        repeats::note(parts, policy.repeat_alarm.as_ref(), nodefence);
     } else if let Err(error) = parts.locks.release(&node.name).await {
         tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
     }

@@ -39,6 +39,8 @@ pub struct Policy {
     pub gate: GateLimits,
     /// The numbers of a run.
     pub run: RunPolicy,
+    /// When incidents of one node are too many.
+    pub repeat_alarm: Option<RepeatAlarm>,
     /// CSI drivers that check at detach.
     pub safe_detach_drivers: BTreeSet<String>,
 }

@@ -188,6 +188,17 @@ pub enum CordonedByOthers {
     Ignore,
 }
 
+/// How many incidents of one node are too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RepeatAlarm {
+    /// From this many on people are told at each.
+    #[schemars(range(min = 2, max = limits::REPEATS_MAX))]
+    pub count: u32,
+    /// Within this time, 1m to 14d.
+    pub window: Span,
+}
+
 /// What is asked of a device's word about the machine behind it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -301,6 +312,9 @@ pub struct Policies {
     /// maintenance or ignore. Default maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordoned_by_others: Option<CordonedByOthers>,
+    /// When incidents of one node are too many. No default: nobody is alarmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_alarm: Option<RepeatAlarm>,
     /// CSI drivers that check at detach, for grade `partition`. Default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]

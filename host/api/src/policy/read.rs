@@ -107,6 +107,7 @@ impl Reader<'_> {
             condition_stale_after,
             gate: policies.gate(),
             run: policies.run(),
+            repeat_alarm: policies.repeat_alarm,
             safe_detach_drivers: policies
                 .safe_detach_drivers
                 .unwrap_or_default()
@@ -127,6 +128,13 @@ impl Reader<'_> {
     }
 
     fn windows(&mut self, policies: &super::Policies, base: &Path) {
+        let longest = Span::from_minutes(limits::REPEAT_WINDOW_DAYS_MAX.saturating_mul(24 * 60));
+        if let Some(window) = policies.repeat_alarm.map(|alarm| alarm.window)
+            && (window < Span::from_minutes(1) || window > longest)
+        {
+            let path = base.field("repeatAlarm").field("window");
+            self.error(&path, format!("found {window}, expected 1m to {longest}"));
+        }
         for (index, window) in policies.pause_windows.iter().flatten().enumerate() {
             let path = base.field("pauseWindows").index(index);
             for mistake in window.mistakes() {

@@ -388,6 +388,20 @@ fn policies() {
     );
     check(
         "kind: Configuration",
+        "kind: Configuration\npolicies: {repeatAlarm: {count: 3, window: 30d}}",
+        expect![[r#"
+            f.yaml:3:44: policies.repeatAlarm.window: found 30d, expected 1m to 14d
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {repeatAlarm: {count: 1, window: 1d}}",
+        expect![[r#"
+            f.yaml:3:33: policies.repeatAlarm.count: found 1, expected a number from 2 to 10
+        "#]],
+    );
+    check(
+        "kind: Configuration",
         "kind: Configuration\npolicies: {releaseTimeout: soon}",
         expect![[r#"
             f.yaml:3:28: policies.releaseTimeout: found "soon", expected a length of time such as 5s, 3m or 1h30m

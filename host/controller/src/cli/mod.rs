@@ -5,8 +5,11 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod admission;
+pub mod audit;
 pub mod check;
 pub mod fence;
+pub mod history;
 pub mod out;
 pub mod pause;
 pub mod people;
@@ -66,6 +69,12 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
     #[command(after_help = "Example:
   node-remedy explain worker-3")]
     Explain(ExplainArgs),
+    /// Tell past incidents: how they ended, how long each step took, what was released
+    #[command(after_help = "Examples:
+  node-remedy history worker-3
+  node-remedy history --pods         which pods were on the nodes that failed, most often first
+Records are kept for 14 days, and the last 10 of each node.")]
+    History(history::HistoryArgs),
     /// Let a parked incident try again
     #[command(after_help = "Example:
   node-remedy retry worker-3-1")]
@@ -129,6 +138,22 @@ As a fence agent, for cluster managers that know those (key=value on stdin, or t
     #[command(after_help = "Example:
   node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
     Rbac(rbac::RbacArgs),
+    /// Check an audit log (`run --audit-log FILE`)
+    #[command(
+        subcommand,
+        after_help = "Example:
+  node-remedy audit verify audit.jsonl.1 audit.jsonl
+Exits 0 if every line follows from the one before, 1 with the first that does not."
+    )]
+    Audit(audit::AuditCommand),
+    /// Print the reference of all metrics, docs/metrics.md
+    #[command(after_help = "Example:
+  node-remedy metrics > docs/metrics.md")]
+    Metrics,
+    /// Print the admission policies that bind people's words to their names and rights
+    #[command(after_help = "Example:
+  node-remedy admission | kubectl apply -f -")]
+    Admission,
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   node-remedy completion bash > /etc/bash_completion.d/node-remedy")]
@@ -192,6 +217,10 @@ pub struct RunArgs {
     /// repeated. `default` always is one
     #[arg(long = "job-service-account", value_name = "NAME")]
     pub job_service_accounts: Vec<String>,
+    /// Write every transition, call and refusal to this file, too, each line with the hash of the
+    /// one before; 64 MiB, and 8 files before it
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
     /// How logs are written
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,
@@ -412,6 +441,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Snapshot(args) => here(simulate::snapshot(&args)),
         Command::Status(args) => here(people::status(&args)),
         Command::Explain(args) => here(people::explain(&args)),
+        Command::History(args) => here(history::history(&args)),
         Command::Retry(args) => here(people::retry(&args)),
         Command::Abort(args) => here(people::abort(&args)),
         Command::Approve(args) => here(people::approve(&args)),
@@ -422,6 +452,12 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fence(args) => here(fence::fence(&args)),
         Command::Plugin(command) => plugin::plugin(&command),
         Command::Rbac(args) => rbac::rbac(&args),
+        Command::Metrics => {
+            out::print(format_args!("{}", crate::record::metrics::reference()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Admission => admission::admission(),
+        Command::Audit(command) => audit::audit(&command),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "node-remedy", &mut script);

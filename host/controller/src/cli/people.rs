@@ -1,8 +1,8 @@
 //! What people ask and say: `status`, `explain`, `retry`, `abort`, `approve`, `ack`, `confirm-off`.
 //!
 //! A word to a running incident is an annotation on its NodeFence; the leader reads it,
-//! decides, and takes the annotation away. Whoever may patch NodeFences may say it, and
-//! the API server's audit log knows who did.
+//! decides, and takes the annotation away. Whoever may patch NodeFences may say it; with the
+//! policies of `node-remedy admission` each word needs a right of its own.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _};
@@ -33,7 +33,7 @@ pub const ABORT: &str = "node-remedy.io/abort";
 pub const APPROVE: &str = "node-remedy.io/approve";
 /// Opens the devices again that failed to switch the machine on: `NODEFENCE-UID`. It stays.
 pub const ACK: &str = "node-remedy.io/ack";
-/// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID`.
+/// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID/USER`.
 pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";
 
 /// Words that are heard once and then taken away; an approval stays.
@@ -43,7 +43,7 @@ async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
     KubeCluster::connect(args.kubeconfig.as_deref()).await
 }
 
-async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
+pub(super) async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
     let listed = cluster.list::<NodeFence>(&Scope::all()).await;
     listed.map(|listed| listed.items).map_err(not_listed)
 }
@@ -92,7 +92,7 @@ fn table(incidents: &[NodeFence]) -> String {
 }
 
 /// The word that an enum is written as in objects.
-fn word<T: serde::Serialize>(value: &T) -> String {
+pub(super) fn word<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => "?".to_owned(),
@@ -100,7 +100,7 @@ fn word<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// The one word of a parking.
-fn reason(why: &ParkReason) -> String {
+pub(super) fn reason(why: &ParkReason) -> String {
     let value = serde_json::to_value(why).unwrap_or_default();
     let word = value.get("reason").and_then(serde_json::Value::as_str);
     word.unwrap_or("Parked").to_owned()
@@ -277,7 +277,8 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     if !args.yes && !asked(&node.name, &node.system_uuid)? {
         bail!("not confirmed; nothing was changed");
     }
-    let word = format!("{}/{}", incident.uid().unwrap_or_default(), node.boot_id);
+    let by = pause::user(&cluster).await?;
+    let word = format!("{}/{}/{by}", incident.uid().unwrap_or_default(), node.boot_id);
     say(&cluster, name, CONFIRM_OFF, &word).await?;
     outln!(
         "noted; the pods of {} will be released on your word. Watch: node-remedy explain {}",

@@ -260,8 +260,8 @@ const PERSON: [Right; 3] = [
         Everywhere,
         (OURS, "nodefences"),
         Any,
-        &["get", "list", "watch", "patch"],
-        "status, explain, retry, confirm-off",
+        &["get", "list", "watch", "patch", "retry", "abort", "approve", "ack", "confirm-off"],
+        "status, explain; and each word that may be said, as deploy/admission.yaml asks for it",
     ),
     right(
         Everywhere,

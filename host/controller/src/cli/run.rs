@@ -19,7 +19,8 @@ use crate::controller::{Controller, Seams, Settings};
 use crate::guard;
 use crate::listen::UdpPorts;
 use crate::plugins::Plugins;
-use crate::record::audit::LogAudit;
+use crate::record::audit::{Audit, LogAudit};
+use crate::record::audit_file::FileAudit;
 use crate::record::metrics::Metrics;
 
 /// Threads for plugins: calls mostly wait, and a spinning guest holds one of them.
@@ -36,6 +37,10 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .context("failed to start the plugins' threads")?;
     let metrics = Rc::new(Metrics::new());
     let readiness = Readiness::new();
+    let audit: Rc<dyn Audit> = match &args.audit_log {
+        Some(path) => Rc::new(FileAudit::open(path, clock.now())?),
+        None => Rc::new(LogAudit),
+    };
     let seams = Seams {
         cluster,
         clock: clock.clone(),
@@ -44,7 +49,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         entropy: Arc::new(SystemEntropy),
         names: Arc::new(SystemNames),
         listen: Rc::new(UdpPorts::new(metrics.clone())),
-        audit: Rc::new(LogAudit),
+        audit,
     };
     let settings = Settings {
         guarded,

@@ -72,6 +72,8 @@ pub struct NodePolicy {
     pub gate: GateLimits,
     /// The numbers of a run.
     pub run: RunPolicy,
+    /// When incidents of the node are too many.
+    pub repeat_alarm: Option<policy::RepeatAlarm>,
 }
 
 /// What is listened for on behalf of one node.
@@ -180,6 +182,7 @@ impl Config {
             thresholds: thresholds.collect(),
             gate: policy.gate.clone(),
             run: policy.run.clone(),
+            repeat_alarm: policy.repeat_alarm,
         })
     }
 

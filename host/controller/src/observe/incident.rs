@@ -95,10 +95,31 @@ impl<C: Cluster> Incident<C> {
             }
             Some(_) | None => {}
         }
-        let (about, boot_id) = annotations.get(CONFIRM_OFF)?.split_once('/')?;
-        (about == uid).then(|| {
-            let by = "whoever annotated the NodeFence; the API server's audit log names them";
-            Seen::Command(Command::ConfirmOff { by: by.to_owned(), boot_id: boot_id.to_owned() })
-        })
+        let (boot_id, by) = confirmed(annotations.get(CONFIRM_OFF)?, &uid)?;
+        Some(Seen::Command(Command::ConfirmOff { by, boot_id }))
+    }
+}
+
+/// The boot that a person says is off, and who says so, if it is said of this NodeFence.
+fn confirmed(word: &str, uid: &str) -> Option<(String, String)> {
+    let mut parts = word.splitn(3, '/');
+    let (about, boot_id) = (parts.next()?, parts.next()?);
+    // A user's name may have slashes itself. Without one, somebody wrote it by hand.
+    let by = parts
+        .next()
+        .unwrap_or("whoever annotated the NodeFence; the API server's audit log names them");
+    (about == uid).then(|| (boot_id.to_owned(), by.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confirmation_is_of_one_nodefence_and_names_who_gave_it() {
+        let by = |word| confirmed(word, "uid").map(|(boot, by)| format!("{boot} {by}"));
+        assert_eq!(by("uid/boot/https://idp#ada").as_deref(), Some("boot https://idp#ada"));
+        assert!(by("uid/boot").unwrap().starts_with("boot whoever"));
+        assert_eq!((by("other/boot/ada"), by("uid"), by("")), (None, None, None));
     }
 }

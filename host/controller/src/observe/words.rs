@@ -170,7 +170,7 @@ mod tests {
         NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
-    fn paused(spec: Value) -> RemedyPause {
+    fn paused(spec: &Value) -> RemedyPause {
         let pause = json!({
             "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyPause",
             "metadata": {"name": "p"}, "spec": spec,
@@ -195,7 +195,7 @@ mod tests {
             (json!("type=storage"), false),
             (json!("type in"), true),
         ] {
-            let pause = paused(json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
+            let pause = paused(&json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
             let said = Said { pauses: Ok(vec![pause]), ..nothing() };
             assert_eq!(words(&said, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
         }

@@ -19,9 +19,9 @@ pub(crate) struct Holds {
 impl Holds {
     /// Whether people have yet to be told of this hold in this phase. Numbers in a hold change all
     /// the time and make it no other one.
-    pub(crate) fn is_news(&mut self, phase: &Phase, hold: &Hold, now: Time) -> bool {
+    pub(crate) fn is_news(&mut self, phase: Phase, hold: &Hold, now: Time) -> bool {
         let words = hold_words(hold);
-        let same = |one: &&mut (Phase, String, Time)| one.0 == *phase && one.1 == words;
+        let same = |one: &&mut (Phase, String, Time)| one.0 == phase && one.1 == words;
         if let Some((.., told_at)) = self.told.iter_mut().find(same) {
             let is_news = now.since(*told_at) >= TELL_AGAIN;
             if is_news {
@@ -32,7 +32,7 @@ impl Holds {
         if self.told.len() >= HOLDS_MAX {
             self.told.remove(0);
         }
-        self.told.push((phase.clone(), words, now));
+        self.told.push((phase, words, now));
         true
     }
 }
@@ -58,7 +58,7 @@ mod tests {
             (Phase::Waiting, silent(2), later, true),
             (Phase::Waiting, silent(2), later, false),
         ] {
-            assert_eq!(holds.is_news(&phase, &hold, now), is_news, "{phase:?} {hold:?} {now:?}");
+            assert_eq!(holds.is_news(phase, &hold, now), is_news, "{phase:?} {hold:?} {now:?}");
         }
     }
 
@@ -69,7 +69,7 @@ mod tests {
             let holders = Refusal::InFlight { holders: vec![], max: 1 };
             let phase = if number % 2 == 0 { Phase::Waiting } else { Phase::Isolating };
             let hold = Hold::Gate(vec![holders; number]);
-            assert!(holds.is_news(&phase, &hold, Time(0)));
+            assert!(holds.is_news(phase, &hold, Time(0)));
         }
         assert_eq!(holds.told.len(), HOLDS_MAX);
     }

@@ -6,10 +6,13 @@
 
 pub mod accepted;
 pub mod audit;
+pub mod audit_file;
+pub mod chain;
 pub mod events;
 pub mod holds;
 pub mod metrics;
 pub mod notices;
+pub mod repeats;
 pub mod retention;
 pub mod status;
 pub mod write;

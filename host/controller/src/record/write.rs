@@ -4,6 +4,7 @@
 //! never came is settled by reading: the record either says what we meant, or what it
 //! said before, or somebody else's word, and then this task is over.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
@@ -15,6 +16,7 @@ use super::events::Note;
 use super::metrics::ReasonLabel;
 use super::{notices, status};
 use crate::act::calls::Called;
+use crate::cli::history::workload;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::reconcile::Incident;
 use crate::refusals::word;
@@ -60,6 +62,13 @@ impl<C: Cluster> Incident<C> {
             self.nodefence = self.put(meant).await?;
         }
         let before = std::mem::replace(&mut self.record, decided.record.clone());
+        if before.phase != self.record.phase {
+            let seconds = Duration::from_millis(now.since(before.entered_at).0).as_secs_f64();
+            self.parts.metrics.phases.observe(format!("{:?}", before.phase), seconds);
+        }
+        if before.released.is_none() && self.record.released.is_some() {
+            self.count_pods();
+        }
         if before.phase.state() != self.record.phase.state() {
             self.parts.count_transition(self.record.phase);
         }
@@ -67,6 +76,15 @@ impl<C: Cluster> Incident<C> {
         self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
         self.parts.metrics.decisions.inc();
         Ok(())
+    }
+
+    /// Counts the workloads whose pods are released.
+    fn count_pods(&self) {
+        let released = self.nodefence.status.as_ref().and_then(|status| status.released.as_ref());
+        let pods = released.into_iter().flat_map(|released| &released.pods);
+        let workloads: BTreeSet<String> =
+            pods.map(|pod| workload(&format!("{}/{}", pod.namespace, pod.name))).collect();
+        self.parts.metrics.count_pods(workloads);
     }
 
     async fn put(&self, mut meant: NodeFence) -> Result<NodeFence, Lost> {
@@ -120,7 +138,7 @@ impl<C: Cluster> Incident<C> {
             if let Notice::Held { reason } = notice {
                 let word = ReasonLabel { reason: word(reason).to_owned() };
                 self.parts.metrics.refusals.get_or_create(&word).inc();
-                if !self.holds.is_news(&self.record.phase, reason, now) {
+                if !self.holds.is_news(self.record.phase, reason, now) {
                     continue;
                 }
             }

@@ -1,0 +1,132 @@
+//! The admission policies on a real API server: a word needs its right, and a name is the user's.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use node_remedy_api::policy::{GateLimits, RunPolicy};
+use node_remedy_tests::Cluster;
+use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::control_plane::User;
+use node_remedy_tests::remedy::{self, Installation};
+use node_remedy_tests::time::until;
+use serde_json::{Value, json};
+
+/// A policy is in force some seconds after it was written.
+const IN_FORCE_WITHIN: Duration = Duration::from_mins(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_needs_its_right_and_a_name_is_the_users_own() -> Result<()> {
+    let cluster = Cluster::start("words", Settings { nodes: 1, ..Settings::QUICK }).await?;
+    remedy::install(&cluster, &Installation::default()).await?;
+    bind(&cluster, "alice", "node-remedy-people").await?;
+    bind(&cluster, "mallory", "patches-alone").await?;
+    let (alice, mallory) = (as_user(&cluster, "alice").await?, as_user(&cluster, "mallory").await?);
+    let created = remedy::custom(&cluster.client(), "NodeFence");
+    let uid = created.create(&PostParams::default(), &nodefence()?).await?.uid();
+    let uid = uid.context("a UID")?;
+
+    until("the policy is in force", IN_FORCE_WITHIN, || async {
+        Ok(say(&mallory, "approve", "not in force").await.err().map(|_| ()))
+    })
+    .await?;
+    for word in ["retry", "abort", "approve", "ack", "confirm-off"] {
+        let own = format!("{uid}/boot/mallory");
+        let value = if word == "confirm-off" { own } else { uid.clone() };
+        let refused = say(&mallory, word, &value).await.err();
+        let refused = refused.with_context(|| format!("{word} was taken"))?.to_string();
+        assert!(refused.contains(&format!("mallory has no right to {word}")), "{refused}");
+    }
+    for word in ["retry", "abort", "approve", "ack"] {
+        say(&alice, word, &uid).await.with_context(|| format!("{word} of alice"))?;
+    }
+    for forged in [format!("{uid}/boot/bob"), format!("{uid}/other/alice"), format!("{uid}/boot")] {
+        let refused = say(&alice, "confirm-off", &forged).await.err();
+        let refused = refused.with_context(|| format!("{forged} was taken"))?.to_string();
+        assert!(refused.contains("UID/BOOT-ID/USER"), "{refused}");
+    }
+    say(&alice, "confirm-off", &format!("{uid}/boot/alice")).await?;
+
+    // The controller takes a word away that it has heard, and what stands bothers nobody.
+    let controller = cluster.control_plane().client(User::NodeRemedy).await?;
+    annotate(&controller, "confirm-off", &Value::Null).await.context("taken away")?;
+    annotate(&mallory, "color", &json!("red")).await.context("a word of nobody's")?;
+
+    for (who, by, is_taken) in
+        [(&mallory, "alice", false), (&mallory, "mallory", true), (&alice, "alice", true)]
+    {
+        let (pauses, pause) = (remedy::custom(who, "RemedyPause"), pause(by)?);
+        let made = pauses.create(&PostParams::default(), &pause).await;
+        assert_eq!(made.is_ok(), is_taken, "by {by}: {made:?}");
+    }
+    Ok(())
+}
+
+async fn say(client: &Client, word: &str, value: &str) -> kube::Result<DynamicObject> {
+    annotate(client, word, &json!(value)).await
+}
+
+async fn annotate(client: &Client, word: &str, value: &Value) -> kube::Result<DynamicObject> {
+    let key = format!("node-remedy.io/{word}");
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {key: value}}}));
+    remedy::custom(client, "NodeFence").patch("w1-1", &PatchParams::default(), &patch).await
+}
+
+/// A client of a person whom the API server takes for `user`.
+async fn as_user(cluster: &Cluster, user: &str) -> Result<Client> {
+    let mut config = cluster.control_plane().config(User::Admin).await?;
+    config.auth_info.impersonate = Some(user.to_owned());
+    Ok(Client::try_from(config)?)
+}
+
+/// Binds a person to a role; `patches-alone` may patch NodeFences and pause, and say no word.
+async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
+    use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+    if role == "patches-alone" {
+        let role: ClusterRole = serde_json::from_value(json!({
+            "metadata": {"name": role},
+            "rules": [
+                {"apiGroups": ["node-remedy.io"], "resources": ["nodefences"],
+                 "verbs": ["get", "patch"]},
+                {"apiGroups": ["node-remedy.io"], "resources": ["remedypauses"],
+                 "verbs": ["create"]},
+            ],
+        }))?;
+        Api::all(cluster.client()).create(&PostParams::default(), &role).await?;
+    }
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }))?;
+    Api::all(cluster.client()).create(&PostParams::default(), &binding).await?;
+    Ok(())
+}
+
+fn nodefence() -> Result<DynamicObject> {
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "NodeFence",
+        "metadata": {"name": "w1-1"},
+        "spec": {
+            "node": {"name": "w1", "uid": "n1", "providerID": "", "systemUUID": "4c4c",
+                     "bootID": "boot"},
+            "trigger": {"conditionType": "Ready", "status": "Unknown",
+                        "since": "2026-11-21T03:00:00.990Z", "period": "5s"},
+            "remedy": "fence",
+            "plan": {"sources": ["FenceConfiguration/machines"], "methods": []},
+            "policy": RunPolicy::default(),
+            "gate": GateLimits::default(),
+        },
+    }))?)
+}
+
+fn pause(by: &str) -> Result<DynamicObject> {
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "RemedyPause",
+        "metadata": {"generateName": "pause-"},
+        "spec": {"reason": "new switches", "by": by},
+    }))?)
+}
