@@ -121,7 +121,7 @@ async fn maintenances(story: &Story) -> Result<Api<DynamicObject>> {
     let kind = GroupVersionKind::gvk("nodemaintenance.medik8s.io", "v1beta1", "NodeMaintenance");
     let api: Api<DynamicObject> = Api::all_with(client, &ApiResource::from_gvk(&kind));
     until("NodeMaintenances are served", INCIDENT_WITHIN, || async {
-        Ok(api.list(&Default::default()).await.ok().map(|_| ()))
+        Ok(api.list(&kube::api::ListParams::default()).await.ok().map(|_| ()))
     })
     .await
     .context("the kind is not served")?;
