@@ -104,32 +104,58 @@ pub struct Inside {
 /// version or that kind, and those that `was_read` knows by their origin, so that a mistake in the
 /// very kind is told and does not look like a deletion.
 pub fn inside(document: &Document, was_read: impl Fn(&str) -> bool) -> Vec<Inside> {
-    let Some(Value::Map(entries)) = document.root.get("data").map(|data| &data.value) else {
-        return Vec::new();
+    let texts = texts_inside(document, was_read);
+    let read = |(origin, Reading { value: documents, mut problems }): (String, Reading<_>)| {
+        let mut policies = Vec::new();
+        for document in documents.into_iter().flatten() {
+            let reading = policy::read(&document);
+            problems.append(reading.problems);
+            policies.extend(reading.value);
+        }
+        if policies.len() > 1 {
+            for (number, policy) in (1_usize..).zip(&mut policies) {
+                policy.origin = format!("{origin} document {number}");
+            }
+        }
+        Inside { origin, reading: problems.with(Some(policies)) }
     };
-    let texts = entries.iter().filter_map(|entry| {
+    texts.map(read).collect()
+}
+
+/// Every document that is a policy, on its own or inside a ConfigMap, whether it is valid or not.
+pub fn policy_documents(documents: &[Document]) -> Vec<Document> {
+    let mut found = Vec::new();
+    for document in documents {
+        match kind(document) {
+            "Configuration" | "RemedyConfiguration" => found.push(document.clone()),
+            "ConfigMap" => found.extend(
+                texts_inside(document, |_| false)
+                    .flat_map(|(_, reading)| reading.value.unwrap_or_default()),
+            ),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The documents under each key of a ConfigMap that configures.
+fn texts_inside(
+    document: &Document,
+    was_read: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (String, Reading<Vec<Document>>)> {
+    let entries = match document.root.get("data").map(|data| &data.value) {
+        Some(Value::Map(entries)) => entries.as_slice(),
+        Some(_) | None => &[],
+    };
+    entries.iter().filter_map(move |entry| {
         let text = entry.tree.text().filter(|text| !text.trim().is_empty())?;
         let origin = name_inside(document, &entry.key);
         let configures = MARKS.iter().any(|mark| text.contains(mark)) || was_read(&origin);
-        configures.then_some((origin, text))
-    });
-    texts
-        .map(|(origin, text)| {
-            let Reading { value: documents, mut problems } = Document::read_all(&origin, text);
-            let mut policies = Vec::new();
-            for document in documents.unwrap_or_default() {
-                let reading = policy::read(&document);
-                problems.append(reading.problems);
-                policies.extend(reading.value);
-            }
-            if policies.len() > 1 {
-                for (number, policy) in (1_usize..).zip(&mut policies) {
-                    policy.origin = format!("{origin} document {number}");
-                }
-            }
-            Inside { origin, reading: problems.with(Some(policies)) }
+        configures.then(|| {
+            let reading = Document::read_all(&origin, text);
+            (origin, reading)
         })
-        .collect()
+    })
 }
 
 /// How a document inside a ConfigMap is named; its lines count from its own first line.

@@ -160,11 +160,15 @@ impl Config {
         }
     }
 
+    /// All policies in force, wherever they stand.
+    fn policies(&self) -> impl Iterator<Item = &Policy> {
+        let inside = self.inside.values().flat_map(|policies| policies.iter());
+        self.policies.values().map(|policy| &**policy).chain(inside)
+    }
+
     /// What is in force for `node`; `None` where no policy selects it.
     pub fn policy_for(&self, node: &NodeSeen) -> Option<NodePolicy> {
-        let policies = self.policies.values().map(|policy| &**policy);
-        let policies = policies.chain(self.inside.values().flat_map(|policies| policies.iter()));
-        let policy = match policy::for_node(&node.name, &node.labels, policies) {
+        let policy = match policy::for_node(&node.name, &node.labels, self.policies()) {
             Ok(policy) => policy?,
             Err(twice) => {
                 tracing::warn!(node = node.name, "{twice}");
@@ -197,13 +201,13 @@ impl Config {
 
     /// Whether a threshold looks at anything but a node's silence and readiness.
     pub fn has_own_signs(&self) -> bool {
-        let mut signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        let mut signs = self.policies().flat_map(|policy| &policy.thresholds);
         signs.any(|threshold| !is_of_silence(&threshold.sign))
     }
 
     /// The reasons of Events about nodes that thresholds ask for.
     pub fn event_reasons(&self) -> BTreeSet<String> {
-        let signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        let signs = self.policies().flat_map(|policy| &policy.thresholds);
         signs.flat_map(|threshold| threshold.sign.event_reasons()).collect()
     }
 
@@ -292,7 +296,7 @@ impl Config {
 }
 
 /// Whether this version runs a remedy, or why not.
-fn is_run(rung: &policy::Rung) -> Result<(), String> {
+pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
     match &rung.remedy {
         Remedy::Fence | Remedy::PodTemplate(_) => Ok(()),
         Remedy::Isolation
@@ -320,7 +324,8 @@ fn rung_of(rung: &policy::Rung) -> Rung {
     Rung { name, period, clean_resource, job }
 }
 
-fn facts_of(node: &NodeSeen) -> NodeFacts {
+/// What a plan may take from a node; its row of the inventory is added by who has one.
+pub fn facts_of(node: &NodeSeen) -> NodeFacts {
     NodeFacts {
         name: node.name.clone(),
         labels: node.labels.clone(),
@@ -379,7 +384,7 @@ fn settle_config_map<T>(
 }
 
 /// The object as JSON with the header that typed objects do not carry.
-fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
+pub fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         let version = match kind {
