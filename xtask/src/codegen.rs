@@ -12,8 +12,9 @@ use crate::progress::run_logged;
 use crate::root::{at, cargo, root};
 
 pub(crate) const HELP: &str = "\
-Writes what is generated and kept: deploy/crds from the types of host/api, deploy/rbac.yaml from
-the permission table, deploy/admission.yaml, docs/metrics.md, and the README's picture and output from a simulated night. With --check
+Writes what is generated and kept: deploy/crds, deploy/schemas and docs/defaults.md from the types
+of host/api, deploy/rbac.yaml from the permission table, deploy/admission.yaml, docs/metrics.md, and
+the README's picture and output from a simulated night. With --check
 nothing is written: a file that differs from what would be written, is missing or is one too many
 is a failure.
 
@@ -24,6 +25,8 @@ Examples:
 
 /// Where the README's output stands.
 const OUTPUT: (&str, &str) = ("<!-- output:begin -->\n", "<!-- output:end -->");
+/// Folders of what is generated from the types, and where each is kept.
+const FOLDERS: [(&str, &str); 2] = [("crds", "deploy/crds"), ("schemas", "deploy/schemas")];
 /// The scenario that the README shows.
 const SHOWN: &str = "examples/scenarios/lost-node.yaml";
 /// Lines of the timeline that the README shows, from the first off on.
@@ -32,8 +35,11 @@ const SHOWN_LINES: usize = 12;
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         [] => {
-            write(&resources()?, &at("deploy/crds"))?;
-            for (path, fresh) in files()? {
+            let generated = resources()?;
+            for (part, kept) in FOLDERS {
+                write(&generated.join(part), &at(kept))?;
+            }
+            for (path, fresh) in files(&generated)? {
                 if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
                     println!("{path} is stale");
                     fs::write(at(path), fresh)?;
@@ -48,8 +54,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 /// Fails when the kept files are not those that would be written.
 pub(crate) fn check() -> Result<()> {
-    let mut found = differences(&files_of(&at("deploy/crds"))?, &files_of(&resources()?)?);
-    for (path, fresh) in files()? {
+    let generated = resources()?;
+    let mut found = Vec::new();
+    for (part, kept) in FOLDERS {
+        found.extend(differences(&files_of(&at(kept))?, &files_of(&generated.join(part))?));
+    }
+    for (path, fresh) in files(&generated)? {
         if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
             found.push(format!("{path} is stale"));
         }
@@ -61,7 +71,7 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// Single files, each with what it should be.
-fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
+fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
     plugins::build_all()?;
     let picture = at("target/codegen/lost-node.svg");
     let mut rbac = program();
@@ -81,6 +91,7 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
         ("deploy/rbac.yaml", rbac.into_bytes()),
         ("deploy/admission.yaml", admission.into_bytes()),
         ("docs/metrics.md", metrics.into_bytes()),
+        ("docs/defaults.md", fs::read(generated.join("defaults.md")).context("no defaults.md")?),
         ("docs/lost-node.svg", fs::read(&picture).context("the simulator drew no picture")?),
         ("README.md", with_output(&readme, &excerpt(&night)?)?.into_bytes()),
     ])
@@ -120,9 +131,9 @@ fn with_output(readme: &str, output: &str) -> Result<String> {
     Ok(format!("{before}{begin}```\n{output}```\n{end}{after}"))
 }
 
-/// Generates into a folder of its own and answers it.
+/// Generates from the types into a folder of its own and answers it.
 fn resources() -> Result<PathBuf> {
-    let folder = at("target/codegen/crds");
+    let folder = at("target/codegen/types");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }

@@ -1,13 +1,16 @@
 //! Everything that a set of documents configures: what `node-remedy check FILE…` reads, and what a
 //! controller holds. Each document is sorted by its kind and read by the module of that kind.
 
-use crate::document::{Document, Path, Problems, Severity, Tree, Value, nearest};
+use crate::document::{Document, Path, Problems, Reading, Severity, Tree, Value, nearest};
 use crate::plan::{self, FenceSource, NodeReading};
 use crate::policy::{self, Policy};
 
 /// The kinds that are read.
 const KINDS: [&str; 4] =
     ["Configuration", "RemedyConfiguration", "FenceConfiguration", "ConfigMap"];
+
+/// What only a text that configures contains.
+const MARKS: [&str; 2] = ["node-remedy/v1alpha", "kind: Configuration"];
 
 /// What was read, without what was refused.
 #[derive(Clone, Debug, Default)]
@@ -80,27 +83,83 @@ impl Configuration {
         self.problems.append(reading.problems);
     }
 
-    /// A ConfigMap may hold `Configuration` documents under keys of any name.
     fn take_inside(&mut self, document: &Document) {
-        let Some(Value::Map(entries)) = document.root.get("data").map(|data| &data.value) else {
-            return;
-        };
-        for entry in entries {
-            let text = entry.tree.text().unwrap_or_default();
-            if !text.contains("kind: Configuration") {
-                continue;
-            }
-            let reading = Document::read_all(&inside(document, &entry.key), text);
+        for Inside { reading, .. } in inside(document, |_| false) {
+            self.policies.extend(reading.value.unwrap_or_default());
             self.problems.append(reading.problems);
-            for document in reading.value.unwrap_or_default() {
-                self.take_policy(&document);
-            }
         }
     }
 }
 
+/// One key of a ConfigMap that holds `Configuration` documents.
+#[derive(Debug)]
+pub struct Inside {
+    /// `ConfigMap/name[key]`, after the file's name where it stands in one.
+    pub origin: String,
+    /// Its policies, all or none, and what was wrong.
+    pub reading: Reading<Vec<Policy>>,
+}
+
+/// The keys of a ConfigMap that configure, whatever they are called: those whose text names our
+/// version or that kind, and those that `was_read` knows by their origin, so that a mistake in the
+/// very kind is told and does not look like a deletion.
+pub fn inside(document: &Document, was_read: impl Fn(&str) -> bool) -> Vec<Inside> {
+    let texts = texts_inside(document, was_read);
+    let read = |(origin, Reading { value: documents, mut problems }): (String, Reading<_>)| {
+        let mut policies = Vec::new();
+        for document in documents.into_iter().flatten() {
+            let reading = policy::read(&document);
+            problems.append(reading.problems);
+            policies.extend(reading.value);
+        }
+        if policies.len() > 1 {
+            for (number, policy) in (1_usize..).zip(&mut policies) {
+                policy.origin = format!("{origin} document {number}");
+            }
+        }
+        Inside { origin, reading: problems.with(Some(policies)) }
+    };
+    texts.map(read).collect()
+}
+
+/// Every document that is a policy, on its own or inside a ConfigMap, whether it is valid or not.
+pub fn policy_documents(documents: &[Document]) -> Vec<Document> {
+    let mut found = Vec::new();
+    for document in documents {
+        match kind(document) {
+            "Configuration" | "RemedyConfiguration" => found.push(document.clone()),
+            "ConfigMap" => found.extend(
+                texts_inside(document, |_| false)
+                    .flat_map(|(_, reading)| reading.value.unwrap_or_default()),
+            ),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The documents under each key of a ConfigMap that configures.
+fn texts_inside(
+    document: &Document,
+    was_read: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (String, Reading<Vec<Document>>)> {
+    let entries = match document.root.get("data").map(|data| &data.value) {
+        Some(Value::Map(entries)) => entries.as_slice(),
+        Some(_) | None => &[],
+    };
+    entries.iter().filter_map(move |entry| {
+        let text = entry.tree.text().filter(|text| !text.trim().is_empty())?;
+        let origin = name_inside(document, &entry.key);
+        let configures = MARKS.iter().any(|mark| text.contains(mark)) || was_read(&origin);
+        configures.then(|| {
+            let reading = Document::read_all(&origin, text);
+            (origin, reading)
+        })
+    })
+}
+
 /// How a document inside a ConfigMap is named; its lines count from its own first line.
-fn inside(document: &Document, key: &str) -> String {
+fn name_inside(document: &Document, key: &str) -> String {
     let name = document.metadata().and_then(|metadata| metadata.get("name")).and_then(Tree::text);
     let object = format!("ConfigMap/{}", name.unwrap_or("?"));
     if document.origin == object {

@@ -15,6 +15,7 @@ pub mod limits;
 pub mod nodefence;
 pub mod plan;
 pub mod policy;
+pub mod reference;
 pub mod remedybudget;
 pub mod remedyconfiguration;
 pub mod remedypause;

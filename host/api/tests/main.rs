@@ -12,6 +12,7 @@ mod crds;
 mod fences;
 mod nodefence;
 mod policies;
+mod reference;
 mod seeds;
 
 use node_remedy_api::configuration::Configuration;

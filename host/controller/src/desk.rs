@@ -23,7 +23,7 @@ use crate::observe::store::Changed;
 use crate::observe::{view, words};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
-use crate::record::accepted;
+use crate::record::accepted::Told;
 use crate::record::events::Note;
 use crate::record::{retention, status};
 use crate::refusals::{Reason, Refusals};
@@ -47,6 +47,7 @@ pub struct Desk<C: Cluster> {
     /// Nodes to look over later.
     looks: BTreeMap<String, Time>,
     refusals: Refusals,
+    told: Told,
 }
 
 impl<C: Cluster> Desk<C> {
@@ -60,6 +61,7 @@ impl<C: Cluster> Desk<C> {
             dirty: BTreeSet::new(),
             looks: BTreeMap::new(),
             refusals: Refusals::default(),
+            told: Told::default(),
         }
     }
 
@@ -313,7 +315,7 @@ impl<C: Cluster> Desk<C> {
 
     async fn reconfigure(&self) {
         let readouts = self.parts.reconfigure();
-        accepted::tell(&self.parts, &readouts).await;
+        self.told.tell(&self.parts, &readouts).await;
     }
 
     fn until_next_look(&self) -> Duration {

@@ -63,7 +63,9 @@ pub(crate) fn snapshot(
     }
 }
 
-fn covers_pod(grade: Grade, pod: &PodView, cut: &BTreeSet<&str>) -> bool {
+/// Whether a proof of this grade covers a pod that nothing exempts. `cut` are the volumes whose storage is
+/// read as cut.
+pub fn covers_pod(grade: Grade, pod: &PodView, cut: &BTreeSet<&str>) -> bool {
     let volumes = &pod.volumes;
     match grade {
         Grade::PowerOffVerified

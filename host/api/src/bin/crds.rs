@@ -1,8 +1,11 @@
-//! `node-remedy-crds DIRECTORY` writes every custom resource definition into a directory, one file
-//! each. It is what `cargo xtask codegen` runs.
+//! `node-remedy-crds DIRECTORY` writes what is generated from the types into a directory: every custom
+//! resource definition under `crds`, every schema for editors under `schemas`, and `defaults.md`. It is
+//! what `cargo xtask codegen` runs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use node_remedy_api::{crds, reference};
 
 fn main() -> ExitCode {
     let Some(directory) = std::env::args_os().nth(1).map(PathBuf::from) else {
@@ -19,13 +22,22 @@ fn main() -> ExitCode {
 }
 
 fn write(directory: &std::path::Path) -> Result<(), String> {
-    let files = node_remedy_api::crds::files().map_err(|error| error.to_string())?;
-    std::fs::create_dir_all(directory)
-        .map_err(|error| format!("failed to create {}: {error}", directory.display()))?;
-    for (name, content) in files {
-        let path = directory.join(name);
-        std::fs::write(&path, content)
-            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+    let definitions = crds::files().map_err(|error| error.to_string())?;
+    let schemas = reference::schemas().map_err(|error| error.to_string())?;
+    let defaults = reference::defaults().map_err(|error| error.to_string())?;
+    for (folder, files) in [
+        ("crds", definitions),
+        ("schemas", schemas),
+        (".", vec![("defaults.md".to_owned(), defaults)]),
+    ] {
+        let folder = directory.join(folder);
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| format!("failed to create {}: {error}", folder.display()))?;
+        for (name, content) in files {
+            let path = folder.join(name);
+            std::fs::write(&path, content)
+                .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        }
     }
     Ok(())
 }

@@ -157,6 +157,11 @@ impl Document {
         }
     }
 
+    /// The value at a path.
+    pub fn at(&self, path: &Path) -> Option<&Tree> {
+        path.segments().iter().try_fold(&self.root, |tree, segment| tree.child(segment))
+    }
+
     /// A path with its place, or with that of the nearest parent that exists.
     pub fn spot(&self, path: &Path) -> Spot {
         Spot { origin: self.origin.clone(), place: self.place(path), path: path.clone() }

@@ -2,6 +2,7 @@
 //! functions, no conditions: a parameter that needs them belongs into an inventory.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::document::{Problem, Spot};
 use crate::limits;
@@ -102,9 +103,32 @@ impl Expression {
         Ok(text)
     }
 
+    /// Whether anything in it is taken from the node or its inventory.
+    pub(super) fn takes(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part, Part::Text(_)))
+    }
+
     /// Whether it is the same text, wherever it stands.
     pub(super) fn same_as(&self, other: &Self) -> bool {
         self.parts == other.parts
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => f.write_str(text)?,
+                Part::Name => f.write_str("${node.name}")?,
+                Part::ProviderId => f.write_str("${node.providerID}")?,
+                Part::SystemUuid => f.write_str("${node.systemUUID}")?,
+                Part::Address(kind) => write!(f, "${{node.address.{kind}}}")?,
+                Part::Annotation(key) => write!(f, "${{node.annotations['{key}']}}")?,
+                Part::Label(key) => write!(f, "${{node.labels['{key}']}}")?,
+                Part::Inventory(column) => write!(f, "${{inventory['{column}']}}")?,
+            }
+        }
+        Ok(())
     }
 }
 

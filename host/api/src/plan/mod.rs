@@ -10,6 +10,7 @@ mod object;
 mod plugins;
 mod properties;
 mod source;
+mod written;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
 pub use self::plugins::{Meaning, meaning, plugin_of, value_of};
 pub use self::source::{FenceSource, FencedTwice, Nodes, default_plan, for_node};
+pub use self::written::{MethodWritten, Written, is_hidden};
 
 use kube::KubeSchema;
 use schemars::JsonSchema;

@@ -111,6 +111,24 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Every number in force, under the name that `policies` has for it; one that is not limited is
+    /// missing.
+    pub fn numbers(&self) -> BTreeMap<String, serde_json::Value> {
+        let mut numbers = BTreeMap::new();
+        for part in [serde_json::to_value(&self.run), serde_json::to_value(&self.gate)] {
+            if let Ok(serde_json::Value::Object(fields)) = part {
+                numbers.extend(fields);
+            }
+        }
+        let stale = self.condition_stale_after.to_string();
+        numbers.insert("conditionStaleAfter".to_owned(), stale.into());
+        let drivers: Vec<&str> = self.safe_detach_drivers.iter().map(String::as_str).collect();
+        numbers.insert("safeDetachDrivers".to_owned(), drivers.into());
+        numbers
+    }
+}
+
 /// The one policy for a node, if there is one.
 pub fn for_node<'a>(
     node: &str,

@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
-use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, PluginKind, SecretPlace};
-use node_remedy_api::time::Span;
+use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, SecretPlace};
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
@@ -22,6 +21,7 @@ use node_remedy_sandbox::{
 };
 
 use super::grant::{self, Allowed};
+use super::offline;
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
@@ -31,9 +31,6 @@ use crate::plugins::Plugins;
 /// After begin-effect a call needs this much of the lease: the longest a device takes to
 /// act on a command that it received.
 const EFFECT_MS: u64 = 1_000;
-
-/// What plans call a plugin's first credential.
-const FIRST_CREDENTIAL: &str = "default";
 
 /// What a call is asked to do.
 #[derive(Debug, Clone)]
@@ -205,7 +202,7 @@ impl<C: Cluster> Calls<C> {
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
     pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
         if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {
-            return self.watcher_ready(name, method, grants);
+            return offline::watcher_ready(&self.plugins, name, method, grants);
         }
         let asked = Asked {
             method: method.clone(),
@@ -220,34 +217,9 @@ impl<C: Cluster> Calls<C> {
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
 
-    /// What only sees calls nobody: its grant says who is heard.
-    fn watcher_ready(&self, name: &str, method: &Method, grants: &[Grant]) -> Result<(), String> {
-        let (manifest, _) = self.plugins.about(name).map_err(|error| chain(&error))?;
-        manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-        let is_heard = |grant: &Grant| grant.plugin == name && !grant.cidrs.is_empty();
-        if grants.iter().any(is_heard) {
-            return Ok(());
-        }
-        Err(format!(
-            "plugin {name:?} hears nobody; add spec.grants to the FenceConfiguration: \
-             {{plugin: {name}, cidrs: [NETWORK]}} with the networks that the machines send from"
-        ))
-    }
-
     /// What a plugin says of itself, so that a run decides by the very plugin that it calls.
     pub fn facts_of(&self, name: &str) -> Result<PluginFacts, String> {
-        let (manifest, digest) = self.plugins.about(name).map_err(|error| chain(&error))?;
-        Ok(PluginFacts {
-            digest: digest.to_string(),
-            kind: match manifest.kind {
-                sandbox::manifest::Kind::Power => PluginKind::Power,
-                sandbox::manifest::Kind::Fabric => PluginKind::Fabric,
-                sandbox::manifest::Kind::Storage => PluginKind::Storage,
-                sandbox::manifest::Kind::Watch => PluginKind::Watch,
-            },
-            late_effect: Span::from_s(u64::from(manifest.late_effect_seconds)),
-            identity: manifest.identity,
-        })
+        offline::facts_of(&self.plugins, name)
     }
 
     async fn prepare(
@@ -290,14 +262,9 @@ impl<C: Cluster> Calls<C> {
         manifest: &Manifest,
         places: &BTreeMap<String, Credential>,
     ) -> Result<BTreeMap<String, Secret>, String> {
-        let asks = &manifest.asks.credentials;
-        let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
         let mut secrets = BTreeMap::new();
         for (name, place) in places {
-            let name = match (name.as_str(), first) {
-                (FIRST_CREDENTIAL, Some(ask)) => ask.name.clone(),
-                _ => name.clone(),
-            };
+            let name = offline::credential_of(manifest, name);
             let secret = match (&place.secret, &place.config_map) {
                 (Some(place), _) => self.read_secret(place).await?,
                 (None, Some(place)) => self.read_config_map(place).await?,
@@ -305,14 +272,8 @@ impl<C: Cluster> Calls<C> {
             };
             secrets.insert(name, secret);
         }
-        let mut asked = manifest.asks.credentials.iter().filter(|ask| !ask.optional);
-        match asked.find(|ask| !secrets.contains_key(&ask.name)) {
-            Some(ask) => Err(format!(
-                "plugin {} asks for the credential {:?} and the method names none",
-                manifest.name, ask.name
-            )),
-            None => Ok(secrets),
-        }
+        offline::all_credentials(manifest, |name| secrets.contains_key(name))?;
+        Ok(secrets)
     }
 
     async fn read_secret(&self, place: &SecretPlace) -> Result<Secret, String> {

@@ -8,6 +8,7 @@ mod grant;
 pub mod job;
 pub mod node;
 pub mod node_lease;
+pub mod offline;
 pub mod release;
 #[cfg(test)]
 mod tests;

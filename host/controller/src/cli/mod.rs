@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod audit;
 pub mod check;
+pub mod config;
 pub mod fence;
 pub mod history;
 pub mod out;
@@ -49,6 +50,9 @@ Stops cleanly on SIGTERM and SIGINT; exits 0 then, 1 if it could not start.")]
   node-remedy check --output json config/*.yaml
 Exits 0 if every file is valid, 1 if one is not.")]
     Check(CheckArgs),
+    /// Show what is in force for a node, and where each value comes from
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Play a scenario in virtual time, with the real configuration and plugins
     #[command(after_help = "Examples:
   node-remedy simulate examples/scenarios/lost-node.yaml
@@ -234,6 +238,38 @@ pub struct RunArgs {
 pub struct CheckArgs {
     /// Configuration files; each may hold several documents
     #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `config`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Policy, thresholds and plan of one node, each value with its origin, and what each grade of
+    /// proof releases
+    #[command(after_help = "Examples:
+  node-remedy config show worker-3
+  node-remedy config show worker-3 --file remedy.yaml --file fence.yaml --file node.yaml
+  node-remedy config show worker-3 --output json
+Exits 0 if nothing is missing for the node to be remedied as shown, 1 if something is or the node
+cannot be read, 2 for wrong usage.")]
+    Show(ConfigShowArgs),
+}
+
+/// `config show`.
+#[derive(Debug, Args)]
+pub struct ConfigShowArgs {
+    /// Which cluster, where no files are given.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node's name
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    /// Read this file and no cluster; may be repeated. The node's own object must be in one of them
+    /// (kubectl get node NODE -o yaml)
+    #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
@@ -437,6 +473,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => here(run::run(&args)),
         Command::Check(args) => check::check(&args),
+        Command::Config(ConfigCommand::Show(args)) => here(config::show(&args)),
         Command::Simulate(args) => simulate::simulate(&args),
         Command::Snapshot(args) => here(simulate::snapshot(&args)),
         Command::Status(args) => here(people::status(&args)),

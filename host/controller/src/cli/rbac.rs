@@ -106,7 +106,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 24] = [
+const CONTROLLER: [Right; 25] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -243,6 +243,7 @@ const CONTROLLER: [Right; 24] = [
         &["get", "create", "update", "delete"],
         "a node's lock, honoured by other remediators and by us",
     ),
+    right(Own, ("events.k8s.io", "events"), Any, &["create"], "Events about its ConfigMaps"),
     right(Within(EVENTS), ("events.k8s.io", "events"), Any, &["create"], "Events about nodes"),
     right(
         Within(EVENTS),

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use kube::ResourceExt as _;
+use node_remedy_api::configuration::{Inside, inside};
 use node_remedy_api::document::{Document, Reading};
 use node_remedy_api::nodefence::Rung;
 use node_remedy_api::plan::{
@@ -28,6 +29,8 @@ use crate::cluster::Object;
 #[derive(Debug, Default)]
 pub struct Config {
     policies: BTreeMap<String, Rc<Policy>>,
+    /// `Configuration` documents in ConfigMaps, by `ConfigMap/name[key]`.
+    inside: BTreeMap<String, Rc<Vec<Policy>>>,
     fences: BTreeMap<String, Rc<FenceSource>>,
     /// What is wrong with a node's own ConfigMap that was never valid, by node: nobody knows how
     /// that node is to be fenced, so nothing less specific speaks for it.
@@ -41,7 +44,7 @@ pub struct Config {
 pub struct Readout {
     /// `RemedyConfiguration`, `FenceConfiguration` or `ConfigMap`.
     pub kind: &'static str,
-    /// Its name.
+    /// Its name; for a `Configuration` in a ConfigMap `name[key]`.
     pub name: String,
     /// `metadata.generation` of what was read.
     pub generation: i64,
@@ -127,7 +130,7 @@ impl Config {
         (config, readouts)
     }
 
-    /// ConfigMaps of our namespace: the proposals' fence configurations, and inventories.
+    /// ConfigMaps of our namespace: the proposals' configurations, and inventories.
     fn read_config_maps(&mut self, mirror: &Mirror, before: &Self, readouts: &mut Vec<Readout>) {
         let config_maps = mirror.config_maps.all();
         let documents: Vec<Document> = config_maps
@@ -136,14 +139,22 @@ impl Config {
             .collect();
         for NodeReading { origin, node, reading } in plan::read_config_maps(&documents) {
             let last = before.fences.get(&origin).cloned();
-            let (value, in_force) = in_force(reading.value, last);
-            let problems = reading.problems.to_string();
-            let name = origin.strip_prefix("ConfigMap/").unwrap_or(&origin).to_owned();
+            let (value, readout) = settle_config_map(&origin, reading, last);
             if value.is_none() {
-                self.unreadable.insert(node, format!("{name} is not valid: {problems}"));
+                let why = format!("{} is not valid: {}", readout.name, readout.problems);
+                self.unreadable.insert(node, why);
             }
             self.fences.extend(value.map(|source| (origin, source)));
-            readouts.push(Readout { kind: "ConfigMap", name, generation: 0, in_force, problems });
+            readouts.push(readout);
+        }
+        for document in &documents {
+            let was_read = |origin: &str| before.inside.contains_key(origin);
+            for Inside { origin, reading } in inside(document, was_read) {
+                let last = before.inside.get(&origin).cloned();
+                let (value, readout) = settle_config_map(&origin, reading, last);
+                self.inside.extend(value.map(|policies| (origin, policies)));
+                readouts.push(readout);
+            }
         }
         for kept in config_maps.values() {
             let data = kept.0.data.clone().unwrap_or_default();
@@ -151,10 +162,15 @@ impl Config {
         }
     }
 
+    /// All policies in force, wherever they stand.
+    fn policies(&self) -> impl Iterator<Item = &Policy> {
+        let inside = self.inside.values().flat_map(|policies| policies.iter());
+        self.policies.values().map(|policy| &**policy).chain(inside)
+    }
+
     /// What is in force for `node`; `None` where no policy selects it.
     pub fn policy_for(&self, node: &NodeSeen) -> Option<NodePolicy> {
-        let policies = self.policies.values().map(|policy| &**policy);
-        let policy = match policy::for_node(&node.name, &node.labels, policies) {
+        let policy = match policy::for_node(&node.name, &node.labels, self.policies()) {
             Ok(policy) => policy?,
             Err(twice) => {
                 tracing::warn!(node = node.name, "{twice}");
@@ -188,13 +204,13 @@ impl Config {
 
     /// Whether a threshold looks at anything but a node's silence and readiness.
     pub fn has_own_signs(&self) -> bool {
-        let mut signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        let mut signs = self.policies().flat_map(|policy| &policy.thresholds);
         signs.any(|threshold| !is_of_silence(&threshold.sign))
     }
 
     /// The reasons of Events about nodes that thresholds ask for.
     pub fn event_reasons(&self) -> BTreeSet<String> {
-        let signs = self.policies.values().flat_map(|policy| &policy.thresholds);
+        let signs = self.policies().flat_map(|policy| &policy.thresholds);
         signs.flat_map(|threshold| threshold.sign.event_reasons()).collect()
     }
 
@@ -283,7 +299,7 @@ impl Config {
 }
 
 /// Whether this version runs a remedy, or why not.
-fn is_run(rung: &policy::Rung) -> Result<(), String> {
+pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
     match &rung.remedy {
         Remedy::Fence | Remedy::PodTemplate(_) => Ok(()),
         Remedy::Isolation
@@ -311,7 +327,8 @@ fn rung_of(rung: &policy::Rung) -> Rung {
     Rung { name, period, clean_resource, job }
 }
 
-fn facts_of(node: &NodeSeen) -> NodeFacts {
+/// What a plan may take from a node; its row of the inventory is added by who has one.
+pub fn facts_of(node: &NodeSeen) -> NodeFacts {
     NodeFacts {
         name: node.name.clone(),
         labels: node.labels.clone(),
@@ -352,8 +369,25 @@ fn settle<K: Object, T>(
     (value, readout)
 }
 
+/// The same for what stands in a ConfigMap.
+fn settle_config_map<T>(
+    origin: &str,
+    reading: Reading<T>,
+    last: Option<Rc<T>>,
+) -> (Option<Rc<T>>, Readout) {
+    let (value, in_force) = in_force(reading.value, last);
+    let readout = Readout {
+        kind: "ConfigMap",
+        name: origin.strip_prefix("ConfigMap/").unwrap_or(origin).to_owned(),
+        generation: 0,
+        in_force,
+        problems: reading.problems.to_string(),
+    };
+    (value, readout)
+}
+
 /// The object as JSON with the header that typed objects do not carry.
-fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
+pub fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         let version = match kind {
@@ -367,92 +401,4 @@ fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use tokio::sync::mpsc;
-
-    use super::*;
-    use crate::observe::Kept;
-
-    fn remedy(period: &str) -> Kept<node_remedy_api::remedyconfiguration::RemedyConfiguration> {
-        let object = json!({
-            "apiVersion": "node-remedy.io/v1alpha1",
-            "kind": "RemedyConfiguration",
-            "metadata": {"name": "all", "resourceVersion": period, "generation": 1},
-            "spec": {"thresholdConfigs": [{"nodeLeaseAge": period, "remedy1": [{"name": "fence"}]}]},
-        });
-        Kept(serde_json::from_value(object).unwrap())
-    }
-
-    fn in_force(readouts: &[Readout]) -> Vec<InForce> {
-        readouts.iter().map(|readout| readout.in_force).collect()
-    }
-
-    #[test]
-    fn the_last_valid_version_stays_in_force() {
-        let (changes, _changed) = mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changes);
-        mirror.remedies.apply("all".to_owned(), remedy("20s"));
-        let (first, said) = Config::read(&mirror, &Config::default());
-        assert_eq!(in_force(&said), [InForce::This]);
-        let mut broken = remedy("30s");
-        broken.0.spec.node_selector = Some("a=b=c".to_owned());
-        mirror.remedies.apply("all".to_owned(), broken);
-        let (second, said) = Config::read(&mirror, &first);
-        assert_eq!(in_force(&said), [InForce::LastValid]);
-        assert!(said[0].problems.contains("nodeSelector"), "{}", said[0].problems);
-        assert_eq!(first.policies, second.policies);
-        let (third, said) = Config::read(&mirror, &Config::default());
-        assert_eq!(in_force(&said), [InForce::Nothing]);
-        assert!(third.policies.is_empty());
-        mirror.remedies.apply("all".to_owned(), remedy("40s"));
-        let (fourth, said) = Config::read(&mirror, &second);
-        assert_eq!(in_force(&said), [InForce::This]);
-        assert_ne!(fourth.policies, second.policies);
-    }
-
-    fn fence_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
-        let object = json!({
-            "metadata": {"name": "fence-config-node-a", "resourceVersion": text},
-            "data": {
-                "config.properties": format!("node_name=node-a\npower_management=bmc\n{text}"),
-                "fence-method-bmc": "agent_name=fence_ipmilan\nipaddr=192.0.2.11\nlogin=a\npasswd=b\n",
-            },
-        });
-        Kept(serde_json::from_value(object).unwrap())
-    }
-
-    #[test]
-    fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
-        let node = |name: &str| {
-            let labels = json!({"node-remedy.io/fence": "ipmi"});
-            let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
-            NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
-        };
-        let origin = "ConfigMap/fence-config-node-a";
-        let (changes, _changed) = mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changes);
-        let shown = crate::testing::example("lost-node.yaml", |text| text).configuration;
-        let mut selecting = shown.into_iter().map(|document| document.object);
-        let mut selecting = selecting.find(|one| one["kind"] == "FenceConfiguration").unwrap();
-        selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
-        let selecting = serde_json::from_value(selecting).unwrap();
-        mirror.fences.apply("ipmi".to_owned(), Kept(selecting));
-        let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);
-
-        mirror.config_maps.apply("own".to_owned(), fence_config_map(""));
-        let (valid, _) = Config::read(&mirror, &Config::default());
-        assert_eq!(sources(&valid, "node-a"), Ok(vec![origin.to_owned()]));
-
-        mirror.config_maps.apply("own".to_owned(), fence_config_map("isolatoin=x\n"));
-        let (edited, said) = Config::read(&mirror, &valid);
-        assert_eq!(said[1].in_force, InForce::LastValid);
-        assert_eq!(sources(&edited, "node-a"), Ok(vec![origin.to_owned()]));
-
-        let (begun, said) = Config::read(&mirror, &Config::default());
-        assert_eq!((said[1].in_force, &*said[1].name), (InForce::Nothing, "fence-config-node-a"));
-        let refused = sources(&begun, "node-a").unwrap_err();
-        assert!(refused.contains("isolatoin"), "{refused}");
-        assert_eq!(sources(&begun, "node-b"), Ok(vec!["FenceConfiguration/ipmi".to_owned()]));
-    }
-}
+mod tests;

@@ -1,8 +1,13 @@
 //! Tells users whether what they configured is in force: a condition, a log line, an Event.
 //!
-//! Written only where it changes something, so that reading what we wrote writes nothing.
+//! Written only where it changes something, so that reading what we wrote writes nothing. A ConfigMap
+//! has no conditions: what was said of it is remembered for as long as this process leads.
 
-use k8s_openapi::api::core::v1::ObjectReference;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
+use kube::ResourceExt as _;
 use node_remedy_api::conditions::{
     ACCEPTED, Condition, ConditionStatus, REASON_INVALID, REASON_LAST_VALID_IN_FORCE, REASON_VALID,
 };
@@ -14,34 +19,87 @@ use serde_json::json;
 use super::events::{Note, tell_of};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
+use crate::observe::Kept;
 use crate::observe::config::{InForce, Readout};
 
 /// A condition's message is a few lines for people; the whole is what `check` prints.
 const MESSAGE_MAX: usize = 4_000;
 
-/// Says of every object what became of it.
-pub async fn tell<C: Cluster>(parts: &Parts<C>, readouts: &[Readout]) {
-    for readout in readouts {
-        let said = match readout.kind {
-            "RemedyConfiguration" => {
-                let kept = parts.mirror.remedies.find(&readout.name);
-                let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
-                say::<C, RemedyConfiguration>(parts, readout, &status.conditions).await
+/// What was said of ConfigMaps.
+#[derive(Debug, Default)]
+pub struct Told {
+    said: RefCell<BTreeMap<String, Readout>>,
+}
+
+impl Told {
+    /// Says of every object what became of it.
+    pub async fn tell<C: Cluster>(&self, parts: &Parts<C>, readouts: &[Readout]) {
+        for readout in readouts {
+            let said = match readout.kind {
+                "RemedyConfiguration" => {
+                    let kept = parts.mirror.remedies.find(&readout.name);
+                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
+                    say::<C, RemedyConfiguration>(parts, readout, &status.conditions).await
+                }
+                "FenceConfiguration" => {
+                    let kept = parts.mirror.fences.find(&readout.name);
+                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
+                    say::<C, FenceConfiguration>(parts, readout, &status.conditions).await
+                }
+                _ => {
+                    if let Some(note) = self.news_of_config_map(readout) {
+                        warn(readout);
+                        say_of_config_map(parts, &readout.name, &note).await;
+                    }
+                    Ok(())
+                }
+            };
+            if let Err(error) = said {
+                tracing::debug!(%error, name = readout.name, "failed to write a condition");
             }
-            "FenceConfiguration" => {
-                let kept = parts.mirror.fences.find(&readout.name);
-                let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
-                say::<C, FenceConfiguration>(parts, readout, &status.conditions).await
-            }
-            _ => {
-                warn(readout);
-                Ok(())
-            }
-        };
-        if let Err(error) = said {
-            tracing::debug!(%error, name = readout.name, "failed to write a condition");
         }
+        let there = |name: &String| readouts.iter().any(|readout| readout.name == *name);
+        self.said.borrow_mut().retain(|name, _| there(name));
     }
+
+    /// What is new about a ConfigMap. That one is valid from the start is none; what is questionable in it
+    /// the log says.
+    fn news_of_config_map(&self, readout: &Readout) -> Option<Note> {
+        let before = self.said.borrow_mut().insert(readout.name.clone(), readout.clone());
+        if before.as_ref() == Some(readout) {
+            return None;
+        }
+        let was_in_force = before.is_none_or(|before| before.in_force == InForce::This);
+        let is_in_force = readout.in_force == InForce::This;
+        if is_in_force && was_in_force {
+            warn(readout);
+            return None;
+        }
+        let text = if is_in_force {
+            format!("{} is valid again, and in force", readout.name)
+        } else {
+            readout.problems.clone()
+        };
+        let (_, reason) = verdict(readout.in_force);
+        Some(Note { reason: reason.to_owned(), text, warning: !is_in_force })
+    }
+}
+
+/// An Event about the ConfigMap of this name, or of `name[key]`.
+async fn say_of_config_map<C: Cluster>(parts: &Parts<C>, name: &str, note: &Note) {
+    let object = name.split('[').next().unwrap_or(name);
+    let find = |kept: &&Kept<ConfigMap>| kept.0.name_any() == object;
+    let found = parts.mirror.config_maps.all().values().find(find).cloned();
+    let Some(Kept(config_map)) = found else { return };
+    let about = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("ConfigMap".to_owned()),
+        name: Some(object.to_owned()),
+        namespace: config_map.namespace(),
+        uid: config_map.uid(),
+        ..ObjectReference::default()
+    };
+    tell_of(&parts.cluster, &parts.clock, &parts.process, about, note).await;
 }
 
 fn warn(readout: &Readout) {
@@ -83,11 +141,7 @@ async fn say<C: Cluster, K: crate::cluster::Object>(
 
 /// The condition that an object should carry now.
 fn accepted(readout: &Readout, before: Option<&Condition>, now: Moment) -> Condition {
-    let (status, reason) = match readout.in_force {
-        InForce::This => (ConditionStatus::True, REASON_VALID),
-        InForce::LastValid => (ConditionStatus::False, REASON_LAST_VALID_IN_FORCE),
-        InForce::Nothing => (ConditionStatus::False, REASON_INVALID),
-    };
+    let (status, reason) = verdict(readout.in_force);
     let same = before.filter(|before| before.status == status);
     Condition {
         kind: ACCEPTED.to_owned(),
@@ -96,6 +150,14 @@ fn accepted(readout: &Readout, before: Option<&Condition>, now: Moment) -> Condi
         message: readout.problems.chars().take(MESSAGE_MAX).collect(),
         last_transition_time: same.map_or(now, |before| before.last_transition_time),
         observed_generation: Some(readout.generation),
+    }
+}
+
+fn verdict(in_force: InForce) -> (ConditionStatus, &'static str) {
+    match in_force {
+        InForce::This => (ConditionStatus::True, REASON_VALID),
+        InForce::LastValid => (ConditionStatus::False, REASON_LAST_VALID_IN_FORCE),
+        InForce::Nothing => (ConditionStatus::False, REASON_INVALID),
     }
 }
 
@@ -123,5 +185,32 @@ mod tests {
         assert_eq!(broken.last_transition_time, late);
         let gone = accepted(&readout(InForce::Nothing, 4), Some(&broken), early);
         assert_eq!((gone.reason.as_str(), gone.last_transition_time), ("Invalid", late));
+    }
+
+    #[test]
+    fn of_a_config_map_only_news_are_told() {
+        let told = Told::default();
+        let news = |name: &str, in_force, problems: &str| {
+            let readout = Readout {
+                kind: "ConfigMap",
+                name: name.to_owned(),
+                generation: 0,
+                in_force,
+                problems: problems.to_owned(),
+            };
+            let note = told.news_of_config_map(&readout)?;
+            Some((note.reason, note.text, note.warning))
+        };
+        let note =
+            |reason: &str, text: &str, warning| Some((reason.to_owned(), text.to_owned(), warning));
+        assert_eq!(news("a[k]", InForce::This, "warning: x"), None, "the log is enough");
+        let broken = note("LastValidInForce", "found x", true);
+        assert_eq!(news("a[k]", InForce::LastValid, "found x"), broken);
+        assert_eq!(news("a[k]", InForce::LastValid, "found x"), None, "said already");
+        let other = note("LastValidInForce", "found y", true);
+        assert_eq!(news("a[k]", InForce::LastValid, "found y"), other);
+        let again = note("Valid", "a[k] is valid again, and in force", false);
+        assert_eq!(news("a[k]", InForce::This, ""), again);
+        assert_eq!(news("b[k]", InForce::Nothing, "found x"), note("Invalid", "found x", true));
     }
 }

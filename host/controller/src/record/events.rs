@@ -68,7 +68,8 @@ fn event(name: String, identity: &str, regarding: ObjectReference, note: &Note) 
     Event {
         metadata: ObjectMeta {
             name: Some(name),
-            namespace: Some("default".to_owned()),
+            // An Event stands beside what it is about, or in `default`.
+            namespace: Some(regarding.namespace.clone().unwrap_or("default".to_owned())),
             ..ObjectMeta::default()
         },
         action: Some(note.reason.clone()),

@@ -1,0 +1,119 @@
+//! `config show`: what is in force for one node, and where each value comes from. It reads what a
+//! controller reads, from the cluster or from files, and calls no device.
+
+mod shown;
+mod text;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use node_remedy_api::document::{Document, Tree};
+use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
+use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_sandbox::{Sandbox, SystemNames};
+
+use self::shown::Shown;
+use super::check::read_file;
+use super::out::{complain, out, outln};
+use super::{ConfigShowArgs, Output};
+use crate::cluster::kube::KubeCluster;
+use crate::cluster::{At, Cluster as _, Object, Scope};
+use crate::observe::config::json;
+use crate::observe::seen::NodeSeen;
+use crate::plugins::Plugins;
+
+/// Everything that `config show` looks at.
+struct Looked {
+    node: NodeSeen,
+    /// Everything but the node.
+    documents: Vec<Document>,
+}
+
+/// Shows one node.
+pub async fn show(args: &ConfigShowArgs) -> anyhow::Result<ExitCode> {
+    let looked = if args.files.is_empty() { from_cluster(args).await? } else { from_files(args)? };
+    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+    let shown = Shown::of(&looked.node, &looked.documents, &plugins, &SystemNames).await;
+    match args.output {
+        Output::Json => outln!("{}", serde_json::to_string_pretty(&shown)?),
+        Output::Text => out!("{shown}"),
+    }
+    Ok(if shown.missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn from_cluster(args: &ConfigShowArgs) -> anyhow::Result<Looked> {
+    let cluster = KubeCluster::connect(args.cluster.kubeconfig.as_deref()).await?;
+    let node = cluster.get::<Node>(At::cluster(&args.node)).await?;
+    let Some(node) = node.and_then(NodeSeen::of) else {
+        bail!("there is no node {:?}; see: kubectl get nodes", args.node)
+    };
+    let mut documents = Vec::new();
+    let all = Scope::all();
+    documents.extend(listed::<RemedyConfiguration>(&cluster, &all, "RemedyConfiguration").await?);
+    documents.extend(listed::<FenceConfiguration>(&cluster, &all, "FenceConfiguration").await?);
+    let own = Scope::within(&args.cluster.namespace);
+    documents.extend(listed::<ConfigMap>(&cluster, &own, "ConfigMap").await?);
+    Ok(Looked { node, documents })
+}
+
+async fn listed<K: Object>(
+    cluster: &KubeCluster,
+    scope: &Scope,
+    kind: &str,
+) -> anyhow::Result<Vec<Document>> {
+    let listed = cluster.list::<K>(scope).await;
+    let listed = listed.with_context(|| format!("failed to list {kind}s"))?;
+    Ok(listed.items.iter().map(|object| Document::from_object(&json(kind, object))).collect())
+}
+
+fn from_files(args: &ConfigShowArgs) -> anyhow::Result<Looked> {
+    let (mut node, mut documents) = (None, Vec::new());
+    let mut is_broken = false;
+    for file in &args.files {
+        let name = file.display().to_string();
+        let text = read_file(file, DOCUMENT_BYTES_MAX)
+            .with_context(|| format!("failed to read {name}"))?;
+        let reading = Document::read_all(&name, &text);
+        if reading.problems.has_errors() {
+            complain(format_args!("{}", reading.problems));
+            is_broken = true;
+        }
+        let read = reading.value.unwrap_or_default();
+        for document in read.into_iter().flat_map(Document::items) {
+            if document.root.get("kind").and_then(Tree::text) != Some("Node") {
+                documents.push(document);
+            } else if is_named(&document, &args.node) {
+                node = Some(node_of(&document)?);
+            }
+        }
+    }
+    if is_broken {
+        bail!("nothing is shown of files that are not YAML");
+    }
+    let Some(node) = node else {
+        bail!(
+            "found no Node {name} in the files, expected one; try: kubectl get node {name} -o yaml",
+            name = args.node
+        )
+    };
+    Ok(Looked { node, documents })
+}
+
+fn is_named(document: &Document, name: &str) -> bool {
+    let metadata = document.metadata();
+    metadata.and_then(|metadata| metadata.get("name")).and_then(Tree::text) == Some(name)
+}
+
+/// A Node that somebody wrote may have no UID; what is shown does not depend on it.
+fn node_of(document: &Document) -> anyhow::Result<NodeSeen> {
+    let origin = &document.origin;
+    let mut node: Node = serde_json::from_value(document.root.to_json())
+        .with_context(|| format!("{origin}: found a Node that cannot be read"))?;
+    node.metadata.uid.get_or_insert_default();
+    NodeSeen::of(node).with_context(|| format!("{origin}: found a Node without a name"))
+}
+
+#[cfg(test)]
+mod tests;

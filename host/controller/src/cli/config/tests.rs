@@ -1,0 +1,243 @@
+//! What is shown of a node, from files as people write them.
+
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+#![expect(clippy::needless_pass_by_value, reason = "a row reads better with its expectation in it")]
+#![expect(clippy::format_collect, reason = "tests build small texts")]
+
+use expect_test::{Expect, expect};
+use node_remedy_sandbox::NoNames;
+
+use super::*;
+
+const REMEDY: &str = include_str!("../../../../../examples/config/remedy.yaml");
+const IPMI: &str = include_str!("../../../../../examples/config/fence-ipmi.yaml");
+/// A node of the examples.
+const NODE: &str = "kind: Node
+apiVersion: v1
+metadata:
+  name: w1
+  labels: {node-remedy.io/fence: ipmi}
+  annotations: {node-remedy.io/bmc-address: 192.0.2.11}
+";
+/// The node's own way to be fenced, with a password in plain text.
+const OWN: &str = "kind: ConfigMap
+apiVersion: v1
+metadata: {name: fence-config-w1}
+data:
+  config.properties: |-
+    node_name=w1
+    power_management=bmc
+  fence-method-bmc: |-
+    template=fence-method-template-ipmi
+    ipaddr=192.0.2.12
+---
+kind: ConfigMap
+apiVersion: v1
+metadata: {name: fence-method-template-ipmi}
+data:
+  agent_name: fence_ipmilan
+  login: admin
+  passwd: hunter2
+  privlvl: OPERATOR
+";
+
+fn shown(files: &[(&str, &str)]) -> Shown {
+    let (mut node, mut documents) = (None, Vec::new());
+    for (name, text) in files.iter().chain([&("node.yaml", NODE)]) {
+        let read = Document::read_all(name, text).value.unwrap();
+        for document in read.into_iter().flat_map(Document::items) {
+            if is_named(&document, "w1") {
+                node = Some(node_of(&document).unwrap());
+            } else {
+                documents.push(document);
+            }
+        }
+    }
+    let plugins = Plugins::new(Sandbox::new().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(Shown::of(&node.unwrap(), &documents, &plugins, &NoNames))
+}
+
+fn check(files: &[(&str, &str)], expected: Expect) {
+    expected.assert_eq(&shown(files).to_string());
+}
+
+fn missing(files: &[(&str, &str)], expected: Expect) {
+    let shown = shown(files);
+    let lines: String = shown.missing.iter().map(|line| format!("{line}\n")).collect();
+    expected.assert_eq(&lines);
+}
+
+#[test]
+fn every_value_is_shown_with_where_it_comes_from() {
+    let remedy = format!("{REMEDY}    backoff: 9s\n    grades: [power-off-verified, kdump-seen]\n");
+    check(
+        &[("remedy.yaml", &remedy), ("fence.yaml", IPMI)],
+        expect![[r#"
+            w1: nothing is missing
+            chosen by
+              policy: remedy.yaml, whose nodeSelector is the only one that selects the node
+              plan: fence.yaml, the only one whose nodeSelector selects the node
+            policy remedy.yaml, mode enforce
+              approval             false      default
+              backoff              9s         remedy.yaml:29:14: spec.policies.backoff
+              cleanupTimeout       10m        default
+              conditionStaleAfter  15m        default
+              coolDown             10m        default
+              deviceTimeout        1d         default
+              gateTimeout          15m        default
+              grades               power-off-verified kdump-seen remedy.yaml:30:13: spec.policies.grades
+              identity             require    default
+              isolateAfter         0s         default
+              maxInFlight          1          remedy.yaml:28:18: spec.policies.maxInFlight
+              maxUnhealthyPercent  30         remedy.yaml:27:26: spec.policies.maxUnhealthyPercent
+              offTimeout           30s        default
+              onTimeout            1m         default
+              parkIsolated         false      default
+              pdbPatience          10m        default
+              podsPerMinute        60         default
+              powerAfter           0s         default
+              powerOnIfFoundOff    true       default
+              recoverTimeout       15m        default
+              releaseMode          prompt     default
+              releaseTimeout       2m         default
+              restarts             0          default
+              retries              2          default
+              safeDetachDrivers    none       default
+            thresholds
+              Ready=False,Unknown for 5s  remedy.yaml:15:5: spec.thresholdConfigs[0]
+                remedy1 fence: the plan below, then 5s
+              Lease older than 20s  remedy.yaml:22:5: spec.thresholdConfigs[1]
+                remedy1 fence: the plan below, then 20s
+            plan fence.yaml
+              isolation: keep-new-pods-away: all of quarantine
+              powerManagement: power: all of power
+              method quarantine: built in: quarantine
+              method power: ipmi, device ipmi/192.0.2.11
+                address = 192.0.2.11  ${node.annotations['node-remedy.io/bmc-address']} in fence.yaml:18:16: spec.templates[0].parameters.address
+                credential default: Secret bmc-credentials (keys username, password)
+              grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
+            released, by proof and by the pod's volumes
+                                 no volume          shared volumes     own volume         volume that is cut safe to detach
+              job-succeeded      -                  -                  -                  -                  -
+              kdump-seen         yes                yes                -                  -                  -
+              new-boot-id        -                  -                  -                  -                  -
+              operator-confirmed -                  -                  -                  -                  -
+              partition          -                  -                  -                  -                  -
+              power-off-verified yes                yes                yes                yes                yes
+              storage-fenced     -                  -                  -                  -                  -
+              watchdog-deadline  -                  -                  -                  -                  -
+              Never: pods of DaemonSets, of files on the node, and that tolerate the out-of-service taint.
+            not looked at
+              whether devices answer, and whether Secrets exist and hold the right passwords: node-remedy fence PLUGIN status
+        "#]],
+    );
+}
+
+/// A template's value is told from a method's own, and no password is shown in either form.
+#[test]
+fn a_config_map_that_names_the_node_goes_before_a_selector() {
+    let files = [("remedy.yaml", REMEDY), ("fence.yaml", IPMI), ("own.yaml", OWN)];
+    let shown = shown(&files);
+    let text = shown.to_string();
+    let json = serde_json::to_string(&shown).unwrap();
+    assert!(!text.contains("hunter2") && !json.contains("hunter2"));
+    let plan = text.split("plan ConfigMap").nth(1).unwrap().split("released").next().unwrap();
+    expect![[r#"
+        /fence-config-w1
+          powerManagement: power_management: all of bmc
+          method bmc: ipmi, device ipmi/192.0.2.12
+            address = 192.0.2.12  own.yaml:10:5: data.fence-method-bmc.ipaddr
+            privilege-level = operator  own.yaml:19:12: data.privlvl
+            credential default: IN PLAIN TEXT in ConfigMap fence-method-template-ipmi
+          grant {"plugin":"ipmi","cidrs":["192.0.2.12/32"]}
+    "#]]
+    .assert_eq(plan);
+    expect![[r#"
+        policy: remedy.yaml, whose nodeSelector is the only one that selects the node
+        plan: ConfigMap/fence-config-w1, which names the node; it goes before fence.yaml"#]]
+    .assert_eq(&shown.precedence.join("\n"));
+}
+
+#[test]
+fn inventories_and_config_maps_with_policies_are_origins_too() {
+    let document: String = REMEDY_DOCUMENT.lines().map(|line| format!("    {line}\n")).collect();
+    let inside = format!(
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {{name: remedies}}\ndata:\n  all.yaml: |\n{document}"
+    );
+    let table = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: nodes}\ndata: {table: \"node,bmc\\nw1,192.0.2.13\\n\"}\n";
+    let fence = IPMI
+        .replace("${node.annotations['node-remedy.io/bmc-address']}", "${inventory['bmc']}")
+        .replace("  templates:", "  inventory: {configMap: nodes, key: table}\n  templates:");
+    let shown = shown(&[("remedies.yaml", &inside), ("fence.yaml", &fence), ("nodes.yaml", table)]);
+    assert_eq!(shown.missing, [""; 0]);
+    let text = shown.to_string();
+    let line =
+        |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
+    expect!["backoff              9s         remedies.yaml: ConfigMap/remedies[all.yaml]:8:12: policies.backoff"].assert_eq(&line("backoff"));
+    expect!["address = 192.0.2.13  ${inventory['bmc']} in fence.yaml:19:16: spec.templates[0].parameters.address"].assert_eq(&line("address ="));
+}
+
+/// The proposal's document, as short as it can be.
+const REMEDY_DOCUMENT: &str = "apiVersion: node-remedy/v1alpha
+kind: Configuration
+thresholdConfigs:
+- nodeLeaseAge: 20s
+  remedy1:
+  - name: fence
+policies:
+  backoff: 9s
+";
+
+#[test]
+fn what_is_missing_is_named() {
+    missing(
+        &[("fence.yaml", IPMI)],
+        expect![[r#"
+        no RemedyConfiguration and no Configuration selects the node: nothing is done about it
+    "#]],
+    );
+    missing(
+        &[("remedy.yaml", REMEDY)],
+        expect![[r#"
+        no ConfigMap names the node, no FenceConfiguration selects it, and its providerID is of no known cloud: nobody knows how it is fenced
+    "#]],
+    );
+    let other = REMEDY.replace("name: bare-metal", "name: other");
+    missing(
+        &[("a.yaml", REMEDY), ("b.yaml", &other), ("fence.yaml", IPMI)],
+        expect![[r#"
+        node w1 is selected by a.yaml and by b.yaml; change a nodeSelector so that one does
+    "#]],
+    );
+    let ungranted = IPMI.replace("192.0.2.0/24", "198.51.100.0/24");
+    missing(
+        &[("remedy.yaml", REMEDY), ("fence.yaml", &ungranted)],
+        expect![[r#"
+        method power: failed to grant endpoint 'bmc' (parameter 'address'): found 192.0.2.11:623, which no granted range holds; add 192.0.2.11/32 to grants.cidrs
+    "#]],
+    );
+    let unannotated = IPMI.replace("bmc-address", "other-address");
+    missing(
+        &[("remedy.yaml", REMEDY), ("fence.yaml", &unannotated)],
+        expect![[r#"
+        fence.yaml:18:16: spec.templates[0].parameters.address: found node w1 without annotation node-remedy.io/other-address, expected one
+    "#]],
+    );
+    let recovery = REMEDY.replacen("name: fence", "name: storage-fence", 1);
+    missing(
+        &[("remedy.yaml", &recovery), ("fence.yaml", IPMI)],
+        expect![[r#"
+        remedy "storage-fence" is not run by this version; use the remedy fence, or a podTemplate
+    "#]],
+    );
+}
+
+#[test]
+fn a_ladder_of_jobs_needs_no_plan() {
+    let job = "apiVersion: node-remedy/v1alpha\nkind: Configuration\nthresholdConfigs:\n- nodeLeaseAge: 20s\n  \
+               remedy1: [{name: mend}]\nremedyConfigs:\n- name: mend\n  podTemplate: {spec: {containers: [{name: a, image: b}]}}\n";
+    let shown = shown(&[("remedy.yaml", job)]);
+    assert_eq!(shown.missing, [""; 0]);
+    assert_eq!(shown.precedence[1], "plan: none is needed, every remedy is a Job");
+}

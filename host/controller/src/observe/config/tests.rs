@@ -1,0 +1,207 @@
+//! What is in force after objects and ConfigMaps were written, broken and taken away.
+
+use std::cell::RefCell;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::cluster::ClusterError;
+use crate::observe::Kept;
+use crate::testing::{Door, Request};
+
+fn remedy(period: &str) -> Kept<node_remedy_api::remedyconfiguration::RemedyConfiguration> {
+    let object = json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "RemedyConfiguration",
+        "metadata": {"name": "all", "resourceVersion": period, "generation": 1},
+        "spec": {"thresholdConfigs": [{"nodeLeaseAge": period, "remedy1": [{"name": "fence"}]}]},
+    });
+    Kept(serde_json::from_value(object).unwrap())
+}
+
+fn in_force(readouts: &[Readout]) -> Vec<InForce> {
+    readouts.iter().map(|readout| readout.in_force).collect()
+}
+
+#[test]
+fn the_last_valid_version_stays_in_force() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    mirror.remedies.apply("all".to_owned(), remedy("20s"));
+    let (first, said) = Config::read(&mirror, &Config::default());
+    assert_eq!(in_force(&said), [InForce::This]);
+    let mut broken = remedy("30s");
+    broken.0.spec.node_selector = Some("a=b=c".to_owned());
+    mirror.remedies.apply("all".to_owned(), broken);
+    let (second, said) = Config::read(&mirror, &first);
+    assert_eq!(in_force(&said), [InForce::LastValid]);
+    assert!(said[0].problems.contains("nodeSelector"), "{}", said[0].problems);
+    assert_eq!(first.policies, second.policies);
+    let (third, said) = Config::read(&mirror, &Config::default());
+    assert_eq!(in_force(&said), [InForce::Nothing]);
+    assert!(third.policies.is_empty());
+    mirror.remedies.apply("all".to_owned(), remedy("40s"));
+    let (fourth, said) = Config::read(&mirror, &second);
+    assert_eq!(in_force(&said), [InForce::This]);
+    assert_ne!(fourth.policies, second.policies);
+}
+
+fn fence_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
+    let object = json!({
+        "metadata": {"name": "fence-config-node-a", "resourceVersion": text},
+        "data": {
+            "config.properties": format!("node_name=node-a\npower_management=bmc\n{text}"),
+            "fence-method-bmc": "agent_name=fence_ipmilan\nipaddr=192.0.2.11\nlogin=a\npasswd=b\n",
+        },
+    });
+    Kept(serde_json::from_value(object).unwrap())
+}
+
+#[test]
+fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
+    let node = |name: &str| {
+        let labels = json!({"node-remedy.io/fence": "ipmi"});
+        let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    };
+    let origin = "ConfigMap/fence-config-node-a";
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    let shown = crate::testing::example("lost-node.yaml", |text| text).configuration;
+    let mut selecting = shown.into_iter().map(|document| document.object);
+    let mut selecting = selecting.find(|one| one["kind"] == "FenceConfiguration").unwrap();
+    selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
+    let selecting = serde_json::from_value(selecting).unwrap();
+    mirror.fences.apply("ipmi".to_owned(), Kept(selecting));
+    let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);
+
+    mirror.config_maps.apply("own".to_owned(), fence_config_map(""));
+    let (valid, _) = Config::read(&mirror, &Config::default());
+    assert_eq!(sources(&valid, "node-a"), Ok(vec![origin.to_owned()]));
+
+    mirror.config_maps.apply("own".to_owned(), fence_config_map("isolatoin=x\n"));
+    let (edited, said) = Config::read(&mirror, &valid);
+    assert_eq!(said[1].in_force, InForce::LastValid);
+    assert_eq!(sources(&edited, "node-a"), Ok(vec![origin.to_owned()]));
+
+    let (begun, said) = Config::read(&mirror, &Config::default());
+    assert_eq!((said[1].in_force, &*said[1].name), (InForce::Nothing, "fence-config-node-a"));
+    let refused = sources(&begun, "node-a").unwrap_err();
+    assert!(refused.contains("isolatoin"), "{refused}");
+    assert_eq!(sources(&begun, "node-b"), Ok(vec!["FenceConfiguration/ipmi".to_owned()]));
+}
+
+const SELECTS_A: &str = "apiVersion: node-remedy/v1alpha\nkind: Configuration\n\
+    nodeSelector: type=a\nthresholdConfigs:\n- nodeLeaseAge: 20s\n  remedy1:\n  - name: fence\n";
+
+/// A ConfigMap with one `Configuration` under the key `remedy.yaml`.
+fn remedy_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
+    let object = json!({
+        "metadata": {"name": "remedies", "resourceVersion": text},
+        "data": {"remedy.yaml": text},
+    });
+    Kept(serde_json::from_value(object).unwrap())
+}
+
+fn labelled(kind: &str) -> NodeSeen {
+    let labels = json!({"type": kind});
+    let object = json!({"metadata": {"name": kind, "uid": "u", "labels": labels}});
+    NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+}
+
+#[test]
+fn a_configuration_in_a_config_map_is_followed_and_its_last_valid_version_kept() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    let read = |text: &str, before: &Config| {
+        mirror.config_maps.apply("own".to_owned(), remedy_config_map(text));
+        let (config, mut said) = Config::read(&mirror, before);
+        (config, said.pop())
+    };
+    let is_followed = |config: &Config| config.policy_for(&labelled("a")).is_some();
+    let (valid, said) = read(SELECTS_A, &Config::default());
+    let said = said.unwrap();
+    assert_eq!((&*said.name, said.in_force), ("remedies[remedy.yaml]", InForce::This));
+    assert!(is_followed(&valid) && valid.policy_for(&labelled("b")).is_none());
+
+    for (from, to, found) in [
+        ("nodeLeaseAge", "nodeLeaseAeg", "nodeLeaseAge (did you mean that?)"),
+        ("kind: Configuration", "kind: Configuraton", "\"Configuraton\""),
+        ("node-remedy/v1alpha\nkind: Configuration", "v1\nkind: Secret", "\"Secret\""),
+        ("thresholdConfigs:", "thresholdConfigs", "not YAML"),
+    ] {
+        let (edited, said) = read(&SELECTS_A.replace(from, to), &valid);
+        let said = said.unwrap();
+        assert_eq!(said.in_force, InForce::LastValid, "{to}");
+        assert!(said.problems.contains(found), "{}", said.problems);
+        assert!(said.problems.starts_with("ConfigMap/remedies[remedy.yaml]:"));
+        assert!(is_followed(&edited), "{to}");
+    }
+
+    let (begun, said) = read(&SELECTS_A.replace("remedy1", "remedy9"), &Config::default());
+    assert_eq!(said.unwrap().in_force, InForce::Nothing);
+    assert!(!is_followed(&begun));
+    let (emptied, said) = read("", &valid);
+    assert_eq!((is_followed(&emptied), said), (false, None), "nobody configures any more");
+    mirror.config_maps.remove("own");
+    assert!(!is_followed(&Config::read(&mirror, &valid).0));
+}
+
+#[test]
+fn two_that_select_one_node_stop_it_wherever_they_stand() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    let both = format!("{SELECTS_A}---\n{}", SELECTS_A.replace("type=a", "type in (b, c)"));
+    mirror.config_maps.apply("own".to_owned(), remedy_config_map(&both));
+    let mut object = remedy("20s");
+    object.0.spec.node_selector = Some("type in (a, b)".to_owned());
+    let is_followed =
+        |kind| Config::read(&mirror, &Config::default()).0.policy_for(&labelled(kind)).is_some();
+    assert_eq!(["a", "b", "c", "d"].map(is_followed), [true, true, true, false]);
+    mirror.remedies.apply("all".to_owned(), object);
+    assert_eq!(["a", "b", "c", "d"].map(is_followed), [false, false, true, false]);
+}
+
+/// The Events in our own namespace.
+#[derive(Default)]
+struct Heard(RefCell<Vec<String>>);
+
+impl Door for Heard {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if request.resource == "events" && request.namespace == Some("node-remedy") {
+            let event = request.object().unwrap_or_default();
+            let text = |pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let said = format!("{} about {}", text("/reason"), text("/regarding/name"));
+            self.0.borrow_mut().push(said);
+        }
+        Ok(())
+    }
+}
+
+/// The policy is in a ConfigMap, and somebody breaks it before a node is lost.
+#[test]
+fn a_lost_node_is_remedied_by_a_configuration_in_a_config_map() {
+    let spoilt = "apiVersion: node-remedy/v1alpha\\nkind: Configuration\\nremedies: []\\n";
+    let object = SELECTS_A.replace("nodeSelector: type=a\n", "").replace('\n', "\\n");
+    let config_map = format!(
+        "- object: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: remedies, namespace: \
+         node-remedy}}, data: {{remedy.yaml: \"{object}\"}}}}"
+    );
+    let edit = format!(
+        "happenings:\n- {{ at: 30s, edit: {{ kind: ConfigMap, namespace: node-remedy, name: \
+         remedies, merge: {{ data: {{ remedy.yaml: \"{spoilt}\" }} }} }} }}"
+    );
+    let night = crate::testing::example("lost-node.yaml", |text| {
+        let text = text.replace("- file: ../config/remedy.yaml", &config_map);
+        text.replace("happenings:", &edit)
+    });
+    let heard = Rc::new(Heard::default());
+    let played = crate::testing::play_behind(&night, &heard);
+    for expected in &night.expect {
+        expected.judge(&played.facts).unwrap_or_else(|unmet| {
+            panic!("expected {expected}, found {} times", unmet.found);
+        });
+    }
+    assert_eq!(*heard.0.borrow(), ["LastValidInForce about remedies"]);
+}
