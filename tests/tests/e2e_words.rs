@@ -24,6 +24,8 @@ async fn a_pause_between_off_and_on_leaves_no_machine_off_and_lets_no_other_be_c
     let reason = "new switches";
     controller::ask(&story.cluster, &["pause", "--reason", reason, "--for", "2h"]).await?;
     story.ends_well().await?;
+    let told = controller::ask(&story.cluster, &["history", "--pods"]).await?;
+    assert!(told.contains("default/db-0") && told.contains(&story.node), "{told}");
     let told = controller::ask(&story.cluster, &["status"]).await?;
     assert!(told.contains("every node by admin") && told.contains(reason), "{told}");
 
