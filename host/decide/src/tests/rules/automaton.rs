@@ -477,8 +477,10 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
     kept.until(Phase::AwaitingPower);
     kept.view.gate.refusals.push(paused_by_alice());
     let from = kept.now;
-    while kept.now.since(from) <= RunPolicy::default().gate_timeout {
+    let long = Span(RunPolicy::default().gate_timeout.0.saturating_mul(2));
+    while kept.now.since(from) <= long {
         kept.go();
+        assert_eq!(kept.record.phase, Phase::AwaitingPower);
     }
     assert!(kept.hit(Rule::A17));
     assert_eq!((kept.record.slot, kept.count(Action::Off)), (Slot::Free, 0));
