@@ -166,10 +166,14 @@ fn others(text: &mut String, path: &str, schema: &Value) {
         if means.to_lowercase().contains("default") {
             let _ = writeln!(text, "| `{path}` | {} | {means} |", bounds(schema));
         }
-        others(text, &path, schema);
-        if let Some(items) = schema.get("items") {
-            others(text, &format!("{path}[]"), items);
-        }
+        inside(text, &path, schema);
+    }
+}
+
+fn inside(text: &mut String, path: &str, schema: &Value) {
+    others(text, path, schema);
+    if let Some(items) = schema.get("items") {
+        others(text, &format!("{path}[]"), items);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bad input, row by row: every error names file, line, column, path, what was found and what is
 //! expected. Each kind of document has its file, headed by the valid one that its rows spoil.
 
+mod bounds;
 mod config_maps;
 mod fence_configurations;
 mod policies;

@@ -28,6 +28,12 @@ pub(super) fn draft(
         None => None,
         Some(line) => Some(template(line, templates, problems)?),
     };
+    if let Some(line) = template.and_then(|template| template.line("template")) {
+        let sentence =
+            "found a template in a template, expected parameters: templates are one step deep";
+        problems.push(line.spot.error(sentence));
+        return None;
+    }
     // The method's own lines come last and win.
     let lines: Vec<(&Line, &Definition)> = template
         .into_iter()

@@ -1,6 +1,8 @@
 //! `name=value` lines, as the proposals' ConfigMaps hold them: inside one key of `data`, or as the
 //! keys of `data` themselves. It knows nothing of what the names mean.
 
+use std::collections::BTreeSet;
+
 use crate::document::{Document, Path, Problems, Spot, Tree, Value};
 
 /// One `name=value`, and where it stands.
@@ -66,6 +68,7 @@ pub(super) fn lines(
     problems: &mut Problems,
 ) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
+    let mut names = BTreeSet::new();
     for (index, text) in text.lines().enumerate() {
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -80,7 +83,7 @@ pub(super) fn lines(
         };
         let name = name.trim().to_owned();
         spot.path = path.field(&name);
-        if lines.iter().any(|line| line.name == name) {
+        if !names.insert(name.clone()) {
             problems.push(spot.error("found it a second time, expected it once"));
             continue;
         }

@@ -84,6 +84,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
               cleanupTimeout       10m        default
               conditionStaleAfter  15m        default
               coolDown             10m        default
+              cordonedByOthers     maintenance default
               deviceTimeout        1d         default
               gateTimeout          15m        default
               grades               power-off-verified kdump-seen remedy.yaml:30:13: spec.policies.grades
