@@ -165,6 +165,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::DomainUnhealthy { .. } => "DomainUnhealthy",
         Refusal::DomainInFlight { .. } => "DomainInFlight",
         Refusal::NoDomain { .. } => "NoDomain",
+        Refusal::ControlPlane { .. } => "ControlPlane",
         Refusal::NoLease => "NoLease",
         Refusal::InFlight { .. } => "InFlight",
         Refusal::Paused(_) => "Paused",

@@ -7,6 +7,7 @@ use core::fmt;
 use crate::bug::{Bug, guard};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
+mod control_plane;
 mod people;
 mod storm;
 
@@ -93,6 +94,8 @@ pub struct NodeHealth {
     pub lease_duration: Span,
     /// The value of each label of [`GatePolicy::domains`], in their order; `None` without the label.
     pub domains: Vec<Option<String>>,
+    /// It carries the control plane, and with it a member of etcd.
+    pub control_plane: bool,
 }
 
 /// What the gate says.
@@ -160,6 +163,17 @@ pub enum Refusal {
     NoDomain {
         /// The label.
         key: String,
+    },
+    /// Without the target the control plane may not go on.
+    ControlPlane {
+        /// Other control-plane nodes that are well.
+        well: u32,
+        /// Control-plane nodes, the target among them.
+        total: u32,
+        /// So many of them must be well without it.
+        quorum: u32,
+        /// Other control-plane nodes that are not well, being fenced, or not heard since.
+        unwell: Vec<String>,
     },
     /// The target has no Lease to compare others with.
     NoLease,
@@ -309,6 +323,16 @@ impl fmt::Display for Refusal {
             }
             Self::NoDomain { key } => {
                 write!(f, "the node has no label {key}, for which topologies sets limits; label it")
+            }
+            Self::ControlPlane { well, total, quorum, unwell } => {
+                write!(f, "control plane: {well} of {total} nodes well without this one")?;
+                if well < quorum {
+                    write!(f, " < {quorum} for etcd's quorum")?;
+                }
+                if unwell.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "; first see to {}", unwell.join(", "))
             }
             Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
             Self::InFlight { holders, max } => {

@@ -26,6 +26,8 @@ use crate::cluster::Cluster;
 use crate::observe::plan::gate_policy_of;
 use crate::reconcile::Incident;
 
+/// The label of nodes that carry the control plane.
+const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// What a kubelet writes when it names no duration.
 const LEASE_DURATION_DEFAULT_S: u64 = 40;
 
@@ -232,6 +234,7 @@ pub fn gate_view(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
             domains: domains_of(node, limits),
+            control_plane: node.labels.contains_key(CONTROL_PLANE),
         }
     });
     let is_other = |one: &&&NodeFence| Some(one.name_any().as_str()) != own;

@@ -93,6 +93,7 @@ impl Refusal {
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
             | Self::NoLease
+            | Self::ControlPlane { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
@@ -114,6 +115,7 @@ impl Refusal {
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
             | Self::NoLease
+            | Self::ControlPlane { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }

@@ -6,12 +6,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::control_plane::refuse_control_plane;
 use super::{EXAMPLES_MAX, GatePolicy, GateView, NodeHealth, Refusal, Verdict};
 use crate::bug::{Bug, guard};
 use crate::{Span, Time};
 
 /// How a node is, judged against the target's last renewal.
-enum Health {
+pub(super) enum Health {
     /// It was heard since.
     Well,
     /// Certainly not well.
@@ -68,6 +69,7 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
     let heard_after = begun.after(overdue_after(target));
     let nodes: Vec<(&NodeHealth, Health)> =
         view.nodes.iter().map(|node| (node, health(view, node, heard_after, now))).collect();
+    refuse_control_plane(target, &nodes, verdict);
     let count = Count::of(nodes.iter());
     if let Some(refusal) = too_many(policy, count.certain(), count.total, &count.unhealthy) {
         verdict.refusals.push(refusal);

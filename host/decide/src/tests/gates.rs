@@ -28,6 +28,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
                 renewed_at: Some(renewed_at),
                 lease_duration: Span::seconds(40),
                 domains: Vec::new(),
+                control_plane: false,
             }
         })
         .collect();
@@ -354,4 +355,59 @@ fn forty_of_a_hundred_falling_silent_in_any_order_are_never_cut() {
             );
         }
     }
+}
+
+/// Thirty nodes, the first `members` of them the control plane, `silent` nodes silent.
+fn control_plane(members: usize, silent: u64, after_s: u64) -> (GateView, Time) {
+    let (mut view, now) = cluster(30, silent, after_s);
+    view.nodes.iter_mut().take(members).for_each(|node| node.control_plane = true);
+    (view, now)
+}
+
+#[test]
+fn a_control_plane_node_is_cut_only_while_the_others_are_well_and_a_majority() {
+    check(control_plane(3, 1, 23), &expect!["open"]);
+    check(
+        control_plane(2, 1, 23),
+        &expect!["control plane: 1 of 2 nodes well without this one < 2 for etcd's quorum"],
+    );
+    check(
+        control_plane(1, 1, 23),
+        &expect!["control plane: 0 of 1 nodes well without this one < 1 for etcd's quorum"],
+    );
+    // Two of thirty are no storm; two of three members are the end of the cluster.
+    check(cluster(30, 2, 23), &expect!["open"]);
+    let two = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
+               first see to node-1";
+    assert_eq!(says(&GatePolicy::default(), &control_plane(3, 2, 23)), two);
+    // With five a quorum is left, and still it is one at a time.
+    let one = "control plane: 3 of 5 nodes well without this one; first see to node-1";
+    assert_eq!(says(&GatePolicy::default(), &control_plane(5, 2, 23)), one);
+}
+
+/// Each input of the guard, broken: whatever is not known of another member closes it.
+#[test]
+fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
+    let breaks: [fn(&mut NodeHealth, Time); 4] = [
+        |node, _| node.ready = false,
+        |node, _| node.down = true,
+        |node, _| node.renewed_at = None,
+        |node, now| node.renewed_at = Some(Time(now.0 - 12_001)),
+    ];
+    for (index, break_it) in breaks.into_iter().enumerate() {
+        let (mut view, now) = control_plane(5, 1, 60);
+        assert_eq!(says(&GatePolicy::default(), &(view.clone(), now)), "");
+        break_it(&mut view.nodes[4], now);
+        let said = says(&GatePolicy::default(), &(view.clone(), now));
+        assert!(said.ends_with("first see to node-4"), "{index}: {said}");
+        // No other node is held up by it.
+        view.target = "node-9".to_string();
+        view.nodes[9].renewed_at = Some(Time(A));
+        assert_eq!(says(&GatePolicy::default(), &(view, now)), "", "{index}");
+    }
+    let (view, now) = control_plane(3, 1, 13);
+    let verdict = gate(&GatePolicy::default(), &view, now);
+    let is_closed = |one: &Refusal| matches!(one, Refusal::ControlPlane { .. });
+    assert!(verdict.refusals.iter().any(is_closed), "not heard since the target fell silent");
+    assert!(verdict.next_look.is_some_and(|at| at > now), "and looked at again");
 }
