@@ -1,6 +1,5 @@
-//! What is far too large, goes in circles or hides: an error with its place, in bounded time.
-
-use std::time::{Duration, Instant};
+//! What is far too large, goes in circles or hides: an error with its place. Each is read in no time;
+//! what is not bounded here would not end.
 
 use expect_test::{Expect, expect};
 use node_remedy_api::document::Document;
@@ -10,14 +9,9 @@ use serde_json::json;
 use super::{FENCE, NODE, POLICY};
 use crate::{lines, read};
 
-/// Longer than any of these takes on a slow machine, and much shorter than what is not bounded.
-const BOUND: Duration = Duration::from_secs(20);
-
-/// The first problem of a text, which is refused and read in bounded time.
+/// The first problem of a text, which is refused.
 fn first(text: &str, expected: Expect) {
-    let begun = Instant::now();
     let configuration = read(&[("f.yaml", text)]);
-    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
     assert!(configuration.problems.has_errors());
     assert!(configuration.policies.is_empty() && configuration.fences.is_empty());
     assert!(configuration.problems.iter().count() <= limits::PROBLEMS_MAX);
@@ -73,9 +67,7 @@ fn an_object_of_a_mebibyte_is_refused_by_its_path() {
         "metadata": {"name": "large"},
         "spec": {"nodeSelector": "a=b", "methods": methods},
     });
-    let begun = Instant::now();
     let reading = plan::read(&Document::from_object(&object));
-    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
     assert!(reading.value.is_none());
     expect!["FenceConfiguration/large: spec.methods: found 20000 items, expected at most 256"]
         .assert_eq(lines(&reading.problems).lines().next().unwrap_or_default());
