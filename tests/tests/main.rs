@@ -40,6 +40,7 @@ mod plugins_redfish;
 mod plugins_snmp;
 mod plugins_vmware;
 mod plugins_webhook;
+mod sim_control_plane;
 mod sim_night;
 mod sim_report;
 mod sim_signs;
