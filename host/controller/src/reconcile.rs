@@ -71,6 +71,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) facts: Option<Facts>,
     /// What the last live look found of the record's last Job.
     pub(crate) job: Option<JobView>,
+    /// Why the API server last took no Job.
+    pub(crate) job_refused: Option<String>,
     pub(crate) pending: VecDeque<Seen>,
     pub(crate) look_wanted: bool,
     /// A person's annotation was heard and may still stand in the cache.
@@ -119,6 +121,7 @@ impl<C: Cluster> Incident<C> {
             record,
             facts: None,
             job: None,
+            job_refused: None,
             pending,
             look_wanted: true,
             heard_word: false,

@@ -136,6 +136,7 @@ pub fn hold_words(hold: &Hold) -> String {
         | Hold::NoSlot
         | Hold::Approval
         | Hold::Dump { .. }
+        | Hold::JobRefused { .. }
         | Hold::TriggerClear
         | Hold::OwnNode
         | Hold::StaleView => word(hold).to_owned(),
@@ -150,6 +151,7 @@ pub fn word(hold: &Hold) -> &'static str {
         Hold::NoSlot => "NoSlot",
         Hold::Approval => "Approval",
         Hold::Dump { .. } => "Dump",
+        Hold::JobRefused { .. } => "JobRefused",
         Hold::TriggerClear => "TriggerClear",
         Hold::OwnNode => "OwnNode",
         Hold::StaleView => "StaleView",

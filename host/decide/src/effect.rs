@@ -224,6 +224,11 @@ pub enum Hold {
         /// Until when at most.
         until: Time,
     },
+    /// The API server takes or shows no Job of ours.
+    JobRefused {
+        /// Why, in its words.
+        why: String,
+    },
     /// The trigger does not hold.
     TriggerClear,
     /// What was seen is too old, or only a cache's word.

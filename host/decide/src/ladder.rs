@@ -84,6 +84,11 @@ pub struct JobView {
 pub enum JobState {
     /// There is none of that name.
     Absent,
+    /// The API server took none, or shows none.
+    Refused {
+        /// Why, in its words.
+        why: String,
+    },
     /// It goes on.
     Running {
         /// Its pod, if it has one yet.

@@ -24,6 +24,7 @@ use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
 use crate::cli::people::COMMANDS;
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
+use crate::observe::jobs::refused;
 use crate::reconcile::{Incident, Seen, slot_of};
 
 /// The longest a device call may take; manifests may say less.
@@ -139,7 +140,11 @@ impl<C: Cluster> Incident<C> {
             Effect::GracefulDelete(uids) => {
                 self.delete_pods(effect, uids, PodDelete::Graceful).await?;
             }
-            Effect::StartJob(number) => self.while_allowed(effect, self.start_job(*number)).await?,
+            Effect::StartJob(number) => {
+                let started = self.while_allowed(effect, self.start_job(*number)).await;
+                self.job_refused = started.as_ref().err().and_then(refused);
+                started?;
+            }
             Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
             Effect::SignNode { pod } => self.sign(effect, pod).await?,
             // Released before anything else.

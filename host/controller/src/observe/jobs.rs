@@ -22,12 +22,20 @@ impl<C: Cluster> Incident<C> {
         let namespace = &self.parts.calls.namespace;
         let job_name = name(&self.name(), last.number);
         let at = At::within(namespace, &job_name);
-        let job = self.parts.cluster.get::<Job>(at).await?;
+        let view = |state| Ok(Some(JobView { number: last.number, state }));
+        let job = match self.parts.cluster.get::<Job>(at).await {
+            Ok(job) => job,
+            Err(error) => match refused(&error) {
+                Some(why) => return view(JobState::Refused { why }),
+                None => return Err(error),
+            },
+        };
         let uid = self.nodefence.uid().unwrap_or_default();
         // One of that name that is not ours says nothing about ours, and keeps ours from being made.
         let ours = job.filter(|job| job.labels().get(OF_INCIDENT) == Some(&uid));
         let Some(job) = ours else {
-            return Ok(Some(JobView { number: last.number, state: JobState::Absent }));
+            let refused = self.job_refused.clone().map(|why| JobState::Refused { why });
+            return view(refused.unwrap_or(JobState::Absent));
         };
         let pod = self.pod_of(namespace, &job_name).await?;
         let state = match ended(&job) {
@@ -38,7 +46,7 @@ impl<C: Cluster> Incident<C> {
             }
             None => JobState::Running { pod: pod.map(|pod| pod.name_any()) },
         };
-        Ok(Some(JobView { number: last.number, state }))
+        view(state)
     }
 
     /// The youngest pod of a Job.
@@ -47,6 +55,21 @@ impl<C: Cluster> Incident<C> {
         let of_job =
             pods.into_iter().filter(|pod| pod.labels().get(OF_JOB).is_some_and(|name| name == job));
         Ok(of_job.max_by_key(|pod| (pod.creation_timestamp(), pod.name_any())))
+    }
+}
+
+/// What stays as it is until somebody changes rights or template; anything else passes.
+pub(crate) fn refused(error: &ClusterError) -> Option<String> {
+    match error {
+        ClusterError::Denied(_) | ClusterError::Invalid(_) | ClusterError::NotFound(_) => {
+            Some(error.to_string())
+        }
+        ClusterError::Conflict(_)
+        | ClusterError::AlreadyExists(_)
+        | ClusterError::Gone
+        | ClusterError::Throttled { .. }
+        | ClusterError::Unavailable(_)
+        | ClusterError::Unreadable(_) => None,
     }
 }
 

@@ -139,6 +139,9 @@ pub fn hold(hold: &Hold) -> String {
             "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
             Moment::from_ms(until.0)
         ),
+        Hold::JobRefused { why } => format!(
+            "the API server refuses the remedy's Job: {why}; are the deployed rights of this version?"
+        ),
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),

@@ -29,22 +29,18 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         run.effect(Effect::Look);
         return Flow::Stay;
     };
-    let overdue_at = job.intended_at.after(run.policy.cleanup_timeout);
     match &seen.state {
-        JobState::Absent if job.seen_at.is_none() && run.now >= overdue_at => {
-            let why = "it could not be created; the controller's log says why".to_string();
-            ended(run, JobOutcome::Lost, why)
-        }
         JobState::Absent if job.seen_at.is_none() => {
             run.effect(Effect::StartJob(job.number));
             run.look_in(RESEND_EVERY)
         }
+        JobState::Refused { why } => refused(run, &job, why.clone()),
         JobState::Absent => {
             ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
         }
         JobState::Succeeded => ended(run, JobOutcome::Succeeded, String::new()),
         JobState::Failed { detail } => ended(run, JobOutcome::Failed, detail.clone()),
-        JobState::Running { pod } => watch(run, node, pod.clone()),
+        JobState::Running { pod } => watch(run, node, &job, pod.clone()),
     }
 }
 
@@ -78,21 +74,44 @@ fn start(run: &mut Run<'_>) -> Flow {
     run.look_in(LOOK_EVERY)
 }
 
-/// It runs: its pod's name goes onto the node, and its deadline is the cluster's to keep.
-fn watch(run: &mut Run<'_>, node: &NodeView, pod: Option<String>) -> Flow {
-    let now = run.now;
+/// The API server takes no such Job, or shows none: asked again for a while, and told.
+fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
+    if job.seen_at.is_some() {
+        if let Some(flow) = stuck(run, job) {
+            return flow;
+        }
+    } else if run.now >= job.intended_at.after(run.policy.cleanup_timeout) {
+        return ended(run, JobOutcome::Lost, why);
+    } else {
+        run.effect(Effect::StartJob(job.number));
+    }
+    run.look_in(PROBE_EVERY);
+    run.hold(Hold::JobRefused { why })
+}
+
+/// The Job did not end, long after the cluster should have ended it.
+fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let deadline = match run.remedy() {
         Some(Remedy::Job { deadline }) => deadline,
         Some(Remedy::Fence) | None => Span::ZERO,
     };
+    let stuck_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
+    if run.now < stuck_at {
+        return None;
+    }
+    let remedy = name(run);
+    Some(park(run, ParkReason::JobStuck { remedy }))
+}
+
+/// It runs: its pod's name goes onto the node, and its deadline is the cluster's to keep.
+fn watch(run: &mut Run<'_>, node: &NodeView, job: &JobRun, pod: Option<String>) -> Flow {
+    let now = run.now;
     if let Some(job) = run.record.jobs.last_mut() {
         job.seen_at = job.seen_at.or(Some(now));
         job.pod = pod.or(job.pod.take());
-        let overdue_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
-        if now >= overdue_at {
-            let remedy = name(run);
-            return park(run, ParkReason::JobStuck { remedy });
-        }
+    }
+    if let Some(flow) = stuck(run, job) {
+        return flow;
     }
     let pod = run.record.jobs.last().and_then(|job| job.pod.clone());
     if let Some(pod) = pod.filter(|pod| node.remediation_pod.as_ref() != Some(pod)) {
@@ -171,6 +190,11 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
         JobState::Running { .. } => {
             run.effect(Effect::StopJob(number));
             return Some(run.look_in(LOOK_EVERY));
+        }
+        JobState::Refused { why } => {
+            // Nobody knows whether it goes on.
+            run.look_in(PROBE_EVERY);
+            return Some(run.hold(Hold::JobRefused { why: why.clone() }));
         }
         JobState::Absent | JobState::Succeeded | JobState::Failed { .. } => {}
     }

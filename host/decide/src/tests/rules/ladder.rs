@@ -220,6 +220,43 @@ fn a_job_that_does_not_end_is_a_persons_and_is_stopped_before_another_one() {
 }
 
 #[test]
+fn a_job_that_the_api_server_refuses_is_asked_for_again_and_told() {
+    let why = "jobs is forbidden".to_string();
+    let mut story = ladder(&[job("repair", false), fence()]);
+    while story.record.jobs.is_empty() {
+        story.go();
+    }
+    let refused = |story: &mut Story| {
+        story.todo.retain(|effect| !matches!(effect, Effect::StartJob(_)));
+        story.job(1, JobState::Refused { why: why.clone() });
+        story.go();
+    };
+    for _ in 0..5 {
+        refused(&mut story);
+    }
+    let hold = Hold::JobRefused { why: why.clone() };
+    assert!(story.notices.contains(&Notice::Held { reason: hold }));
+    assert_eq!(story.record.phase, Phase::Remedying);
+    // Somebody grants the right.
+    story.job(1, JobState::Absent);
+    runs(&mut story, 1);
+    // And takes it away again: a Job that was seen is not asked for a second time.
+    let before = started(&story);
+    for _ in 0..5 {
+        refused(&mut story);
+    }
+    assert_eq!((started(&story), story.record.phase), (before, Phase::Remedying));
+
+    // Where nobody does, the next remedy has its turn.
+    let mut story = ladder(&[job("repair", false), fence()]);
+    while story.record.phase != Phase::AwaitingWell {
+        refused(&mut story);
+    }
+    let end = story.record.jobs[0].end.clone().unwrap();
+    assert_eq!((end.outcome, end.detail), (JobOutcome::Lost, why.clone()));
+}
+
+#[test]
 fn the_node_names_the_pod_that_remedies_it() {
     let mut story = ladder(&[job("repair", false)]);
     runs(&mut story, 1);
