@@ -44,6 +44,7 @@ mod sim_control_plane;
 mod sim_night;
 mod sim_report;
 mod sim_signs;
+mod sim_storage_lease;
 mod sim_stories;
 mod sim_sweep;
 mod sim_wiring;

@@ -33,6 +33,7 @@ use crate::listen::Listen;
 use crate::observe::Mirror;
 use crate::observe::config::{Config, Readout};
 use crate::observe::dumps::{self, Dumps};
+use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::plugins::Plugins;
@@ -100,6 +101,8 @@ pub struct Parts<C> {
     pub calls: Calls<C>,
     /// Whether bytes may be sent.
     pub lease: Arc<LeaseGate>,
+    /// What is known of nodes' storage Leases.
+    pub storage: StorageLeases,
     /// The locks that other remediators honour.
     pub locks: NodeLocks<C>,
     /// Metrics.
@@ -224,6 +227,7 @@ impl<C: Cluster> Controller<C> {
             devices: RefCell::new(BTreeMap::new()),
         };
         let parts = Rc::new(Parts {
+            storage: StorageLeases::default(),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,

@@ -108,6 +108,8 @@ pub async fn open<C: Cluster>(
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     gate_view.words = words::of_node(&facts.said, &node, &policy.gate, now);
+    gate_view.storage =
+        parts.storage.of_node(&parts.cluster, &policy.gate, &node.name, || parts.clock.now()).await;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

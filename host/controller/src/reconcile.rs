@@ -12,8 +12,8 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, End, Event, Freshness, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer, Time,
-    Transition, View,
+    Command, End, Event, Freshness, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer,
+    StorageLease, Time, Transition, View,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -71,6 +71,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) facts: Option<Facts>,
     /// What the last live look found of the record's last Job.
     pub(crate) job: Option<JobView>,
+    /// What the last live look found of the node's storage Lease.
+    pub(crate) storage: StorageLease,
     /// Why the API server last took no Job.
     pub(crate) job_refused: Option<String>,
     pub(crate) pending: VecDeque<Seen>,
@@ -122,6 +124,7 @@ impl<C: Cluster> Incident<C> {
             facts: None,
             job: None,
             job_refused: None,
+            storage: StorageLease::NotAsked,
             pending,
             look_wanted: true,
             heard_word: false,

@@ -168,6 +168,8 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::DomainInFlight { .. } => "DomainInFlight",
         Refusal::NoDomain { .. } => "NoDomain",
         Refusal::ControlPlane { .. } => "ControlPlane",
+        Refusal::StorageLease { .. } => "StorageLease",
+        Refusal::StorageLeaseUnread { .. } => "StorageLeaseUnread",
         Refusal::NoLease => "NoLease",
         Refusal::InFlight { .. } => "InFlight",
         Refusal::Paused(_) => "Paused",

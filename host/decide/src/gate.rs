@@ -9,11 +9,13 @@ use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 mod control_plane;
 mod people;
+mod storage;
 mod storm;
 
 use self::storm::{refuse_full_domains, refuse_storm};
 
 pub use self::people::{ForeignCordon, Pause, WORD_LOOK_EVERY, Words};
+pub use self::storage::StorageLease;
 
 /// The limits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,6 +30,8 @@ pub struct GatePolicy {
     pub cool_down: Span,
     /// What a cordon that is not ours means.
     pub foreign_cordon: ForeignCordon,
+    /// A node that was seen to use its storage within this time is left alone; `None`: not asked.
+    pub storage_lease_age_max: Option<Span>,
     /// Zones, racks, PDUs: limits within each.
     pub domains: Vec<DomainLimit>,
 }
@@ -56,6 +60,8 @@ pub struct GateView {
     pub in_flight_on: Vec<String>,
     /// What people and other controllers said about the target.
     pub words: Words,
+    /// What is known of the target's storage Lease.
+    pub storage: StorageLease,
     /// When something of ours was last heard from the API server.
     pub heard_at: Time,
     /// Another tool holds this node's Lease in `medik8s-leases`.
@@ -175,6 +181,18 @@ pub enum Refusal {
         /// Other control-plane nodes that are not well, being fenced, or not heard since.
         unwell: Vec<String>,
     },
+    /// The target was seen to use its storage.
+    StorageLease {
+        /// So long ago.
+        age: Span,
+        /// The limit.
+        age_max: Span,
+    },
+    /// It is not known whether the target uses its storage.
+    StorageLeaseUnread {
+        /// Why.
+        why: String,
+    },
     /// The target has no Lease to compare others with.
     NoLease,
     /// So many runs hold a slot.
@@ -244,6 +262,7 @@ impl Default for GatePolicy {
             in_flight_max: IN_FLIGHT_MAX,
             cool_down: COOL_DOWN,
             foreign_cordon: ForeignCordon::default(),
+            storage_lease_age_max: None,
             domains: Vec::new(),
         }
     }
@@ -263,6 +282,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     let mut verdict = Verdict::default();
     people::refuse_by_words(policy.foreign_cordon, &view.words, now, &mut verdict);
     refuse_by_peers(view, &mut verdict);
+    storage::refuse_storage(policy.storage_lease_age_max, &view.storage, now, &mut verdict);
     refuse_by_time(policy, view, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
     if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
@@ -333,6 +353,12 @@ impl fmt::Display for Refusal {
                     return Ok(());
                 }
                 write!(f, "; first see to {}", unwell.join(", "))
+            }
+            Self::StorageLease { age, age_max } => {
+                write!(f, "the node still used its storage {age} ago < {age_max}: it is alive")
+            }
+            Self::StorageLeaseUnread { why } => {
+                write!(f, "failed to read whether the node uses its storage: {why}")
             }
             Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
             Self::InFlight { holders, max } => {

@@ -51,6 +51,8 @@ pub const CONDITION_STALE_AFTER: Span = Span::from_minutes(15);
 pub const MAX_UNHEALTHY_PERCENT: u32 = 30;
 /// Half of a rack does not die at once; its switch does.
 pub const MAX_UNHEALTHY_PERCENT_OF_DOMAIN: u32 = 50;
+/// As long as a node's own Lease lasts.
+pub const STORAGE_LEASE_MAX_AGE: Span = Span::from_s(40);
 /// Runs at one time: the proposal's "only one node at a given time".
 pub const MAX_IN_FLIGHT: u32 = 1;
 /// Deletions a minute in mode `paced`: the scheduler's and the registry's comfort.
@@ -131,6 +133,9 @@ pub struct GateLimits {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::TOPOLOGIES_MAX))]
     pub topologies: Vec<TopologyLimit>,
+    /// Leases that vouch for nodes that use their storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_leases: Option<StorageLeases>,
     /// Times at which nothing is cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PAUSE_WINDOWS_MAX))]
@@ -160,6 +165,22 @@ pub struct TopologyLimit {
 
 const fn domain_percent() -> u32 {
     MAX_UNHEALTHY_PERCENT_OF_DOMAIN
+}
+
+/// Where whoever sees nodes use their storage keeps a Lease for each, under the node's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StorageLeases {
+    /// The namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// A node whose Lease was renewed within this time is left alone. Default 40s.
+    #[serde(default = "storage_lease_age")]
+    pub max_age: Span,
+}
+
+const fn storage_lease_age() -> Span {
+    STORAGE_LEASE_MAX_AGE
 }
 
 /// How fast pods are released.
@@ -235,6 +256,9 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = limits::TOPOLOGIES_MAX))]
     pub topologies: Option<Vec<TopologyLimit>>,
+    /// Leases that vouch for nodes that use their storage. No default: nobody is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_leases: Option<StorageLeases>,
     /// Wait between the opening of a run and isolation. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolate_after: Option<Span>,
@@ -356,6 +380,7 @@ impl Policies {
             max_unhealthy_count: self.max_unhealthy_count,
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
             topologies: self.topologies.clone().unwrap_or_default(),
+            storage_leases: self.storage_leases.clone(),
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
             pause_windows: self.pause_windows.clone().unwrap_or_default(),
             cordoned_by_others: self.cordoned_by_others.unwrap_or_default(),

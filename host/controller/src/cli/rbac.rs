@@ -37,6 +37,9 @@ pub struct RbacArgs {
     /// A Secret with a device's password that the controller may read; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
     pub secrets: Vec<String>,
+    /// The namespace of the storage Leases that a policy names (`storageLeases`)
+    #[arg(long, value_name = "NAME")]
+    pub storage_lease_namespace: Option<String>,
 }
 
 /// Prints roles and bindings as YAML.
@@ -55,7 +58,14 @@ pub fn rbac(args: &RbacArgs) -> anyhow::Result<ExitCode> {
             args.namespace
         );
     }
-    out!("{}", manifest(&args.namespace, &args.secrets));
+    let storage = args.storage_lease_namespace.as_deref();
+    if let Some(namespace) = storage {
+        ensure!(
+            is_name(namespace, NAMESPACE_MAX) && !namespace.contains('.'),
+            "--storage-lease-namespace {namespace:?}: expected the name of a namespace"
+        );
+    }
+    out!("{}", manifest(&args.namespace, &args.secrets, storage));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -281,14 +291,29 @@ const PERSON: [Right; 3] = [
 ];
 
 /// Every role and binding, as one YAML stream.
-fn manifest(namespace: &str, secrets: &[String]) -> String {
+/// Where storage Leases are, these are read.
+static STORAGE: Right = right(
+    Everywhere,
+    LEASES,
+    Any,
+    &["get"],
+    "a node that is seen to use its storage is left alone",
+);
+
+fn manifest(namespace: &str, secrets: &[String], storage: Option<&str>) -> String {
     let mut out = STAMP.to_owned();
     let _ = writeln!(out, "# For your own Secrets: node-remedy rbac --secret NAME …");
     for place in
         [Everywhere, Own, Within(NODE_LEASES), Within(node_lease::NAMESPACE), Within(EVENTS)]
     {
         role(&mut out, place, namespace, secrets);
-        binding(&mut out, place, namespace);
+        binding(&mut out, namespace_of(place, namespace), namespace);
+    }
+    if let Some(within) = storage {
+        out.push_str("---\n");
+        head(&mut out, "Role", ACCOUNT, Some(within));
+        rules(&mut out, std::iter::once(&STORAGE), secrets);
+        binding(&mut out, Some(within), namespace);
     }
     let _ = writeln!(out, "---\n# Bind it to those who are on call.");
     head(&mut out, "ClusterRole", PEOPLE, None);
@@ -305,9 +330,9 @@ fn role(out: &mut String, place: Place, namespace: &str, secrets: &[String]) {
     rules(out, CONTROLLER.iter().filter(|right| right.place == place), secrets);
 }
 
-fn binding(out: &mut String, place: Place, namespace: &str) {
+fn binding(out: &mut String, within: Option<&str>, namespace: &str) {
     out.push_str("---\n");
-    let role = match namespace_of(place, namespace) {
+    let role = match within {
         None => {
             head(out, "ClusterRoleBinding", ACCOUNT, None);
             "ClusterRole"

@@ -66,6 +66,9 @@ impl<C: Cluster> Incident<C> {
         let parts = self.parts.clone();
         let facts = live(&parts.cluster, &parts.mirror, &parts.clock, self.node()).await?;
         self.job = self.look_for_job().await?;
+        let limits = &self.nodefence.spec.gate;
+        let now = || parts.clock.now();
+        self.storage = parts.storage.of_node(&parts.cluster, limits, self.node(), now).await;
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }

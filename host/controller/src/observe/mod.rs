@@ -17,6 +17,7 @@ pub mod plan;
 pub mod reflect;
 pub mod seen;
 pub mod signs;
+pub mod storage;
 pub mod store;
 pub mod unwell;
 pub mod view;

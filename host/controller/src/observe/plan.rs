@@ -166,6 +166,7 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
         in_flight_max: limits.max_in_flight,
         cool_down: limits.cool_down.twin(),
         foreign_cordon: super::words::foreign_cordon(limits),
+        storage_lease_age_max: limits.storage_leases.as_ref().map(|one| one.max_age.twin()),
         domains: limits.topologies.iter().map(domain_limit_of).collect(),
     }
 }

@@ -51,6 +51,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         gate.words = words::of_node(&facts.said, seen, &spec.gate, now);
     }
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
+    gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
@@ -246,6 +247,8 @@ pub fn gate_view(
         in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
+        // Read live by whoever acts on it.
+        storage: decide::StorageLease::Absent,
         heard_at: mirror.heard(),
         held_by: None,
         // Known once there is a plan.

@@ -92,6 +92,8 @@ impl Refusal {
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
+            | Self::StorageLease { .. }
+            | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
             | Self::DomainUnhealthy { .. }
@@ -114,6 +116,8 @@ impl Refusal {
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
+            | Self::StorageLease { .. }
+            | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
             | Self::DomainUnhealthy { .. }

@@ -38,6 +38,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         in_flight: Vec::new(),
         in_flight_on: Vec::new(),
         words: Words::default(),
+        storage: StorageLease::default(),
         heard_at: now,
         held_by: None,
         closed_device: None,
@@ -410,4 +411,40 @@ fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
     let is_closed = |one: &Refusal| matches!(one, Refusal::ControlPlane { .. });
     assert!(verdict.refusals.iter().any(is_closed), "not heard since the target fell silent");
     assert!(verdict.next_look.is_some_and(|at| at > now), "and looked at again");
+}
+
+/// The veto, and every way in which what it goes by can be missing.
+#[test]
+fn a_node_that_uses_its_storage_is_left_alone() {
+    let policy =
+        GatePolicy { storage_lease_age_max: Some(Span::seconds(40)), ..GatePolicy::default() };
+    let rows = [
+        (StorageLease::Absent, 0, ""),
+        (StorageLease::Renewed { at: Time(A) }, 0, ""),
+        (
+            StorageLease::Renewed { at: Time(A) },
+            20,
+            "the node still used its storage 30 s ago < 40 s: it is alive",
+        ),
+        (
+            StorageLease::Unread { why: "403".to_string() },
+            0,
+            "failed to read whether the node uses its storage: 403",
+        ),
+        (
+            StorageLease::NotAsked,
+            0,
+            "failed to read whether the node uses its storage: nobody asked for it",
+        ),
+    ];
+    for (storage, earlier_s, said) in rows {
+        let (view, now) = cluster(30, 1, 50);
+        let now = Time(now.0 - earlier_s * 1_000);
+        let view = GateView { storage: storage.clone(), heard_at: now, ..view };
+        let verdict = gate(&policy, &view, now);
+        assert_eq!(says(&policy, &(view.clone(), now)), said, "{storage:?}");
+        let again = matches!(storage, StorageLease::Renewed { .. }) && !verdict.is_open();
+        assert_eq!(verdict.next_look.is_some(), again, "{storage:?}");
+        assert!(gate(&GatePolicy::default(), &view, now).is_open(), "only where it is asked for");
+    }
 }

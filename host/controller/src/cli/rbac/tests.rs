@@ -19,7 +19,7 @@ fn kept() -> &'static str {
 }
 
 fn shipped() -> String {
-    manifest("node-remedy", &["bmc-credentials".to_owned()])
+    manifest("node-remedy", &["bmc-credentials".to_owned()], None)
 }
 
 fn objects(text: &str) -> Vec<Value> {
@@ -84,7 +84,7 @@ fn no_right_can_become_more_than_it_says() {
 fn secrets_are_granted_by_name_or_not_at_all() {
     let of = |secrets: &[&str]| {
         let secrets: Vec<String> = secrets.iter().map(|one| (*one).to_owned()).collect();
-        let objects = objects(&manifest("here", &secrets));
+        let objects = objects(&manifest("here", &secrets, None));
         let rules = objects.iter().filter_map(|object| object["rules"].as_array()).flatten();
         rules.filter(|rule| rule["resources"][0] == "secrets").cloned().collect::<Vec<_>>()
     };
@@ -98,9 +98,17 @@ fn secrets_are_granted_by_name_or_not_at_all() {
 fn what_is_no_name_is_refused_before_it_is_yaml() {
     for name in ["", "-", "a]", "a, b", "a\nrules:", "A", "a..b", "*", "a-", "ä"] {
         let secrets = vec![name.to_owned()];
-        let args = RbacArgs { namespace: "node-remedy".to_owned(), secrets };
+        let args = RbacArgs {
+            namespace: "node-remedy".to_owned(),
+            secrets,
+            storage_lease_namespace: None,
+        };
         assert!(rbac(&args).unwrap_err().to_string().contains("--secret"), "{name:?}");
-        let args = RbacArgs { namespace: name.to_owned(), secrets: Vec::new() };
+        let args = RbacArgs {
+            namespace: name.to_owned(),
+            secrets: Vec::new(),
+            storage_lease_namespace: None,
+        };
         assert!(rbac(&args).unwrap_err().to_string().contains("--namespace"), "{name:?}");
     }
     assert!(is_name("bmc-1.rack-2", NAME_MAX) && !is_name(&"a".repeat(254), NAME_MAX));
@@ -198,3 +206,15 @@ const RARE: [&str; 10] = [
     "update leases",
     "delete leases",
 ];
+
+#[test]
+fn storage_leases_are_read_in_their_namespace_and_nowhere_else() {
+    let plain = objects(&manifest("here", &[], None)).len();
+    let all = objects(&manifest("here", &[], Some("storage")));
+    assert_eq!(all.len(), plain + 2, "a Role and its binding");
+    let within: Vec<&Value> =
+        all.iter().filter(|object| object["metadata"]["namespace"] == "storage").collect();
+    assert_eq!(within.len(), 2);
+    assert_eq!(within[0]["rules"][0]["verbs"], serde_json::json!(["get"]));
+    assert_eq!(within[1]["subjects"][0]["namespace"], "here");
+}

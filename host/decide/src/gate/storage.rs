@@ -1,0 +1,53 @@
+//! The veto of the storage: a node that still uses it is alive, whoever else does not hear it.
+
+use alloc::string::String;
+
+use super::{Refusal, Verdict};
+use crate::{Span, Time};
+
+/// What is known of the Lease that whoever sees a node use its storage keeps for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum StorageLease {
+    /// Nobody asked.
+    #[default]
+    NotAsked,
+    /// There is none: nobody vouches for the node.
+    Absent,
+    /// It was last seen to be renewed then.
+    Renewed {
+        /// By our own clock, when another renewal than before was first read.
+        at: Time,
+    },
+    /// It could not be read.
+    Unread {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Refuses a node that was seen to use its storage within this time, or of which that is not known.
+pub(super) fn refuse_storage(
+    age_max: Option<Span>,
+    lease: &StorageLease,
+    now: Time,
+    verdict: &mut Verdict,
+) {
+    let Some(age_max) = age_max else { return };
+    match lease {
+        StorageLease::Absent => {}
+        StorageLease::Renewed { at } => {
+            let age = now.since(*at);
+            if age < age_max {
+                verdict.refusals.push(Refusal::StorageLease { age, age_max });
+                verdict.look_at(at.after(age_max));
+            }
+        }
+        StorageLease::Unread { why } => {
+            verdict.refusals.push(Refusal::StorageLeaseUnread { why: why.clone() });
+        }
+        StorageLease::NotAsked => {
+            let why = String::from("nobody asked for it");
+            verdict.refusals.push(Refusal::StorageLeaseUnread { why });
+        }
+    }
+}
