@@ -131,6 +131,8 @@ pub enum Notice {
         /// By which method.
         method: MethodIndex,
     },
+    /// Nobody wants the node left alone any more.
+    WordTakenBack,
     /// Nothing is to be switched off through this device until somebody acknowledges it.
     CloseDevice {
         /// Which device.

@@ -124,6 +124,11 @@ pub enum ParkReason {
     DeviceUnreachable,
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
+    /// Somebody wants the node left alone that we cut off, or may have switched off.
+    LeftAlone {
+        /// Their word.
+        word: String,
+    },
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
     /// The node did not become well in time.
@@ -240,6 +245,12 @@ impl fmt::Display for ParkReason {
             Self::GateClosed => f.write_str(
                 "the gate stayed closed after power was cut or pods were released; node-remedy \
                  explain NODE says why, then node-remedy retry NODEFENCE",
+            ),
+            Self::LeftAlone { word } => write!(
+                f,
+                "{word}; the node was cut off or switched off before that and stays so; the run goes \
+                 on by itself when the word is taken back; node-remedy abort NODEFENCE undoes what \
+                 was done"
             ),
             Self::OffBeforeUs => f.write_str(
                 "the machine was off before us and stays off; switch it on when its work is done",

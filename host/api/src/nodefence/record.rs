@@ -254,6 +254,8 @@ pub enum ParkWord {
     DeviceUnreachable,
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
+    /// Somebody wants the node left alone that was cut off, or may be off.
+    LeftAlone,
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
     /// The node did not become well in time.

@@ -77,6 +77,9 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::DeviceBack { method } => {
             normal("DeviceBack", format!("{} answers again", name(method)))
         }
+        Notice::WordTakenBack => {
+            normal("WordTakenBack", "nobody wants the node left alone any more".to_owned())
+        }
         Notice::CloseDevice { device, scope, .. } => {
             let what = match scope {
                 Closure::Device => "no machine is switched off through it",
@@ -185,6 +188,7 @@ mod tests {
             (ParkReason::GateClosed, "node-remedy explain worker-3"),
             (ParkReason::GateClosed, "node-remedy retry worker-3-1"),
             (ParkReason::NotWell, "node-remedy retry worker-3-1"),
+            (ParkReason::LeftAlone { word: "x".into() }, "node-remedy abort worker-3-1"),
             (failed, "NODE A1"),
         ];
         for (reason, says) in rows {

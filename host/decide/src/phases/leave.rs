@@ -1,5 +1,7 @@
 //! The leave to cut: everything that allowed an off or isolation, read again right before it.
 
+use alloc::string::ToString as _;
+
 use super::way_back::still_cut;
 use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{go_back, node_gone, park};
@@ -71,14 +73,28 @@ fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
 }
 
-/// A17: a person's word holds the run back for as long as it stands, wherever it stands.
+/// A17: a person's word holds the run back for as long as it stands, wherever it stands. Of a node
+/// that we cut off, or may have switched off, they are told: it is in nobody's hands meanwhile.
 fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
-    if !view.gate.is_kept_by_a_person() {
-        return Ok(());
-    }
+    let word = view.gate.refusals.iter().find(|refusal| refusal.is_a_persons());
+    let Some(word) = word else { return Ok(()) };
     run.rule(Rule::A17);
     run.look_in(LOOK_EVERY);
-    Err(run.hold(Hold::Gate(view.gate.refusals.clone())))
+    let is_untouched = !run.committed() && still_cut(run).is_empty();
+    if is_untouched || !is_closed_for_long(run) {
+        return Err(run.hold(Hold::Gate(view.gate.refusals.clone())));
+    }
+    Err(park(run, ParkReason::LeftAlone { word: word.to_string() }))
+}
+
+/// Whether the gate has been closed for as long as a run that did something waits for it.
+fn is_closed_for_long(run: &mut Run<'_>) -> bool {
+    let closed_at = *run.record.gate_closed_at.get_or_insert(run.now);
+    let until = closed_at.after(run.policy.gate_timeout);
+    if run.now < until {
+        run.look_at(until);
+    }
+    run.now >= until
 }
 
 /// A14: a gate that closes behind a node that an earlier pass may have left isolated or off, or this one,
@@ -96,10 +112,7 @@ fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     if run.record.phase == Phase::Waiting && is_untouched {
         return Err(run.hold(hold));
     }
-    let closed_at = *run.record.gate_closed_at.get_or_insert(run.now);
-    let until = closed_at.after(run.policy.gate_timeout);
-    if run.now < until {
-        run.look_at(until);
+    if !is_closed_for_long(run) {
         return Err(run.hold(hold));
     }
     run.rule(Rule::A14);

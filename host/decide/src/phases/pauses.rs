@@ -5,6 +5,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
     PROBE_EVERY, ParkReason, Phase, Rule, Time,
+    WORD_LOOK_EVERY,
 };
 
 use super::recovering::end;
@@ -52,12 +53,16 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     probe(run, method, PROBE_EVERY)
 }
 
-/// Stopped for a person; a node that comes back, or a device that answers, needs none.
+/// Stopped for a person; a node that comes back, a device that answers or a word that is taken back
+/// needs none.
 pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
         return flow;
     }
     let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
+    if matches!(reason, Some(ParkReason::LeftAlone { .. })) {
+        return left_alone(run);
+    }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
     let Some(method) = silent.filter(|_| !run.sent_off()) else {
         return run.look_in(PARKED_LOOK_EVERY);
@@ -73,6 +78,18 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Waiting);
     }
     run.look_in(PARKED_LOOK_EVERY)
+}
+
+/// A17: whoever asked for it to be left alone decides when it goes on.
+fn left_alone(run: &mut Run<'_>) -> Flow {
+    let Some(view) = run.look() else { return Flow::Stay };
+    if view.gate.is_kept_by_a_person() {
+        return run.look_in(WORD_LOOK_EVERY);
+    }
+    run.rule(Rule::A17);
+    run.notice(Notice::WordTakenBack);
+    crate::retry::begin_pass(run);
+    Flow::Go(Phase::Waiting)
 }
 
 impl Run<'_> {

@@ -361,6 +361,10 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.method = Some(cut(remedy, NAME_MAX));
             Word::JobStuck
         }
+        Why::LeftAlone { word } => {
+            written.detail = Some(cut(word, SENTENCE_MAX));
+            Word::LeftAlone
+        }
         Why::NoIdentity => Word::NoIdentity,
         Why::AliveThoughOff => Word::AliveThoughOff,
         Why::OnFailed => Word::OnFailed,

@@ -239,7 +239,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::PoweringOn { .. }
         | Notice::StartingJob { .. }
         | Notice::JobEnded { .. }
-        | Notice::DeviceBack { .. } => Weight::Normal,
+        | Notice::DeviceBack { .. }
+        | Notice::WordTakenBack => Weight::Normal,
         Notice::Held { .. } | Notice::Ignored { .. } => Weight::Detail,
     }
 }

@@ -490,6 +490,41 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
     assert_eq!((kept.count(Action::Off), kept.count(Action::On)), (1, 1));
 }
 
+/// The off was sent, its reads fail, and then somebody cordons the node: it may be off in nobody's
+/// hands. It is told of, and the run goes on once the word is taken back.
+#[test]
+fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut kept = Story::new(bmc_plan(), policy);
+    kept.device = Box::new(|operation, plugs| {
+        if operation.action == Action::Status && plugs[0] == PlugState::Off {
+            return failed(FailureKind::Unauthenticated);
+        }
+        honest(operation, plugs)
+    });
+    kept.until_call(Action::Off);
+    kept.view.gate.refusals.push(Refusal::Cordoned);
+    kept.until(Phase::Waiting);
+    let since = kept.now;
+    kept.until(Phase::Parked);
+    assert!(kept.now.since(since) >= RunPolicy::default().gate_timeout);
+    assert_eq!(
+        kept.parked(),
+        Some(&ParkReason::LeftAlone { word: Refusal::Cordoned.to_string() })
+    );
+    let left_off = kept.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!((left_off, kept.record.slot), (Some(vec![0]), Slot::Free));
+    for _ in 0..10 {
+        kept.go();
+    }
+    assert_eq!(kept.record.phase, Phase::Parked);
+    kept.device = Box::new(honest);
+    kept.view.gate.refusals.clear();
+    kept.until(Phase::AwaitingWell);
+    assert!(kept.notices.contains(&Notice::WordTakenBack));
+    assert_eq!(kept.count(Action::On), 1);
+}
+
 #[test]
 fn a17_people_pause_approve_retry_and_abort() {
     let mut paused = story();
