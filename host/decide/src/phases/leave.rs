@@ -33,6 +33,14 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     Ok(())
 }
 
+/// Whether leave would not be given now, for a reason that may last.
+pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
+    let is_crossed = matches!(view.trigger, Crossing::Crossed { .. });
+    let asks = run.node(view).is_some_and(|node| is_crossed || !trigger_counts(run, node));
+    let is_our_own = view.hosts_us && run.remedy() == Some(Remedy::Fence);
+    !asks || !view.gate.is_open() || is_our_own
+}
+
 /// A1 for a call that is under way: a session with a slow device takes its time, and an off that
 /// has not begun is not begun once its node is well, or somebody wants it left alone. Any view will do to hold back.
 pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {

@@ -5,6 +5,7 @@ mod automaton;
 mod clocks;
 mod ladder;
 mod proof;
+mod seams;
 mod waits;
 
 use alloc::boxed::Box;
