@@ -71,3 +71,67 @@ fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
         }
     }
 }
+
+/// The condition's writer lives on the node that was cut off, so it falls silent: nobody knows whether the
+/// condition still holds. What was cut is not left so for ever.
+#[test]
+fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
+    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
+    cut.until(Phase::AwaitingPower);
+    cut.view.trigger = Crossing::Unclear;
+    let since = cut.now;
+    cut.until(Phase::Waiting);
+    assert!(cut.now.since(since) >= GATE_TIMEOUT && cut.hit(Rule::A14));
+    assert_eq!((cut.plugs.clone(), cut.count(Action::Off)), (vec![PlugState::On; 2], 1));
+
+    let again = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut off = Story::new(bmc_plan(), again);
+    off.device = Box::new(|operation, plugs| {
+        if operation.action == Action::Status && plugs[0] == PlugState::Off {
+            return failed(FailureKind::Unauthenticated);
+        }
+        honest(operation, plugs)
+    });
+    off.until_call(Action::Off);
+    off.view.trigger = Crossing::Unclear;
+    off.until(Phase::Waiting);
+    off.device = Box::new(honest);
+    off.until(Phase::AwaitingWell);
+    assert_eq!((off.plugs[0], off.count(Action::Off)), (PlugState::On, 1));
+}
+
+/// A leader that finds itself on a node that an earlier one cut off does not wait for ever either.
+#[test]
+fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
+    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let mut own = Story::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
+    own.until(Phase::AwaitingPower);
+    own.view.hosts_us = true;
+    own.until(Phase::Waiting);
+    assert_eq!(own.plugs, [PlugState::On; 2]);
+}
+
+/// A yes that is taken back counts no more, also when it is taken back between the wait for it and the off.
+#[test]
+fn an_approval_that_is_taken_back_before_the_off_sends_none() {
+    let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
+    let mut taken_back = Story::new(bmc_plan(), policy.clone());
+    taken_back.view.people.approved = true;
+    taken_back.until(Phase::ReadingIdentity).until_call(Action::Status);
+    taken_back.view.people.approved = false;
+    goes(&mut taken_back, 20);
+    let stands = (taken_back.record.phase, taken_back.record.slot, taken_back.count(Action::Off));
+    assert_eq!(stands, (Phase::AwaitingPower, Slot::Free, 0));
+    taken_back.view.people.approved = true;
+    taken_back.until(Phase::AwaitingWell);
+    assert_eq!((taken_back.count(Action::Off), taken_back.count(Action::On)), (1, 1));
+
+    let mut under_way = Story::new(bmc_plan(), policy);
+    under_way.view.people.approved = true;
+    under_way.until_call(Action::Off);
+    let op = under_way.record.in_flight().map(|one| one.id).unwrap();
+    under_way.view.people.approved = false;
+    under_way.look();
+    assert!(under_way.todo.contains(&Effect::Withdraw(op)));
+}
