@@ -6,7 +6,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, paused_by_alice};
+use crate::tests::fixtures::{bmc_plan, failed, not_attempted, paused_by_alice, succeeded};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
@@ -60,8 +60,7 @@ fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
         for action in [Action::Status, Action::Off] {
             let mut kept = Story::new(plan.clone(), RunPolicy::default());
             kept.until_call(action);
-            kept.device =
-                Box::new(|_, _| crate::tests::fixtures::not_attempted(FailureKind::Cancelled));
+            kept.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
             kept.view.gate.refusals.push(paused_by_alice());
             kept.go();
             kept.device = Box::new(honest);
@@ -134,4 +133,47 @@ fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     under_way.view.people.approved = false;
     under_way.look();
     assert!(under_way.todo.contains(&Effect::Withdraw(op)));
+}
+
+fn started(story: &Story) -> usize {
+    story.done.iter().filter(|effect| matches!(effect, Effect::StartJob(_))).count()
+}
+
+/// A Job that was meant to run and does not exist yet, because its leader died or the API server took
+/// none, is asked for again only while what allowed it still does.
+#[test]
+fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
+    let job = |name: &str| {
+        let remedy = Remedy::Job { deadline: Span::minutes(30) };
+        Rung { name: name.to_string(), remedy, period: Span::minutes(3), clean: false }
+    };
+    let refused = JobState::Refused { why: "jobs is forbidden".to_string() };
+    for state in [JobState::Absent, refused] {
+        let meant = || {
+            let mut story = Story::new(
+                Plan { ladder: vec![job("repair")], ..bmc_plan() },
+                RunPolicy::default(),
+            );
+            while story.record.jobs.is_empty() {
+                story.go();
+            }
+            story.todo = vec![Effect::Look];
+            story.job(1, state.clone());
+            story
+        };
+        let mut well = meant();
+        well.wakes().until(Phase::Final(FinalReason::Recovered));
+        assert_eq!(started(&well), 0);
+
+        let mut kept = meant();
+        kept.view.gate.refusals.push(paused_by_alice());
+        goes(&mut kept, 20);
+        let stands = (kept.record.phase, kept.record.slot, started(&kept));
+        assert_eq!(stands, (Phase::Waiting, Slot::Free, 0));
+        kept.view.gate.refusals.clear();
+        kept.job(1, JobState::Absent);
+        kept.until(Phase::Remedying);
+        goes(&mut kept, 5);
+        assert_eq!((started(&kept), kept.record.jobs.len()), (1, 2));
+    }
 }
