@@ -177,3 +177,100 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
         assert_eq!((started(&kept), kept.record.jobs.len()), (1, 2));
     }
 }
+
+/// Who deletes the Node of a machine that isolation cut off gets its ports and its storage back all the
+/// same: nobody would look for them in a record that is over.
+#[test]
+fn what_was_cut_is_restored_when_the_node_is_deleted() {
+    let storage = Kind::Storage { volumes: vec!["pv-db-0".to_string()] };
+    for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
+        let mut plan = cutting_plan(storage.clone());
+        plan.power = vec![];
+        plan.methods[0].kind = Kind::Watch;
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.until(deleted_at);
+        assert_eq!(story.plugs[1], PlugState::Off);
+        story.view.node = None;
+        story.view.trigger = Crossing::Unclear;
+        story.until(Phase::Final(FinalReason::NodeGone));
+        assert_eq!(story.plugs[1], PlugState::On, "{deleted_at:?}");
+    }
+}
+
+/// Its group ended the machine after our off, and its API says so late: the port that was cut is open
+/// again before the run ends.
+#[test]
+fn what_was_cut_is_restored_when_its_machine_is_terminated() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Busy),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::PoweringOn);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Status) => succeeded(PlugState::Terminated),
+        (0, _) => failed(FailureKind::NoSuchPlug),
+        (_, _) => honest(operation, plugs),
+    });
+    story.until(Phase::Final(FinalReason::Replaced));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// A person stopped the run with the machine off and its port cut, and lets it go on later: the port is
+/// open before the machine is on, or it would never be heard of again.
+#[test]
+fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.holders = true;
+    story.until(Phase::Releasing).until_released();
+    story.event(Event::Command(Command::AbortLeaveOff));
+    story.until(Phase::Parked);
+    assert_eq!(story.plugs, [PlugState::Off; 2]);
+    story.event(Event::Command(Command::Retry));
+    story.until_call(Action::On);
+    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+    story.view.pods.clear();
+    story.view.attachments.clear();
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+}
+
+/// What could not be restored keeps a machine off until a person has restored it. Then it is switched on;
+/// it is not cut off once more.
+#[test]
+fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| {
+        let sticks = operation.method == 1 && operation.action == Action::On;
+        if sticks { failed(FailureKind::Denied) } else { honest(operation, plugs) }
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
+    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!((left_off, story.count(Action::Off)), (Some(vec![0]), 2));
+    story.device = Box::new(honest);
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+}
+
+/// After the release its device says nothing of the machine any more, for good: the feeds are not read for
+/// ever before the `on` is tried and a person is told that the machine is off.
+#[test]
+fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    let since = story.now;
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Unauthenticated),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) < Span::minutes(10), "{:?}", story.now.since(since));
+    assert_eq!((story.parked(), story.record.slot), (Some(&ParkReason::OnFailed), Slot::Free));
+    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!(left_off, Some(vec![0]));
+}
