@@ -81,6 +81,9 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         match read.state() {
             Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
             Some(PlugState::On) => {}
+            None if unreachable(read.end.as_ref()) => {
+                return Feeds::Reading(await_device(run, feed, Phase::Restoring));
+            }
             Some(PlugState::Transitioning | PlugState::Unknown) | None => {
                 let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
                 // By time: the journal keeps the last reads only.

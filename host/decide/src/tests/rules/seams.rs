@@ -7,7 +7,7 @@ use alloc::vec;
 
 use super::{cutting_plan, story};
 use crate::tests::fixtures::{bmc_plan, failed, not_attempted, paused_by_alice, succeeded};
-use crate::tests::story::{Story, honest};
+use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 fn refusals() -> [Refusal; 4] {
@@ -273,4 +273,26 @@ fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
     assert_eq!((story.parked(), story.record.slot), (Some(&ParkReason::OnFailed), Slot::Free));
     let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!(left_off, Some(vec![0]));
+}
+
+/// The management controller restarts just when the way back begins: it is waited for, and the port is
+/// open before the machine is on.
+#[test]
+fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    let since = story.now;
+    while story.now.since(since) < Span::minutes(5) {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::AwaitingDevice);
+    story.device = Box::new(honest);
+    story.until_call(Action::On);
+    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.plugs, [PlugState::On; 2]);
 }
