@@ -2,6 +2,7 @@
 //! around all of them: the one path through, when a run opens, who may lead it, a person's word.
 
 mod automaton;
+mod between;
 mod clocks;
 mod ladder;
 mod proof;
