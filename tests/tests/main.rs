@@ -17,6 +17,7 @@ mod e2e_killed;
 mod e2e_ladder;
 mod e2e_lost_node;
 mod e2e_methods;
+mod e2e_paths;
 mod e2e_refusals;
 mod e2e_signs;
 mod e2e_storm;

@@ -37,6 +37,7 @@ use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::plugins::Plugins;
+use crate::probing::{Paths, probe_devices};
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
 use crate::record::metrics::{CallLabels, Metrics, StateLabel};
@@ -79,6 +80,8 @@ pub struct Settings {
     pub host_node: Option<String>,
     /// The service accounts that remedies' Jobs may run as, beside `default`.
     pub job_accounts: Vec<String>,
+    /// How often every device is asked whether it answers; `None`: never.
+    pub probe_every: Option<Duration>,
     /// The API server's addresses and this process's own: no range of a grant opens them.
     pub guarded: Vec<Cidr>,
 }
@@ -103,6 +106,8 @@ pub struct Parts<C> {
     pub lease: Arc<LeaseGate>,
     /// What is known of nodes' storage Leases.
     pub storage: StorageLeases,
+    /// Which devices answer.
+    pub paths: Paths,
     /// The locks that other remediators honour.
     pub locks: NodeLocks<C>,
     /// Metrics.
@@ -228,6 +233,7 @@ impl<C: Cluster> Controller<C> {
         };
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),
+            paths: Paths::default(),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,
@@ -306,6 +312,9 @@ impl<C: Cluster> Controller<C> {
                 biased;
                 () = leadership.keep() => tracing::warn!(epoch, "lost the leader lease"),
                 () = desk.work(&mut self.changes) => {}
+                never = probe_devices(self.parts.clone(), self.settings.probe_every) => {
+                    match never {}
+                }
                 () = self.parts.hand_over.notified() => {
                     tracing::info!(epoch, "handing leadership over");
                     leadership.release().await;

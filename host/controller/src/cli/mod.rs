@@ -12,6 +12,7 @@ pub mod config;
 pub mod fence;
 pub mod history;
 pub mod out;
+pub mod paths;
 pub mod pause;
 pub mod people;
 pub mod plugin;
@@ -217,6 +218,9 @@ pub struct RunArgs {
     /// connect there
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     pub pod_ips: Vec<IpAddr>,
+    /// How often every device is asked whether it answers, such as 10m; `never` to leave them alone
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = run::probe_every)]
+    pub probe_every: run::ProbeEvery,
     /// A service account of the controller's namespace that remedies' Jobs may run as; may be
     /// repeated. `default` always is one
     #[arg(long = "job-service-account", value_name = "NAME")]

@@ -18,7 +18,7 @@ use serde_json::json;
 use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
-    pause,
+    paths, pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
@@ -62,6 +62,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let incidents = incidents(&cluster).await?;
     if args.output == Output::Text {
         out!("{}", pause::told(&cluster).await?);
+        out!("{}", paths::told(&cluster).await?);
     }
     match args.output {
         Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
@@ -124,6 +125,7 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
+    out!("{}", paths::of_node(&cluster, &args.node).await?);
     for refusal in &refusals {
         outln!(
             "not acted on {}: {} (since {}, last {})",

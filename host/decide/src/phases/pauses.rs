@@ -4,8 +4,7 @@ use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
-    PROBE_EVERY, ParkReason, Phase, Rule, Time,
-    WORD_LOOK_EVERY,
+    PROBE_EVERY, ParkReason, Phase, Rule, Time, WORD_LOOK_EVERY,
 };
 
 use super::recovering::end;

@@ -508,10 +508,7 @@ fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     let since = kept.now;
     kept.until(Phase::Parked);
     assert!(kept.now.since(since) >= RunPolicy::default().gate_timeout);
-    assert_eq!(
-        kept.parked(),
-        Some(&ParkReason::LeftAlone { word: Refusal::Cordoned.to_string() })
-    );
+    assert_eq!(kept.parked(), Some(&ParkReason::LeftAlone { word: Refusal::Cordoned.to_string() }));
     let left_off = kept.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!((left_off, kept.record.slot), (Some(vec![0]), Slot::Free));
     for _ in 0..10 {
