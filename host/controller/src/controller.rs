@@ -37,7 +37,7 @@ use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::plugins::Plugins;
-use crate::probing::{Paths, probe_devices};
+use crate::probing::{Paths, probe_devices, stand_in};
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
 use crate::record::metrics::{CallLabels, Metrics, StateLabel};
@@ -145,6 +145,11 @@ impl<C: Cluster> Parts<C> {
         let signs = open.filter_map(|one| Sign::of_record(one.spec.trigger.sign.as_ref()?));
         let of_incidents = signs.flat_map(|sign| sign.event_reasons());
         config.event_reasons().into_iter().chain(of_incidents).collect()
+    }
+
+    /// Whether this process leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        self.lease.remaining_ms() > 0
     }
 
     /// Writes an Event about a node.
@@ -298,6 +303,10 @@ impl<C: Cluster> Controller<C> {
         tracing::info!("the caches are filled");
         let mut listening = JoinSet::new();
         listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
+        if let Some(every) = self.settings.probe_every {
+            listening.spawn_local(probe_devices(self.parts.clone(), every));
+            listening.spawn_local(stand_in(self.parts.clone()));
+        }
         loop {
             let cluster = self.parts.cluster.clone();
             let epoch = tokio::select! {
@@ -312,9 +321,6 @@ impl<C: Cluster> Controller<C> {
                 biased;
                 () = leadership.keep() => tracing::warn!(epoch, "lost the leader lease"),
                 () = desk.work(&mut self.changes) => {}
-                never = probe_devices(self.parts.clone(), self.settings.probe_every) => {
-                    match never {}
-                }
                 () = self.parts.hand_over.notified() => {
                     tracing::info!(epoch, "handing leadership over");
                     leadership.release().await;

@@ -1,24 +1,28 @@
 //! Asks every device whether it answers, before anybody needs it.
 //!
-//! Whoever leads calls `monitor` of each device that the plans of the nodes name, one after another,
-//! and tells what came of it. Nothing is decided by it: a device that answered a minute ago may be
-//! dead, and a run finds out itself. A device that an open incident uses is left to the incident.
+//! Every process calls `monitor` of each device that the plans of the nodes name, one after another,
+//! and whoever leads tells what came of it. Nothing is decided by it: a device that answered a minute
+//! ago may be dead, and a run finds out itself. A device that an open incident uses is left to the
+//! incident; of one that an incident waits for, a process that stands by says whether it reaches it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
-use node_remedy_api::nodefence::NodeFence;
+use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_api::plan::{Grant, Method, is_cloud};
-use node_remedy_decide::{End, FailureKind};
+use node_remedy_decide::{End, FailureKind, Span};
+use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::cluster::Cluster;
+use crate::clock::{time_of, timestamp};
+use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::observe::config::Tables;
 use crate::observe::view;
@@ -36,6 +40,12 @@ const GAP_MAX: Duration = Duration::from_millis(200);
 const CLOUD_GAP_MIN: Duration = Duration::from_millis(500);
 /// While a round goes on, what it found is told this often.
 const TELL_EVERY: Duration = Duration::from_secs(10);
+/// How often the devices that incidents wait for are asked by who stands by.
+const STAND_IN_EVERY: Duration = Duration::from_secs(15);
+/// Said on a NodeFence by who stands by: when its device answered there, and who says so.
+const REACHED_BY: &str = "node-remedy.io/reached-by";
+/// A word of it counts for so long.
+const REACHED_MAX: Span = Span::seconds(60);
 /// Nodes whose plans are made without letting anybody else work.
 const NODES_AT_ONCE: usize = 100;
 
@@ -102,14 +112,73 @@ pub struct Paths {
     pub told: RefCell<BTreeMap<String, DeviceState>>,
 }
 
-/// Probes for as long as this process leads; never where `every` is `None`.
-pub async fn probe_devices<C: Cluster>(parts: Rc<Parts<C>>, every: Option<Duration>) -> Infallible {
-    let Some(every) = every else { return std::future::pending().await };
+/// Probes for as long as this process lives.
+pub async fn probe_devices<C: Cluster>(parts: Rc<Parts<C>>, every: Duration) {
     loop {
         let next = Instant::now() + every;
         go_round(&parts, every).await;
         sleep_until(next).await;
     }
+}
+
+/// While another process leads: asks the devices that incidents wait for, and says of those that
+/// answer here that they do, so that the leader may let this process lead.
+pub async fn stand_in<C: Cluster>(parts: Rc<Parts<C>>) {
+    loop {
+        sleep(STAND_IN_EVERY).await;
+        if parts.leads() {
+            continue;
+        }
+        let waiting: Vec<NodeFence> = {
+            let nodefences = parts.mirror.nodefences.all();
+            let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+            open.filter(|one| awaited(one).is_some()).cloned().collect()
+        };
+        for nodefence in waiting {
+            let Some(method) = awaited(&nodefence) else { continue };
+            let end = parts.calls.probe(method, &nodefence.spec.plan.grants).await;
+            if matches!(end, Some(End::Succeeded { .. })) {
+                say_reached(&parts, &nodefence).await;
+            }
+        }
+    }
+}
+
+/// The method whose device a run waits for.
+fn awaited(nodefence: &NodeFence) -> Option<&Method> {
+    let status = nodefence.status.as_ref().filter(|one| one.phase == Phase::AwaitingDevice)?;
+    let index = usize::try_from(status.unreachable?).ok()?;
+    nodefence.spec.plan.methods.get(index)
+}
+
+async fn say_reached<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) {
+    let word = format!("{} {}", timestamp(parts.clock.now()), parts.process);
+    let edit = if nodefence.annotations().is_empty() {
+        let all = serde_json::Map::from_iter([(REACHED_BY.to_owned(), json!(word))]);
+        json!({"op": "add", "path": "/metadata/annotations", "value": all})
+    } else {
+        let path = format!("/metadata/annotations/{}", REACHED_BY.replace('/', "~1"));
+        json!({"op": "add", "path": path, "value": word})
+    };
+    let read = nodefence.resource_version();
+    let unchanged = json!({"op": "test", "path": "/metadata/resourceVersion", "value": read});
+    let name = nodefence.name_any();
+    let written = match serde_json::from_value::<json_patch::Patch>(json!([unchanged, edit])) {
+        Ok(patch) => parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await.map(|_| ()),
+        Err(error) => Err(ClusterError::Invalid(error.to_string())),
+    };
+    if let Err(error) = written {
+        tracing::debug!(%error, name, "failed to say that its device answers here; again soon");
+    }
+}
+
+/// Whether another process said a short while ago that it reaches the device of this NodeFence.
+pub fn is_reached_elsewhere<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) -> bool {
+    let word = nodefence.annotations().get(REACHED_BY);
+    let Some((at, process)) = word.and_then(|word| word.split_once(' ')) else { return false };
+    let Ok(at) = at.parse::<Timestamp>() else { return false };
+    let age = parts.clock.now().since(parts.clock.when(time_of(&at)));
+    process != parts.process && age <= REACHED_MAX
 }
 
 /// Asks every device once.

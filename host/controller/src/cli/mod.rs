@@ -59,6 +59,7 @@ Exits 0 if every file is valid, 1 if one is not.")]
   node-remedy simulate examples/scenarios/lost-node.yaml
   node-remedy simulate lost-node.yaml --seed 7 --report report.html
   node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose worker-3
+  node-remedy simulate c.yaml --dark rack=b
   node-remedy simulate --verify report.html
 Exits 0 if all the scenario expects came true, 1 if not.")]
     Simulate(SimulateArgs),
@@ -283,15 +284,19 @@ pub struct ConfigShowArgs {
 /// `simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// A scenario, or a snapshot together with --lose
+    /// A scenario, or a snapshot together with --lose or --dark
     #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
     pub scenario: Option<PathBuf>,
     /// Overrides the scenario's seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// With a snapshot: the node that is lost
-    #[arg(long, value_name = "NODE", conflicts_with = "verify")]
+    /// With a snapshot: the node whose kubelet stops, or a selector such as rack=b of nodes that all lose
+    /// their network at once
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with = "verify")]
     pub lose: Option<String>,
+    /// With a snapshot: the node, or a selector of nodes, that lose power at once, and their BMCs with it
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with_all = ["verify", "lose"])]
+    pub dark: Option<String>,
     /// How the timeline is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,

@@ -323,6 +323,7 @@ mod tests {
         metrics.problems.get_or_create(&ProblemLabels { node: word(), condition: word() }).inc();
         metrics.phases.observe(word(), 1.0);
         metrics.repeats.get_or_create(&NodeLabel { node: word() }).inc();
+        metrics.fence_ready.get_or_create(&NodeLabel { node: word() }).set(1);
         metrics.count_pods([word()]);
         let text = metrics.text();
         for Described { name, kind, labels, .. } in &REFERENCE {

@@ -23,9 +23,13 @@ const DETAIL_MAX: usize = 1_000;
 /// Devices that a condition names.
 const NAMED_MAX: usize = 3;
 
-/// Tells what is known of these paths; writes only what changed.
+/// Tells what is known of these paths: each process by its metrics, and the one that leads by what it
+/// writes, where that changed.
 pub async fn tell<C: Cluster>(parts: &Parts<C>, paths: &[Path]) {
     tell_of_nodes(parts, paths).await;
+    if !parts.leads() {
+        return;
+    }
     let configurations: Vec<FenceConfiguration> =
         parts.mirror.fences.all().values().map(|kept| kept.0.clone()).collect();
     for configuration in configurations {
@@ -51,7 +55,7 @@ async fn tell_of_nodes<C: Cluster>(parts: &Parts<C>, paths: &[Path]) {
         parts.metrics.fence_ready.get_or_create(&label).set(i64::from(is_ready));
         let told = parts.paths.told.borrow_mut().insert(path.node.clone(), answer.state);
         let was_ready = told.is_none_or(|state| state == DeviceState::Active);
-        if was_ready == is_ready {
+        if was_ready == is_ready || !parts.leads() {
             continue;
         }
         let node =

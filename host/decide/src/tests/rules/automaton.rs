@@ -615,4 +615,9 @@ fn a18_the_age_of_a_condition() {
     let since = Time(100_000);
     assert_eq!(crossed(&node, &threshold, Time(120_000)), Crossing::Crossed { since });
     assert_eq!(crossed(&node, &threshold, Time(112_000)).next_look(), next_look);
+
+    // A Lease that was only found says nothing of now: who has just started may not call it well.
+    node.lease_was_renewed = false;
+    assert_eq!(crossed(&node, &threshold, Time(111_999)), Crossing::Unclear);
+    assert_eq!(crossed(&node, &threshold, Time(120_000)), Crossing::Crossed { since });
 }
