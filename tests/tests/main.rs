@@ -18,6 +18,7 @@ mod e2e_ladder;
 mod e2e_lost_node;
 mod e2e_methods;
 mod e2e_paths;
+mod e2e_rack;
 mod e2e_refusals;
 mod e2e_signs;
 mod e2e_storm;
