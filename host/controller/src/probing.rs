@@ -18,9 +18,9 @@ use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_api::plan::{Grant, Method, is_cloud};
 use node_remedy_decide::{End, FailureKind, Span};
-use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::cli::people::annotation;
 use crate::clock::{time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
@@ -153,17 +153,9 @@ fn awaited(nodefence: &NodeFence) -> Option<&Method> {
 
 async fn say_reached<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) {
     let word = format!("{} {}", timestamp(parts.clock.now()), parts.process);
-    let edit = if nodefence.annotations().is_empty() {
-        let all = serde_json::Map::from_iter([(REACHED_BY.to_owned(), json!(word))]);
-        json!({"op": "add", "path": "/metadata/annotations", "value": all})
-    } else {
-        let path = format!("/metadata/annotations/{}", REACHED_BY.replace('/', "~1"));
-        json!({"op": "add", "path": path, "value": word})
-    };
-    let read = nodefence.resource_version();
-    let unchanged = json!({"op": "test", "path": "/metadata/resourceVersion", "value": read});
+    let said = annotation(nodefence, REACHED_BY, &word);
     let name = nodefence.name_any();
-    let written = match serde_json::from_value::<json_patch::Patch>(json!([unchanged, edit])) {
+    let written = match serde_json::from_value::<json_patch::Patch>(said) {
         Ok(patch) => parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await.map(|_| ()),
         Err(error) => Err(ClusterError::Invalid(error.to_string())),
     };
