@@ -4,6 +4,7 @@
 mod automaton;
 mod clocks;
 mod ladder;
+mod people;
 mod proof;
 mod waits;
 
