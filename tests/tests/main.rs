@@ -21,6 +21,7 @@ mod e2e_paths;
 mod e2e_people;
 mod e2e_rack;
 mod e2e_refusals;
+mod e2e_release;
 mod e2e_signs;
 mod e2e_storm;
 mod e2e_story;
