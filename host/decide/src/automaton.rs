@@ -48,7 +48,7 @@ use crate::phases::{
 use crate::run::{Flow, Run};
 use crate::{
     Action, Command, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Request, Rule,
-    RunPolicy, Slot, SlotAnswer, Time, Transition, people,
+    RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
 };
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
@@ -331,15 +331,13 @@ fn return_idle_slot(run: &mut Run<'_>) {
         | Phase::Parked
         | Phase::Final(_) => true,
         Phase::AwaitingPower => waiting::lacks_approval(run) || is_kept_idle(run),
-        Phase::Waiting | Phase::ReadingIdentity => is_kept_idle(run),
+        Phase::Waiting | Phase::Isolating | Phase::ReadingIdentity | Phase::PoweringOff => {
+            is_kept_idle(run)
+        }
         Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
             is_sown(Bug::SlotReturnedEarly)
         }
-        Phase::Isolating
-        | Phase::Remedying
-        | Phase::PoweringOff
-        | Phase::VerifyingOff
-        | Phase::Backoff => false,
+        Phase::Remedying | Phase::VerifyingOff | Phase::Backoff => false,
     };
     if idle && run.holds_slot() {
         run.rule(Rule::A19);
@@ -348,9 +346,13 @@ fn return_idle_slot(run: &mut Run<'_>) {
     }
 }
 
-/// A person keeps the machine from being cut, and none of it is off: they may take days.
+/// Something keeps the machine from being cut, and none of it is off: a person may take days, and so
+/// may whatever speaks against this node alone before anything was done to it.
 fn is_kept_idle(run: &Run<'_>) -> bool {
-    run.seen().is_some_and(|view| view.gate.is_kept_by_a_person())
+    let waits = run.record.phase == Phase::Waiting;
+    let is_kept =
+        |view: &View| view.gate.is_kept_by_a_person() || (waits && leave::is_withheld(run, view));
+    run.seen().is_some_and(is_kept)
         && run.record.powered_off_by_us(run.plan, run.now).is_empty()
         && run.record.in_flight().is_none()
 }

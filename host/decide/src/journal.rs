@@ -92,15 +92,6 @@ impl Record {
         })
     }
 
-    /// How many calls of this phase to this plug have ended.
-    pub(crate) fn count_in_phase(&self, method: MethodIndex, action: Action) -> usize {
-        let is_it = |one: &&Operation| {
-            let is_of = one.method == method && one.action == action;
-            is_of && one.id >= self.phase_first && one.end.is_some()
-        };
-        self.operations.iter().filter(is_it).count()
-    }
-
     /// What the plug reads since its last effect, by a call that began later.
     pub(crate) fn state_since_effect(&self, method: MethodIndex) -> Option<PlugState> {
         let read = self.last_read(method)?;

@@ -40,15 +40,22 @@ pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
 fn retry(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A17);
     let still_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
-    let parked_on_the_way_back =
-        run.record.parked.as_ref().is_some_and(|parked| {
-            matches!(parked.reason, ParkReason::OnFailed | ParkReason::Aborted)
-        });
+    let parked_on_the_way_back = run.record.parked.as_ref().is_some_and(|parked| {
+        matches!(
+            parked.reason,
+            ParkReason::OnFailed | ParkReason::RestoreFailed | ParkReason::Aborted
+        )
+    });
     let resume = run.record.resume;
     if run.record.phase == Phase::Parked {
+        let proof = run.record.proof.take();
         begin_pass(run);
-        let proven_path = still_off && parked_on_the_way_back;
-        return Some(Flow::Go(if proven_path { Phase::Restoring } else { Phase::Waiting }));
+        if still_off && parked_on_the_way_back {
+            // Nothing more is released behind it; it says what may be restored before the machine is on.
+            run.record.proof = proof;
+            return Some(Flow::Go(Phase::Restoring));
+        }
+        return Some(Flow::Go(Phase::Waiting));
     }
     run.record.resume = None;
     resume.map(Flow::Go)

@@ -7,8 +7,8 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
+    Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
+    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -25,12 +25,21 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     if run.remedy() == Some(Remedy::Fence) {
         heed_own_node(run, view)?;
     }
+    run.record.gate_closed_at = None;
     if !run.holds_slot() {
         run.rule(Rule::A19);
         run.effect(Effect::TakeSlot);
         return Err(Flow::Stay);
     }
     Ok(())
+}
+
+/// Whether leave would not be given now, for a reason that may last.
+pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
+    let is_crossed = matches!(view.trigger, Crossing::Crossed { .. });
+    let asks = run.node(view).is_some_and(|node| is_crossed || !trigger_counts(run, node));
+    let is_our_own = view.hosts_us && run.remedy() == Some(Remedy::Fence);
+    !asks || !view.gate.is_open() || is_our_own
 }
 
 /// A1 for a call that is under way: a session with a slow device takes its time, and an off that
@@ -43,11 +52,22 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
         return;
     };
     let is_clear = matches!(view.trigger, Crossing::Clear { .. });
-    let is_kept = view.gate.is_kept_by_a_person();
+    let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
     if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) || is_kept {
         run.rule(Rule::A1);
         run.effect(Effect::Withdraw(op));
     }
+}
+
+/// A17: the approval that this first off needs does not stand any more.
+fn is_yes_taken_back(run: &Run<'_>, view: &View, op: OpId) -> bool {
+    let is_needed = run.policy.approval == Approval::Needed && !view.people.approved;
+    let powers =
+        |one: &Operation| run.plan.method(one.method).is_some_and(crate::Method::switches_power);
+    let mut offs = run.record.operations.iter().filter(|one| {
+        powers(one) && one.may_have_acted() && matches!(one.action, Action::Off | Action::Reset)
+    });
+    is_needed && offs.next().is_some_and(|first| first.id == op)
 }
 
 /// The trigger asks for the cut.
@@ -62,7 +82,14 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
         Crossing::Unclear | Crossing::Ripening { .. } => {
             run.look_at(view.trigger.next_look().unwrap_or(run.now.after(LOOK_EVERY)));
-            Err(run.hold(Hold::TriggerClear))
+            if is_waited_for(run) {
+                return Err(run.hold(Hold::TriggerClear));
+            }
+            // Whoever reports the condition may be cut off with the node: nobody knows is no reason
+            // to leave it so.
+            run.rule(Rule::A14);
+            let goal = if run.committed() { Goal::BringBack } else { Goal::Withdraw };
+            Err(go_back(run, goal))
         }
     }
 }
@@ -97,29 +124,33 @@ fn is_closed_for_long(run: &mut Run<'_>) -> bool {
     run.now >= until
 }
 
-/// A14: a gate that closes behind a node that an earlier pass may have left isolated or off, or this one,
-/// is waited for, not for ever.
+/// A14: leave that does not come for a node that an earlier pass may have left isolated or off, or this
+/// one, is waited for, not for ever.
+fn is_waited_for(run: &mut Run<'_>) -> bool {
+    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    let is_untouched = is_on && still_cut(run).is_empty();
+    (run.record.phase == Phase::Waiting && is_untouched) || !is_closed_for_long(run)
+}
+
+/// A14 for the gate, and for a node that is our own: gives back what was cut, or tells a person of it.
+fn wait_without_leave(run: &mut Run<'_>, hold: Hold) -> Flow {
+    if is_waited_for(run) {
+        return run.hold(hold);
+    }
+    run.rule(Rule::A14);
+    if run.committed() {
+        return park(run, ParkReason::GateClosed);
+    }
+    go_back(run, Goal::Withdraw)
+}
+
 fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     if !guard(Bug::GateNotRead, !view.gate.is_open()) {
-        run.record.gate_closed_at = None;
         return Ok(());
     }
     let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
     run.look_at(next.max(run.now.after(LOOK_EVERY)));
-    let hold = Hold::Gate(view.gate.refusals.clone());
-    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
-    let is_untouched = is_on && still_cut(run).is_empty();
-    if run.record.phase == Phase::Waiting && is_untouched {
-        return Err(run.hold(hold));
-    }
-    if !is_closed_for_long(run) {
-        return Err(run.hold(hold));
-    }
-    run.rule(Rule::A14);
-    if run.committed() {
-        return Err(park(run, ParkReason::GateClosed));
-    }
-    Err(go_back(run, Goal::Withdraw))
+    Err(wait_without_leave(run, Hold::Gate(view.gate.refusals.clone())))
 }
 
 /// A leader that would cut its own power lets another replica do it, if there is one.
@@ -133,5 +164,5 @@ fn heed_own_node(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     }
     let offered_at = run.record.handed_over_at.unwrap_or(run.now);
     run.look_at(offered_at.after(HAND_OVER).max(run.now.after(LOOK_EVERY)));
-    Err(run.hold(Hold::OwnNode))
+    Err(wait_without_leave(run, Hold::OwnNode))
 }

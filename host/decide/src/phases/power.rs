@@ -12,6 +12,7 @@ use crate::{
 
 use super::leave::leave_to_cut;
 use super::verifying::not_verified;
+use super::waiting::lacks_approval;
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
@@ -188,6 +189,10 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         }
         give_up(run, index);
         return None;
+    }
+    if lacks_approval(run) && !run.sent_off() {
+        // A yes that was taken back meanwhile is waited for anew.
+        return Some(Flow::Go(Phase::AwaitingPower));
     }
     if let Err(flow) = leave_to_cut(run) {
         return Some(flow);

@@ -226,9 +226,10 @@ fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
     }
 }
 
-/// A15: nothing is left to take marks off from.
+/// A15: nothing is left to take marks off from. What is off or cut because of us is given back first.
 fn node_is_gone(run: &mut Run<'_>) -> Flow {
-    if !run.record.powered_off_by_us(run.plan, run.now).is_empty() {
+    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    if !is_on || !still_cut(run).is_empty() {
         return node_gone(run);
     }
     run.rule(Rule::A15);

@@ -4,8 +4,9 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
+use super::leave::is_withheld;
 use crate::bug::{Bug, guard};
-use crate::retry::{node_gone, park};
+use crate::retry::{begin_pass, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
     Baseline, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState, LOOK_EVERY,
@@ -29,8 +30,16 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         run.effect(Effect::Look);
         return Flow::Stay;
     };
+    let is_unseen = job.seen_at.is_none();
     match &seen.state {
-        JobState::Absent if job.seen_at.is_none() => {
+        JobState::Absent | JobState::Refused { .. } if is_unseen && is_withheld(run, view) => {
+            // Whatever became of the last request: the next Job is started once this one is stopped.
+            run.rule(Rule::A1);
+            run.effect(Effect::StopJob(job.number));
+            begin_pass(run);
+            Flow::Go(Phase::Waiting)
+        }
+        JobState::Absent if is_unseen => {
             run.effect(Effect::StartJob(job.number));
             run.look_in(RESEND_EVERY)
         }

@@ -8,7 +8,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Kind,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
-    RESEND_EVERY, Record, Rule,
+    RESEND_EVERY, Record, Rule, Span,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -22,6 +22,7 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         match feeds_read_off(run) {
             Feeds::Off => {}
             Feeds::Reading(flow) => return flow,
+            Feeds::NotOff if run.look().is_none() => return Flow::Stay,
             Feeds::NotOff if may_restore_alive(run) => {}
             Feeds::NotOff => return Flow::Go(Phase::Untainting),
         }
@@ -52,8 +53,8 @@ pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
     run.plan.cut_methods().filter(stands).collect()
 }
 
-/// How often a feed is read that says nothing; by then the `on` will not reach it either.
-const FEED_READS_MAX: usize = 8;
+/// How long feeds are read that say nothing; by then the `on` will not reach them either.
+const FEEDS_PATIENCE: Span = Span::seconds(30);
 
 enum Feeds {
     Off,
@@ -80,9 +81,13 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         match read.state() {
             Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
             Some(PlugState::On) => {}
+            None if unreachable(read.end.as_ref()) => {
+                return Feeds::Reading(await_device(run, feed, Phase::Restoring));
+            }
             Some(PlugState::Transitioning | PlugState::Unknown) | None => {
                 let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
-                if run.record.count_in_phase(feed, Action::Status) >= FEED_READS_MAX {
+                // By time: the journal keeps the last reads only.
+                if run.now >= run.record.entered_at.after(FEEDS_PATIENCE) {
                     continue;
                 }
                 if run.now >= again_at {
@@ -100,6 +105,10 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
 pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
     let grade = run.record.proof.as_ref().map(|proof| proof.grade);
     if matches!(grade, Some(Grade::OperatorConfirmed | Grade::WatchdogDeadline)) {
+        return true;
+    }
+    if run.record.goal == Goal::Close(FinalReason::Replaced) {
+        // The provider's word: it never runs again.
         return true;
     }
     let Some(view) = run.seen() else { return false };

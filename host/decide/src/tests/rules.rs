@@ -6,6 +6,7 @@ mod clocks;
 mod ladder;
 mod people;
 mod proof;
+mod seams;
 mod waits;
 
 use alloc::boxed::Box;

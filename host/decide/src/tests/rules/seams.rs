@@ -1,0 +1,298 @@
+//! The seams between the rules: what happens when one policy changes its mind while another one is at
+//! work. Neither a rule by itself nor the devices' faults.
+
+use alloc::boxed::Box;
+use alloc::string::ToString as _;
+use alloc::vec;
+
+use super::{cutting_plan, story};
+use crate::tests::fixtures::{bmc_plan, failed, not_attempted, paused_by_alice, succeeded};
+use crate::tests::story::{Story, honest, silent};
+use crate::*;
+
+fn refusals() -> [Refusal; 4] {
+    [
+        Refusal::StorageLeaseUnread { why: "leases is forbidden".to_string() },
+        Refusal::HeldByOther { holder: "node-healthcheck".to_string() },
+        Refusal::NoDomain { key: "rack".to_string() },
+        paused_by_alice(),
+    ]
+}
+
+fn goes(story: &mut Story, steps: usize) {
+    for _ in 0..steps {
+        story.go();
+    }
+}
+
+/// What keeps this one node from being cut keeps no other one: its run waits without the slot, and
+/// takes one again.
+#[test]
+fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
+    for refusal in refusals() {
+        let mut kept = story();
+        kept.view.gate.refusals.push(refusal.clone());
+        goes(&mut kept, 5);
+        assert_eq!(
+            (kept.record.phase, kept.record.slot),
+            (Phase::Waiting, Slot::Free),
+            "{refusal}"
+        );
+        kept.view.gate.refusals.clear();
+        kept.until_call(Action::Off);
+        assert_eq!(kept.record.slot, Slot::Held);
+    }
+    let mut unclear = story();
+    unclear.view.trigger = Crossing::Unclear;
+    goes(&mut unclear, 5);
+    assert_eq!(unclear.record.slot, Slot::Free);
+
+    let mut own = story();
+    own.view.hosts_us = true;
+    goes(&mut own, 5);
+    assert_eq!(own.record.slot, Slot::Free);
+}
+
+/// Reading a machine's identity takes seconds; a pause that comes meanwhile is heeded before the off.
+#[test]
+fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
+    for plan in [bmc_plan(), cutting_plan(Kind::Fabric(Path::Other))] {
+        for action in [Action::Status, Action::Off] {
+            let mut kept = Story::new(plan.clone(), RunPolicy::default());
+            kept.until_call(action);
+            kept.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
+            kept.view.gate.refusals.push(paused_by_alice());
+            kept.go();
+            kept.device = Box::new(honest);
+            goes(&mut kept, 20);
+            let phase = kept.record.phase;
+            assert_eq!((kept.record.slot, kept.plugs[0]), (Slot::Free, PlugState::On), "{phase:?}");
+        }
+    }
+}
+
+/// The condition's writer lives on the node that was cut off, so it falls silent: nobody knows whether the
+/// condition still holds. What was cut is not left so for ever.
+#[test]
+fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
+    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
+    cut.until(Phase::AwaitingPower);
+    cut.view.trigger = Crossing::Unclear;
+    let since = cut.now;
+    cut.until(Phase::Waiting);
+    assert!(cut.now.since(since) >= GATE_TIMEOUT && cut.hit(Rule::A14));
+    assert_eq!((cut.plugs.clone(), cut.count(Action::Off)), (vec![PlugState::On; 2], 1));
+
+    let again = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut off = Story::new(bmc_plan(), again);
+    off.device = Box::new(|operation, plugs| {
+        if operation.action == Action::Status && plugs[0] == PlugState::Off {
+            return failed(FailureKind::Unauthenticated);
+        }
+        honest(operation, plugs)
+    });
+    off.until_call(Action::Off);
+    off.view.trigger = Crossing::Unclear;
+    off.until(Phase::Waiting);
+    off.device = Box::new(honest);
+    off.until(Phase::AwaitingWell);
+    assert_eq!((off.plugs[0], off.count(Action::Off)), (PlugState::On, 1));
+}
+
+/// A leader that finds itself on a node that an earlier one cut off does not wait for ever either.
+#[test]
+fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
+    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let mut own = Story::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
+    own.until(Phase::AwaitingPower);
+    own.view.hosts_us = true;
+    own.until(Phase::Waiting);
+    assert_eq!(own.plugs, [PlugState::On; 2]);
+}
+
+/// A yes that is taken back counts no more, also when it is taken back between the wait for it and the off.
+#[test]
+fn an_approval_that_is_taken_back_before_the_off_sends_none() {
+    let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
+    let mut taken_back = Story::new(bmc_plan(), policy.clone());
+    taken_back.view.people.approved = true;
+    taken_back.until(Phase::ReadingIdentity).until_call(Action::Status);
+    taken_back.view.people.approved = false;
+    goes(&mut taken_back, 20);
+    let stands = (taken_back.record.phase, taken_back.record.slot, taken_back.count(Action::Off));
+    assert_eq!(stands, (Phase::AwaitingPower, Slot::Free, 0));
+    taken_back.view.people.approved = true;
+    taken_back.until(Phase::AwaitingWell);
+    assert_eq!((taken_back.count(Action::Off), taken_back.count(Action::On)), (1, 1));
+
+    let mut under_way = Story::new(bmc_plan(), policy);
+    under_way.view.people.approved = true;
+    under_way.until_call(Action::Off);
+    let op = under_way.record.in_flight().map(|one| one.id).unwrap();
+    under_way.view.people.approved = false;
+    under_way.look();
+    assert!(under_way.todo.contains(&Effect::Withdraw(op)));
+}
+
+fn started(story: &Story) -> usize {
+    story.done.iter().filter(|effect| matches!(effect, Effect::StartJob(_))).count()
+}
+
+/// A Job that was meant to run and does not exist yet, because its leader died or the API server took
+/// none, is asked for again only while what allowed it still does.
+#[test]
+fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
+    let job = |name: &str| {
+        let remedy = Remedy::Job { deadline: Span::minutes(30) };
+        Rung { name: name.to_string(), remedy, period: Span::minutes(3), clean: false }
+    };
+    let refused = JobState::Refused { why: "jobs is forbidden".to_string() };
+    for state in [JobState::Absent, refused] {
+        let meant = || {
+            let mut story = Story::new(
+                Plan { ladder: vec![job("repair")], ..bmc_plan() },
+                RunPolicy::default(),
+            );
+            while story.record.jobs.is_empty() {
+                story.go();
+            }
+            story.todo = vec![Effect::Look];
+            story.job(1, state.clone());
+            story
+        };
+        let mut well = meant();
+        well.wakes().until(Phase::Final(FinalReason::Recovered));
+        assert_eq!(started(&well), 0);
+
+        let mut kept = meant();
+        kept.view.gate.refusals.push(paused_by_alice());
+        goes(&mut kept, 20);
+        let stands = (kept.record.phase, kept.record.slot, started(&kept));
+        assert_eq!(stands, (Phase::Waiting, Slot::Free, 0));
+        kept.view.gate.refusals.clear();
+        kept.job(1, JobState::Absent);
+        kept.until(Phase::Remedying);
+        goes(&mut kept, 5);
+        assert_eq!((started(&kept), kept.record.jobs.len()), (1, 2));
+    }
+}
+
+/// Who deletes the Node of a machine that isolation cut off gets its ports and its storage back all the
+/// same: nobody would look for them in a record that is over.
+#[test]
+fn what_was_cut_is_restored_when_the_node_is_deleted() {
+    let storage = Kind::Storage { volumes: vec!["pv-db-0".to_string()] };
+    for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
+        let mut plan = cutting_plan(storage.clone());
+        plan.power = vec![];
+        plan.methods[0].kind = Kind::Watch;
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.until(deleted_at);
+        assert_eq!(story.plugs[1], PlugState::Off);
+        story.view.node = None;
+        story.view.trigger = Crossing::Unclear;
+        story.until(Phase::Final(FinalReason::NodeGone));
+        assert_eq!(story.plugs[1], PlugState::On, "{deleted_at:?}");
+    }
+}
+
+/// Its group ended the machine after our off, and its API says so late: the port that was cut is open
+/// again before the run ends.
+#[test]
+fn what_was_cut_is_restored_when_its_machine_is_terminated() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Busy),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::PoweringOn);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Status) => succeeded(PlugState::Terminated),
+        (0, _) => failed(FailureKind::NoSuchPlug),
+        (_, _) => honest(operation, plugs),
+    });
+    story.until(Phase::Final(FinalReason::Replaced));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// A person stopped the run with the machine off and its port cut, and lets it go on later: the port is
+/// open before the machine is on, or it would never be heard of again.
+#[test]
+fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.holders = true;
+    story.until(Phase::Releasing).until_released();
+    story.event(Event::Command(Command::AbortLeaveOff));
+    story.until(Phase::Parked);
+    assert_eq!(story.plugs, [PlugState::Off; 2]);
+    story.event(Event::Command(Command::Retry));
+    story.until_call(Action::On);
+    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+    story.view.pods.clear();
+    story.view.attachments.clear();
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+}
+
+/// What could not be restored keeps a machine off until a person has restored it. Then it is switched on;
+/// it is not cut off once more.
+#[test]
+fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| {
+        let sticks = operation.method == 1 && operation.action == Action::On;
+        if sticks { failed(FailureKind::Denied) } else { honest(operation, plugs) }
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
+    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!((left_off, story.count(Action::Off)), (Some(vec![0]), 2));
+    story.device = Box::new(honest);
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+}
+
+/// After the release its device says nothing of the machine any more, for good: the feeds are not read for
+/// ever before the `on` is tried and a person is told that the machine is off.
+#[test]
+fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    let since = story.now;
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Unauthenticated),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert!(story.now.since(since) < Span::minutes(10), "{:?}", story.now.since(since));
+    assert_eq!((story.parked(), story.record.slot), (Some(&ParkReason::OnFailed), Slot::Free));
+    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!(left_off, Some(vec![0]));
+}
+
+/// The management controller restarts just when the way back begins: it is waited for, and the port is
+/// open before the machine is on.
+#[test]
+fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    let since = story.now;
+    while story.now.since(since) < Span::minutes(5) {
+        story.go();
+    }
+    assert_eq!(story.record.phase, Phase::AwaitingDevice);
+    story.device = Box::new(honest);
+    story.until_call(Action::On);
+    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.plugs, [PlugState::On; 2]);
+}
