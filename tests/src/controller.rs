@@ -39,26 +39,38 @@ impl Controller {
     /// `node-remedy-IDENTITY.log` in the cluster's folder; a second start appends to it.
     pub fn start(cluster: &Cluster, identity: &str) -> Result<Self> {
         let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
-        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig, &[])
+    }
+
+    /// The same with more options.
+    pub fn start_saying(cluster: &Cluster, identity: &str, options: &[&str]) -> Result<Self> {
+        let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig, options)
     }
 
     /// The same with another build of it.
     pub fn start_as(cluster: &Cluster, identity: &str, path: &Path) -> Result<Self> {
         let kubeconfig = cluster.control_plane().kubeconfig(User::NodeRemedy)?;
-        Self::launch(cluster, identity, path, kubeconfig)
+        Self::launch(cluster, identity, path, kubeconfig, &[])
     }
 
     /// The same with another kubeconfig file, which may lead through a [`crate::FaultyApi`].
     pub fn start_with(cluster: &Cluster, identity: &str, kubeconfig: &Path) -> Result<Self> {
-        Self::launch(cluster, identity, &Self::binary(), kubeconfig)
+        Self::launch(cluster, identity, &Self::binary(), kubeconfig, &[])
     }
 
-    fn launch(cluster: &Cluster, identity: &str, path: &Path, kubeconfig: &Path) -> Result<Self> {
+    fn launch(
+        cluster: &Cluster,
+        identity: &str,
+        path: &Path,
+        kubeconfig: &Path,
+        options: &[&str],
+    ) -> Result<Self> {
         if !path.exists() {
             bail!("node-remedy is not built: run `cargo build -p node-remedy`");
         }
         let [admin_port] = free_tcp_ports()?;
-        let arguments = [
+        let mut arguments = vec![
             "run".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--namespace={NAMESPACE}"),
@@ -66,6 +78,7 @@ impl Controller {
             format!("--admin-address=127.0.0.1:{admin_port}"),
             "--log-format=json".to_owned(),
         ];
+        arguments.extend(options.iter().copied().map(str::to_owned));
         let name = format!("node-remedy-{identity}");
         let logs = cluster.control_plane().folder();
         let program = Program { name: &name, path, arguments: &arguments, logs };

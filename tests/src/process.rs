@@ -78,7 +78,21 @@ impl Process {
 
     /// Sends SIGTERM: a polite end.
     pub fn terminate(&self) -> Result<()> {
-        let status = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status()?;
+        self.signal("-TERM")
+    }
+
+    /// Sends SIGSTOP: it is there and does nothing.
+    pub fn hang(&self) -> Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Sends SIGCONT: it goes on.
+    pub fn go_on(&self) -> Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        let status = Command::new("kill").args([signal, &self.pid().to_string()]).status()?;
         status.success().then_some(()).with_context(|| format!("failed to signal {}", self.name))
     }
 

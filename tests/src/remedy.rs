@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -154,13 +154,25 @@ async fn create_namespaces(client: &Client) -> Result<()> {
 /// people's words the policies of `deploy/admission.yaml`.
 pub async fn grant(client: &Client) -> Result<()> {
     create_namespaces(client).await?;
-    let mut objects: Vec<DynamicObject> = Vec::new();
     for file in ["deploy/rbac.yaml", "deploy/admission.yaml"] {
         let text = std::fs::read_to_string(repository().join(file))?;
-        let read = serde_saphyr::from_multiple::<DynamicObject>(&text);
-        objects.extend(read.with_context(|| format!("failed to read {file}"))?);
+        apply_all(client, &text).await.with_context(|| format!("failed to apply {file}"))?;
     }
-    for object in objects {
+    Ok(())
+}
+
+/// Gives node-remedy what `node-remedy rbac` prints with these options, too.
+pub async fn grant_more(client: &Client, options: &[&str]) -> Result<()> {
+    let secret = format!("--secret={SECRET}");
+    let mut command = std::process::Command::new(crate::Controller::binary());
+    let printed = command.args(["rbac", &secret]).args(options).output()?;
+    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    apply_all(client, &String::from_utf8(printed.stdout)?).await
+}
+
+/// Applies every object of a file.
+async fn apply_all(client: &Client, text: &str) -> Result<()> {
+    for object in serde_saphyr::from_multiple::<DynamicObject>(text)? {
         let types = object.types.clone().context("an object without a kind")?;
         let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);
         let api = match object.namespace() {

@@ -203,6 +203,16 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// It answers nothing from now on.
+    pub fn hang(&self) -> Result<()> {
+        self.process.hang()
+    }
+
+    /// It answers again.
+    pub fn go_on(&self) -> Result<()> {
+        self.process.go_on()
+    }
+
     /// Starts one with eight plugs, all on.
     pub async fn start(folder: &Path, model: Model) -> Result<Self> {
         let port = free_udp_port()?;

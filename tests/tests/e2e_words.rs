@@ -89,7 +89,7 @@ async fn a_node_that_is_excluded_removed_cordoned_or_in_maintenance_is_left_alon
 }
 
 /// Waits until the lost node is not acted on because of this guard.
-async fn until_refused(story: &Story, guard: &str) -> Result<()> {
+pub(crate) async fn until_refused(story: &Story, guard: &str) -> Result<()> {
     let budgets = remedy::custom(&story.cluster.client(), "RemedyBudget");
     until(&format!("refused by {guard}"), INCIDENT_WITHIN, || async {
         let Some(budget) = budgets.get_opt("default").await? else { return Ok(None) };

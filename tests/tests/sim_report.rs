@@ -234,3 +234,59 @@ fn no_credential_of_a_snapshot_is_in_what_is_written() {
     assert!(said.contains("node-a is lost"), "{}", String::from_utf8_lossy(&played.stderr));
     assert!(said.contains("simulated") && !said.contains("hunter2"), "{said}");
 }
+
+/// Twelve nodes in three racks; what would be done if one rack lost its switch, its power, or one node?
+#[test]
+fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
+    let node = |number: usize| {
+        let (name, rack) = (format!("node-{number}"), ["a", "b", "c"].iter().cycle().nth(number));
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": { "name": name, "uid": name, "labels": { "rack": rack },
+                "annotations": { "node-remedy.io/bmc-address": format!("10.0.0.{}", 10 + number) } },
+            "status": { "nodeInfo": { "systemUUID": format!("5ca1ab1e-0000-4000-8000-0000000000{number:02}") },
+                "conditions": [{ "type": "Ready", "status": "True" }] },
+        })
+    };
+    let policy = serde_json::json!({
+        "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
+        "metadata": { "name": "all" },
+        "spec": {
+            "mode": "enforce",
+            "thresholdConfigs": [{ "nodeLeaseAge": "20s", "remedy1": [{ "name": "fence" }] }],
+            "policies": { "maxUnhealthyPercent": 50, "topologies": [{ "key": "rack" }] },
+        },
+    });
+    let fence = serde_json::json!({
+        "apiVersion": "node-remedy.io/v1alpha1", "kind": "FenceConfiguration",
+        "metadata": { "name": "ipmi" },
+        "spec": {
+            "nodeSelector": "rack",
+            "methods": [{
+                "name": "power", "plugin": "ipmi", "action": "reboot",
+                "parameters": { "address": "${node.annotations['node-remedy.io/bmc-address']}" },
+                "credentials": [{ "secret": "bmc" }],
+            }],
+            "powerManagement": [{ "name": "power", "methods": ["power"] }],
+            "grants": [{ "plugin": "ipmi", "cidrs": ["10.0.0.0/24"], "ports": [623] }],
+        },
+    });
+    let items: Vec<_> = (0..12).map(node).chain([policy, fence]).collect();
+    let list = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    let path = files("sim-rack-snapshot", &list.to_string());
+    let path = path.to_str().expect("a path");
+    let told = |how: &[&str]| {
+        let played = simulate(&[&[path, "--only-with"], how].concat());
+        let error = String::from_utf8_lossy(&played.stderr).into_owned();
+        format!("{}{error}", String::from_utf8_lossy(&played.stdout))
+    };
+    for how in ["--lose", "--dark"] {
+        let said = told(&[how, "rack=b"]);
+        assert!(said.contains("nothing was cut: rack=b: silent 4 of 4 = 100 %"), "{said}");
+        assert!(said.contains("look at what the silent nodes share"), "{said}");
+    }
+    let said = told(&["--lose", "node-1"]);
+    assert!(said.contains("BMC off 1, on 1"), "{said}");
+    let said = told(&["--lose", "rack in b"]);
+    assert!(said.contains("expected a node or"), "{said}");
+}

@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: measurements against real parts, as tables of medians.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::progress::run_logged;
-use crate::root::{at, root, with_node_remedy};
+use crate::root::{at, cargo, root, with_node_remedy};
 use crate::setup::Part;
 
 pub(crate) const HELP: &str = "\
@@ -14,6 +15,8 @@ pub(crate) const HELP: &str = "\
   end-to-end  from a node's last heartbeat to the end of its incident: five runs
   memory      what node-remedy needs of memory and CPU while nothing happens, with 3, 1,000 and
               5,000 simulated nodes of ten pods each. Makes a release build first
+  decide      decisions a second on one core, and one pass over 15,000 nodes: time and memory, beside the
+              parsing of those nodes' JSON. Makes a release build of the pure part, which takes seconds
   methods     one read of a machine's power: `node-remedy fence … status` and fence agents, ipmitool,
               snmpget as whole processes side by side (wall, CPU, peak memory), the components in their
               sandbox and the same code native, and 40 BMCs at once. Fails where one of them does not
@@ -40,9 +43,11 @@ enum Build {
     Debug,
     /// What is measured computes.
     Release,
+    /// What is measured computes and needs nothing else: an example of this name in `host/decide`.
+    Example(&'static str),
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
     Bench {
         name: "floor",
         needs: &[Part::DebianPackages, Part::ControlPlane],
@@ -61,6 +66,7 @@ const BENCHES: [Bench; 4] = [
         likes: &[],
         build: Build::Release,
     },
+    Bench { name: "decide", needs: &[], likes: &[], build: Build::Example("decisions") },
     Bench {
         name: "methods",
         needs: &[Part::WasmTarget, Part::DebianPackages, Part::PythonVenv, Part::Plugins],
@@ -83,7 +89,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         }
     }
     run_logged("building the benches", "bench-build", &mut bench.build.command())?;
-    let mut measure = Command::new(at(bench.build.folder()).join("node-remedy-bench"));
+    let mut measure = Command::new(bench.build.program());
     let status = measure.current_dir(root()).arg(bench.name).status()?;
     if !status.success() {
         bail!("bench {name} ended with {status}");
@@ -93,10 +99,22 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 impl Build {
     fn command(self) -> Command {
+        if let Self::Example(name) = self {
+            let mut build = cargo();
+            build.args([
+                "build",
+                "--release",
+                "--package",
+                "node-remedy-decide",
+                "--example",
+                name,
+            ]);
+            return build;
+        }
         let mut build = with_node_remedy("node-remedy-bench");
         build.args(["--bin", "node-remedy-weigh"]);
         match self {
-            Self::Debug => {}
+            Self::Debug | Self::Example(_) => {}
             Self::Release => {
                 build.arg("--release");
             }
@@ -104,10 +122,11 @@ impl Build {
         build
     }
 
-    fn folder(self) -> &'static str {
+    fn program(self) -> PathBuf {
         match self {
-            Self::Debug => "target/debug",
-            Self::Release => "target/release",
+            Self::Debug => at("target/debug/node-remedy-bench"),
+            Self::Release => at("target/release/node-remedy-bench"),
+            Self::Example(name) => at("target/release/examples").join(name),
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::plugins::Plugins;
+use crate::probing::{Paths, probe_devices, stand_in};
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
 use crate::record::metrics::{CallLabels, Metrics, StateLabel};
@@ -79,6 +80,8 @@ pub struct Settings {
     pub host_node: Option<String>,
     /// The service accounts that remedies' Jobs may run as, beside `default`.
     pub job_accounts: Vec<String>,
+    /// How often every device is asked whether it answers; `None`: never.
+    pub probe_every: Option<Duration>,
     /// The API server's addresses and this process's own: no range of a grant opens them.
     pub guarded: Vec<Cidr>,
 }
@@ -103,6 +106,8 @@ pub struct Parts<C> {
     pub lease: Arc<LeaseGate>,
     /// What is known of nodes' storage Leases.
     pub storage: StorageLeases,
+    /// Which devices answer.
+    pub paths: Paths,
     /// The locks that other remediators honour.
     pub locks: NodeLocks<C>,
     /// Metrics.
@@ -140,6 +145,11 @@ impl<C: Cluster> Parts<C> {
         let signs = open.filter_map(|one| Sign::of_record(one.spec.trigger.sign.as_ref()?));
         let of_incidents = signs.flat_map(|sign| sign.event_reasons());
         config.event_reasons().into_iter().chain(of_incidents).collect()
+    }
+
+    /// Whether this process leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        self.lease.remaining_ms() > 0
     }
 
     /// Writes an Event about a node.
@@ -228,6 +238,7 @@ impl<C: Cluster> Controller<C> {
         };
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),
+            paths: Paths::default(),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,
@@ -292,6 +303,10 @@ impl<C: Cluster> Controller<C> {
         tracing::info!("the caches are filled");
         let mut listening = JoinSet::new();
         listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
+        if let Some(every) = self.settings.probe_every {
+            listening.spawn_local(probe_devices(self.parts.clone(), every));
+            listening.spawn_local(stand_in(self.parts.clone()));
+        }
         loop {
             let cluster = self.parts.cluster.clone();
             let epoch = tokio::select! {

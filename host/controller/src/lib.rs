@@ -19,6 +19,7 @@ pub mod listen;
 pub mod observe;
 pub mod opening;
 pub mod plugins;
+pub mod probing;
 pub mod reconcile;
 pub mod record;
 pub mod refusals;

@@ -68,7 +68,11 @@ pub async fn open<C: Cluster>(
         Ok(plan) => plan,
         Err(why) => return Ok(not_ready(&why)),
     };
-    let facts = live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name).await?;
+    let (facts, storage) =
+        futures::try_join!(live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name), async {
+            let now = || parts.clock.now();
+            Ok(parts.storage.of_node(&parts.cluster, &policy.gate, &seen.name, now).await)
+        },)?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
         return Ok(held(Hold::TriggerClear, None));
     };
@@ -108,8 +112,7 @@ pub async fn open<C: Cluster>(
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     gate_view.words = words::of_node(&facts.said, &node, &policy.gate, now);
-    gate_view.storage =
-        parts.storage.of_node(&parts.cluster, &policy.gate, &node.name, || parts.clock.now()).await;
+    gate_view.storage = storage;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

@@ -52,6 +52,8 @@ pub const ROUND_PAUSES_MAX: Span = Span::seconds(5);
 pub const COOL_DOWN: Span = Span::minutes(10);
 /// How long another replica has to take over before our own node is simply refused.
 pub const HAND_OVER: Span = Span::seconds(30);
+/// Between two offers of one run to let another process lead that says it reaches the device.
+pub const HAND_OVER_AGAIN: Span = Span::minutes(10);
 /// Nothing heard from the API server for so long: we may be the ones who are cut off.
 pub const SILENCE_MAX: Span = Span::seconds(15);
 /// Writes to the cluster that show no effect are repeated this often.

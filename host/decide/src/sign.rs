@@ -212,6 +212,9 @@ fn is_stale(condition: &ConditionView, stale_after: Span, now: Time) -> bool {
 fn of_lease(node: &NodeView, seen_at: Time, age: Span, now: Time) -> Finding {
     let silent = now.since(seen_at);
     if silent < age.min(overdue_after(node)) {
+        if !node.lease_was_renewed {
+            return Finding::Unclear;
+        }
         Finding::Absent { since: seen_at }
     } else if silent < age {
         Finding::Coming { since: seen_at, at: seen_at.after(age) }

@@ -37,6 +37,8 @@ pub struct View {
     pub dump: Dump,
     /// Our own process runs on this node.
     pub hosts_us: bool,
+    /// Another process says that it reaches the device that is waited for.
+    pub reached_elsewhere: bool,
     /// Whether the plugs that were switched off fed another machine.
     pub neighbours: Neighbours,
     /// The record's last Job; `None` where nobody looked for it.
@@ -105,6 +107,9 @@ pub struct NodeView {
     pub lease_duration: crate::Span,
     /// When the Lease last changed as the observer timed it; `None` without a Lease.
     pub lease_seen_at: Option<Time>,
+    /// The observer saw it renewed. One that it only found says nothing of now: the node may have
+    /// fallen silent long before.
+    pub lease_was_renewed: bool,
     /// Our quarantine taint stands.
     pub quarantined: bool,
     /// The node is cordoned.

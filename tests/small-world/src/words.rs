@@ -95,6 +95,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         changes: None,
         lease_duration: Span::seconds(40),
         lease_seen_at: None,
+        lease_was_renewed: false,
         quarantined: sight.quarantined,
         cordoned: false,
         cordoned_by_us: false,
@@ -119,6 +120,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         dump: Dump::None,
         hosts_us: false,
         neighbours: Neighbours::Heard,
+        reached_elsewhere: false,
         job: None,
     }
 }

@@ -160,7 +160,7 @@ impl Night {
         let has_people = draft.deeds(&lost);
         draft.edits(&mut policies, &lost, &names);
         draft.other_remedy(&lost);
-        draft.clocks(controllers);
+        draft.clocks(seed, controllers);
         draft.server_clock();
         draft.rack_faults(seed, &names, &lost);
         draft.terminations(seed, &lost);
@@ -505,11 +505,8 @@ impl Draft {
                 5..7 => self.rng.below(40),
                 _ => self.rng.below(12_000),
             };
-            let lasts = if self.chance(50) {
-                self.rng.within(20, 3_000)
-            } else {
-                self.rng.within(3_000, 25_000)
-            };
+            let (least, most) = if self.chance(50) { (20, 3_000) } else { (3_000, 25_000) };
+            let lasts = self.rng.within(least, most);
             let (blow, class) = match self.rng.below(100) {
                 0..25 => (format!("controllerKilled: {{ lasts: {lasts}ms }}"), "leader killed"),
                 25..45 => {
@@ -536,7 +533,8 @@ impl Draft {
     /// Nodes whose BMC no fault befalls, where every process lives all night.
     fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
         let text = &self.happenings;
-        if ["controllerKilled", "controllerPaused"].iter().any(|what| text.contains(what)) {
+        let befall_it = ["controllerKilled", "controllerPaused", "devicesLost"];
+        if befall_it.iter().any(|what| text.contains(what)) {
             return BTreeSet::new();
         }
         let is_sound = |name: &&String| {

@@ -18,7 +18,7 @@ pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
-pub use self::plugins::{Meaning, meaning, plugin_of, value_of};
+pub use self::plugins::{Meaning, is_cloud, meaning, plugin_of, value_of};
 pub use self::source::{FenceSource, FencedTwice, Nodes, default_plan, for_node};
 pub use self::written::{MethodWritten, Written, is_hidden};
 

@@ -87,7 +87,7 @@ pub(super) fn only_watches(plugin: &str) -> bool {
 
 /// Whether what a plugin speaks to manages many machines at once, and so is no device that can be busy or
 /// broken as one: a cloud, or what stands before many hypervisors.
-pub(super) fn is_cloud(plugin: &str) -> bool {
+pub fn is_cloud(plugin: &str) -> bool {
     matches!(plugin, "aws" | "gce" | "azure" | "openstack" | "vmware" | "ovirt" | "proxmox")
 }
 

@@ -27,6 +27,7 @@ use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
 use crate::observe::plan::PluginFacts;
 use crate::plugins::Plugins;
+use crate::probing::PROBE_MAX;
 
 /// After begin-effect a call needs this much of the lease: the longest a device takes to
 /// act on a command that it received.
@@ -51,6 +52,22 @@ pub struct Asked {
     pub until: Option<PlugState>,
     /// For off and reset: when what allows them was read.
     pub allowed_at: Option<Time>,
+}
+
+impl Asked {
+    /// A read of no operation.
+    fn read(method: &Method, grants: &[Grant]) -> Self {
+        Self {
+            method: method.clone(),
+            grants: grants.to_vec(),
+            action: Action::Status,
+            operation: "ready".to_owned(),
+            attempt: 1,
+            deadline: Duration::from_secs(1),
+            until: None,
+            allowed_at: None,
+        }
+    }
 }
 
 /// A call and its end.
@@ -147,6 +164,19 @@ impl SendGate for RecordedGate {
     }
 }
 
+/// Lets bytes out, whoever leads, and nothing begin.
+struct ReadsOnly;
+
+impl SendGate for ReadsOnly {
+    fn check(&self) -> Result<(), NotLeader> {
+        Ok(())
+    }
+
+    fn begin(&self, _: &str) -> Result<(), String> {
+        Err("a probe changes nothing".to_owned())
+    }
+}
+
 /// Makes calls.
 pub struct Calls<C> {
     /// Where Secrets stand.
@@ -199,21 +229,31 @@ impl<C: Cluster> Calls<C> {
         Called { end, detail, report: Some(report) }
     }
 
+    /// Asks a method's device whether it answers, whoever leads: nothing may begin. `None` where somebody
+    /// else has its turn there.
+    pub async fn probe(&self, method: &Method, grants: &[Grant]) -> Option<End> {
+        let asked = Asked {
+            action: Action::Monitor,
+            operation: "probe".to_owned(),
+            deadline: PROBE_MAX,
+            ..Asked::read(method, grants)
+        };
+        let (plugin, call) = match self.prepare(&asked, Cancel::new()).await {
+            Ok(ready) => ready,
+            Err(why) => return Some(not_made(&why).end),
+        };
+        let turn = self.turn(&method.device);
+        let _turn = turn.try_lock().ok()?;
+        let seams = Seams { gate: Arc::new(ReadsOnly), ..self.seams.clone() };
+        Some(end_of(&self.executor.run(plugin, call, seams).await))
+    }
+
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
     pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
         if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {
             return offline::watcher_ready(&self.plugins, name, method, grants);
         }
-        let asked = Asked {
-            method: method.clone(),
-            grants: grants.to_vec(),
-            action: Action::Status,
-            operation: "ready".to_owned(),
-            attempt: 1,
-            deadline: Duration::from_secs(1),
-            until: None,
-            allowed_at: None,
-        };
+        let asked = Asked::read(method, grants);
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
 

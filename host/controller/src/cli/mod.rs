@@ -12,6 +12,7 @@ pub mod config;
 pub mod fence;
 pub mod history;
 pub mod out;
+pub mod paths;
 pub mod pause;
 pub mod people;
 pub mod plugin;
@@ -58,6 +59,7 @@ Exits 0 if every file is valid, 1 if one is not.")]
   node-remedy simulate examples/scenarios/lost-node.yaml
   node-remedy simulate lost-node.yaml --seed 7 --report report.html
   node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose worker-3
+  node-remedy simulate c.yaml --dark rack=b
   node-remedy simulate --verify report.html
 Exits 0 if all the scenario expects came true, 1 if not.")]
     Simulate(SimulateArgs),
@@ -217,6 +219,9 @@ pub struct RunArgs {
     /// connect there
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     pub pod_ips: Vec<IpAddr>,
+    /// How often every device is asked whether it answers, such as 10m; `never` to leave them alone
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = run::probe_every)]
+    pub probe_every: run::ProbeEvery,
     /// A service account of the controller's namespace that remedies' Jobs may run as; may be
     /// repeated. `default` always is one
     #[arg(long = "job-service-account", value_name = "NAME")]
@@ -279,15 +284,19 @@ pub struct ConfigShowArgs {
 /// `simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// A scenario, or a snapshot together with --lose
+    /// A scenario, or a snapshot together with --lose or --dark
     #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
     pub scenario: Option<PathBuf>,
     /// Overrides the scenario's seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// With a snapshot: the node that is lost
-    #[arg(long, value_name = "NODE", conflicts_with = "verify")]
+    /// With a snapshot: the node whose kubelet stops, or a selector such as rack=b of nodes that all lose
+    /// their network at once
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with = "verify")]
     pub lose: Option<String>,
+    /// With a snapshot: the node, or a selector of nodes, that lose power at once, and their BMCs with it
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with_all = ["verify", "lose"])]
+    pub dark: Option<String>,
     /// How the timeline is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,

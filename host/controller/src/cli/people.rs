@@ -18,13 +18,15 @@ use serde_json::json;
 use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
-    pause,
+    paths, pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
 use crate::observe::{closed, signs};
 use crate::record::notices::count_of;
 
+/// A word is said again so often when the record is written in between.
+const SAY_TRIES: usize = 10;
 /// Asks a parked run to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
 /// Stops a run: `NODEFENCE-UID`, or `NODEFENCE-UID/leave-off`.
@@ -62,6 +64,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let incidents = incidents(&cluster).await?;
     if args.output == Output::Text {
         out!("{}", pause::told(&cluster).await?);
+        out!("{}", paths::told(&cluster).await?);
     }
     match args.output {
         Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
@@ -124,6 +127,7 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
+    out!("{}", paths::of_node(&cluster, &args.node).await?);
     for refusal in &refusals {
         outln!(
             "not acted on {}: {} (since {}, last {})",
@@ -332,24 +336,37 @@ async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> 
     Ok(incident)
 }
 
+/// Annotates a NodeFence with a word.
 async fn say(cluster: &KubeCluster, name: &str, key: &str, value: &str) -> anyhow::Result<()> {
-    let incident = cluster.get::<NodeFence>(At::cluster(name)).await?;
-    let Some(incident) = incident else { bail!("NodeFence {name} is gone") };
-    let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
-    let test = json!({
-        "op": "test", "path": "/metadata/resourceVersion",
-        "value": incident.resource_version(),
-    });
-    let add = match &incident.metadata.annotations {
-        Some(_) => json!({"op": "add", "path": path, "value": value}),
-        None => json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}}),
-    };
-    let patch: Patch = serde_json::from_value(json!([test, add]))?;
-    cluster
-        .patch::<NodeFence>(At::cluster(name), &patch)
-        .await
-        .with_context(|| format!("failed to annotate NodeFence {name}; type the command again"))?;
+    for tries_left in (0..SAY_TRIES).rev() {
+        let incident = cluster.get::<NodeFence>(At::cluster(name)).await?;
+        let Some(incident) = incident else { bail!("NodeFence {name} is gone") };
+        let said: Patch = serde_json::from_value(annotation(&incident, key, value))?;
+        match cluster.patch::<NodeFence>(At::cluster(name), &said).await {
+            Ok(_) => return Ok(()),
+            // The record was written meanwhile, as it is all the time.
+            Err(ClusterError::Invalid(_) | ClusterError::Conflict(_)) if tries_left > 0 => {}
+            Err(error) => {
+                let what = format!("failed to annotate NodeFence {name}; type the command again");
+                return Err(error).context(what);
+            }
+        }
+    }
     Ok(())
+}
+
+/// The JSON patch that adds an annotation. What has none gets the first one only if nothing was changed
+/// since it was read: another one may have come.
+pub(crate) fn annotation(incident: &NodeFence, key: &str, value: &str) -> serde_json::Value {
+    if incident.annotations().is_empty() {
+        let read = incident.resource_version();
+        return json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": read},
+            {"op": "add", "path": "/metadata/annotations", "value": {key: value}},
+        ]);
+    }
+    let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
+    json!([{"op": "add", "path": path, "value": value}])
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use node_remedy_api::time::Span;
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +24,25 @@ use crate::plugins::Plugins;
 use crate::record::audit::{Audit, LogAudit};
 use crate::record::audit_file::FileAudit;
 use crate::record::metrics::Metrics;
+
+/// A shorter time would keep slow devices busy with nothing but probes.
+const PROBE_EVERY_MIN: Span = Span::from_s(5);
+
+/// How often devices are probed; `None`: never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeEvery(pub Option<Duration>);
+
+/// Reads `--probe-every`.
+pub fn probe_every(text: &str) -> Result<ProbeEvery, String> {
+    if text == "never" {
+        return Ok(ProbeEvery(None));
+    }
+    let span = Span::parse(text).map_err(|error| format!("expected never, or {error}"))?;
+    if span < PROBE_EVERY_MIN {
+        return Err(format!("expected never, or at least {PROBE_EVERY_MIN}"));
+    }
+    Ok(ProbeEvery(Some(Duration::from_millis(span.ms))))
+}
 
 /// Threads for plugins: calls mostly wait, and a spinning guest holds one of them.
 const PLUGIN_THREADS: usize = 4;
@@ -56,6 +77,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         namespace: args.cluster.namespace.clone(),
         process: format!("{}-{}", args.identity, random_word()?),
         host_node: args.node_name.clone(),
+        probe_every: args.probe_every.0,
         job_accounts: args.job_service_accounts.clone(),
     };
     let plugins = Plugins::new(sandbox);
@@ -102,4 +124,18 @@ fn log_to_stderr(format: LogFormat, filter: &str) -> anyhow::Result<()> {
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_probed_every_so_often_or_never() {
+        assert_eq!(probe_every("10m"), Ok(ProbeEvery(Some(Duration::from_mins(10)))));
+        assert_eq!(probe_every("never"), Ok(ProbeEvery(None)));
+        for wrong in ["0s", "4s", "soon", ""] {
+            assert!(probe_every(wrong).unwrap_err().starts_with("expected never"), "{wrong}");
+        }
+    }
 }

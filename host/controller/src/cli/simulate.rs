@@ -13,10 +13,13 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_api::remedypause::RemedyPause;
+use node_remedy_api::selector::Selector;
 use node_remedy_report::html;
 use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
 use node_remedy_report::{Story, Theme, lanes_svg};
 use node_remedy_world::Scenario;
+use node_remedy_world::scenario::{Loss, LossHow};
 use serde_json::{Value, json};
 
 use super::check::read_file;
@@ -45,7 +48,12 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         return verify(report);
     }
     let Some(path) = &args.scenario else { bail!("no scenario; see node-remedy simulate --help") };
-    let (mut scenario, source) = prepare(path, args.lose.as_deref())?;
+    let loss = match (&args.lose, &args.dark) {
+        (Some(said), _) => Some(Asked::parse(said, false)?),
+        (None, Some(said)) => Some(Asked::parse(said, true)?),
+        (None, None) => None,
+    };
+    let (mut scenario, source) = prepare(path, loss.as_ref())?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
@@ -65,6 +73,32 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         Output::Text => print_text(args, path, &story)?,
     }
     Ok(if as_expected(&story) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a person wants to be lost.
+struct Asked<'a> {
+    said: &'a str,
+    /// `None`: the node of this name.
+    selector: Option<Selector>,
+    how: LossHow,
+}
+
+impl<'a> Asked<'a> {
+    /// A node's name, or a label selector: no name has one of its signs.
+    fn parse(said: &'a str, is_dark: bool) -> anyhow::Result<Self> {
+        let is_selector = said.contains(['=', '!', ' ', ',']);
+        let selector = match Selector::parse(said) {
+            Ok(selector) if is_selector => Some(selector),
+            Err(error) if is_selector => bail!("{said:?}: expected a node or {error}"),
+            Ok(_) | Err(_) => None,
+        };
+        let how = match (is_dark, is_selector) {
+            (true, _) => LossHow::Dark,
+            (false, true) => LossHow::NetworkLost,
+            (false, false) => LossHow::KubeletStops,
+        };
+        Ok(Self { said, selector, how })
+    }
 }
 
 fn as_expected(story: &Story) -> bool {
@@ -95,22 +129,27 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result
 
 /// A scenario with every file it names, as one text that a report can carry: what is played is
 /// that very text, in which stand-ins have taken the place of credentials.
-fn prepare(path: &Path, lose: Option<&str>) -> anyhow::Result<(Scenario, Source)> {
+fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, Source)> {
     // A snapshot is of a whole cluster.
     let bytes_max = if lose.is_some() { SNAPSHOT_BYTES_MAX } else { DOCUMENT_BYTES_MAX };
     let text = read(path, bytes_max)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario").to_owned();
     let shown = path.display().to_string();
-    if let Some(node) = lose {
+    if let Some(asked) = lose {
+        let is_lost = |name: &str, labels: &BTreeMap<String, String>| match &asked.selector {
+            Some(selector) => selector.matches(labels),
+            None => name == asked.said,
+        };
+        let loss = Loss { said: asked.said, is_lost: &is_lost, how: asked.how };
         let scenario = |text: &str| {
-            Scenario::from_snapshot(&shown, text, node)
+            Scenario::from_snapshot(&shown, text, &loss)
                 .with_context(|| format!("failed to make a scenario of {shown}"))
         };
         // Mistakes are told of what the person wrote.
         scenario(&text)?;
         let text = Blotter::new(blot::Kind::Snapshot).text(&text)?;
         let scenario = scenario(&text)?;
-        let text = format!("# lose {node}\n{text}");
+        let text = format!("# lose {}\n{text}", asked.said);
         return Ok((scenario, Source { name, text }));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -158,7 +197,7 @@ fn verify(report: &Path) -> anyhow::Result<ExitCode> {
     ensure!(
         !text.starts_with("# lose "),
         "a report of a snapshot is verified from the snapshot: \
-        node-remedy simulate SNAPSHOT --lose NODE"
+        node-remedy simulate SNAPSHOT --lose NODE, or --dark SELECTOR"
     );
     let mut scenario = Scenario::parse(&told.inputs.name, text, &load)?;
     scenario.seed = told.inputs.seed;
@@ -197,6 +236,7 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     // A cluster where node-remedy was never installed has no such kinds.
     let _ = add::<RemedyConfiguration>(&cluster, &all, &mut items).await;
     let _ = add::<FenceConfiguration>(&cluster, &all, &mut items).await;
+    let _ = add::<RemedyPause>(&cluster, &all, &mut items).await;
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let text = serde_saphyr::to_string(&list).context("failed to write YAML")?;
     // ConfigMaps of historical configurations hold passwords.

@@ -26,7 +26,7 @@ use super::signs::{Wanted, is_of_silence};
 use crate::cluster::Object;
 
 /// Everything in force.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Config {
     policies: BTreeMap<String, Rc<Policy>>,
     /// `Configuration` documents in ConfigMaps, by `ConfigMap/name[key]`.
@@ -36,8 +36,11 @@ pub struct Config {
     /// that node is to be fenced, so nothing less specific speaks for it.
     unreadable: BTreeMap<String, String>,
     /// Where inventories stand: ConfigMap data by name.
-    inventories: BTreeMap<String, BTreeMap<String, String>>,
+    inventories: BTreeMap<String, Rc<BTreeMap<String, String>>>,
 }
+
+/// Inventories that were read, by ConfigMap and key.
+pub type Tables = BTreeMap<(String, String), Result<plan::InventoryTable, String>>;
 
 /// What became of an object that configures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +161,7 @@ impl Config {
         }
         for kept in config_maps.values() {
             let data = kept.0.data.clone().unwrap_or_default();
-            self.inventories.insert(kept.0.name_any(), data);
+            self.inventories.insert(kept.0.name_any(), Rc::new(data));
         }
     }
 
@@ -214,9 +217,22 @@ impl Config {
         signs.flat_map(|threshold| threshold.sign.event_reasons()).collect()
     }
 
+    /// Whether some remedy of the policy for `node` fences it.
+    pub fn fences_node(&self, node: &NodeSeen) -> bool {
+        let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
+        let mut thresholds = policy.into_iter().flat_map(|policy| &policy.thresholds);
+        let fences = |rung: &policy::Rung| !matches!(rung.remedy, Remedy::PodTemplate(_));
+        thresholds.any(|threshold| threshold.ladder.iter().any(fences))
+    }
+
     /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be
     /// fenced, not for one that was looked at.
     pub fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
+        self.plan_with(node, &mut Tables::new())
+    }
+
+    /// The same for many nodes: an inventory that was read for one of them is in `tables`.
+    pub fn plan_with(&self, node: &NodeSeen, tables: &mut Tables) -> Result<NodePlan, String> {
         let sources = self.fences.values().map(|source| &**source);
         let source =
             plan::for_node(&node.name, &node.labels, sources).map_err(|twice| twice.to_string())?;
@@ -235,7 +251,7 @@ impl Config {
             });
         };
         if let Some(inventory) = &source.inventory {
-            facts.inventory = self.table(inventory)?.row(&node.name);
+            facts.inventory = self.row(inventory, &node.name, tables)?;
         }
         let Reading { value, problems } = source.plan_for(&facts);
         value.ok_or_else(|| problems.to_string())
@@ -252,7 +268,7 @@ impl Config {
         if !self.listens() {
             return Vec::new();
         }
-        let mut tables = BTreeMap::new();
+        let mut tables = Tables::new();
         let mut watches = Vec::new();
         for node in nodes {
             let sources = self.fences.values().map(|source| &**source);
@@ -265,10 +281,8 @@ impl Config {
             }
             let mut facts = facts_of(node);
             if let Some(inventory) = &source.inventory {
-                let key = (inventory.config_map.clone(), inventory.key.clone());
-                let table = tables.entry(key).or_insert_with(|| self.table(inventory));
-                let Ok(table) = table else { continue };
-                facts.inventory = table.row(&node.name);
+                let Ok(row) = self.row(inventory, &node.name, &mut tables) else { continue };
+                facts.inventory = row;
             }
             let (methods, grants) = source.watches_for(&facts);
             watches.extend(methods.into_iter().map(|method| NodeWatch {
@@ -279,6 +293,17 @@ impl Config {
             }));
         }
         watches
+    }
+
+    fn row(
+        &self,
+        inventory: &node_remedy_api::fenceconfiguration::Inventory,
+        node: &str,
+        tables: &mut Tables,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let key = (inventory.config_map.clone(), inventory.key.clone());
+        let table = tables.entry(key).or_insert_with(|| self.table(inventory));
+        table.as_ref().map(|table| table.row(node)).map_err(Clone::clone)
     }
 
     fn table(

@@ -64,11 +64,14 @@ impl<C: Cluster> Incident<C> {
 
     async fn look(&mut self) -> Result<View, ClusterError> {
         let parts = self.parts.clone();
-        let facts = live(&parts.cluster, &parts.mirror, &parts.clock, self.node()).await?;
-        self.job = self.look_for_job().await?;
-        let limits = &self.nodefence.spec.gate;
-        let now = || parts.clock.now();
-        self.storage = parts.storage.of_node(&parts.cluster, limits, self.node(), now).await;
+        let (limits, now) = (&self.nodefence.spec.gate, || parts.clock.now());
+        // All at once: a slow server must not make what was read first too old to act on.
+        let (facts, job, storage) = futures::try_join!(
+            live(&parts.cluster, &parts.mirror, &parts.clock, self.node()),
+            self.look_for_job(),
+            async { Ok(parts.storage.of_node(&parts.cluster, limits, self.node(), now).await) },
+        )?;
+        (self.job, self.storage) = (job, storage);
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }

@@ -115,8 +115,11 @@ async fn attachments_of<C: Cluster>(
 /// A Lease read live: renewed since the cache saw it means renewed now.
 fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
     let seen = LeaseSeen::of(lease, clock.now())?;
-    let before = mirror.leases.find(&lease_key(&seen.node));
-    Some(before.filter(|before| before.renewed == seen.renewed).unwrap_or(seen))
+    match mirror.leases.find(&lease_key(&seen.node)) {
+        Some(before) if before.renewed == seen.renewed => Some(before),
+        Some(before) => Some(seen.after(&before)),
+        None => Some(seen),
+    }
 }
 
 fn by_pod_uid(pods: impl Iterator<Item = PodSeen>) -> BTreeMap<String, PodSeen> {

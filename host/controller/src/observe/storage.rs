@@ -14,8 +14,8 @@ use node_remedy_decide::{StorageLease, Time};
 
 use crate::cluster::{At, Cluster};
 
-/// An answer that takes longer lets the rest of the look grow old.
-const READ_MAX: Duration = Duration::from_secs(2);
+/// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
+const READ_MAX: Duration = Duration::from_secs(4);
 
 /// What this process saw of them.
 #[derive(Debug, Default)]

@@ -24,6 +24,7 @@ use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};
 use crate::cluster::Cluster;
 use crate::observe::plan::gate_policy_of;
+use crate::probing;
 use crate::reconcile::Incident;
 
 /// The label of nodes that carry the control plane.
@@ -57,7 +58,15 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
     let dump = dumps::seen(parts, facts);
     let (people, neighbours) = (people_of(incident), neighbours::of(incident));
-    View { hosts_us, dump, people, neighbours, job: incident.job.clone(), ..looked }
+    let reached_elsewhere = is_reached_elsewhere(incident);
+    let job = incident.job.clone();
+    View { hosts_us, reached_elsewhere, dump, people, neighbours, job, ..looked }
+}
+
+/// Whether another process says that it reaches the device that is waited for.
+fn is_reached_elsewhere<C: Cluster>(incident: &Incident<C>) -> bool {
+    let kept = incident.parts.mirror.nodefences.find(&incident.name());
+    kept.is_some_and(|kept| probing::is_reached_elsewhere(&incident.parts, &kept.0))
 }
 
 /// What people said of an incident and still stands.
@@ -86,6 +95,7 @@ pub fn view(
         people: People::default(),
         dump: decide::Dump::None,
         hosts_us: false,
+        reached_elsewhere: false,
         neighbours: decide::Neighbours::Heard,
         job: None,
     }
@@ -142,6 +152,7 @@ pub fn node_view(
             lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
         ),
         lease_seen_at: lease.map(|lease| lease.observed),
+        lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
         cordoned: node.unschedulable,
         cordoned_by_us: node.unschedulable && node.annotations.contains_key(CORDONED_BY),

@@ -19,8 +19,8 @@ use super::seen::NodeSeen;
 use crate::act::node::CORDONED_BY;
 use crate::cluster::{Cluster, ClusterError, Object, Scope};
 
-/// An answer that takes longer lets the rest of the look grow old.
-const READ_MAX: Duration = Duration::from_secs(2);
+/// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
+const READ_MAX: Duration = Duration::from_secs(4);
 
 /// Labels or annotations, each with any value but `false`, that keep us from a node. The second
 /// one is honoured by medik8s, too.

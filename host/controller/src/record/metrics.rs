@@ -117,6 +117,8 @@ pub struct Metrics {
     pub pods: Family<PodsLabel, Counter>,
     /// How long incidents stayed in each phase, seconds.
     pub phases: Phases,
+    /// Whether each node's devices answer.
+    pub fence_ready: Family<NodeLabel, Gauge>,
     /// Incidents that made too many of one node.
     pub repeats: Family<NodeLabel, Counter>,
     /// The workloads that have a series.
@@ -168,7 +170,7 @@ const fn described(
 }
 
 /// Every metric, in the order of the exposition; each is registered under its name here.
-const REFERENCE: [Described; 15] = [
+const REFERENCE: [Described; 16] = [
     described("leader", "gauge", "", "1 while this process leads. Alert: sum ≠ 1 for a minute"),
     described("incidents_open", "gauge", "", "Incidents not Final"),
     described("incidents_parked", "gauge", "", "Incidents that wait for a person. Alert: > 0"),
@@ -221,6 +223,13 @@ const REFERENCE: [Described; 15] = [
         "How long incidents stayed in each phase of the automaton",
     ),
     described(
+        "fence_ready",
+        "gauge",
+        "node",
+        "1 while every device of the node's plan answers, 0 while one does not. Alert: == 0 for ten \
+         minutes",
+    ),
+    described(
         "repeat_alarms",
         "counter",
         "node",
@@ -251,6 +260,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix(PREFIX);
         for Described { name, help, .. } in &REFERENCE {
             match *name {
+                "fence_ready" => registry.register(*name, *help, metrics.fence_ready.clone()),
                 "leader" => registry.register(*name, *help, metrics.leader.clone()),
                 "incidents_open" => registry.register(*name, *help, metrics.open.clone()),
                 "incidents_parked" => registry.register(*name, *help, metrics.parked.clone()),
@@ -313,6 +323,7 @@ mod tests {
         metrics.problems.get_or_create(&ProblemLabels { node: word(), condition: word() }).inc();
         metrics.phases.observe(word(), 1.0);
         metrics.repeats.get_or_create(&NodeLabel { node: word() }).inc();
+        metrics.fence_ready.get_or_create(&NodeLabel { node: word() }).set(1);
         metrics.count_pods([word()]);
         let text = metrics.text();
         for Described { name, kind, labels, .. } in &REFERENCE {

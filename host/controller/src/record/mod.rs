@@ -12,6 +12,7 @@ pub mod events;
 pub mod holds;
 pub mod metrics;
 pub mod notices;
+pub mod paths;
 pub mod repeats;
 pub mod retention;
 pub mod status;

@@ -54,6 +54,8 @@ pub const NAMESPACE: &str = "node-remedy";
 
 /// How often it is looked whether the cluster is calm.
 const LOOK_FOR_CALM: Duration = Duration::from_secs(10);
+/// How often every device is probed, as `run` does without an option.
+const PROBE_EVERY: Duration = Duration::from_mins(5);
 
 /// What one playing left behind.
 pub struct Played {
@@ -267,7 +269,14 @@ impl<C: Cluster> Stage<C> {
         let guarded = Vec::new();
         let namespace = NAMESPACE.to_owned();
         let job_accounts = Vec::new();
-        let settings = Settings { namespace, process, host_node: None, job_accounts, guarded };
+        let settings = Settings {
+            namespace,
+            process,
+            host_node: None,
+            job_accounts,
+            probe_every: Some(PROBE_EVERY),
+            guarded,
+        };
         let metrics = Rc::new(Metrics::new());
         Controller::new(seams, settings, self.plugins.clone(), metrics, Readiness::new())
     }

@@ -17,6 +17,8 @@ use node_remedy_devices::ec2::{self, Answer};
 use node_remedy_sandbox::Names;
 use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, NetError};
 use node_remedy_world::api::Kind;
+use node_remedy_world::scenario::ControllerEvent;
+use node_remedy_world::time::after;
 use node_remedy_world::{Befallen, Peer, Sent, World};
 use tokio::sync::{mpsc, watch};
 
@@ -38,6 +40,14 @@ pub struct Shared {
     hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<Befallen>>>>,
     /// Whoever listens for datagrams.
     ears: Arc<Mutex<Vec<Listens>>>,
+    /// Until when processes, by number or name, reach no device.
+    cut_off: Arc<Mutex<Vec<(Who, Time)>>>,
+}
+
+/// A process that something befell.
+enum Who {
+    Number(u32),
+    Name(String),
 }
 
 /// A port that a process of node-remedy listens on.
@@ -68,6 +78,7 @@ impl Shared {
             watched: Arc::default(),
             hearers: Arc::default(),
             ears: Arc::default(),
+            cut_off: Arc::default(),
         }
     }
 
@@ -133,6 +144,13 @@ impl Shared {
 
     /// Tells whoever hears of it what befalls node-remedy.
     pub fn befall(&self, befallen: &Befallen) {
+        if let ControllerEvent::DevicesLost(outage) = befallen.what {
+            let leader = || Who::Name(befallen.leader.clone());
+            let who = outage.controller.map_or_else(leader, Who::Number);
+            let until = after(befallen.at, outage.lasts);
+            let mut cut_off = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+            cut_off.push((who, until));
+        }
         let hearers = self.hearers.lock().unwrap_or_else(PoisonError::into_inner);
         for hearer in &*hearers {
             // Who is gone hears nothing.
@@ -206,6 +224,21 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Whether it leads to no device now.
+    fn is_cut_off(&self) -> bool {
+        let now = self.shared.clock.now();
+        let cut_off = self.shared.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+        cut_off.iter().any(|(who, until)| {
+            let is_ours = match who {
+                Who::Number(number) => *number == self.number,
+                Who::Name(name) => *name == self.process,
+            };
+            is_ours && now < *until
+        })
+    }
+}
+
 impl Listen for Line {
     fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<Ear> {
         let ear = Arc::new(());
@@ -218,6 +251,9 @@ impl Listen for Line {
 impl Fabric for Line {
     fn datagram(&self, to: SocketAddr, from_port: u16, data: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         let now = self.shared.clock.now();
+        if self.is_cut_off() {
+            return Vec::new();
+        }
         let line = u64::from(self.number) << u16::BITS | u64::from(from_port);
         let from = Peer { process: &self.process, line };
         self.shared.with(|world| world.datagram(to, from, data, now))
@@ -234,6 +270,9 @@ impl Fabric for Line {
             headers: &headers,
             body: request.body(),
         };
+        if self.is_cut_off() {
+            return Some(HttpReply { after: SILENCE, result: Err(NetError::Timeout) });
+        }
         let now = self.shared.clock.now();
         let reply = self.shared.with(|world| world.http(to.address, &self.process, &asked, now))?;
         let after = Duration::from_millis(reply.delay_ms);

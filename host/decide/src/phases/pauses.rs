@@ -3,8 +3,8 @@
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, End, Feed, FinalReason, Goal, Kind, MethodIndex, Notice, PARKED_LOOK_EVERY,
-    PROBE_EVERY, ParkReason, Phase, Rule, Time, WORD_LOOK_EVERY,
+    Action, Crossing, Effect, End, Feed, FinalReason, Goal, HAND_OVER_AGAIN, Kind, MethodIndex,
+    Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Rule, Time, WORD_LOOK_EVERY,
 };
 
 use super::recovering::end;
@@ -49,7 +49,21 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         }
         return park(run, ParkReason::DeviceUnreachable);
     }
+    hand_over(run);
     probe(run, method, PROBE_EVERY)
+}
+
+/// A12: whoever reaches the device may lead. Not again for a while: what they say may be wrong, and
+/// other runs may need devices that only this process reaches.
+fn hand_over(run: &mut Run<'_>) {
+    let is_reached = run.seen().is_some_and(|view| view.reached_elsewhere);
+    let offered_at = run.record.handed_over_at;
+    if !is_reached || offered_at.is_some_and(|at| run.now < at.after(HAND_OVER_AGAIN)) {
+        return;
+    }
+    run.rule(Rule::A12);
+    run.record.handed_over_at = Some(run.now);
+    run.effect(Effect::HandOver);
 }
 
 /// Stopped for a person; a node that comes back, a device that answers or a word that is taken back

@@ -61,6 +61,7 @@ pub(crate) fn lost_view(now: Time) -> View {
             changes: None,
             lease_duration: Span::seconds(40),
             lease_seen_at: Some(Time(0)),
+            lease_was_renewed: true,
             quarantined: false,
             cordoned: false,
             cordoned_by_us: false,
@@ -83,6 +84,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         dump: Dump::None,
         hosts_us: false,
         neighbours: Neighbours::Heard,
+        reached_elsewhere: false,
         job: None,
     }
 }

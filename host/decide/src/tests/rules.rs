@@ -5,6 +5,7 @@ mod automaton;
 mod between;
 mod clocks;
 mod ladder;
+mod people;
 mod proof;
 mod seams;
 mod waits;
@@ -118,6 +119,7 @@ fn every_rule_has_a_test_named_after_it() {
     let source = concat!(
         include_str!("rules/automaton.rs"),
         include_str!("rules/ladder.rs"),
+        include_str!("rules/people.rs"),
         include_str!("rules/proof.rs"),
         include_str!("rules/waits.rs"),
     );

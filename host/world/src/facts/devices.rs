@@ -44,18 +44,15 @@ impl What {
         }
     }
 
-    /// The process that a device answered with this.
-    pub fn answered(&self) -> Option<&str> {
+    /// The process whose command to change something a device answered with this.
+    pub fn commanded(&self) -> Option<&str> {
         match self {
-            Self::BmcSaidYes { by, .. }
-            | Self::BmcRefused { by, .. }
-            | Self::BmcTold { by, .. }
-            | Self::PlugSaidYes { by, .. }
-            | Self::PlugRefused { by, .. }
-            | Self::PlugTold { by, .. }
-            | Self::CloudSaidYes { by, .. }
-            | Self::CloudRefused { by, .. }
-            | Self::CloudTold { by, .. } => Some(by),
+            Self::BmcSaidYes { command, by, .. }
+            | Self::BmcRefused { command, by, .. }
+            | Self::PlugSaidYes { command, by, .. }
+            | Self::PlugRefused { command, by, .. }
+            | Self::CloudSaidYes { command, by, .. }
+            | Self::CloudRefused { command, by, .. } => (command != "status").then_some(by),
             _ => None,
         }
     }

@@ -161,7 +161,8 @@ pub(super) fn read(
             reader.wrong(said.referenced, what);
         }
     }
-    let outages: [OutageField<'_>; 2] = [
+    let outages: [OutageField<'_>; 3] = [
+        ("devicesLost", &raw.devices_lost, ControllerEvent::DevicesLost),
         ("controllerKilled", &raw.controller_killed, ControllerEvent::Killed),
         ("controllerPaused", &raw.controller_paused, ControllerEvent::Paused),
     ];

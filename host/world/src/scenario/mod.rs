@@ -26,6 +26,7 @@ use serde_json::Value;
 
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
+pub use self::snapshot::{Loss, LossHow};
 use crate::api::Key;
 use crate::facts::Power;
 use crate::stage::Timings;
@@ -392,6 +393,8 @@ pub enum ControllerEvent {
     ApiFault(ApiFault),
     /// The clocks of the machine of one of its processes go wrong.
     ClockFault(ClockFault),
+    /// One of its processes reaches no device for a while.
+    DevicesLost(Outage),
 }
 
 /// What goes wrong with the clocks of a process of node-remedy.

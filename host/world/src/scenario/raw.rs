@@ -176,6 +176,7 @@ pub(super) struct RawHappening {
     pub(super) delete_attachments: Option<Text>,
     pub(super) controller_killed: Option<RawOutage>,
     pub(super) controller_paused: Option<RawOutage>,
+    pub(super) devices_lost: Option<RawOutage>,
     pub(super) api_fault: Option<RawApiFault>,
     pub(super) clock_fault: Option<RawClockFault>,
     pub(super) edit: Option<Spanned<RawEdit>>,

@@ -1,5 +1,5 @@
 //! A scenario out of a snapshot of one's own cluster: the same nodes, pods and volumes,
-//! and one node is lost.
+//! and one node is lost, or some are at once.
 //!
 //! The objects are taken over as they are, but for their times, which begin anew. What a
 //! snapshot does not hold is assumed: a node's BMC answers at the address of its
@@ -7,6 +7,7 @@
 //! up; without that annotation a node has no BMC. Nodes that are not Ready have been
 //! silent from the start. Only StatefulSets make pods anew.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ use crate::time::seconds_stamp;
 const SNAPSHOT_BYTES: usize = 4 << 30;
 /// When the node is lost: the cluster has settled by then.
 const LOST_AT: Duration = Duration::from_mins(1);
+/// Nodes that an error names.
+const KNOWN_MAX: usize = 20;
 /// What the title says besides where the cluster only tells what it would do.
 const SHADOW_PLAYED: &str = ", and mode: shadow is played as enforce";
 /// How long the story lasts.
@@ -39,15 +42,58 @@ const NAMESPACE: &str = "node-remedy";
 /// The made-up account.
 const ACCOUNT: (&str, &str) = ("admin", "simulated");
 
+/// What is lost in a snapshot.
+pub struct Loss<'a> {
+    /// As the person said it: a node, or a selector.
+    pub said: &'a str,
+    /// Whether the node of this name, with these labels, is one of them.
+    pub is_lost: &'a dyn Fn(&str, &BTreeMap<String, String>) -> bool,
+    /// How.
+    pub how: LossHow,
+}
+
+/// How nodes of a snapshot are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossHow {
+    /// The kubelet stops; the machine runs on.
+    KubeletStops,
+    /// The network of the machine is lost, as behind a switch that fails; it runs on, and its BMC
+    /// answers.
+    NetworkLost,
+    /// The machine is without power, and so is its BMC.
+    Dark,
+}
+
+impl LossHow {
+    fn title(self, said: &str) -> String {
+        match self {
+            Self::KubeletStops => format!("{said} is lost"),
+            Self::NetworkLost => format!("{said} loses its network"),
+            Self::Dark => format!("{said} goes dark"),
+        }
+    }
+
+    fn events(self, node: &NodeSpec) -> Vec<Event> {
+        let name = node.name.clone();
+        match self {
+            Self::KubeletStops => vec![Event::KubeletStops(name)],
+            Self::NetworkLost => vec![Event::NetworkLost(name)],
+            Self::Dark => {
+                let (node, fault) = (name.clone(), "dead".to_owned());
+                vec![Event::PowerOffByHand(name), Event::BmcFault { node, fault, value: 1 }]
+            }
+        }
+    }
+}
+
 impl Scenario {
-    /// What would happen if `lose` were lost in the cluster that `text`, a List of its
-    /// objects, shows: its kubelet stops, the machine runs on.
-    pub fn from_snapshot(file: &str, text: &str, lose: &str) -> Result<Self, ScenarioErrors> {
+    /// What would happen if these were lost in the cluster that `text`, a List of its objects, shows.
+    pub fn from_snapshot(file: &str, text: &str, loss: &Loss<'_>) -> Result<Self, ScenarioErrors> {
         let mut reader = Reader { file: file.to_owned(), errors: Vec::new() };
         let documents = reader.yaml::<Value>(text, SNAPSHOT_BYTES).unwrap_or_default();
         let items: Vec<Value> = documents.into_iter().flat_map(items).collect();
         let mut scenario = Self {
-            title: format!("{lose} is lost"),
+            title: loss.how.title(loss.said),
             seed: 1,
             duration: DURATION,
             until_calm: None,
@@ -62,18 +108,31 @@ impl Scenario {
             expect: Vec::new(),
             expect_without: Vec::new(),
         };
+        let mut lost = BTreeSet::new();
         for item in items {
+            let labels = item.pointer("/metadata/labels").cloned().unwrap_or_default();
+            let labels = serde_json::from_value(labels).unwrap_or_default();
+            if (loss.is_lost)(name(&item), &labels) {
+                lost.insert(name(&item).to_owned());
+            }
             scenario.take(file, item);
         }
-        if reader.errors.is_empty() && !scenario.nodes.iter().any(|node| node.name == lose) {
-            let known: Vec<&str> = scenario.nodes.iter().map(|node| node.name.as_str()).collect();
-            let what =
-                format!("--lose: found {lose:?}, expected one of the nodes {}", known.join(", "));
+        let nodes = || scenario.nodes.iter().filter(|node| lost.contains(&node.name));
+        if reader.errors.is_empty() && nodes().next().is_none() {
+            let known = scenario.nodes.iter().take(KNOWN_MAX).map(|node| node.name.as_str());
+            let known: Vec<&str> = known.collect();
+            let more = if scenario.nodes.len() > KNOWN_MAX { ", …" } else { "" };
+            let what = format!(
+                "--lose, --dark: found {:?}, expected one of the nodes {}{more}, or a selector that selects some",
+                loss.said,
+                known.join(", ")
+            );
             reader.wrong(Location::UNKNOWN, what);
         }
-        let what = Event::KubeletStops(lose.to_owned());
-        let happening = Happening { at: LOST_AT, when: None, what };
-        scenario.happenings.push(happening);
+        let events = nodes().flat_map(|node| loss.how.events(node));
+        let happening = |what| Happening { at: LOST_AT, when: None, what };
+        let happenings: Vec<Happening> = events.map(happening).collect();
+        scenario.happenings.extend(happenings);
         if reader.errors.is_empty() { Ok(scenario) } else { Err(ScenarioErrors(reader.errors)) }
     }
 

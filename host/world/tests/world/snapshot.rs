@@ -1,7 +1,10 @@
 //! A story made from a cluster's own objects: as they are, pods run on, one node is lost.
 
+use std::collections::BTreeMap;
+
 use node_remedy_world::Scenario;
 use node_remedy_world::api::{Key, Kind};
+use node_remedy_world::scenario::{Loss, LossHow, ScenarioErrors};
 use serde_json::{Value, json};
 
 use crate::stage::{first, run, scenario, timeline};
@@ -36,9 +39,16 @@ fn snapshot() -> String {
     json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
 }
 
+/// The story in which the kubelet of this node stops.
+fn losing(node: &str) -> Result<Scenario, ScenarioErrors> {
+    let is_lost = |name: &str, _: &BTreeMap<String, String>| name == node;
+    let loss = Loss { said: node, is_lost: &is_lost, how: LossHow::KubeletStops };
+    Scenario::from_snapshot("c.yaml", &snapshot(), &loss)
+}
+
 #[test]
 fn a_snapshot_goes_on_and_its_node_is_lost() {
-    let scenario = Scenario::from_snapshot("c.yaml", &snapshot(), "node-a").unwrap();
+    let scenario = losing("node-a").unwrap();
     let mut world = run(&scenario);
     let told = timeline(&world);
     assert_eq!(first(&world, 0.1, "pv-default-db-0: attached"), None, "{told}");
@@ -55,7 +65,7 @@ fn a_snapshot_goes_on_and_its_node_is_lost() {
 
 #[test]
 fn what_a_cluster_only_tells_is_done_in_its_story() {
-    let scenario = Scenario::from_snapshot("c.yaml", &snapshot(), "node-a").unwrap();
+    let scenario = losing("node-a").unwrap();
     assert_eq!(scenario.title, "node-a is lost, and mode: shadow is played as enforce");
     let is_policy = |item: &&Value| item["kind"] == "RemedyConfiguration";
     let policy = scenario.existing.iter().find(is_policy).unwrap();
@@ -64,7 +74,7 @@ fn what_a_cluster_only_tells_is_done_in_its_story() {
 
 #[test]
 fn a_node_that_was_silent_stays_silent_and_identities_are_kept() {
-    let scenario = Scenario::from_snapshot("c.yaml", &snapshot(), "node-a").unwrap();
+    let scenario = losing("node-a").unwrap();
     let world = run(&scenario);
     assert_eq!(first(&world, 0.0, "node-c: the network is gone"), Some(0.0));
     assert_eq!(first(&world, 0.1, "node-c: Ready True"), None);
@@ -78,9 +88,30 @@ fn a_node_that_was_silent_stays_silent_and_identities_are_kept() {
 
 #[test]
 fn a_node_that_the_snapshot_does_not_show_cannot_be_lost() {
-    let errors = Scenario::from_snapshot("c.yaml", &snapshot(), "node-z").unwrap_err();
+    let errors = losing("node-z").unwrap_err();
     assert_eq!(
         errors.to_string(),
-        "c.yaml:0:0: --lose: found \"node-z\", expected one of the nodes node-a, node-b, node-c"
+        "c.yaml:0:0: --lose, --dark: found \"node-z\", expected one of the nodes node-a, node-b, node-c, \
+         or a selector that selects some"
     );
+}
+
+#[test]
+fn a_rack_loses_its_network_or_its_power() {
+    let story = |how| {
+        let is_lost = |name: &str, _: &BTreeMap<String, String>| name != "node-b";
+        let loss = Loss { said: "rack=b", is_lost: &is_lost, how };
+        Scenario::from_snapshot("c.yaml", &snapshot(), &loss).unwrap()
+    };
+    let switch = story(LossHow::NetworkLost);
+    assert!(switch.title.starts_with("rack=b loses its network"), "{}", switch.title);
+    let world = run(&switch);
+    assert!(first(&world, 59.0, "node-a: the network is gone").is_some());
+    assert_eq!(first(&world, 59.0, "node-a: power off"), None);
+    assert_eq!(first(&world, 59.0, "node-b: the network is gone"), None);
+    let power = story(LossHow::Dark);
+    assert!(power.title.starts_with("rack=b goes dark"), "{}", power.title);
+    let world = run(&power);
+    assert!(first(&world, 59.0, "node-a: power off").is_some());
+    assert_eq!(first(&world, 59.0, "node-b: power off"), None);
 }

@@ -209,9 +209,12 @@ fn s2_one_node_at_a_time() {
 }
 
 #[test]
-fn s4_only_the_leader_speaks_to_devices() {
+fn s4_only_the_leader_commands_devices() {
     breaks(cut_then(vec![(2, leads("two")), (3, leads(US))]), &[]);
-    breaks(cut_then(vec![(2, leads("two")), (3, told(Power::Off)), (4, leads(US))]), &["S4"]);
+    let probed = vec![(2, leads("two")), (3, told(Power::Off)), (4, leads(US))];
+    breaks(cut_then(probed), &[]);
+    let commanded = vec![(2, leads("two")), (3, meant(9, "on")), (3, said_yes("on", US))];
+    breaks(cut_then([commanded, vec![(4, leads(US))]].concat()), &["S4"]);
 }
 
 #[test]

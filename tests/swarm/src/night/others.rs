@@ -27,14 +27,17 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 6] = [
+pub(super) const CLASSES: [&str; 7] = [
     "two policies",
     "another remediator",
     "clock jumps",
     "clock drifts",
     "server's clock set",
     repairs::REPAIR,
+    DEVICES_LOST,
 ];
+/// A process whose management network is lost.
+const DEVICES_LOST: &str = "devices lost";
 
 /// A policy as text, and where it counts.
 pub(super) struct Policies {
@@ -232,7 +235,8 @@ impl Draft {
     }
 
     /// The clocks of node-remedy's machines: set by hand, or running too fast or too slow.
-    pub(super) fn clocks(&mut self, controllers: u64) {
+    pub(super) fn clocks(&mut self, seed: u64, controllers: u64) {
+        self.devices_lost(seed, controllers);
         for controller in 1..=controllers {
             if self.chance(12) {
                 for _ in 0..self.rng.within(1, 3) {
@@ -248,6 +252,18 @@ impl Draft {
                 self.happens(at, &what, "clock drifts");
             }
         }
+    }
+
+    /// A process reaches no device for a while: another one may lead meanwhile.
+    fn devices_lost(&mut self, seed: u64, controllers: u64) {
+        let mut rng = Rng::named(seed, DEVICES_LOST);
+        if rng.below(100) >= 10 {
+            return;
+        }
+        let controller = rng.within(1, controllers);
+        let (at, lasts) = (rng.within(1_000, 150_000), rng.within(5_000, 120_000));
+        let what = format!("devicesLost: {{ controller: {controller}, lasts: {lasts}ms }}");
+        self.happens(at, &what, DEVICES_LOST);
     }
 }
 

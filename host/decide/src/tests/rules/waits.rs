@@ -40,6 +40,34 @@ fn a12_a_device_that_asks_for_patience_is_waited_for() {
     assert_eq!(story.count(Action::Off), 1);
 }
 
+/// Another process says that it reaches the device: it may lead. What it says may be wrong, so it is not
+/// offered again for a while.
+#[test]
+fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
+    let offers =
+        |story: &Story| story.done.iter().filter(|effect| **effect == Effect::HandOver).count();
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.device = Box::new(silent);
+    story.until(Phase::AwaitingDevice);
+    for _ in 0..20 {
+        story.go();
+    }
+    assert_eq!(offers(&story), 0, "nobody else reaches it");
+    story.view.reached_elsewhere = true;
+    let since = story.now;
+    while story.now.since(since) < Span::minutes(9) {
+        story.go();
+    }
+    assert_eq!((offers(&story), story.record.phase), (1, Phase::AwaitingDevice));
+    while story.now.since(since) < Span::minutes(15) {
+        story.go();
+    }
+    assert_eq!(offers(&story), 2);
+    story.device = Box::new(honest);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(offers(&story), 2, "it does not wait any more");
+}
+
 /// What refuses a probe was reached: no more probes every few seconds, which lock accounts, but the
 /// tries that there are, and then a person. What starts may say anything, and is waited for.
 #[test]

@@ -1,0 +1,371 @@
+//! Asks every device whether it answers, before anybody needs it.
+//!
+//! Every process calls `monitor` of each device that the plans of the nodes name, one after another,
+//! and whoever leads tells what came of it. Nothing is decided by it: a device that answered a minute
+//! ago may be dead, and a run finds out itself. A device that an open incident uses is left to the
+//! incident; of one that an incident waits for, a process that stands by says whether it reaches it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use node_remedy_api::fenceconfiguration::DeviceState;
+use node_remedy_api::nodefence::{NodeFence, Phase};
+use node_remedy_api::plan::{Grant, Method, is_cloud};
+use node_remedy_decide::{End, FailureKind, Span};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::cli::people::annotation;
+use crate::clock::{time_of, timestamp};
+use crate::cluster::{At, Cluster, ClusterError};
+use crate::controller::Parts;
+use crate::observe::config::Tables;
+use crate::observe::view;
+use crate::plugins::Plugins;
+use crate::record::paths::tell;
+
+/// Devices that are asked at once; dead ones each take [`PROBE_MAX`].
+const AT_ONCE_MAX: usize = 32;
+/// A device that takes longer does not answer.
+pub const PROBE_MAX: Duration = Duration::from_secs(10);
+/// Between one probe and the next, where there are few.
+const GAP_MAX: Duration = Duration::from_millis(200);
+/// The same for machines of a cloud: all of them share the account's limit of requests, which a run
+/// may need.
+const CLOUD_GAP_MIN: Duration = Duration::from_millis(500);
+/// While a round goes on, what it found is told this often.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+/// How often the devices that incidents wait for are asked by who stands by.
+const STAND_IN_EVERY: Duration = Duration::from_secs(15);
+/// Said on a NodeFence by who stands by: when its device answered there, and who says so.
+const REACHED_BY: &str = "node-remedy.io/reached-by";
+/// A word of it counts for so long.
+const REACHED_MAX: Span = Span::seconds(60);
+/// Nodes whose plans are made without letting anybody else work.
+const NODES_AT_ONCE: usize = 100;
+
+/// A plug of a device: what a method switches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The device, as a method's `device`.
+    pub device: String,
+    /// The plug, as a method's `plug`.
+    pub plug: String,
+}
+
+/// What a device last said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it answered.
+    pub state: DeviceState,
+    /// Why not; empty where it did.
+    pub detail: String,
+}
+
+/// What has to answer so that a node can be fenced.
+#[derive(Debug, Clone)]
+pub struct Path {
+    /// The node's name.
+    pub node: String,
+    /// The node's UID.
+    pub uid: String,
+    /// The objects that its plan comes from, as `Kind/name`.
+    pub sources: Vec<String>,
+    /// Its devices, or why there is no plan.
+    pub places: Result<Vec<Place>, String>,
+}
+
+impl Path {
+    /// Whether the node can be fenced: ACTIVE when every device is, INACTIVE with the first that is not;
+    /// `None` while one was never asked.
+    pub fn state(&self, answers: &BTreeMap<Place, Answer>) -> Option<Answer> {
+        let places = match &self.places {
+            Ok(places) => places,
+            Err(why) => {
+                return Some(Answer { state: DeviceState::Inactive, detail: why.clone() });
+            }
+        };
+        let dead = |place: &Place| {
+            let answer = answers.get(place).filter(|one| one.state == DeviceState::Inactive)?;
+            Some(Answer {
+                detail: format!("{}: {}", place.device, answer.detail),
+                ..answer.clone()
+            })
+        };
+        let is_known = places.iter().all(|place| answers.contains_key(place));
+        let alive = Answer { state: DeviceState::Active, detail: String::new() };
+        places.iter().find_map(dead).or(is_known.then_some(alive))
+    }
+}
+
+/// What this process knows of devices, from one term of leadership to the next.
+#[derive(Debug, Default)]
+pub struct Paths {
+    /// By device.
+    pub answers: RefCell<BTreeMap<Place, Answer>>,
+    /// What was last told of each node.
+    pub told: RefCell<BTreeMap<String, DeviceState>>,
+}
+
+/// Probes for as long as this process lives.
+pub async fn probe_devices<C: Cluster>(parts: Rc<Parts<C>>, every: Duration) {
+    loop {
+        let next = Instant::now() + every;
+        go_round(&parts, every).await;
+        sleep_until(next).await;
+    }
+}
+
+/// While another process leads: asks the devices that incidents wait for, and says of those that
+/// answer here that they do, so that the leader may let this process lead.
+pub async fn stand_in<C: Cluster>(parts: Rc<Parts<C>>) {
+    loop {
+        sleep(STAND_IN_EVERY).await;
+        if parts.leads() {
+            continue;
+        }
+        let waiting: Vec<NodeFence> = {
+            let nodefences = parts.mirror.nodefences.all();
+            let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+            open.filter(|one| awaited(one).is_some()).cloned().collect()
+        };
+        for nodefence in waiting {
+            let Some(method) = awaited(&nodefence) else { continue };
+            let end = parts.calls.probe(method, &nodefence.spec.plan.grants).await;
+            if matches!(end, Some(End::Succeeded { .. })) {
+                say_reached(&parts, &nodefence).await;
+            }
+        }
+    }
+}
+
+/// The method whose device a run waits for.
+fn awaited(nodefence: &NodeFence) -> Option<&Method> {
+    let status = nodefence.status.as_ref().filter(|one| one.phase == Phase::AwaitingDevice)?;
+    let index = usize::try_from(status.unreachable?).ok()?;
+    nodefence.spec.plan.methods.get(index)
+}
+
+async fn say_reached<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) {
+    let word = format!("{} {}", timestamp(parts.clock.now()), parts.process);
+    let said = annotation(nodefence, REACHED_BY, &word);
+    let name = nodefence.name_any();
+    let written = match serde_json::from_value::<json_patch::Patch>(said) {
+        Ok(patch) => parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await.map(|_| ()),
+        Err(error) => Err(ClusterError::Invalid(error.to_string())),
+    };
+    if let Err(error) = written {
+        tracing::debug!(%error, name, "failed to say that its device answers here; again soon");
+    }
+}
+
+/// Whether another process said a short while ago that it reaches the device of this NodeFence.
+pub fn is_reached_elsewhere<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) -> bool {
+    let word = nodefence.annotations().get(REACHED_BY);
+    let Some((at, process)) = word.and_then(|word| word.split_once(' ')) else { return false };
+    let Ok(at) = at.parse::<Timestamp>() else { return false };
+    let age = parts.clock.now().since(parts.clock.when(time_of(&at)));
+    process != parts.process && age <= REACHED_MAX
+}
+
+/// Asks every device once.
+async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
+    let (paths, methods) = plans(parts).await;
+    parts.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
+    let (mut clouds, mut others) = (Devices::new(), Devices::new());
+    for (place, (method, grants)) in methods {
+        let is_cloud = method.plugin.as_deref().is_some_and(is_cloud);
+        let devices = if is_cloud { &mut clouds } else { &mut others };
+        devices.entry(place.device.clone()).or_default().push((place, method, grants));
+    }
+    let gap = |devices: &Devices, min: Duration| {
+        let count = u32::try_from(devices.len()).unwrap_or(u32::MAX).max(1);
+        GAP_MAX.min(every / 2 / count).max(min)
+    };
+    let (of_clouds, of_others) = (gap(&clouds, CLOUD_GAP_MIN), gap(&others, Duration::ZERO));
+    let asked = async {
+        tokio::join!(ask(parts, clouds, of_clouds), ask(parts, others, of_others));
+    };
+    let mut asked = std::pin::pin!(asked);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut asked => break,
+            () = sleep(TELL_EVERY) => tell(parts, &paths).await,
+        }
+    }
+    tell(parts, &paths).await;
+}
+
+/// Asks these devices, one after another begun, several at once under way.
+async fn ask<C: Cluster>(parts: &Parts<C>, devices: Devices, gap: Duration) {
+    let paced = stream::iter(devices).then(|device| async move {
+        sleep(gap).await;
+        device
+    });
+    let asked = paced.map(|(_, plugs)| ask_device(parts, plugs)).buffer_unordered(AT_ONCE_MAX);
+    asked.collect::<()>().await;
+}
+
+/// Asks one device for its plugs, one at a time. What says nothing for one of them is not asked for the next.
+async fn ask_device<C: Cluster>(parts: &Parts<C>, plugs: Vec<(Place, Method, Vec<Grant>)>) {
+    let mut silent = None;
+    for (place, method, grants) in plugs {
+        if is_in_use(parts, &place) {
+            continue;
+        }
+        let end = match &silent {
+            Some(end) => Some(End::clone(end)),
+            None => parts.calls.probe(&method, &grants).await,
+        };
+        let Some(end) = end else { continue };
+        if is_silence(&end) {
+            silent = Some(end.clone());
+        }
+        if let Some(answer) = answer_of(end) {
+            parts.paths.answers.borrow_mut().insert(place, answer);
+        }
+    }
+}
+
+fn is_silence(end: &End) -> bool {
+    match end {
+        End::Failed(failure) | End::NotAttempted(failure) => {
+            matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout)
+        }
+        End::Succeeded { .. } | End::Indeterminate => false,
+    }
+}
+
+/// By plug, one of the methods that use it.
+type Methods = BTreeMap<Place, (Method, Vec<Grant>)>;
+/// By device, the plugs that are asked for.
+type Devices = BTreeMap<String, Vec<(Place, Method, Vec<Grant>)>>;
+
+/// The path of every node that is to be fenced when its threshold is crossed.
+async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
+    let nodes: Vec<_> = parts.mirror.nodes.all().values().cloned().collect();
+    let (mut paths, mut methods, mut tables) = (Vec::new(), Methods::new(), Tables::new());
+    for nodes in nodes.chunks(NODES_AT_ONCE) {
+        let config = parts.config.borrow().clone();
+        for node in nodes.iter().filter(|node| config.fences_node(node)) {
+            let mut path = Path {
+                node: node.name.clone(),
+                uid: node.uid.clone(),
+                sources: Vec::new(),
+                places: Ok(Vec::new()),
+            };
+            match config.plan_with(node, &mut tables) {
+                Ok(plan) => {
+                    let mut places = BTreeSet::new();
+                    for method in &plan.methods {
+                        let Some(place) = place_of(method) else { continue };
+                        let known = || (method.clone(), plan.grants.clone());
+                        methods.entry(place.clone()).or_insert_with(known);
+                        places.insert(place);
+                    }
+                    path.sources = plan.sources;
+                    path.places = Ok(places.into_iter().collect());
+                }
+                Err(why) => path.places = Err(why),
+            }
+            paths.push(path);
+        }
+        tokio::task::yield_now().await;
+    }
+    (paths, methods)
+}
+
+/// What a method speaks to; `None` of what is built in, or only listens.
+fn place_of(method: &Method) -> Option<Place> {
+    method.plugin.as_deref().filter(|name| !Plugins::is_watcher(name))?;
+    Some(Place { device: method.device.clone(), plug: method.plug.clone() })
+}
+
+/// Whether an open incident may call this device now: it finds out itself, and has its turn.
+fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
+    let nodefences = parts.mirror.nodefences.all();
+    let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+    let parked = |one: &&NodeFence| one.status.as_ref().is_some_and(|one| one.parked.is_some());
+    let mut methods = open.filter(|one| !parked(one)).flat_map(|one| &one.spec.plan.methods);
+    methods.any(|method| method.device == place.device)
+}
+
+/// What the end of a probe says of the device; nothing where it says nothing of it.
+fn answer_of(end: End) -> Option<Answer> {
+    let failure = match end {
+        End::Succeeded { .. } => {
+            return Some(Answer { state: DeviceState::Active, detail: String::new() });
+        }
+        End::Failed(failure) | End::NotAttempted(failure) => failure,
+        End::Indeterminate => return None,
+    };
+    match failure.kind {
+        // Somebody else talks to it, or it was not asked.
+        FailureKind::Busy | FailureKind::Throttled | FailureKind::Cancelled => None,
+        FailureKind::Unreachable
+        | FailureKind::Timeout
+        | FailureKind::Unauthenticated
+        | FailureKind::Denied
+        | FailureKind::Unsupported
+        | FailureKind::BadParameters
+        | FailureKind::NoSuchPlug
+        | FailureKind::Protocol
+        | FailureKind::Device
+        | FailureKind::Other => {
+            Some(Answer { state: DeviceState::Inactive, detail: failure.detail })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(device: &str) -> Place {
+        Place { device: device.to_owned(), plug: "1".to_owned() }
+    }
+
+    #[test]
+    fn a_path_is_active_when_all_of_its_devices_are_and_unknown_before_all_were_asked() {
+        let active = Answer { state: DeviceState::Active, detail: String::new() };
+        let dead = Answer { state: DeviceState::Inactive, detail: "no answer".to_owned() };
+        let path = |places| Path {
+            node: "node-a".to_owned(),
+            uid: "u".to_owned(),
+            sources: Vec::new(),
+            places,
+        };
+        let two = path(Ok(vec![place("pdu-a"), place("pdu-b")]));
+        let mut answers = BTreeMap::new();
+        assert_eq!(two.state(&answers), None);
+        answers.insert(place("pdu-a"), active.clone());
+        assert_eq!(two.state(&answers), None, "the other one was never asked");
+        answers.insert(place("pdu-b"), active.clone());
+        assert_eq!(two.state(&answers), Some(active));
+        answers.insert(place("pdu-b"), dead);
+        let said = Answer { state: DeviceState::Inactive, detail: "pdu-b: no answer".to_owned() };
+        assert_eq!(two.state(&answers), Some(said));
+        let broken = path(Err("no FenceConfiguration".to_owned())).state(&answers);
+        assert_eq!(broken.map(|one| one.state), Some(DeviceState::Inactive));
+    }
+
+    #[test]
+    fn a_device_that_is_busy_says_nothing_of_itself() {
+        let failed = |kind| {
+            let failure = node_remedy_decide::Failure { kind, detail: "x".to_owned() };
+            answer_of(End::Failed(failure)).map(|answer| answer.state)
+        };
+        for kind in [FailureKind::Busy, FailureKind::Throttled, FailureKind::Cancelled] {
+            assert_eq!(failed(kind), None, "{kind:?}");
+        }
+        for kind in [FailureKind::Unreachable, FailureKind::Unauthenticated, FailureKind::Timeout] {
+            assert_eq!(failed(kind), Some(DeviceState::Inactive), "{kind:?}");
+        }
+    }
+}

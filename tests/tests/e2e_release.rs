@@ -1,0 +1,70 @@
+//! How many pods of a lost node are given back a minute, on a real control plane.
+
+use anyhow::Result;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, PostParams};
+use node_remedy_tests::Controller;
+use node_remedy_tests::control_plane::User;
+use node_remedy_tests::remedy::Installation;
+use node_remedy_tests::time::until;
+use serde_json::json;
+
+use crate::e2e_story::{INCIDENT_WITHIN, Story};
+
+/// Pods on the lost node, beside the database's.
+const PODS: usize = 4;
+/// One every five seconds.
+const A_MINUTE: u32 = 12;
+/// Clocks of API server and controller are one here; a request takes its time.
+const APART: SignedDuration = SignedDuration::from_secs(4);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pods_of_a_lost_node_are_deleted_at_the_rate_that_is_asked_for() -> Result<()> {
+    let policies = json!({"releaseMode": "paced", "podsPerMinute": A_MINUTE});
+    let installation = Installation { policies, ..Installation::default() };
+    let story = Story::begin("e2e-paced", &installation).await?;
+    for number in 0..PODS {
+        create_pod(&story, &format!("web-{number}")).await?;
+    }
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    let releases = story.cluster.observer(User::NodeRemedy).judge()?.releases;
+    let of_pods = releases.iter().filter(|one| one.what.starts_with("pods "));
+    let mut first = std::collections::BTreeMap::<&str, Timestamp>::new();
+    for release in of_pods {
+        first.entry(&release.what).or_insert(release.at);
+    }
+    let mut times: Vec<Timestamp> = first.values().copied().collect();
+    times.sort();
+    assert_eq!(times.len(), PODS + 1, "every pod, and the database's: {releases:#?}");
+    for pair in times.windows(2) {
+        if let [one, next] = pair {
+            assert!(next.duration_since(*one) >= APART, "too fast: {first:?}");
+        }
+    }
+    controller.terminate().await
+}
+
+/// A pod of nobody on the lost node that stays when it is not Ready.
+async fn create_pod(story: &Story, name: &str) -> Result<()> {
+    let pods = Api::<Pod>::namespaced(story.cluster.client(), "default");
+    let stays = |taint: &str| json!({"key": taint, "operator": "Exists", "effect": "NoExecute"});
+    let lost = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"];
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "nodeName": story.node,
+            "tolerations": lost.map(stays),
+            "containers": [{"name": "web", "image": "none"}],
+        },
+    }))?;
+    pods.create(&PostParams::default(), &pod).await?;
+    until(&format!("{name} runs"), INCIDENT_WITHIN, || async {
+        let phase = pods.get(name).await?.status.and_then(|status| status.phase);
+        Ok((phase.as_deref() == Some("Running")).then_some(()))
+    })
+    .await
+}
