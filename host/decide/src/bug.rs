@@ -77,6 +77,8 @@ bugs! {
     OldLeave = "old-leave" breaks "S10",
     /// Time is what the machine's wall clock says, whoever sets it.
     WallClockTrusted = "wall-clock-trusted" breaks "S10",
+    /// A person's word that a node is to be left alone is not heard.
+    WordIgnored = "word-ignored" breaks "S10",
     /// A policy in shadow mode is acted on.
     ShadowIgnored = "shadow-ignored" breaks "S10",
     /// Only nodes whose Ready is not True count as lost; Leases are not looked at.

@@ -124,6 +124,8 @@ pub struct Scene {
     pub ready: BTreeMap<String, String>,
     /// Nodes that another remediator has, since when, and until when.
     pub locked: BTreeMap<String, (Time, Time)>,
+    /// Since when a RemedyPause stands.
+    pub paused_since: Option<Time>,
     /// What each policy says: `enforce`, `shadow`.
     modes: BTreeMap<String, String>,
     /// Since when no policy lets anybody act.
@@ -236,6 +238,10 @@ impl Scene {
             }
             What::NodeLocked { node, lasts, .. } => {
                 self.locked.insert(node.clone(), (at, after(at, Duration::from_secs(*lasts))));
+            }
+            What::Edited { object, .. } if object.starts_with("RemedyPause ") => {
+                // Made once a night, and taken away.
+                self.paused_since = if self.paused_since.is_some() { None } else { Some(at) };
             }
             What::ModeSaid { policy, mode } => {
                 self.modes.insert(policy.clone(), mode.clone());

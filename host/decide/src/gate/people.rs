@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Refusal, Verdict};
+use crate::bug::{Bug, is_sown};
 use crate::{Span, Time};
 
 /// While somebody's word stands it is read again this often; a word that changes wakes us earlier.
@@ -56,6 +57,9 @@ pub(super) fn refuse_by_words(
     now: Time,
     verdict: &mut Verdict,
 ) {
+    if is_sown(Bug::WordIgnored) {
+        return;
+    }
     let before = verdict.refusals.len();
     for what in &words.unread {
         verdict.refusals.push(Refusal::WordsUnread { what: what.clone() });

@@ -1,5 +1,5 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it. And no incident is opened while every policy says that nobody acts.
+//! before it. Nor is any while somebody has paused. And no incident is opened while every policy says that nobody acts.
 
 use std::time::Duration;
 
@@ -32,6 +32,11 @@ impl Check for Trigger {
         }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, .. } = what.taken()?;
+        let is_paused =
+            scene.paused_since.is_some_and(|since| between(since, at) > self.well_after);
+        if command == "off" && is_paused {
+            return Some(format!("{node} was told to be off while somebody had paused"));
+        }
         if command != "off" || scene.lost.contains_key(node) {
             return None;
         }

@@ -389,6 +389,18 @@ fn s10_nothing_is_begun_where_no_policy_says_so() {
 }
 
 #[test]
+fn s10_nothing_is_cut_while_somebody_has_paused() {
+    let paused = || What::Edited { object: "RemedyPause stop".into(), by: "people".into() };
+    let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
+    let night = |at| [vec![(1, lost()), (10, paused())], off(at)].concat();
+    // Leave that was given right before is used.
+    breaks(night(12), &[]);
+    breaks(night(30), &["S10"]);
+    let ended = [vec![(1, lost()), (10, paused()), (20, paused())], off(30)].concat();
+    breaks(ended, &[]);
+}
+
+#[test]
 fn s13_many_lost_nodes_are_a_network() {
     let names = ["n", "m", "o", "p"];
     let created = names.map(|node| (0, What::NodeCreated { node: node.into() }));

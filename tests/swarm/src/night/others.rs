@@ -3,6 +3,8 @@
 
 mod repairs;
 
+use std::fmt::Write as _;
+
 use node_remedy_world::rng::Rng;
 
 use super::{CALM_MS, CONFIG, Draft, FENCE, KERNEL_DUMP, LOSSES, Machines};
@@ -27,7 +29,7 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 7] = [
+pub(super) const CLASSES: [&str; 8] = [
     "two policies",
     "another remediator",
     "clock jumps",
@@ -35,7 +37,10 @@ pub(super) const CLASSES: [&str; 7] = [
     "server's clock set",
     repairs::REPAIR,
     DEVICES_LOST,
+    PAUSE,
 ];
+/// Nothing is to be cut while it lasts.
+const PAUSE: &str = "pause";
 /// A process whose management network is lost.
 const DEVICES_LOST: &str = "devices lost";
 
@@ -237,6 +242,7 @@ impl Draft {
     /// The clocks of node-remedy's machines: set by hand, or running too fast or too slow.
     pub(super) fn clocks(&mut self, seed: u64, controllers: u64) {
         self.devices_lost(seed, controllers);
+        self.pause(seed);
         for controller in 1..=controllers {
             if self.chance(12) {
                 for _ in 0..self.rng.within(1, 3) {
@@ -252,6 +258,20 @@ impl Draft {
                 self.happens(at, &what, "clock drifts");
             }
         }
+    }
+
+    /// Somebody pauses everything, and ends it later.
+    fn pause(&mut self, seed: u64) {
+        let mut rng = Rng::named(seed, PAUSE);
+        if rng.below(100) >= 8 {
+            return;
+        }
+        let at = rng.within(10_000, 150_000);
+        let ends = rng.within(at + 5_000, CALM_MS);
+        let pause = "kind: RemedyPause, name: stop";
+        let spec = "merge: { spec: { reason: new switches, by: alice } }";
+        self.happens(at, &format!("edit: {{ {pause}, {spec} }}"), PAUSE);
+        let _ = writeln!(self.happenings, "- {{ at: {ends}ms, remove: {{ {pause} }} }}");
     }
 
     /// A process reaches no device for a while: another one may lead meanwhile.
