@@ -329,3 +329,35 @@ fn a_taint_that_cannot_be_lifted_is_told_of() {
     let holders = vec!["out-of-service taint of node-a".to_string()];
     assert!(story.notices.contains(&Notice::ReleaseStalled { holders }));
 }
+
+/// The fence before it failed and gave the machine back: a pause before the next remedy is waited for like
+/// any other, and nobody is told that the machine is off.
+#[test]
+fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
+    let rung = |name: &str, remedy| Rung {
+        name: name.to_string(),
+        remedy,
+        period: Span::minutes(3),
+        clean: false,
+    };
+    let job = Remedy::Job { deadline: Span::minutes(30) };
+    let ladder = vec![rung("fence", Remedy::Fence), rung("terminate", job)];
+    let mut story = Story::new(Plan { ladder, ..bmc_plan() }, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| {
+        let end = honest(operation, plugs);
+        let is_dark = plugs[0] == PlugState::Off;
+        if is_dark { succeeded(PlugState::Unknown) } else { end }
+    });
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs[0], story.released()), (PlugState::On, false));
+    story.view.gate.refusals = vec![paused_by_alice()];
+    story.until(Phase::Waiting);
+    let since = story.now;
+    while story.now.since(since) < GATE_TIMEOUT.times(2) {
+        story.go();
+        assert_eq!(story.record.phase, Phase::Waiting);
+    }
+    assert_eq!((story.record.slot, started(&story)), (Slot::Free, 0));
+    story.view.gate.refusals.clear();
+    story.until(Phase::Remedying);
+}
