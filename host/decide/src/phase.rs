@@ -248,9 +248,9 @@ impl fmt::Display for ParkReason {
             ),
             Self::LeftAlone { word } => write!(
                 f,
-                "{word}; the node was cut off or switched off before that and stays so; the run goes \
-                 on by itself when the word is taken back; node-remedy abort NODEFENCE undoes what \
-                 was done"
+                "{word}; the node was cut off, switched off or released before that and stays so; \
+                 the run goes on by itself when the word is taken back; node-remedy abort \
+                 NODEFENCE undoes what was done"
             ),
             Self::OffBeforeUs => f.write_str(
                 "the machine was off before us and stays off; switch it on when its work is done",

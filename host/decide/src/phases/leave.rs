@@ -107,8 +107,8 @@ fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     let Some(word) = word else { return Ok(()) };
     run.rule(Rule::A17);
     run.look_in(LOOK_EVERY);
-    let is_untouched = !run.committed() && still_cut(run).is_empty();
-    if is_untouched || !is_closed_for_long(run) {
+    let is_as_found = is_untouched(run) && run.record.first_released_at.is_none();
+    if is_as_found || !is_closed_for_long(run) {
         return Err(run.hold(Hold::Gate(view.gate.refusals.clone())));
     }
     Err(park(run, ParkReason::LeftAlone { word: word.to_string() }))
@@ -127,9 +127,12 @@ fn is_closed_for_long(run: &mut Run<'_>) -> bool {
 /// A14: leave that does not come for a node that an earlier pass may have left isolated or off, or this
 /// one, is waited for, not for ever.
 fn is_waited_for(run: &mut Run<'_>) -> bool {
-    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
-    let is_untouched = is_on && still_cut(run).is_empty();
-    (run.record.phase == Phase::Waiting && is_untouched) || !is_closed_for_long(run)
+    (run.record.phase == Phase::Waiting && is_untouched(run)) || !is_closed_for_long(run)
+}
+
+/// Whether nothing of the node is cut or off because of us, or may be.
+fn is_untouched(run: &Run<'_>) -> bool {
+    run.record.powered_off_by_us(run.plan, run.now).is_empty() && still_cut(run).is_empty()
 }
 
 /// A14 for the gate, and for a node that is our own: gives back what was cut, or tells a person of it.

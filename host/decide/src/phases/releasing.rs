@@ -1,6 +1,7 @@
 //! Giving pods and attachments back: only behind proof, only what it covers, by UID.
 
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
     Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ROUND_PAUSES_MAX,
-    ReleaseMode, Released, Remedy, Rule, Span, View,
+    ReleaseMode, Released, Remedy, Rule, Span, Time, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -28,6 +29,14 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     if !node.quarantined {
         // Whoever comes back later must not be given work before the left-overs are gone.
         run.rule(Rule::P4);
+        if run.now >= stalls_at(run) {
+            run.rule(Rule::P5);
+            end_release(run);
+            let holders =
+                alloc::vec![format!("missing quarantine taint of {}", run.plan.node.name)];
+            run.notice(Notice::ReleaseStalled { holders });
+            return after_release(run);
+        }
         run.effect(Effect::Quarantine);
         return run.look_in(LOOK_EVERY);
     }
@@ -43,9 +52,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.notice(Notice::Released);
         return after_release(run);
     }
-    if run.now >= released.progress_at.max(released.at).after(run.policy.release_timeout)
-        && left.count() >= released.left
-    {
+    if run.now >= stalls_at(run) && left.count() >= released.left {
         run.rule(Rule::P5);
         end_release(run);
         run.notice(Notice::ReleaseStalled { holders: left.holders() });
@@ -56,6 +63,14 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     }
     send(run, node, &proof, &released, &left);
     run.look_in(LOOK_EVERY)
+}
+
+/// P5: when a release ends that does not get on, begun or not.
+fn stalls_at(run: &Run<'_>) -> Time {
+    let begun = run.record.released.as_ref().filter(|released| released.ended_at.is_none());
+    let progress_at = begun.map(|released| released.progress_at.max(released.at));
+    let since = progress_at.unwrap_or_default().max(run.record.entered_at);
+    since.after(run.policy.release_timeout)
 }
 
 /// Which signs speak against a proof. Cut storage does not stop a kubelet's heart, so there

@@ -1,5 +1,6 @@
 //! The way back: restore what was cut, lift the taint, switch on. Never gated (A2).
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
@@ -142,6 +143,11 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
     if guard(Bug::BootsOutOfService, stands) {
         run.rule(Rule::P7);
         run.effect(Effect::LiftOutOfService);
+        if run.now >= run.record.entered_at.after(run.policy.cleanup_timeout) {
+            // A person has to take it off, or to allow us to.
+            let holders = alloc::vec![format!("out-of-service taint of {}", run.plan.node.name)];
+            run.notice(Notice::ReleaseStalled { holders });
+        }
         return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
     }
     run.record.marks.out_of_service = false;

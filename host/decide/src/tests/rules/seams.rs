@@ -296,3 +296,68 @@ fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
     story.until(Phase::AwaitingWell);
     assert_eq!(story.plugs, [PlugState::On; 2]);
 }
+
+/// Somebody's admission policy takes our quarantine off, or refuses it: nothing is released, and the machine
+/// does not stay off for that.
+#[test]
+fn a_quarantine_that_never_stands_releases_nothing_and_leaves_no_machine_off() {
+    let mut story = story();
+    while story.record.phase != Phase::AwaitingWell {
+        story.go();
+        story.view.node.iter_mut().for_each(|node| node.quarantined = false);
+        assert!(story.now < Time(1_000_000).after(Span::minutes(30)), "{:?}", story.record.phase);
+    }
+    assert_eq!((story.released(), story.plugs[0]), (false, PlugState::On));
+    let stalled = |one: &Notice| matches!(one, Notice::ReleaseStalled { .. });
+    assert!(story.notices.iter().any(stalled), "people are told");
+}
+
+/// The out-of-service taint has to be gone before the machine is on. Where it does not go, people are told
+/// that the machine waits for it.
+#[test]
+fn a_taint_that_cannot_be_lifted_is_told_of() {
+    let mut story = story();
+    story.until(Phase::Untainting);
+    let since = story.now;
+    while story.now.since(since) < CLEANUP_TIMEOUT.times(2) {
+        story.go();
+        story.view.node.iter_mut().for_each(|node| {
+            (node.out_of_service, node.out_of_service_by_us) = (true, true);
+        });
+    }
+    assert_eq!((story.record.phase, story.count(Action::On)), (Phase::Untainting, 0));
+    let holders = vec!["out-of-service taint of node-a".to_string()];
+    assert!(story.notices.contains(&Notice::ReleaseStalled { holders }));
+}
+
+/// The fence before it failed and gave the machine back: a pause before the next remedy is waited for like
+/// any other, and nobody is told that the machine is off.
+#[test]
+fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
+    let rung = |name: &str, remedy| Rung {
+        name: name.to_string(),
+        remedy,
+        period: Span::minutes(3),
+        clean: false,
+    };
+    let job = Remedy::Job { deadline: Span::minutes(30) };
+    let ladder = vec![rung("fence", Remedy::Fence), rung("terminate", job)];
+    let mut story = Story::new(Plan { ladder, ..bmc_plan() }, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| {
+        let end = honest(operation, plugs);
+        let is_dark = plugs[0] == PlugState::Off;
+        if is_dark { succeeded(PlugState::Unknown) } else { end }
+    });
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs[0], story.released()), (PlugState::On, false));
+    story.view.gate.refusals = vec![paused_by_alice()];
+    story.until(Phase::Waiting);
+    let since = story.now;
+    while story.now.since(since) < GATE_TIMEOUT.times(2) {
+        story.go();
+        assert_eq!(story.record.phase, Phase::Waiting);
+    }
+    assert_eq!((story.record.slot, started(&story)), (Slot::Free, 0));
+    story.view.gate.refusals.clear();
+    story.until(Phase::Remedying);
+}
