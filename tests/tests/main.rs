@@ -45,6 +45,7 @@ mod plugins_redfish;
 mod plugins_snmp;
 mod plugins_vmware;
 mod plugins_webhook;
+mod sim_breaker;
 mod sim_control_plane;
 mod sim_night;
 mod sim_report;

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use node_remedy_decide::{
     Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, Dump, Effect, End,
-    Event, Execution, Feed, Freshness, GatePolicy, GateView, Kind, Method, NeededFor, Neighbours,
-    Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan, PlugState, READY,
-    Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage, StorageLease, Threshold,
-    Time, Verdict, View, Words, crossed, gate, open, step,
+    Event, Execution, Feed, Freshness, GatePolicy, GateView, Incidents, Kind, Method, NeededFor,
+    Neighbours, Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan, PlugState,
+    READY, Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage, StorageLease,
+    Threshold, Time, Verdict, View, Words, crossed, gate, open, step,
 };
 use serde_json::{Value, json};
 
@@ -298,6 +298,7 @@ fn cluster() -> GateView {
         in_flight_on: Vec::new(),
         words: Words::default(),
         storage: StorageLease::NotAsked,
+        incidents: Incidents::default(),
         heard_at: NOW,
         held_by: None,
         closed_device: None,

@@ -17,7 +17,7 @@ use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::signs::threshold_of;
 use super::{Mirror, lease_key};
-use super::{closed, dumps, neighbours, words};
+use super::{begun, closed, dumps, neighbours, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -256,6 +256,7 @@ pub fn gate_view(
         nodes: health.collect(),
         in_flight: in_flight().map(|one| one.name_any()).collect(),
         in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
+        incidents: own.map_or_else(|| begun::cached(mirror, limits), |_| decide::Incidents::Begun),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
         // Read live by whoever acts on it.

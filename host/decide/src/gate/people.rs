@@ -104,6 +104,9 @@ impl Refusal {
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
             | Self::InFlight { .. }
+            | Self::BreakerOpen { .. }
+            | Self::BreakerHalfOpen { .. }
+            | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
@@ -113,10 +116,11 @@ impl Refusal {
         }
     }
 
-    /// Until when a pause lasts, where that is known.
-    pub fn paused_until(&self) -> Option<Time> {
+    /// Until when a pause or an open breaker lasts, where that is known.
+    pub fn lasts_until(&self) -> Option<Time> {
         match self {
             Self::Paused(pause) => pause.until,
+            Self::BreakerOpen { until, .. } => Some(*until),
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
@@ -128,6 +132,8 @@ impl Refusal {
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
             | Self::InFlight { .. }
+            | Self::BreakerHalfOpen { .. }
+            | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)

@@ -10,11 +10,11 @@ use expect_test::{Expect, expect};
 use super::orders::Dice;
 use crate::*;
 
-const A: u64 = 1_000_000;
+pub(super) const A: u64 = 1_000_000;
 
 /// A cluster in which `silent` nodes fell silent with the target, seen `after` seconds later;
 /// the others renew every ten seconds, spread evenly.
-fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
+pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
     let now = Time(A).after(Span::seconds(after_s));
     let nodes = (0..total)
         .map(|index| {
@@ -39,6 +39,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         in_flight_on: Vec::new(),
         words: Words::default(),
         storage: StorageLease::default(),
+        incidents: Incidents::default(),
         heard_at: now,
         held_by: None,
         closed_device: None,
