@@ -38,7 +38,7 @@ async fn an_abort_after_the_off_switches_on_and_releases_nothing() -> Result<()>
     let mut story = Story::begin("e2e-abort", &Installation::default()).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
-    story.bmc()?.set_faults("delay 6")?;
+    story.bmc()?.set_faults("delay 20")?;
     story.lose_node()?;
     let incident = story.incident("being switched off", is_being_switched_off).await?;
     controller::ask(&story.cluster, &["abort", &incident.name_any()]).await?;

@@ -87,8 +87,9 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             }
             Some(PlugState::Transitioning | PlugState::Unknown) | None => {
                 let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
-                // By time: the journal keeps the last reads only.
-                if run.now >= run.record.entered_at.after(FEEDS_PATIENCE) {
+                // By time: the journal keeps the last reads only. A read that was begun after it, as who
+                // leads may have changed meanwhile.
+                if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
                     continue;
                 }
                 if run.now >= again_at {

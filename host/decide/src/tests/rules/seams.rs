@@ -361,3 +361,16 @@ fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
     story.view.gate.refusals.clear();
     story.until(Phase::Remedying);
 }
+
+/// The leader dies while it reads the feeds, and another one leads a minute later: it reads them itself
+/// before it gives up on them.
+#[test]
+fn a_leader_that_comes_late_to_the_way_back_reads_the_feeds_before_it_switches_on() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.until(Phase::Restoring).until_call(Action::Status);
+    story.todo.clear();
+    story.now = story.now.after(Span::minutes(1));
+    story.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    story.until(Phase::PoweringOn);
+    assert_eq!(story.plugs, [PlugState::Off, PlugState::On], "the port before the machine");
+}
