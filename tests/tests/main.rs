@@ -47,6 +47,7 @@ mod plugins_vmware;
 mod plugins_webhook;
 mod sim_breaker;
 mod sim_control_plane;
+mod sim_headroom;
 mod sim_night;
 mod sim_report;
 mod sim_signs;

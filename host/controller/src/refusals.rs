@@ -168,6 +168,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::DomainInFlight { .. } => "DomainInFlight",
         Refusal::NoDomain { .. } => "NoDomain",
         Refusal::ControlPlane { .. } => "ControlPlane",
+        Refusal::Headroom { .. } => "Headroom",
         Refusal::StorageLease { .. } => "StorageLease",
         Refusal::StorageLeaseUnread { .. } => "StorageLeaseUnread",
         Refusal::NoLease => "NoLease",

@@ -289,6 +289,7 @@ fn cluster() -> GateView {
         renewed_at: Some(heard_at(number)),
         lease_duration: Span::seconds(40),
         domains: Vec::new(),
+        takes_pods: true,
         control_plane: false,
     };
     GateView {

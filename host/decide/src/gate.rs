@@ -9,6 +9,7 @@ use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 mod breaker;
 mod control_plane;
+mod headroom;
 mod people;
 mod storage;
 mod storm;
@@ -34,6 +35,9 @@ pub struct GatePolicy {
     pub foreign_cordon: ForeignCordon,
     /// A node that was seen to use its storage within this time is left alone; `None`: not asked.
     pub storage_lease_age_max: Option<Span>,
+    /// So large a share of all nodes must be left that can take the target's pods, in percent; `None`:
+    /// not asked.
+    pub schedulable_percent_min: Option<u32>,
     /// When too many incidents begin; `None`: nobody counts them.
     pub breaker: Option<BreakerPolicy>,
     /// Zones, racks, PDUs: limits within each.
@@ -106,6 +110,8 @@ pub struct NodeHealth {
     pub lease_duration: Span,
     /// The value of each label of [`GatePolicy::domains`], in their order; `None` without the label.
     pub domains: Vec<Option<String>>,
+    /// Nothing keeps the target's pods from it: no cordon, no taint that the target has not.
+    pub takes_pods: bool,
     /// It carries the control plane, and with it a member of etcd.
     pub control_plane: bool,
 }
@@ -186,6 +192,17 @@ pub enum Refusal {
         quorum: u32,
         /// Other control-plane nodes that are not well, being fenced, or not heard since.
         unwell: Vec<String>,
+    },
+    /// Too few nodes would be left to take the target's pods.
+    Headroom {
+        /// Others that are well and that its pods may be scheduled to.
+        left: u32,
+        /// Nodes, the target among them.
+        total: u32,
+        /// The share, in percent, cut.
+        percent: u32,
+        /// The limit.
+        percent_min: u32,
     },
     /// The target was seen to use its storage.
     StorageLease {
@@ -286,6 +303,7 @@ impl Default for GatePolicy {
             cool_down: COOL_DOWN,
             foreign_cordon: ForeignCordon::default(),
             storage_lease_age_max: None,
+            schedulable_percent_min: None,
             breaker: None,
             domains: Vec::new(),
         }
@@ -379,6 +397,11 @@ impl fmt::Display for Refusal {
                 }
                 write!(f, "; first see to {}", unwell.join(", "))
             }
+            Self::Headroom { left, total, percent, percent_min } => write!(
+                f,
+                "headroom: {left} of {total} = {percent} % of the nodes would be left to take its pods \
+                 < {percent_min} %; uncordon or add some"
+            ),
             Self::StorageLease { age, age_max } => {
                 write!(f, "the node still used its storage {age} ago < {age_max}: it is alive")
             }

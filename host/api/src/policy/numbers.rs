@@ -136,6 +136,9 @@ pub struct GateLimits {
     /// Leases that vouch for nodes that use their storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_leases: Option<StorageLeases>,
+    /// So many percent of all nodes must be left that can take the node's pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_schedulable_percent: Option<u32>,
     /// When too many incidents begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
@@ -276,6 +279,10 @@ pub struct Policies {
     /// Leases that vouch for nodes that use their storage. No default: nobody is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_leases: Option<StorageLeases>,
+    /// Nothing is cut unless so many percent of all nodes are left that can take its pods. No default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub min_schedulable_percent: Option<u32>,
     /// When too many incidents begin. No default: nobody counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
@@ -401,6 +408,7 @@ impl Policies {
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
             topologies: self.topologies.clone().unwrap_or_default(),
             storage_leases: self.storage_leases.clone(),
+            min_schedulable_percent: self.min_schedulable_percent,
             breaker: self.breaker,
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
             pause_windows: self.pause_windows.clone().unwrap_or_default(),

@@ -425,6 +425,13 @@ fn policies() {
     );
     check(
         "kind: Configuration",
+        "kind: Configuration\npolicies: {minSchedulablePercent: 101}",
+        expect![[r#"
+            f.yaml:3:35: policies.minSchedulablePercent: found 101, expected a number from 1 to 100
+        "#]],
+    );
+    check(
+        "kind: Configuration",
         "kind: Configuration\npolicies: {releaseTimeout: soon}",
         expect![[r#"
             f.yaml:3:28: policies.releaseTimeout: found "soon", expected a length of time such as 5s, 3m or 1h30m

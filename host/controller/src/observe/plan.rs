@@ -167,6 +167,7 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
         cool_down: limits.cool_down.twin(),
         foreign_cordon: super::words::foreign_cordon(limits),
         storage_lease_age_max: limits.storage_leases.as_ref().map(|one| one.max_age.twin()),
+        schedulable_percent_min: limits.min_schedulable_percent,
         breaker: limits.breaker.as_ref().map(breaker_of),
         domains: limits.topologies.iter().map(domain_limit_of).collect(),
     }

@@ -100,6 +100,7 @@ impl Refusal {
             | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
+            | Self::Headroom { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
@@ -128,6 +129,7 @@ impl Refusal {
             | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
+            | Self::Headroom { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
