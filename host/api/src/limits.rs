@@ -32,6 +32,10 @@ pub const TOPOLOGIES_MAX: usize = 8;
 pub const REPEATS_MAX: u32 = 10;
 /// The longest time that an alarm looks back: records are kept for it.
 pub const REPEAT_WINDOW_DAYS_MAX: u64 = 14;
+/// Incidents that a breaker counts to: more are a matter of `maxInFlight`.
+pub const BREAKER_INCIDENTS_MAX: u32 = 1000;
+/// The longest time that a breaker looks back or rests: records are kept for both together.
+pub const BREAKER_DAYS_MAX: u64 = 7;
 /// Pause windows of one configuration: each day of a week, with room.
 pub const PAUSE_WINDOWS_MAX: usize = 32;
 /// The longest pause window: a longer one is a pause, which somebody should end.

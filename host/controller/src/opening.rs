@@ -18,6 +18,7 @@ use crate::act::job;
 use crate::act::node_lease::Lock;
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
+use crate::observe::begun;
 use crate::observe::closed;
 use crate::observe::config::{Mode, NodePolicy};
 use crate::observe::live::live;
@@ -68,11 +69,14 @@ pub async fn open<C: Cluster>(
         Ok(plan) => plan,
         Err(why) => return Ok(not_ready(&why)),
     };
-    let (facts, storage) =
-        futures::try_join!(live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name), async {
+    let (facts, storage, incidents) = futures::try_join!(
+        live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name),
+        async {
             let now = || parts.clock.now();
             Ok(parts.storage.of_node(&parts.cluster, &policy.gate, &seen.name, now).await)
-        },)?;
+        },
+        async { Ok(begun::live(&parts.cluster, &policy.gate).await) },
+    )?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
         return Ok(held(Hold::TriggerClear, None));
     };
@@ -113,6 +117,7 @@ pub async fn open<C: Cluster>(
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     gate_view.words = words::of_node(&facts.said, &node, &policy.gate, now);
     gate_view.storage = storage;
+    gate_view.incidents = incidents;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use node_remedy_decide::{
     Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, Dump, Effect, End,
-    Event, Execution, Feed, Freshness, GatePolicy, GateView, Kind, Method, NeededFor, Neighbours,
-    Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan, PlugState, READY,
-    Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage, StorageLease, Threshold,
-    Time, Verdict, View, Words, crossed, gate, open, step,
+    Event, Execution, Feed, Freshness, GatePolicy, GateView, Incidents, Kind, Method, NeededFor,
+    Neighbours, Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan, PlugState,
+    READY, Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage, StorageLease,
+    Threshold, Time, Verdict, View, Words, crossed, gate, open, step,
 };
 use serde_json::{Value, json};
 
@@ -289,6 +289,7 @@ fn cluster() -> GateView {
         renewed_at: Some(heard_at(number)),
         lease_duration: Span::seconds(40),
         domains: Vec::new(),
+        takes_pods: true,
         control_plane: false,
     };
     GateView {
@@ -298,6 +299,7 @@ fn cluster() -> GateView {
         in_flight_on: Vec::new(),
         words: Words::default(),
         storage: StorageLease::NotAsked,
+        incidents: Incidents::default(),
         heard_at: NOW,
         held_by: None,
         closed_device: None,

@@ -7,13 +7,16 @@ use core::fmt;
 use crate::bug::{Bug, guard};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
+mod breaker;
 mod control_plane;
+mod headroom;
 mod people;
 mod storage;
 mod storm;
 
 use self::storm::{refuse_full_domains, refuse_storm};
 
+pub use self::breaker::{BreakerPolicy, Ending, IncidentView, Incidents, Tripped};
 pub use self::people::{ForeignCordon, Pause, WORD_LOOK_EVERY, Words};
 pub use self::storage::StorageLease;
 
@@ -32,6 +35,11 @@ pub struct GatePolicy {
     pub foreign_cordon: ForeignCordon,
     /// A node that was seen to use its storage within this time is left alone; `None`: not asked.
     pub storage_lease_age_max: Option<Span>,
+    /// So large a share of all nodes must be left that can take the target's pods, in percent; `None`:
+    /// not asked.
+    pub schedulable_percent_min: Option<u32>,
+    /// When too many incidents begin; `None`: nobody counts them.
+    pub breaker: Option<BreakerPolicy>,
     /// Zones, racks, PDUs: limits within each.
     pub domains: Vec<DomainLimit>,
 }
@@ -62,6 +70,8 @@ pub struct GateView {
     pub words: Words,
     /// What is known of the target's storage Lease.
     pub storage: StorageLease,
+    /// What else began lately.
+    pub incidents: Incidents,
     /// When something of ours was last heard from the API server.
     pub heard_at: Time,
     /// Another tool holds this node's Lease in `medik8s-leases`.
@@ -100,6 +110,8 @@ pub struct NodeHealth {
     pub lease_duration: Span,
     /// The value of each label of [`GatePolicy::domains`], in their order; `None` without the label.
     pub domains: Vec<Option<String>>,
+    /// Nothing keeps the target's pods from it: no cordon, no taint that the target has not.
+    pub takes_pods: bool,
     /// It carries the control plane, and with it a member of etcd.
     pub control_plane: bool,
 }
@@ -181,6 +193,17 @@ pub enum Refusal {
         /// Other control-plane nodes that are not well, being fenced, or not heard since.
         unwell: Vec<String>,
     },
+    /// Too few nodes would be left to take the target's pods.
+    Headroom {
+        /// Others that are well and that its pods may be scheduled to.
+        left: u32,
+        /// Nodes, the target among them.
+        total: u32,
+        /// The share, in percent, cut.
+        percent: u32,
+        /// The limit.
+        percent_min: u32,
+    },
     /// The target was seen to use its storage.
     StorageLease {
         /// So long ago.
@@ -201,6 +224,23 @@ pub enum Refusal {
         holders: Vec<String>,
         /// The limit.
         max: u32,
+    },
+    /// Too much began lately.
+    BreakerOpen {
+        /// Why.
+        why: Tripped,
+        /// When one is let through to try it.
+        until: Time,
+    },
+    /// Too much began a while ago, and what was let through to try it goes on.
+    BreakerHalfOpen {
+        /// Which go on.
+        going_on: Vec<String>,
+    },
+    /// It is not known what began lately.
+    BreakerUnread {
+        /// Why.
+        why: String,
     },
     /// Somebody paused, or a window of the policy does.
     Paused(Pause),
@@ -263,6 +303,8 @@ impl Default for GatePolicy {
             cool_down: COOL_DOWN,
             foreign_cordon: ForeignCordon::default(),
             storage_lease_age_max: None,
+            schedulable_percent_min: None,
+            breaker: None,
             domains: Vec::new(),
         }
     }
@@ -284,6 +326,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     refuse_by_peers(view, &mut verdict);
     storage::refuse_storage(policy.storage_lease_age_max, &view.storage, now, &mut verdict);
     refuse_by_time(policy, view, now, &mut verdict);
+    breaker::refuse_by_breaker(policy.breaker.as_ref(), &view.incidents, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
     if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
         let holders = view.in_flight.clone();
@@ -354,6 +397,11 @@ impl fmt::Display for Refusal {
                 }
                 write!(f, "; first see to {}", unwell.join(", "))
             }
+            Self::Headroom { left, total, percent, percent_min } => write!(
+                f,
+                "headroom: {left} of {total} = {percent} % of the nodes would be left to take its pods \
+                 < {percent_min} %; uncordon or add some"
+            ),
             Self::StorageLease { age, age_max } => {
                 write!(f, "the node still used its storage {age} ago < {age_max}: it is alive")
             }
@@ -363,6 +411,22 @@ impl fmt::Display for Refusal {
             Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
             Self::InFlight { holders, max } => {
                 write!(f, "in flight {} ≥ {max}: {}", holders.len(), holders.join(", "))
+            }
+            Self::BreakerOpen { why: Tripped::TooMany { begun, max, window }, .. } => write!(
+                f,
+                "breaker open: {begun} incidents began within {window} ≥ {max}; look for what they \
+                 share"
+            ),
+            Self::BreakerOpen { why: Tripped::TrialFailed { name }, .. } => {
+                write!(f, "breaker open: {name}, let through to try it, failed; see to that")
+            }
+            Self::BreakerHalfOpen { going_on } => write!(
+                f,
+                "breaker half-open: one at a time until one ends well, and these go on: {}",
+                going_on.join(", ")
+            ),
+            Self::BreakerUnread { why } => {
+                write!(f, "failed to read how many incidents began: {why}")
             }
             Self::Paused(Pause { reason, by, .. }) => write!(f, "paused by {by}: {reason}"),
             Self::Excluded { mark } => {

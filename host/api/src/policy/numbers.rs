@@ -136,6 +136,12 @@ pub struct GateLimits {
     /// Leases that vouch for nodes that use their storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_leases: Option<StorageLeases>,
+    /// So many percent of all nodes must be left that can take the node's pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_schedulable_percent: Option<u32>,
+    /// When too many incidents begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Breaker>,
     /// Times at which nothing is cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PAUSE_WINDOWS_MAX))]
@@ -181,6 +187,20 @@ pub struct StorageLeases {
 
 const fn storage_lease_age() -> Span {
     STORAGE_LEASE_MAX_AGE
+}
+
+/// When too many incidents begin: then nothing more is begun until one, let through to try it, ends
+/// well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Breaker {
+    /// From so many incidents on, of all nodes together.
+    #[schemars(range(min = 1, max = limits::BREAKER_INCIDENTS_MAX))]
+    pub max_incidents: u32,
+    /// That begin within this time, 1m to 7d.
+    pub window: Span,
+    /// For how long nothing more is begun, 1m to 7d.
+    pub cool_down: Span,
 }
 
 /// How fast pods are released.
@@ -259,6 +279,13 @@ pub struct Policies {
     /// Leases that vouch for nodes that use their storage. No default: nobody is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_leases: Option<StorageLeases>,
+    /// Nothing is cut unless so many percent of all nodes are left that can take its pods. No default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub min_schedulable_percent: Option<u32>,
+    /// When too many incidents begin. No default: nobody counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Breaker>,
     /// Wait between the opening of a run and isolation. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolate_after: Option<Span>,
@@ -381,6 +408,8 @@ impl Policies {
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
             topologies: self.topologies.clone().unwrap_or_default(),
             storage_leases: self.storage_leases.clone(),
+            min_schedulable_percent: self.min_schedulable_percent,
+            breaker: self.breaker,
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
             pause_windows: self.pause_windows.clone().unwrap_or_default(),
             cordoned_by_others: self.cordoned_by_others.unwrap_or_default(),

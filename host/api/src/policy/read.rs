@@ -128,18 +128,27 @@ impl Reader<'_> {
     }
 
     fn windows(&mut self, policies: &super::Policies, base: &Path) {
-        let longest = Span::from_minutes(limits::REPEAT_WINDOW_DAYS_MAX.saturating_mul(24 * 60));
-        if let Some(window) = policies.repeat_alarm.map(|alarm| alarm.window)
-            && (window < Span::from_minutes(1) || window > longest)
-        {
+        if let Some(alarm) = policies.repeat_alarm {
             let path = base.field("repeatAlarm").field("window");
-            self.error(&path, format!("found {window}, expected 1m to {longest}"));
+            self.window(alarm.window, limits::REPEAT_WINDOW_DAYS_MAX, &path);
+        }
+        if let Some(breaker) = policies.breaker {
+            let path = base.field("breaker");
+            self.window(breaker.window, limits::BREAKER_DAYS_MAX, &path.field("window"));
+            self.window(breaker.cool_down, limits::BREAKER_DAYS_MAX, &path.field("coolDown"));
         }
         for (index, window) in policies.pause_windows.iter().flatten().enumerate() {
             let path = base.field("pauseWindows").index(index);
             for mistake in window.mistakes() {
                 self.error(&path.field(mistake.field), mistake.sentence);
             }
+        }
+    }
+
+    fn window(&mut self, found: Span, days_max: u64, path: &Path) {
+        let longest = Span::from_minutes(days_max.saturating_mul(24 * 60));
+        if found < Span::from_minutes(1) || found > longest {
+            self.error(path, format!("found {found}, expected 1m to {longest}"));
         }
     }
 

@@ -402,6 +402,36 @@ fn policies() {
     );
     check(
         "kind: Configuration",
+        "kind: Configuration\npolicies: {breaker: {maxIncidents: 0, window: 1h, coolDown: 1h}}",
+        expect![[r#"
+            f.yaml:3:36: policies.breaker.maxIncidents: found 0, expected a number from 1 to 1000
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {breaker: {maxIncidents: 3, window: 30d, coolDown: 1s}}",
+        expect![[r#"
+            f.yaml:3:47: policies.breaker.window: found 30d, expected 1m to 7d
+            f.yaml:3:62: policies.breaker.coolDown: found 1s, expected 1m to 7d
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {breaker: {maxIncidents: 3}}",
+        expect![[r#"
+            f.yaml:3:21: policies.breaker.coolDown: found nothing, expected a length of time such as 5s, 3m or 1h30m
+            f.yaml:3:21: policies.breaker.window: found nothing, expected a length of time such as 5s, 3m or 1h30m
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {minSchedulablePercent: 101}",
+        expect![[r#"
+            f.yaml:3:35: policies.minSchedulablePercent: found 101, expected a number from 1 to 100
+        "#]],
+    );
+    check(
+        "kind: Configuration",
         "kind: Configuration\npolicies: {releaseTimeout: soon}",
         expect![[r#"
             f.yaml:3:28: policies.releaseTimeout: found "soon", expected a length of time such as 5s, 3m or 1h30m

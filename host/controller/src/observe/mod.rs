@@ -4,6 +4,7 @@
 //! keeps the stores equal to the API server, [`Mirror`] is all stores together, `view`
 //! makes of them what `decide` reads. Nothing here judges.
 
+pub mod begun;
 pub mod changes;
 pub mod closed;
 pub mod config;

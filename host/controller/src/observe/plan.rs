@@ -9,7 +9,7 @@ mod identity;
 
 use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Rung};
 use node_remedy_api::plan::{self as api, MethodFacts, NodePlan, PluginKind};
-use node_remedy_api::policy::{GateLimits, ReleaseMode, RunPolicy, TopologyLimit};
+use node_remedy_api::policy::{Breaker, GateLimits, ReleaseMode, RunPolicy, TopologyLimit};
 use node_remedy_api::time::Span;
 use node_remedy_decide as decide;
 
@@ -167,7 +167,17 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
         cool_down: limits.cool_down.twin(),
         foreign_cordon: super::words::foreign_cordon(limits),
         storage_lease_age_max: limits.storage_leases.as_ref().map(|one| one.max_age.twin()),
+        schedulable_percent_min: limits.min_schedulable_percent,
+        breaker: limits.breaker.as_ref().map(breaker_of),
         domains: limits.topologies.iter().map(domain_limit_of).collect(),
+    }
+}
+
+fn breaker_of(breaker: &Breaker) -> decide::BreakerPolicy {
+    decide::BreakerPolicy {
+        incidents_max: breaker.max_incidents,
+        window: breaker.window.twin(),
+        cool_down: breaker.cool_down.twin(),
     }
 }
 

@@ -17,7 +17,7 @@ use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::signs::threshold_of;
 use super::{Mirror, lease_key};
-use super::{closed, dumps, neighbours, words};
+use super::{begun, closed, dumps, neighbours, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -29,6 +29,8 @@ use crate::reconcile::Incident;
 
 /// The label of nodes that carry the control plane.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+/// How the keys begin of taints that say how a node is now, and not whose pods it is for.
+const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node-remedy.io/"];
 /// What a kubelet writes when it names no duration.
 const LEASE_DURATION_DEFAULT_S: u64 = 40;
 
@@ -231,6 +233,7 @@ pub fn gate_view(
     let down: BTreeSet<&str> = open.iter().map(|one| one.spec.node.name.as_str()).collect();
     let leases = mirror.leases.all();
     let nodes = mirror.nodes.all();
+    let target_seen = nodes.get(target);
     let health = nodes.values().map(|node| {
         let lease = leases.get(&lease_key(&node.name));
         NodeHealth {
@@ -246,6 +249,7 @@ pub fn gate_view(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
             domains: domains_of(node, limits),
+            takes_pods: takes_pods(node, target_seen),
             control_plane: node.labels.contains_key(CONTROL_PLANE),
         }
     });
@@ -256,6 +260,7 @@ pub fn gate_view(
         nodes: health.collect(),
         in_flight: in_flight().map(|one| one.name_any()).collect(),
         in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
+        incidents: own.map_or_else(|| begun::cached(mirror, limits), |_| decide::Incidents::Begun),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
         // Read live by whoever acts on it.
@@ -269,6 +274,17 @@ pub fn gate_view(
         sign_since: None,
         never_joined: false,
     }
+}
+
+/// Whether nothing keeps `target`'s pods from a node: they tolerate the taints that it was given for
+/// good, and no other.
+fn takes_pods(node: &NodeSeen, target: Option<&NodeSeen>) -> bool {
+    let keeps_away = |(_, _, effect): &&(String, String, String)| effect != "PreferNoSchedule";
+    let is_tolerated = |taint: &(String, String, String)| {
+        let for_good = PASSING_TAINTS.iter().all(|passing| !taint.0.starts_with(passing));
+        for_good && target.is_some_and(|target| target.taints.contains(taint))
+    };
+    !node.unschedulable && node.taints.iter().filter(keeps_away).all(is_tolerated)
 }
 
 /// The failure domains that a node is in, by the labels that the limits name.
@@ -290,4 +306,45 @@ fn last_ended<'a>(all: impl Iterator<Item = &'a NodeFence>, node: &str) -> Optio
     all.filter(|one| one.spec.node.name == node && !is_open(one))
         .filter_map(|one| Some(Time(one.status.as_ref()?.entered_at.ms)))
         .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(cordoned: bool, taints: &Value) -> NodeSeen {
+        let object = json!({
+            "metadata": {"name": "node-b", "uid": "u"},
+            "spec": {"unschedulable": cordoned, "taints": taints},
+        });
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_node_takes_pods_unless_a_cordon_or_a_taint_keeps_them_away() {
+        let gpu = json!({"key": "gpu", "value": "a", "effect": "NoSchedule"});
+        let other_gpu = json!({"key": "gpu", "value": "b", "effect": "NoSchedule"});
+        let soft = json!({"key": "old", "effect": "PreferNoSchedule"});
+        let full = json!({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"});
+        let ours = json!({"key": QUARANTINE, "effect": "NoSchedule"});
+        let lost = node(false, &json!([gpu, full, ours]));
+        let rows = [
+            (false, json!([]), true),
+            (true, json!([]), false),
+            (false, json!([soft]), true),
+            (false, json!([gpu]), true),
+            (false, json!([other_gpu]), false),
+            (false, json!([gpu, full]), false),
+            (false, json!([ours]), false),
+            (false, json!([{"key": "team", "effect": "NoExecute"}]), false),
+        ];
+        for (cordoned, taints, expected) in rows {
+            let seen = node(cordoned, &taints);
+            assert_eq!(takes_pods(&seen, Some(&lost)), expected, "{cordoned} {taints}");
+        }
+        let seen = node(false, &json!([gpu]));
+        assert!(!takes_pods(&seen, None), "of a target that is not known nothing is tolerated");
+    }
 }

@@ -151,9 +151,9 @@ pub fn hold(hold: &Hold) -> String {
     }
 }
 
-/// A refusal in words, with the time at which a pause ends.
+/// A refusal in words, with the time at which it ends where that is known.
 fn refusal(refusal: &Refusal) -> String {
-    match refusal.paused_until() {
+    match refusal.lasts_until() {
         Some(until) => format!("{refusal}, until {}", Moment::from_ms(until.0)),
         None => refusal.to_string(),
     }

@@ -100,10 +100,14 @@ impl Refusal {
             | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
+            | Self::Headroom { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
             | Self::InFlight { .. }
+            | Self::BreakerOpen { .. }
+            | Self::BreakerHalfOpen { .. }
+            | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
@@ -113,10 +117,11 @@ impl Refusal {
         }
     }
 
-    /// Until when a pause lasts, where that is known.
-    pub fn paused_until(&self) -> Option<Time> {
+    /// Until when a pause or an open breaker lasts, where that is known.
+    pub fn lasts_until(&self) -> Option<Time> {
         match self {
             Self::Paused(pause) => pause.until,
+            Self::BreakerOpen { until, .. } => Some(*until),
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
             | Self::SilenceNotJudged { .. }
@@ -124,10 +129,13 @@ impl Refusal {
             | Self::StorageLeaseUnread { .. }
             | Self::NoLease
             | Self::ControlPlane { .. }
+            | Self::Headroom { .. }
             | Self::DomainUnhealthy { .. }
             | Self::DomainInFlight { .. }
             | Self::NoDomain { .. }
             | Self::InFlight { .. }
+            | Self::BreakerHalfOpen { .. }
+            | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)

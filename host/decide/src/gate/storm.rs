@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::control_plane::refuse_control_plane;
+use super::headroom::refuse_headroom;
 use super::{EXAMPLES_MAX, GatePolicy, GateView, NodeHealth, Refusal, Verdict};
 use crate::bug::{Bug, guard};
 use crate::{Span, Time};
@@ -70,6 +71,7 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
     let nodes: Vec<(&NodeHealth, Health)> =
         view.nodes.iter().map(|node| (node, health(view, node, heard_after, now))).collect();
     refuse_control_plane(target, &nodes, verdict);
+    refuse_headroom(policy.schedulable_percent_min, target, &nodes, verdict);
     let count = Count::of(nodes.iter());
     if let Some(refusal) = too_many(policy, count.certain(), count.total, &count.unhealthy) {
         verdict.refusals.push(refusal);

@@ -10,11 +10,11 @@ use expect_test::{Expect, expect};
 use super::orders::Dice;
 use crate::*;
 
-const A: u64 = 1_000_000;
+pub(super) const A: u64 = 1_000_000;
 
 /// A cluster in which `silent` nodes fell silent with the target, seen `after` seconds later;
 /// the others renew every ten seconds, spread evenly.
-fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
+pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
     let now = Time(A).after(Span::seconds(after_s));
     let nodes = (0..total)
         .map(|index| {
@@ -28,6 +28,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
                 renewed_at: Some(renewed_at),
                 lease_duration: Span::seconds(40),
                 domains: Vec::new(),
+                takes_pods: true,
                 control_plane: false,
             }
         })
@@ -39,6 +40,7 @@ fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time) {
         in_flight_on: Vec::new(),
         words: Words::default(),
         storage: StorageLease::default(),
+        incidents: Incidents::default(),
         heard_at: now,
         held_by: None,
         closed_device: None,
@@ -447,4 +449,37 @@ fn a_node_that_uses_its_storage_is_left_alone() {
         assert_eq!(verdict.next_look.is_some(), again, "{storage:?}");
         assert!(gate(&GatePolicy::default(), &view, now).is_open(), "only where it is asked for");
     }
+}
+
+/// Thirty nodes of which one is lost, asked for 90 %: 27 of the others must be able to take its pods.
+#[test]
+fn nothing_is_cut_that_the_others_have_no_room_for() {
+    let policy = GatePolicy { schedulable_percent_min: Some(90), ..GatePolicy::default() };
+    let lost = |breaks: fn(&mut NodeHealth, Time), count: usize| {
+        let (mut view, now) = cluster(30, 1, 60);
+        view.nodes.iter_mut().skip(1).take(count).for_each(|node| breaks(node, now));
+        (view, now)
+    };
+    let full = "headroom: 26 of 30 = 86 % of the nodes would be left to take its pods < 90 %; uncordon or add some";
+    let breaks: [fn(&mut NodeHealth, Time); 5] = [
+        |node, _| node.takes_pods = false,
+        |node, _| node.ready = false,
+        |node, _| node.down = true,
+        |node, _| node.renewed_at = None,
+        |node, now| node.renewed_at = Some(Time(now.0 - 12_001)),
+    ];
+    for (index, break_it) in breaks.into_iter().enumerate() {
+        assert_eq!(says(&policy, &lost(break_it, 2)), "", "{index}");
+        assert_eq!(says(&policy, &lost(break_it, 3)), full, "{index}");
+        assert_eq!(
+            says(&GatePolicy::default(), &lost(break_it, 3)),
+            "",
+            "only where it is asked for"
+        );
+    }
+    // One that was not heard since does not count yet, and is looked at again.
+    let (view, now) = cluster(30, 1, 13);
+    let verdict = gate(&policy, &view, now);
+    assert!(verdict.refusals.iter().any(|one| matches!(one, Refusal::Headroom { .. })));
+    assert!(verdict.next_look.is_some_and(|at| at > now));
 }
