@@ -237,8 +237,18 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         for ran in &results {
             println!("  {}", ran.to_string().lines().next().unwrap_or_default());
         }
+        tell_failures(&results);
     }
     verdict(&results, is_ci())
+}
+
+/// What failed once more, at the end, where a reader of a long log looks first.
+fn tell_failures(results: &[Ran]) {
+    for ran in results {
+        if let Outcome::Failed { reason } = &ran.outcome {
+            println!("\n── what failed in {}\n{reason}", ran.name);
+        }
+    }
 }
 
 /// The levels that were asked for, in their own order.

@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod codegen;
 mod demo;
+mod failures;
 mod levels;
 mod plugins;
 mod progress;

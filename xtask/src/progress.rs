@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::failures::failed_tests;
 use crate::root::at;
 
 /// Nobody needs to be told of anything shorter.
@@ -81,7 +82,11 @@ pub(crate) fn run_logged(what: &str, log: &str, command: &mut Command) -> Result
     teller.end(watch);
     let output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     if !status.success() {
-        bail!("{what}: ended with {status}\n{}\nthe whole log: {}", tail(&output), log.display());
+        let told = match failed_tests(&output) {
+            tests if tests.is_empty() => tail(&output),
+            tests => tests,
+        };
+        bail!("{what}: ended with {status}\n{told}\nthe whole log: {}", log.display());
     }
     Ok(output)
 }
