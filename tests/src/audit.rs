@@ -35,6 +35,12 @@ pub fn policy() -> Value {
                 "verbs": ["patch", "update", "create"],
                 "resources": [{"group": "", "resources": ["nodes", "pods/eviction"]}],
             },
+            {
+                "level": "RequestResponse",
+                "users": [User::NodeRemedy.name(), User::Admin.name()],
+                "verbs": ["patch"],
+                "resources": [{"group": "", "resources": ["pods/status"]}],
+            },
             {"level": "Metadata", "users": [User::NodeRemedy.name()]},
             {"level": "None"},
         ],

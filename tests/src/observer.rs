@@ -4,7 +4,7 @@
 //! volumes, what the API server's audit log says was deleted by whom, and what the BMCs say their
 //! machines' power was and who was told so. On doubt it finds a violation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -72,6 +72,8 @@ pub struct Verdict {
     pub violations: Vec<Violation>,
     /// What the user asked for and the API server refused: it asked wrongly, or lacks a right.
     pub refused: Vec<String>,
+    /// How often a disruption budget held an eviction of the user's back.
+    pub held_back: usize,
 }
 
 impl Observer {
@@ -97,7 +99,13 @@ impl Observer {
             };
             violations.extend(violation);
         }
-        Ok(Verdict { releases, violations, refused: refused(&events, &self.user) })
+        let is_held_back = |event: &&AuditEvent| {
+            event.user.username == self.user
+                && event.object_ref.subresource == "eviction"
+                && event.response_status.code == 429
+        };
+        let held_back = events.iter().filter(is_held_back).count();
+        Ok(Verdict { releases, violations, refused: refused(&events, &self.user), held_back })
     }
 }
 
@@ -153,11 +161,13 @@ fn two_writers(volume: &str, writes: &[Write]) -> Vec<Violation> {
         .collect()
 }
 
-/// What the user did that gives something of a node free: grace-0 deletes of pods, deletes of
-/// attachments and nodes, and the out-of-service taint. A graceful delete is none: the pod stays
-/// until its kubelet lets it go.
+/// What the user did that gives something of a node free: grace-0 deletes and evictions of pods, deletes
+/// of attachments and nodes, and the out-of-service taint. A pod that is marked Failed is free already:
+/// whoever owns it may delete it before the user does. A graceful delete is none: the pod stays until its
+/// kubelet lets it go.
 fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
     let mut tainted = BTreeMap::<&str, bool>::new();
+    let mut marked = BTreeSet::<&str>::new();
     let mut found = Vec::new();
     for event in events.iter().filter(|event| event.is_accepted()) {
         let is_users = event.user.username == user;
@@ -168,10 +178,26 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
                     Some(items) => items.as_slice(),
                     None => std::slice::from_ref(&event.response_object),
                 };
-                for object in objects.iter().filter(|object| is_forced(object)) {
+                let forced = objects.iter().filter(|object| is_forced(object));
+                for object in forced.filter(|object| !marked.contains(uid(object))) {
                     let node = object.pointer("/spec/nodeName").and_then(Value::as_str);
                     let node = node.map(str::to_owned);
                     found.push(Release { what: event.object(), node, at });
+                }
+            }
+            ("patch", "pods") if is_users && event.object_ref.subresource == "status" => {
+                let object = &event.response_object;
+                let is_failed = object.pointer("/status/phase") == Some(&"Failed".into());
+                if is_failed && marked.insert(uid(object)) {
+                    let node = object.pointer("/spec/nodeName").and_then(Value::as_str);
+                    let node = node.map(str::to_owned);
+                    found.push(Release { what: event.object(), node, at });
+                }
+            }
+            ("create", "pods") if is_users && event.object_ref.subresource == "eviction" => {
+                let grace_s = event.request_object.pointer("/deleteOptions/gracePeriodSeconds");
+                if grace_s.and_then(Value::as_u64) == Some(0) {
+                    found.push(Release { what: event.object(), node: None, at });
                 }
             }
             ("delete", "nodes") if is_users => {
@@ -191,6 +217,10 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
         }
     }
     found
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn refused(events: &[AuditEvent], user: &str) -> Vec<String> {
@@ -342,6 +372,28 @@ mod tests {
             let nodes: Vec<_> = found.iter().map(|release| release.node.as_deref()).collect();
             assert_eq!(nodes, expected, "{verb} {resource} {response}");
             assert_eq!(releases(&[event("admin", verb, resource, response)], "node-remedy"), []);
+        }
+    }
+
+    #[test]
+    fn a_pod_that_is_marked_failed_or_evicted_at_once_is_released_once() {
+        let pod = json!({
+            "kind": "Pod", "spec": {"nodeName": "node-0"}, "status": {"phase": "Failed"},
+            "metadata": {"uid": "a", "deletionGracePeriodSeconds": 0},
+        });
+        let mut mark = event("node-remedy", "patch", "pods", &pod);
+        mark.object_ref.subresource = "status".to_owned();
+        let delete = event("node-remedy", "delete", "pods", &pod);
+        let once = [mark.clone(), mark.clone(), delete.clone()];
+        assert_eq!(releases(&once, "node-remedy").len(), 1);
+        let mut runs = mark;
+        runs.response_object["status"]["phase"] = "Running".into();
+        assert_eq!(releases(&[runs], "node-remedy").len(), 0);
+        for (grace_s, expected) in [(json!(0), 1), (json!(30), 0), (Value::Null, 0)] {
+            let mut evict = event("node-remedy", "create", "pods", &Value::Null);
+            evict.object_ref.subresource = "eviction".to_owned();
+            evict.request_object = json!({"deleteOptions": {"gracePeriodSeconds": grace_s}});
+            assert_eq!(releases(&[evict], "node-remedy").len(), expected);
         }
     }
 

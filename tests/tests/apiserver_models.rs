@@ -2,6 +2,7 @@
 //! same answers and facts.
 
 mod deletes;
+mod evictions;
 mod facts;
 mod model;
 mod nodes;
@@ -74,6 +75,7 @@ fn difference(name: &str, real: Result<Transcript>, model: Result<Transcript>) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_are_answered_alike() -> Result<()> {
     let scripts = requests::scripts().into_iter().chain(deletes::scripts());
+    let scripts = scripts.chain(evictions::scripts());
     compare("models-requests", Company::Nobody, scripts.collect()).await
 }
 

@@ -37,7 +37,7 @@ async fn a_node_that_is_ready_and_ill_is_remedied() -> Result<()> {
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
 
-    deadlock(&story).await?;
+    deadlock(&story, "True").await?;
     let oops = oops(&story).await?;
     count(&story, &oops, 3).await?;
     let incident = story.incident("opened", |_| true).await?;
@@ -66,10 +66,10 @@ fn sick_as_written() -> Value {
 }
 
 /// A problem detector's condition, which no kubelet takes away.
-async fn deadlock(story: &Story) -> Result<()> {
+pub(crate) async fn deadlock(story: &Story, status: &str) -> Result<()> {
     let now = Timestamp::now().to_string();
     let condition = json!({
-        "type": "KernelDeadlock", "status": "True", "reason": "DockerHung",
+        "type": "KernelDeadlock", "status": status, "reason": "DockerHung",
         "message": "task docker:20744 blocked for more than 120 seconds.",
         "lastHeartbeatTime": now, "lastTransitionTime": now,
     });

@@ -61,7 +61,7 @@ pub async fn open<C: Cluster>(
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
-    let fences = threshold.ladder.iter().any(|rung| rung.job.is_none());
+    let fences = threshold.ladder.iter().any(Rung::is_of_plan);
     let planned = threshold.is_run.clone().and_then(|()| {
         if fences { parts.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
     });

@@ -326,7 +326,6 @@ fn lost() -> View {
                 access: Access::One,
             }],
             ready: false,
-            budget_forbids: false,
             deletion: Deletion::NotAsked,
             finalizers: Vec::new(),
         }],

@@ -42,6 +42,14 @@ pub enum Effect {
     DeletePods(Vec<String>),
     /// Delete these pods as their kubelet is asked to, by UID.
     GracefulDelete(Vec<String>),
+    /// Evict these pods, by UID: deleted where their disruption budgets allow it, and asked for again
+    /// where not.
+    Evict {
+        /// Their UIDs.
+        pods: Vec<String>,
+        /// With grace 0, behind proof; otherwise as their kubelet is asked to.
+        at_once: bool,
+    },
     /// Delete these attachments, by UID; never strip their finalizers.
     DeleteAttachments(Vec<String>),
     /// Create the Job of this number; nothing if it exists.
@@ -103,6 +111,11 @@ pub enum Notice {
         pods: u32,
         /// So many attachments.
         attachments: u32,
+    },
+    /// Pods are asked to leave.
+    Draining {
+        /// So many.
+        pods: u32,
     },
     /// Everything that was to be released is gone.
     Released,

@@ -22,11 +22,26 @@ pub struct Rung {
 pub enum Remedy {
     /// The plan: isolation, power-management, recovery.
     Fence,
+    /// The plan without its power step: isolation, and recovery once the node is well.
+    Isolation,
+    /// Something in the cluster itself.
+    Cluster(Chore),
     /// A Job of the admin's own.
     Job {
         /// How long it may take; the cluster's Job controller ends it then.
         deadline: Span,
     },
+}
+
+/// What a remedy does in the cluster itself. The node's recovery undoes the marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Chore {
+    /// Cordon the node.
+    Cordon,
+    /// Put our NoSchedule taint.
+    Quarantine,
+    /// Cordon the node and evict its pods, as far as disruption budgets allow.
+    Drain,
 }
 
 /// A Job that was meant to run, and what became of it.
@@ -115,6 +130,13 @@ impl Plan {
 
     /// Whether any remedy of the ladder isolates or switches power.
     pub fn fences(&self) -> bool {
-        self.ladder.is_empty() || self.ladder.iter().any(|rung| rung.remedy == Remedy::Fence)
+        let fences = |rung: &Rung| matches!(rung.remedy, Remedy::Fence | Remedy::Isolation);
+        self.ladder.is_empty() || self.ladder.iter().any(fences)
+    }
+
+    /// Whether a remedy of the ladder takes the plan's power step.
+    pub(crate) fn takes_power_step(&self) -> bool {
+        let takes = |rung: &Rung| rung.remedy == Remedy::Fence;
+        self.ladder.is_empty() || self.ladder.iter().any(takes)
     }
 }

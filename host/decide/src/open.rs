@@ -128,12 +128,13 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
         return None;
     }
     if plan.cuts_api_path()
-        && !plan.has_power()
+        && !(plan.has_power() && plan.takes_power_step())
         && policy.isolated_for_good == IsolatedForGood::Refuse
     {
         return Some(PlanRefusal::CutsItselfOff);
     }
-    if plan.power.is_empty() && plan.isolation.is_empty() {
+    let switches = plan.takes_power_step() && !plan.power.is_empty();
+    if !switches && plan.isolation.is_empty() {
         return Some(PlanRefusal::NothingToDo);
     }
     None

@@ -153,6 +153,11 @@ pub enum ParkReason {
         /// The remedy.
         remedy: String,
     },
+    /// Pods did not leave the node in time.
+    NotDrained {
+        /// Which, by namespace and name.
+        left: String,
+    },
     /// The record or the plan contradicts itself.
     BrokenRecord,
 }
@@ -278,6 +283,11 @@ impl fmt::Display for ParkReason {
                 f,
                 "the Job of {remedy} did not end, long after its deadline; look at it with kubectl \
                  describe job, delete it, then node-remedy retry NODEFENCE"
+            ),
+            Self::NotDrained { left } => write!(
+                f,
+                "the drain left {left}: a disruption budget holds what stays, or the node is silent; \
+                 node-remedy retry NODEFENCE drains once more"
             ),
             Self::BrokenRecord => f.write_str(
                 "the record contradicts its plan; look at the NodeFence, then node-remedy abort \

@@ -58,6 +58,7 @@ pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
             | ParkReason::OffNotVerified { .. }
             | ParkReason::NoProofPossible
             | ParkReason::DeviceUnreachable
+            | ParkReason::NotDrained { .. }
     );
     if !has_next || !is_harmless {
         return park(run, reason);

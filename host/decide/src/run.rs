@@ -153,6 +153,16 @@ impl<'a> Run<'a> {
         self.plan.remedy(self.record.rung)
     }
 
+    /// Whether that remedy isolates the node.
+    pub(crate) fn isolates(&self) -> bool {
+        matches!(self.remedy(), Some(Remedy::Fence | Remedy::Isolation))
+    }
+
+    /// Whether it goes on to the plan's power step.
+    pub(crate) fn switches_power(&self) -> bool {
+        self.remedy() == Some(Remedy::Fence) && !self.plan.power.is_empty()
+    }
+
     pub(crate) fn holds_slot(&self) -> bool {
         self.record.slot == Slot::Held
     }

@@ -189,10 +189,8 @@ pub struct PodView {
     pub exempt: Option<Exempt>,
     /// Persistent volumes that it uses.
     pub volumes: Vec<VolumeView>,
-    /// Its Ready condition is True, by a report newer than the trigger.
+    /// Its Ready condition is True: it serves, as far as the API server knows.
     pub ready: bool,
-    /// A disruption budget forbids to take it.
-    pub budget_forbids: bool,
     /// Whether its deletion is under way.
     pub deletion: Deletion,
     /// Finalizers that hold it.

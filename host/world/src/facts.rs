@@ -321,6 +321,8 @@ pub enum What {
         uid: String,
         /// Where it is bound.
         node: String,
+        /// Its kubelet has time to end it, and it is not gone before.
+        graceful: bool,
         /// Who deleted it.
         by: String,
     },

@@ -29,6 +29,7 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::StatefulSet
         | Kind::DaemonSet
         | Kind::Job
+        | Kind::PodDisruptionBudget
         | Kind::CsiNode
         | Kind::CsiDriver
         | Kind::FenceConfiguration
@@ -96,7 +97,8 @@ fn pod(change: &Change, say: &mut impl FnMut(What)) {
         say(What::PodPhase { pod: pod(), uid: uid(), node: node(), phase: phase.to_owned() });
     }
     if is_terminating(after) && !is_terminating(before) {
-        say(What::PodTerminating { pod: pod(), uid: uid(), node: node(), by: by() });
+        let graceful = number(after, "/metadata/deletionGracePeriodSeconds") != Some(0);
+        say(What::PodTerminating { pod: pod(), uid: uid(), node: node(), graceful, by: by() });
     }
 }
 

@@ -466,6 +466,7 @@ fn concerned(change: &Change) -> Option<&str> {
         | Kind::StatefulSet
         | Kind::DaemonSet
         | Kind::Job
+        | Kind::PodDisruptionBudget
         | Kind::VolumeAttachment
         | Kind::CsiNode
         | Kind::CsiDriver

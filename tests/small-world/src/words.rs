@@ -74,7 +74,6 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         exempt: None,
         volumes: vec![volume],
         ready: false,
-        budget_forbids: false,
         deletion: Deletion::NotAsked,
         finalizers: Vec::new(),
     };
@@ -161,6 +160,7 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             Effect::HandOver
             | Effect::Cordon
             | Effect::Uncordon
+            | Effect::Evict { .. }
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::SignNode { .. } => {

@@ -38,6 +38,8 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
+    /// Nodes that are ill though their kubelets live.
+    pub ill: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
     pub lost: Vec<String>,
     /// People act behind node-remedy's back: what comes of it is theirs.
@@ -59,6 +61,7 @@ impl Default for Setting {
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
+            ill: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,
         }

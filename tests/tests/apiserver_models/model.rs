@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use node_remedy_world::api::object::name;
 use node_remedy_world::api::{ApiError, Client, DeleteOptions, Deleted, Key, Kind, Selector};
@@ -84,6 +86,10 @@ impl Model {
                 client.delete(key, &how).map(|deleted| match deleted {
                     Deleted::Gone(object) | Deleted::Waiting(object) => object,
                 })
+            }
+            Verb::Evict => {
+                let body = Some(&body).filter(|body| !body.is_null());
+                client.evict(key, &DeleteOptions::of_request(body, "")).map(|_| Arc::default())
             }
         };
         Ok(match done {

@@ -289,7 +289,7 @@ async fn open(
 ) -> Result<http::Response<Body>> {
     let (method, content) = match verb {
         Verb::Get => ("GET", "application/json"),
-        Verb::Create => ("POST", "application/json"),
+        Verb::Create | Verb::Evict => ("POST", "application/json"),
         Verb::Replace => ("PUT", "application/json"),
         Verb::MergePatch => ("PATCH", "application/merge-patch+json"),
         Verb::JsonPatch => ("PATCH", "application/json-patch+json"),
@@ -323,6 +323,9 @@ async fn ask(client: &Client, request: &Request, namespace: &str) -> Result<Answ
     if request.part == Part::Status {
         path.push_str("/status");
     }
+    if request.verb == Verb::Evict {
+        path.push_str("/eviction");
+    }
     if !request.query.is_empty() {
         path = format!("{path}?{}", request.query);
     }
@@ -330,6 +333,13 @@ async fn ask(client: &Client, request: &Request, namespace: &str) -> Result<Answ
     if let (Verb::Create | Verb::Replace, Some(object)) = (request.verb, body.as_object_mut()) {
         object.insert("apiVersion".to_owned(), json!(request.kind.api_version()));
         object.insert("kind".to_owned(), json!(request.kind.name()));
+    }
+    if request.verb == Verb::Evict {
+        let (api_version, metadata) = ("policy/v1", json!({ "name": request.name }));
+        body = json!({
+            "apiVersion": api_version, "kind": "Eviction", "metadata": metadata,
+            "deleteOptions": body,
+        });
     }
     let (code, answer) = send(client, request.verb, &path, &body).await?;
     let answer: Value = serde_json::from_str(&answer).with_context(|| answer.clone())?;

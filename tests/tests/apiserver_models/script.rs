@@ -91,6 +91,8 @@ pub(crate) enum Verb {
     /// RFC 6902.
     JsonPatch,
     Delete,
+    /// Of a pod; the body is what a delete's would be.
+    Evict,
 }
 
 /// What is to be told of a kind of object.
@@ -178,6 +180,11 @@ pub(crate) fn json_patch(kind: Kind, name: &str, patch: Value) -> Request {
 /// A delete with these options in its body; null for no body.
 pub(crate) fn delete(kind: Kind, name: &str, options: Value) -> Request {
     Request::new(Verb::Delete, kind, name, options)
+}
+
+/// An eviction with these options of a delete; null for none.
+pub(crate) fn evict(pod: &str, options: Value) -> Request {
+    Request::new(Verb::Evict, Kind::Pod, pod, options)
 }
 
 /// A delete by force.

@@ -18,9 +18,46 @@ pub struct Rung {
     /// Its success is the admin's word that the node's pods may go.
     #[serde(default)]
     pub clean_resource: bool,
-    /// The Job that carries it out; absent: the plan does.
+    /// The Job that carries it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobTemplate>,
+    /// Or what is done in the cluster itself. Absent like the Job: the plan is carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Chore>,
+    /// Of the plan the isolation step alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolation_only: bool,
+}
+
+impl Rung {
+    /// Whether the node's plan is carried out, or a part of it.
+    pub fn is_of_plan(&self) -> bool {
+        self.job.is_none() && self.cluster.is_none()
+    }
+}
+
+/// What a remedy does in the cluster itself. The node's recovery lifts its marks.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chore {
+    /// Cordon the node.
+    Cordon,
+    /// Put our NoSchedule taint.
+    Quarantine,
+    /// Cordon the node and evict its pods, as far as disruption budgets allow.
+    Drain,
+}
+
+impl std::fmt::Display for Chore {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Cordon => "cordon",
+            Self::Quarantine => "quarantine",
+            Self::Drain => "drain",
+        })
+    }
 }
 
 /// A remedy's Job.

@@ -272,6 +272,8 @@ pub enum ParkWord {
     RemediesExhausted,
     /// A remedy's Job did not end, long after its deadline.
     JobStuck,
+    /// Pods did not leave the node in time.
+    NotDrained,
     /// The record or the plan contradicts itself.
     BrokenRecord,
 }
@@ -327,7 +329,8 @@ pub struct ParkReason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub method: Option<String>,
-    /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`.
+    /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
+    /// for `LeftAlone`; which pods, for `NotDrained`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,

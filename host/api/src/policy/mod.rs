@@ -14,8 +14,7 @@ pub use self::read::read;
 pub use self::sign::Sign;
 pub use self::windows::{PauseWindow, WindowError};
 
-pub use crate::nodefence::JobTemplate;
-use crate::plan::Builtin;
+pub use crate::nodefence::{Chore, JobTemplate};
 pub use crate::remedyconfiguration::Mode;
 use crate::selector::Selector;
 use crate::time::Span;
@@ -82,12 +81,22 @@ pub enum Remedy {
     Recovery,
     /// One method of the node's fence configuration.
     Method(String),
-    /// One built-in method.
-    Cluster(Builtin),
+    /// Something in the cluster itself.
+    Cluster(Chore),
     /// A Job.
     PodTemplate(JobTemplate),
     /// An operator-authored remedy.
     Plugin(String),
+}
+
+impl Remedy {
+    /// Whether the node's plan is carried out, or a part of it.
+    pub fn is_of_plan(&self) -> bool {
+        match self {
+            Self::Fence | Self::Isolation | Self::Recovery | Self::Method(_) => true,
+            Self::Cluster(_) | Self::PodTemplate(_) | Self::Plugin(_) => false,
+        }
+    }
 }
 
 /// Two policies that select one node: neither is followed.

@@ -184,8 +184,8 @@ impl Reader<'_> {
         if let Some(method) = &config.method {
             ways.push(Remedy::Method(method.clone()));
         }
-        if let Some(builtin) = config.cluster {
-            ways.push(Remedy::Cluster(builtin));
+        if let Some(chore) = config.cluster {
+            ways.push(Remedy::Cluster(chore));
         }
         if let Some(plugin) = &config.plugin {
             self.not_yet_run(&path.field("plugin"), "a plugin");
@@ -343,15 +343,15 @@ impl Reader<'_> {
         ladder
     }
 
-    /// How a node is fenced its FenceConfiguration says, once for the whole ladder.
+    /// How a node is fenced its FenceConfiguration says, once for the whole ladder. Only its isolation
+    /// may be tried before the whole of it.
     fn one_fence(&mut self, ladder: &[Rung], rung: Option<&Rung>, path: &Path) {
-        let earlier = ladder.iter().find(|rung| !matches!(rung.remedy, Remedy::PodTemplate(_)));
-        if let (Some(rung), Some(earlier)) = (rung, earlier)
-            && !matches!(rung.remedy, Remedy::PodTemplate(_))
-        {
+        let Some(rung) = rung.filter(|rung| rung.remedy.is_of_plan()) else { return };
+        let Some(earlier) = ladder.iter().rfind(|rung| rung.remedy.is_of_plan()) else { return };
+        if (&earlier.remedy, &rung.remedy) != (&Remedy::Isolation, &Remedy::Fence) {
             let sentence = format!(
-                "found {:?} after {:?}, expected one remedy of a ladder that is no podTemplate: \
-                 steps that follow one another are stages of the FenceConfiguration",
+                "found {:?} after {:?}, expected one fence in a ladder, with storage-fence before it at \
+                 most: steps that follow one another are stages of the FenceConfiguration",
                 rung.name, earlier.name
             );
             self.error(path, sentence);

@@ -214,9 +214,9 @@ pub struct RemedyConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub method: Option<String>,
-    /// One built-in method.
+    /// Something in the cluster itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<crate::plan::Builtin>,
+    pub cluster: Option<crate::nodefence::Chore>,
     /// A Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "anything_object")]

@@ -293,7 +293,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\nremedyConfigs:\n- name: a\n  cluster: quarantaine\n",
         expect![[r#"
-            f.yaml:12:12: remedyConfigs[0].cluster: found "quarantaine", expected mark-unschedulable, mark-schedulable, quarantine, clean-resources (did you mean quarantine?)
+            f.yaml:12:12: remedyConfigs[0].cluster: found "quarantaine", expected cordon, quarantine, drain (did you mean quarantine?)
         "#]],
     );
     check(
@@ -324,7 +324,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\n  remedy2:\n  - name: storage-fence\n",
         expect![[r#"
-            f.yaml:11:5: thresholdConfigs[0].remedy2: found "storage-fence" after "fence", expected one remedy of a ladder that is no podTemplate: steps that follow one another are stages of the FenceConfiguration
+            f.yaml:11:5: thresholdConfigs[0].remedy2: found "storage-fence" after "fence", expected one fence in a ladder, with storage-fence before it at most: steps that follow one another are stages of the FenceConfiguration
         "#]],
     );
     check(

@@ -21,7 +21,6 @@ use super::job;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
-use crate::cli::people::COMMANDS;
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::observe::jobs::refused;
@@ -79,7 +78,10 @@ impl<C: Cluster> Incident<C> {
     }
 
     fn note_failure(&self, effect: &Effect, result: Result<(), ClusterError>) {
-        if let Err(error) = result {
+        if let Err(error @ ClusterError::Throttled { .. }) = &result {
+            // A disruption budget says so, too, and may for long.
+            tracing::debug!(node = self.node(), ?effect, %error, "asked to wait; will see");
+        } else if let Err(error) = result {
             tracing::warn!(node = self.node(), ?effect, %error, "failed to act; will see");
         }
     }
@@ -140,6 +142,9 @@ impl<C: Cluster> Incident<C> {
             Effect::GracefulDelete(uids) => {
                 self.delete_pods(effect, uids, PodDelete::Graceful).await?;
             }
+            Effect::Evict { pods, at_once: false } => {
+                self.delete_pods(effect, pods, PodDelete::Evict).await?;
+            }
             Effect::StartJob(number) => {
                 let started = self.while_allowed(effect, self.start_job(*number)).await;
                 self.job_refused = started.as_ref().err().and_then(refused);
@@ -148,7 +153,10 @@ impl<C: Cluster> Incident<C> {
             Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
             Effect::SignNode { pod } => self.sign(effect, pod).await?,
             // Released before anything else.
-            Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => {}
+            Effect::OutOfService
+            | Effect::DeletePods(_)
+            | Effect::Evict { at_once: true, .. }
+            | Effect::DeleteAttachments(_) => {}
         }
         Ok(())
     }
@@ -160,6 +168,9 @@ impl<C: Cluster> Incident<C> {
                 self.change(effect, NodeChange::OutOfService { nodefence: self.name() }).await
             }
             Effect::DeletePods(uids) => self.delete_pods(effect, uids, PodDelete::Force).await,
+            Effect::Evict { pods, at_once: true } => {
+                self.delete_pods(effect, pods, PodDelete::EvictAtOnce).await
+            }
             Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
             Effect::Look
             | Effect::TakeSlot
@@ -173,6 +184,7 @@ impl<C: Cluster> Incident<C> {
             | Effect::Uncordon
             | Effect::LiftOutOfService
             | Effect::GracefulDelete(_)
+            | Effect::Evict { at_once: false, .. }
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::SignNode { .. } => Ok(()),
@@ -284,7 +296,12 @@ impl<C: Cluster> Incident<C> {
             .buffer_unordered(DELETES_AT_ONCE)
             .collect::<Vec<_>>()
             .await;
-        self.count_released(&deleted);
+        match delete {
+            PodDelete::Force | PodDelete::EvictAtOnce | PodDelete::Graceful => {
+                self.count_released(&deleted);
+            }
+            PodDelete::Evict => {}
+        }
         deleted.into_iter().collect()
     }
 
@@ -316,21 +333,23 @@ impl<C: Cluster> Incident<C> {
         metrics.release_ms.set(i64::try_from(took.0).unwrap_or(i64::MAX));
     }
 
-    /// A word that was decided on is taken away, so that it is heard once.
+    /// A word that was decided on is taken away, so that it is heard once. One that nobody has heard yet
+    /// stays.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
-        use kube::ResourceExt as _;
         use node_remedy_api::nodefence::NodeFence;
-        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
-        let said: Vec<&str> =
-            COMMANDS.into_iter().filter(|key| kept.0.annotations().contains_key(*key)).collect();
+        let Some(mut said) = self.words_that_stand() else { return Ok(()) };
+        said.retain(|key, word| self.heard.get(key) == Some(word));
         if said.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
             return Ok(());
         }
         let edits: Vec<serde_json::Value> = said
             .into_iter()
-            .map(|key| {
+            .flat_map(|(key, word)| {
                 let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
-                serde_json::json!({"op": "remove", "path": path})
+                [
+                    serde_json::json!({"op": "test", "path": path, "value": word}),
+                    serde_json::json!({"op": "remove", "path": path}),
+                ]
             })
             .collect();
         let patch: json_patch::Patch = serde_json::from_value(edits.into())
@@ -364,6 +383,7 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::LiftOutOfService
         | Effect::DeletePods(_)
         | Effect::GracefulDelete(_)
+        | Effect::Evict { .. }
         | Effect::DeleteAttachments(_)
         | Effect::StartJob(_)
         | Effect::StopJob(_)
@@ -378,7 +398,13 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
 
 /// Whether an effect lets somebody else have what the node had.
 fn gives_away(effect: &Effect) -> bool {
-    matches!(effect, Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_))
+    matches!(
+        effect,
+        Effect::OutOfService
+            | Effect::DeletePods(_)
+            | Effect::Evict { at_once: true, .. }
+            | Effect::DeleteAttachments(_)
+    )
 }
 
 #[cfg(test)]
@@ -392,6 +418,7 @@ mod tests {
         let releases = [
             Effect::OutOfService,
             Effect::DeletePods(vec!["u".to_owned()]),
+            Effect::Evict { pods: vec!["u".to_owned()], at_once: true },
             Effect::DeleteAttachments(vec!["u".to_owned()]),
         ];
         for effect in &releases {

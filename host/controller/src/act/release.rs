@@ -29,6 +29,10 @@ pub enum PodDelete {
     Force,
     /// As its kubelet is asked to: its machine is running again.
     Graceful,
+    /// The same, where its disruption budgets allow it.
+    Evict,
+    /// At once, where its disruption budgets allow it.
+    EvictAtOnce,
 }
 
 /// Deletes one pod; a pod that is gone, or replaced by another UID, is success.
@@ -43,11 +47,16 @@ pub async fn delete_pod<C: Cluster>(
             mark_failed(cluster, pod).await?;
             Some(0)
         }
-        PodDelete::Graceful => None,
+        // Marked as failed it would be no budget's any more.
+        PodDelete::EvictAtOnce => Some(0),
+        PodDelete::Graceful | PodDelete::Evict => None,
     };
     let uid = (!is_sown(Bug::DeletesByName)).then(|| pod.uid.clone());
     let how = DeleteHow { grace_s, uid, ..DeleteHow::default() };
-    settled(cluster.delete::<Pod>(at, &how).await)
+    settled(match delete {
+        PodDelete::Force | PodDelete::Graceful => cluster.delete::<Pod>(at, &how).await,
+        PodDelete::Evict | PodDelete::EvictAtOnce => cluster.evict(at, &how).await,
+    })
 }
 
 /// Deletes one volume attachment; its attacher's finalizer decides when it is gone.
@@ -60,7 +69,8 @@ pub async fn delete_attachment<C: Cluster>(
     settled(cluster.delete::<VolumeAttachment>(At::cluster(name), &how).await)
 }
 
-/// A conflict here is the UID precondition: the object we meant is gone.
+/// A conflict here is the UID precondition: the object we meant is gone. A budget that forbids is asked
+/// again at the next look.
 fn settled(answer: Result<bool, ClusterError>) -> Result<(), ClusterError> {
     match answer {
         Ok(_) | Err(ClusterError::Conflict(_)) => Ok(()),

@@ -116,7 +116,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 25] = [
+const CONTROLLER: [Right; 26] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -130,6 +130,13 @@ const CONTROLLER: [Right; 25] = [
         Any,
         &["list", "watch", "delete"],
         "release, by UID, once proof allows it",
+    ),
+    right(
+        Everywhere,
+        ("", "pods/eviction"),
+        Any,
+        &["create"],
+        "a drain, and the release of pods that still serve, as disruption budgets allow",
     ),
     right(
         Everywhere,

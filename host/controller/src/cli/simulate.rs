@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
@@ -232,6 +233,7 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     add::<PersistentVolumeClaim>(&cluster, &all, &mut items).await?;
     add::<VolumeAttachment>(&cluster, &all, &mut items).await?;
     add::<k8s_openapi::api::apps::v1::StatefulSet>(&cluster, &all, &mut items).await?;
+    add::<PodDisruptionBudget>(&cluster, &all, &mut items).await?;
     add::<ConfigMap>(&cluster, &Scope::within(&args.namespace), &mut items).await?;
     // A cluster where node-remedy was never installed has no such kinds.
     let _ = add::<RemedyConfiguration>(&cluster, &all, &mut items).await;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{
     DeleteParams, GetParams, ListParams, ObjectList, Patch, PatchParams, PostParams, Preconditions,
@@ -63,6 +64,8 @@ impl KubeCluster {
             )?,
         };
         config.connect_timeout = Some(REQUEST_TIMEOUT);
+        // What was decided on is old by the time a request is repeated; who asks decides anew.
+        config.default_retry = false;
         let server =
             config.cluster_url.host().context("the API server's URL has no host")?.to_owned();
         let client = Client::try_from(config).context("failed to set up the API client")?;
@@ -83,6 +86,18 @@ async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Resul
     match tokio::time::timeout(REQUEST_TIMEOUT, call).await {
         Ok(answer) => answer.map_err(classify),
         Err(_) => Err(ClusterError::Unavailable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
+    }
+}
+
+fn delete_params(how: &DeleteHow) -> DeleteParams {
+    DeleteParams {
+        grace_period_seconds: how.grace_s,
+        preconditions: how
+            .uid
+            .clone()
+            .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+        propagation_policy: how.with_dependents.then_some(PropagationPolicy::Background),
+        ..DeleteParams::default()
     }
 }
 
@@ -256,17 +271,29 @@ impl Cluster for KubeCluster {
     }
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        let params = DeleteParams {
-            grace_period_seconds: how.grace_s,
-            preconditions: how
-                .uid
-                .clone()
-                .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
-            propagation_policy: how.with_dependents.then_some(PropagationPolicy::Background),
-            ..DeleteParams::default()
-        };
+        let params = delete_params(how);
         let request = built(Self::request::<K>(at.namespace).delete(at.name, &params))?;
         match bounded(self.client.request_status::<serde_json::Value>(request)).await {
+            Ok(_) => Ok(true),
+            Err(ClusterError::NotFound(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn evict(&self, pod: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
+        let eviction = serde_json::json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": { "name": pod.name, "namespace": pod.namespace },
+            "deleteOptions": delete_params(how),
+        });
+        let request = Self::request::<Pod>(pod.namespace).create_subresource(
+            "eviction",
+            pod.name,
+            &PostParams::default(),
+            eviction.to_string().into_bytes(),
+        );
+        match bounded(self.client.request::<serde_json::Value>(built(request)?)).await {
             Ok(_) => Ok(true),
             Err(ClusterError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),

@@ -228,6 +228,14 @@ pub trait Cluster: Clone + 'static {
         how: &DeleteHow,
     ) -> impl Future<Output = Result<bool, ClusterError>>;
 
+    /// Evicts a pod: deletes it where its disruption budgets allow it, and answers
+    /// [`ClusterError::Throttled`] where not; `false` where there was none.
+    fn evict(
+        &self,
+        pod: At<'_>,
+        how: &DeleteHow,
+    ) -> impl Future<Output = Result<bool, ClusterError>>;
+
     /// The API server's own clock; also the probe that it answers at all.
     fn server_time(&self) -> impl Future<Output = Result<Time, ClusterError>>;
 }

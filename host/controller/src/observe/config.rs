@@ -221,8 +221,7 @@ impl Config {
     pub fn fences_node(&self, node: &NodeSeen) -> bool {
         let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
         let mut thresholds = policy.into_iter().flat_map(|policy| &policy.thresholds);
-        let fences = |rung: &policy::Rung| !matches!(rung.remedy, Remedy::PodTemplate(_));
-        thresholds.any(|threshold| threshold.ladder.iter().any(fences))
+        thresholds.any(|threshold| threshold.ladder.iter().any(|rung| rung.remedy.is_of_plan()))
     }
 
     /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be
@@ -326,30 +325,27 @@ impl Config {
 /// Whether this version runs a remedy, or why not.
 pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
     match &rung.remedy {
-        Remedy::Fence | Remedy::PodTemplate(_) => Ok(()),
-        Remedy::Isolation
-        | Remedy::Recovery
-        | Remedy::Method(_)
-        | Remedy::Cluster(_)
-        | Remedy::Plugin(_) => Err(format!(
-            "remedy {:?} is not run by this version; use the remedy fence, or a podTemplate",
+        Remedy::Fence | Remedy::Isolation | Remedy::Cluster(_) | Remedy::PodTemplate(_) => Ok(()),
+        Remedy::Recovery | Remedy::Method(_) | Remedy::Plugin(_) => Err(format!(
+            "remedy {:?} is not run by this version; use fence, storage-fence, cluster or podTemplate",
             rung.name
         )),
     }
 }
 
 fn rung_of(rung: &policy::Rung) -> Rung {
-    let job = match &rung.remedy {
-        Remedy::PodTemplate(job) => Some(job.clone()),
+    let (job, cluster) = match &rung.remedy {
+        Remedy::PodTemplate(job) => (Some(job.clone()), None),
+        Remedy::Cluster(chore) => (None, Some(*chore)),
         Remedy::Fence
         | Remedy::Isolation
         | Remedy::Recovery
         | Remedy::Method(_)
-        | Remedy::Cluster(_)
-        | Remedy::Plugin(_) => None,
+        | Remedy::Plugin(_) => (None, None),
     };
     let (name, period, clean_resource) = (rung.name.clone(), rung.period, rung.clean_resource);
-    Rung { name, period, clean_resource, job }
+    let isolation_only = rung.remedy == Remedy::Isolation;
+    Rung { name, period, clean_resource, job, cluster, isolation_only }
 }
 
 /// What a plan may take from a node; its row of the inventory is added by who has one.

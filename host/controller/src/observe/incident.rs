@@ -1,5 +1,6 @@
 //! What an incident's task waits for, and how it looks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
@@ -80,28 +81,34 @@ impl<C: Cluster> Incident<C> {
         Ok(view)
     }
 
+    /// The words of people that the NodeFence is annotated with, as the watch shows it.
+    pub(crate) fn words_that_stand(&self) -> Option<BTreeMap<&'static str, String>> {
+        let kept = self.parts.mirror.nodefences.find(&self.name())?;
+        let annotations = kept.0.annotations();
+        let said =
+            COMMANDS.into_iter().filter_map(|key| Some((key, annotations.get(key)?.clone())));
+        Some(said.collect())
+    }
+
     /// A word that somebody annotated the NodeFence with.
     fn word_of_a_person(&mut self) -> Option<Seen> {
-        let kept = self.parts.mirror.nodefences.find(&self.name())?;
+        let said = self.words_that_stand()?;
         let uid = self.nodefence.uid().unwrap_or_default();
-        let annotations = kept.0.annotations();
-        let said = COMMANDS.iter().any(|key| annotations.contains_key(*key));
         // Taking the annotation away takes a moment to come back through the watch.
-        if !said || std::mem::replace(&mut self.heard_word, said) {
-            self.heard_word = said;
-            return None;
-        }
-        if annotations.get(RETRY).is_some_and(|word| *word == uid) {
+        let before = std::mem::replace(&mut self.heard, said.clone());
+        let mut new = said;
+        new.retain(|key, word| before.get(key) != Some(word));
+        if new.get(RETRY).is_some_and(|word| *word == uid) {
             return Some(Seen::Command(Command::Retry));
         }
-        match annotations.get(ABORT).map(|word| word.split_once('/').unwrap_or((word, ""))) {
+        match new.get(ABORT).map(|word| word.split_once('/').unwrap_or((word, ""))) {
             Some((about, "")) if about == uid => return Some(Seen::Command(Command::Abort)),
             Some((about, "leave-off")) if about == uid => {
                 return Some(Seen::Command(Command::AbortLeaveOff));
             }
             Some(_) | None => {}
         }
-        let (boot_id, by) = confirmed(annotations.get(CONFIRM_OFF)?, &uid)?;
+        let (boot_id, by) = confirmed(new.get(CONFIRM_OFF)?, &uid)?;
         Some(Seen::Command(Command::ConfirmOff { by, boot_id }))
     }
 }

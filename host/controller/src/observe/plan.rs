@@ -232,9 +232,11 @@ fn plan_from(
 }
 
 fn rung_of(rung: &Rung) -> decide::Rung {
-    let remedy = match &rung.job {
-        Some(job) => decide::Remedy::Job { deadline: job.deadline.twin() },
-        None => decide::Remedy::Fence,
+    let remedy = match (&rung.job, rung.cluster) {
+        (Some(job), _) => decide::Remedy::Job { deadline: job.deadline.twin() },
+        (None, Some(chore)) => decide::Remedy::Cluster(chore.twin()),
+        (None, None) if rung.isolation_only => decide::Remedy::Isolation,
+        (None, None) => decide::Remedy::Fence,
     };
     let (name, clean) = (rung.name.clone(), rung.clean_resource);
     decide::Rung { name, remedy, period: rung.period.twin(), clean }

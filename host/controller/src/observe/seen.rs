@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use node_remedy_decide::{Deletion, Time};
@@ -138,6 +138,8 @@ pub struct PodSeen {
     pub node: String,
     /// `status.phase`.
     pub phase: String,
+    /// Its Ready condition is True.
+    pub ready: bool,
     /// Whether a deletion is under way.
     pub deletion: Deletion,
     /// Owned by a DaemonSet.
@@ -169,12 +171,15 @@ impl PodSeen {
                     || one.value.as_deref() == Some(OUT_OF_SERVICE_VALUE))
         });
         let claims = spec.volumes.unwrap_or_default().into_iter();
+        let status = pod.status.unwrap_or_default();
+        let is_ready = |one: &PodCondition| one.type_ == "Ready" && one.status == "True";
         Some(Self {
             uid: pod.metadata.uid?,
             namespace: pod.metadata.namespace?,
             name: pod.metadata.name?,
             node: spec.node_name.unwrap_or_default(),
-            phase: pod.status.unwrap_or_default().phase.unwrap_or_default(),
+            phase: status.phase.unwrap_or_default(),
+            ready: status.conditions.unwrap_or_default().iter().any(is_ready),
             deletion,
             of_daemon_set,
             mirror,

@@ -203,8 +203,7 @@ fn pod_view(pod: &PodSeen) -> PodView {
         name: format!("{}/{}", pod.namespace, pod.name),
         exempt,
         volumes: volumes.collect(),
-        ready: false,
-        budget_forbids: false,
+        ready: pod.ready,
         deletion: pod.deletion,
         finalizers: Vec::new(),
     }

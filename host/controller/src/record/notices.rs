@@ -92,6 +92,9 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             normal("StartingJob", format!("remedy {remedy}: its Job is started"))
         }
         Notice::JobEnded { remedy, outcome, detail } => job_ended(remedy, *outcome, detail),
+        Notice::Draining { pods } => {
+            normal("Draining", format!("cordoned; {pods} pods are asked to leave"))
+        }
         Notice::NextRemedy { remedy } => {
             warning("NextRemedy", format!("the condition still holds; next: {remedy}"))
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
+use k8s_openapi::api::core::v1::Pod;
 use node_remedy_decide::Time;
 use node_remedy_world::api::{
     ApiError, ChangeType, DeleteOptions, Deleted, Key, Kind, Part, Selector, WatchEvent,
@@ -54,6 +55,23 @@ fn classify(error: &ApiError) -> ClusterError {
         ApiError::Conflict(_) => ClusterError::Conflict(text),
         ApiError::Expired { .. } => ClusterError::Gone,
         ApiError::Invalid(_) | ApiError::BadRequest(_) => ClusterError::Invalid(text),
+        ApiError::TooManyRequests(_) => {
+            ClusterError::Throttled { after: std::time::Duration::from_secs(1) }
+        }
+        ApiError::Internal(_) => ClusterError::Unavailable(text),
+    }
+}
+
+fn options(how: &DeleteHow) -> DeleteOptions {
+    let grace_s = how.grace_s.map(u64::from);
+    DeleteOptions { grace_s, uid: how.uid.clone(), resource_version: None }
+}
+
+fn was_there(answer: Result<Deleted, ClusterError>) -> Result<bool, ClusterError> {
+    match answer {
+        Ok(Deleted::Gone(_) | Deleted::Waiting(_)) => Ok(true),
+        Err(ClusterError::NotFound(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -201,17 +219,13 @@ impl Cluster for ModelCluster {
     }
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        let key = key_of::<K>(at)?;
-        let how = DeleteOptions {
-            grace_s: how.grace_s.map(u64::from),
-            uid: how.uid.clone(),
-            resource_version: None,
-        };
-        match self.ask(|client| client.delete(&key, &how)).await {
-            Ok(Deleted::Gone(_) | Deleted::Waiting(_)) => Ok(true),
-            Err(ClusterError::NotFound(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
+        let (key, how) = (key_of::<K>(at)?, options(how));
+        was_there(self.ask(|client| client.delete(&key, &how)).await)
+    }
+
+    async fn evict(&self, pod: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
+        let (key, how) = (key_of::<Pod>(pod)?, options(how));
+        was_there(self.ask(|client| client.evict(&key, &how)).await)
     }
 
     async fn server_time(&self) -> Result<Time, ClusterError> {

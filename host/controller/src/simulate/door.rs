@@ -5,6 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Pod;
 use node_remedy_decide::Time;
 use serde_json::Value;
 
@@ -172,6 +173,10 @@ impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
         self.pass(one::<K>("delete", "", at), self.server.delete::<K>(at, how)).await
+    }
+
+    async fn evict(&self, pod: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
+        self.pass(one::<Pod>("create", "/eviction", pod), self.server.evict(pod, how)).await
     }
 
     async fn server_time(&self) -> Result<Time, ClusterError> {

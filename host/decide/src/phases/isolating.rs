@@ -37,7 +37,7 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
         }
     }
     run.record.retries = 0;
-    if plan.power.is_empty() { isolated_for_good(run) } else { Flow::Go(Phase::AwaitingPower) }
+    if run.switches_power() { Flow::Go(Phase::AwaitingPower) } else { isolated_for_good(run) }
 }
 
 /// Cordons where the plan says so; somebody else's cordon is left alone, now and later.

@@ -8,7 +8,7 @@ use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
+    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -22,7 +22,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     heed_trigger(run, view, node)?;
     heed_people(run, view)?;
     heed_gate(run, view)?;
-    if run.remedy() == Some(Remedy::Fence) {
+    if run.isolates() {
         heed_own_node(run, view)?;
     }
     run.record.gate_closed_at = None;
@@ -38,7 +38,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
 pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
     let is_crossed = matches!(view.trigger, Crossing::Crossed { .. });
     let asks = run.node(view).is_some_and(|node| is_crossed || !trigger_counts(run, node));
-    let is_our_own = view.hosts_us && run.remedy() == Some(Remedy::Fence);
+    let is_our_own = view.hosts_us && run.isolates();
     !asks || !view.gate.is_open() || is_our_own
 }
 

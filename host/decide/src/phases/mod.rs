@@ -5,6 +5,7 @@
 
 pub(crate) mod waiting;
 
+pub(crate) mod chores;
 pub(crate) mod isolating;
 pub(crate) mod leave;
 pub(crate) mod power;

@@ -42,13 +42,17 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     run.look_in(crate::PROBE_EVERY)
 }
 
-/// How long the node may take to be well. A machine that boots takes its time, whoever is next; a Job
-/// has done what it could, and the next remedy has its turn a period later (A11).
+/// How long the node may take to be well. A machine that boots takes its time, whoever is next; any other
+/// remedy has done what it could, and the next one has its turn a period later (A11).
 fn patience(run: &Run<'_>) -> Span {
     let rung = run.plan.ladder.get(run.record.rung);
     let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
     match rung.filter(|_| has_next) {
-        Some(Rung { remedy: Remedy::Job { .. }, period, .. }) => *period,
+        Some(Rung {
+            remedy: Remedy::Job { .. } | Remedy::Isolation | Remedy::Cluster(_),
+            period,
+            ..
+        }) => *period,
         Some(Rung { remedy: Remedy::Fence, period, .. }) => run.policy.recover_timeout.max(*period),
         None => run.policy.recover_timeout,
     }
@@ -70,9 +74,12 @@ fn not_well(run: &Run<'_>) -> ParkReason {
             detail: detail.unwrap_or_default(),
         };
     }
-    let isolated =
-        run.plan.power.is_empty() && run.policy.isolated_for_good == IsolatedForGood::Park;
-    if isolated { ParkReason::Isolated } else { ParkReason::NotWell }
+    let is_for_good = run.isolates() && !run.switches_power();
+    if is_for_good && run.policy.isolated_for_good == IsolatedForGood::Park {
+        ParkReason::Isolated
+    } else {
+        ParkReason::NotWell
+    }
 }
 
 /// Whoever is told that a node does not come back hears what its plugs read now: an off may have

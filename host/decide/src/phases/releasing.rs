@@ -52,7 +52,9 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.notice(Notice::Released);
         return after_release(run);
     }
-    if run.now >= stalls_at(run) && left.count() >= released.left {
+    let served = served_until(run, &proof, &released, &left);
+    let stalls_at = served.map_or(stalls_at(run), |until| until.after(run.policy.release_timeout));
+    if run.now >= stalls_at && left.count() >= released.left {
         run.rule(Rule::P5);
         end_release(run);
         run.notice(Notice::ReleaseStalled { holders: left.holders() });
@@ -149,7 +151,7 @@ fn after_release(run: &mut Run<'_>) -> Flow {
         // What does not write is given back; the rest waits until the machine is off.
         return Flow::Go(Phase::AwaitingPower);
     }
-    if run.plan.power.is_empty() {
+    if run.isolates() && !run.switches_power() || run.plan.power.is_empty() {
         // The node stays isolated until it is well; its recovery restores what was cut.
         return Flow::Go(Phase::Untainting);
     }
@@ -255,15 +257,18 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     let allowed: Vec<&String> = released.pods.iter().take(quota).collect();
     let mut pods = left.pods_before(Deletion::AtOnce);
     pods.retain(|uid| allowed.contains(&uid));
-    protect_ready_pods(run, proof, released, left, &mut pods);
+    let evicted = take_served(run, proof, released, left, &mut pods);
     let attachments = if left.pods.is_empty() { left.attachments_not_asked() } else { Vec::new() };
     // The taint takes everything that does not tolerate it: not for a proof of less.
-    let taint = released.everything && (prompt || left.pods.is_empty());
+    let taint = released.everything && ((prompt && evicted.is_empty()) || left.pods.is_empty());
     run.record.marks.out_of_service |= taint;
     run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
     let mut asked = Vec::new();
     if taint && !node.out_of_service {
         asked.push(Effect::OutOfService);
+    }
+    if !evicted.is_empty() {
+        asked.push(Effect::Evict { pods: evicted, at_once: true });
     }
     if !pods.is_empty() {
         asked.push(Effect::DeletePods(pods));
@@ -289,26 +294,35 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     }
 }
 
-/// P6: pods that still answer, on a node that is not proven off, are their budget's for a while.
-fn protect_ready_pods(
+/// P6: until when pods that still serve, on a node that is not proven off, are their budgets'; `None`
+/// where there are none.
+fn served_until(
+    run: &Run<'_>,
+    proof: &Proof,
+    released: &Released,
+    left: &Left<'_>,
+) -> Option<Time> {
+    let serves = proof.grade != Grade::PowerOffVerified && left.pods.iter().any(|pod| pod.ready);
+    serves.then(|| released.at.after(run.policy.pdb_patience))
+}
+
+/// P6: takes those that still serve out of `pods` as long as their budgets are asked.
+fn take_served(
     run: &mut Run<'_>,
     proof: &Proof,
     released: &Released,
     left: &Left<'_>,
     pods: &mut Vec<String>,
-) {
-    let patient = run.now < released.at.after(run.policy.pdb_patience);
-    if proof.grade == Grade::PowerOffVerified || !patient {
-        return;
+) -> Vec<String> {
+    if served_until(run, proof, released, left).is_none_or(|until| run.now >= until) {
+        return Vec::new();
     }
-    let protected = |uid: &String| {
-        left.pods.iter().any(|pod| &pod.uid == uid && pod.ready && pod.budget_forbids)
-    };
-    let before = pods.len();
-    pods.retain(|uid| !protected(uid));
-    if pods.len() < before {
+    let serves = |uid: &mut String| left.pods.iter().any(|pod| pod.uid == *uid && pod.ready);
+    let served: Vec<String> = pods.extract_if(.., serves).collect();
+    if !served.is_empty() {
         run.rule(Rule::P6);
     }
+    served
 }
 
 /// How many pods may have been deleted after this long at so many a minute; the first at once.

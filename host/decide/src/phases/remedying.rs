@@ -1,9 +1,10 @@
-//! A Job of the admin's own: started once, watched to its end, taken at its word where the admin
+//! A remedy that is no fence. A Job of the admin's own: started once, watched to its end, taken at its word where the admin
 //! said so and the node does not contradict it.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
+use super::chores::do_chore;
 use super::leave::is_withheld;
 use crate::bug::{Bug, guard};
 use crate::retry::{begin_pass, node_gone, park};
@@ -17,10 +18,13 @@ use crate::{
 /// Characters of a Job's last words that are kept.
 const DETAIL_MAX: usize = 2_048;
 
-/// Runs the Job whose turn it is.
+/// Runs the Job whose turn it is, or does the chore.
 pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
+    if let Some(Remedy::Cluster(chore)) = run.remedy() {
+        return do_chore(run, view, node, chore);
+    }
     let Some(job) = present(run).cloned() else { return start(run) };
     if let Some(end) = &job.end {
         return after(run, view, node, &job, end);
@@ -102,7 +106,7 @@ fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
 fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let deadline = match run.remedy() {
         Some(Remedy::Job { deadline }) => deadline,
-        Some(Remedy::Fence) | None => Span::ZERO,
+        Some(Remedy::Fence | Remedy::Isolation | Remedy::Cluster(_)) | None => Span::ZERO,
     };
     let stuck_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
     if run.now < stuck_at {

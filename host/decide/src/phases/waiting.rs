@@ -5,19 +5,19 @@ use alloc::string::ToString as _;
 use crate::run::{Flow, Run};
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
-    Remedy, Rule, Time, View,
+    Rule, Time, View,
 };
 
 use super::leave::leave_to_cut;
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
-    let fences = run.remedy() == Some(Remedy::Fence);
+    let isolates = run.isolates();
     let until = run.record.entered_at.after(run.policy.isolate_after);
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
-    if fences && run.now < until {
+    if isolates && run.now < until {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
@@ -29,7 +29,7 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
         }
         run.record.signs_at_open = node.signs.clone();
     }
-    Flow::Go(if fences { Phase::Isolating } else { Phase::Remedying })
+    Flow::Go(if isolates { Phase::Isolating } else { Phase::Remedying })
 }
 
 /// Isolated; power is not touched yet.

@@ -114,7 +114,6 @@ pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {
             .into_iter()
             .collect(),
         ready: false,
-        budget_forbids: false,
         deletion: Deletion::NotAsked,
         finalizers: Vec::new(),
     }

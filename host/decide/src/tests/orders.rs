@@ -46,7 +46,10 @@ fn any_order_of_events_releases_nothing_without_proof() {
 
 fn check(effect: &Effect, record: &Record) -> u32 {
     match effect {
-        Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_) => {
+        Effect::OutOfService
+        | Effect::DeletePods(_)
+        | Effect::Evict { at_once: true, .. }
+        | Effect::DeleteAttachments(_) => {
             let proof = record.proof.as_ref().expect("no release without proof");
             assert_eq!(proof.voided_at, None);
             if let Evidence::Reads(reads) = &proof.by {
@@ -74,6 +77,7 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         | Effect::Uncordon
         | Effect::LiftOutOfService
         | Effect::GracefulDelete(_)
+        | Effect::Evict { at_once: false, .. }
         | Effect::StartJob(_)
         | Effect::StopJob(_)
         | Effect::SignNode { .. } => 0,

@@ -3,6 +3,7 @@
 
 mod automaton;
 mod between;
+mod chores;
 mod clocks;
 mod ladder;
 mod people;

@@ -31,6 +31,8 @@ pub(crate) struct Story {
     pub(crate) rules: Vec<Rule>,
     /// Whether deleted pods and attachments go.
     pub(crate) holders: bool,
+    /// Whether disruption budgets forbid every eviction.
+    pub(crate) budget_at_zero: bool,
 }
 
 /// A run that goes on for longer goes round in circles.
@@ -58,6 +60,7 @@ impl Story {
             notices: Vec::new(),
             rules: Vec::new(),
             holders: false,
+            budget_at_zero: false,
         }
     }
 
@@ -129,6 +132,9 @@ impl Story {
             Effect::LiftOutOfService => self.taint(false),
             Effect::DeletePods(uids) => self.delete_pods(&uids, Deletion::AtOnce),
             Effect::GracefulDelete(uids) => self.delete_pods(&uids, Deletion::Graceful),
+            Effect::Evict { .. } if self.budget_at_zero => {}
+            Effect::Evict { pods, at_once: true } => self.delete_pods(&pods, Deletion::AtOnce),
+            Effect::Evict { pods, at_once: false } => self.delete_pods(&pods, Deletion::Graceful),
             Effect::DeleteAttachments(uids) => {
                 let held = self.holders;
                 self.view.attachments.retain(|one| held || !uids.contains(&one.uid));

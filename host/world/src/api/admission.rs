@@ -30,6 +30,7 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::StatefulSet
         | Kind::DaemonSet
         | Kind::Job
+        | Kind::PodDisruptionBudget
         | Kind::VolumeAttachment
         | Kind::CsiNode
         | Kind::CsiDriver

@@ -148,6 +148,11 @@ impl<'a> Client<'a> {
         self.enter(Verb::Delete, |api, by| api.delete(by, key.clone(), how))
     }
 
+    /// Evicts a pod, where no disruption budget forbids it.
+    pub fn evict(&mut self, key: &Key, how: &DeleteOptions) -> Result<Deleted, ApiError> {
+        self.enter(Verb::Create, |api, by| api.evict(by, key.clone(), how))
+    }
+
     /// The one door between a client and the server: a call is counted, carried out and
     /// answered here. A fault before `carry_out` is a refusal, one after it a lost reply.
     fn enter<T>(

@@ -28,6 +28,12 @@ pub enum ApiError {
     /// 400: the request itself makes no sense.
     #[error("{0}")]
     BadRequest(String),
+    /// 429: not now.
+    #[error("{0}")]
+    TooManyRequests(String),
+    /// 500: the server cannot do this.
+    #[error("{0}")]
+    Internal(String),
 }
 
 impl ApiError {
@@ -39,6 +45,8 @@ impl ApiError {
             Self::Expired { .. } => 410,
             Self::Invalid(_) => 422,
             Self::BadRequest(_) => 400,
+            Self::TooManyRequests(_) => 429,
+            Self::Internal(_) => 500,
         }
     }
 
@@ -51,6 +59,9 @@ impl ApiError {
             Self::Expired { .. } => "Expired",
             Self::Invalid(_) => "Invalid",
             Self::BadRequest(_) => "BadRequest",
+            Self::TooManyRequests(_) => "TooManyRequests",
+            // The one that is modelled gives none.
+            Self::Internal(_) => "",
         }
     }
 }

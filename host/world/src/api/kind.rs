@@ -32,6 +32,8 @@ pub enum Kind {
     DaemonSet,
     /// `batch/v1` Job.
     Job,
+    /// `policy/v1` PodDisruptionBudget.
+    PodDisruptionBudget,
     /// `storage.k8s.io/v1` VolumeAttachment.
     VolumeAttachment,
     /// `storage.k8s.io/v1` CSINode.
@@ -80,7 +82,7 @@ pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Node,
         Self::Pod,
         Self::Namespace,
@@ -94,6 +96,7 @@ impl Kind {
         Self::StatefulSet,
         Self::DaemonSet,
         Self::Job,
+        Self::PodDisruptionBudget,
         Self::VolumeAttachment,
         Self::CsiNode,
         Self::CsiDriver,
@@ -165,7 +168,14 @@ impl Kind {
     /// Whether `metadata.generation` counts the changes of what is wanted; other kinds have none.
     pub fn counts_generations(self) -> bool {
         self.group() == NODE_REMEDY
-            || matches!(self, Self::Pod | Self::StatefulSet | Self::DaemonSet | Self::Job)
+            || matches!(
+                self,
+                Self::Pod
+                    | Self::StatefulSet
+                    | Self::DaemonSet
+                    | Self::Job
+                    | Self::PodDisruptionBudget
+            )
     }
 
     /// Whether an object may be replaced without saying which version of it is meant.
@@ -219,6 +229,14 @@ impl Kind {
                 shape("apps", "v1", "daemonsets", "DaemonSet", Namespaced, Subresource)
             }
             Self::Job => shape("batch", "v1", "jobs", "Job", Namespaced, Subresource),
+            Self::PodDisruptionBudget => shape(
+                "policy",
+                "v1",
+                "poddisruptionbudgets",
+                "PodDisruptionBudget",
+                Namespaced,
+                Subresource,
+            ),
             Self::VolumeAttachment => storage("volumeattachments", "VolumeAttachment", Subresource),
             Self::CsiNode => storage("csinodes", "CSINode", Status::None),
             Self::CsiDriver => storage("csidrivers", "CSIDriver", Status::None),

@@ -12,6 +12,7 @@ mod admission;
 mod client;
 mod deletion;
 mod error;
+mod eviction;
 mod history;
 mod kind;
 pub mod object;

@@ -164,6 +164,7 @@ impl Scenario {
             | Kind::PersistentVolumeClaim
             | Kind::StatefulSet
             | Kind::DaemonSet
+            | Kind::PodDisruptionBudget
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::RemedyPause

@@ -1,6 +1,7 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
 //! before it. Nor is any while somebody has paused. And no incident is opened while every policy says that nobody acts.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use node_remedy_world::facts::{Taken, What};
@@ -14,11 +15,13 @@ pub(super) struct Trigger {
     seen_after: Duration,
     /// So does a node that is well for so long.
     well_after: Duration,
+    ill: BTreeSet<String>,
 }
 
 impl Trigger {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { seen_after: setting.seen_after, well_after: setting.well_after }
+        let ill = setting.ill.clone();
+        Self { seen_after: setting.seen_after, well_after: setting.well_after, ill }
     }
 }
 
@@ -37,7 +40,7 @@ impl Check for Trigger {
         if command == "off" && is_paused {
             return Some(format!("{node} was told to be off while somebody had paused"));
         }
-        if command != "off" || scene.lost.contains_key(node) {
+        if command != "off" || scene.lost.contains_key(node) || self.ill.contains(node) {
             return None;
         }
         let well = scene.well_since.get(node);

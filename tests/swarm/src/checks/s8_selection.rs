@@ -15,8 +15,9 @@ pub(super) struct Selection;
 
 impl Check for Selection {
     fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
-        let (What::PodGone { pod, uid, node, by } | What::PodTerminating { pod, uid, node, by }) =
-            what
+        // One that its kubelet is asked to end runs on until that is done.
+        let (What::PodGone { pod, uid, node, by }
+        | What::PodTerminating { pod, uid, node, by, graceful: false }) = what
         else {
             return None;
         };

@@ -7,8 +7,8 @@ use node_remedy_api::configuration::{Configuration, policy_documents};
 use node_remedy_api::document::{Document, Path, Spot, Tree};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::{
-    self, Builtin, FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan,
-    Nodes, Run, Stage, Written,
+    self, FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan, Nodes,
+    Run, Stage, Written,
 };
 use node_remedy_api::policy::{self, Policy, Remedy, Rung};
 use node_remedy_decide::{Access, Deletion, Grade, PodView, VolumeView, covers_pod};
@@ -134,7 +134,7 @@ impl Shown {
         };
         let needs_plan = shown.take_policy(node, &policy_documents(documents), &configuration);
         if !needs_plan {
-            shown.precedence.push("plan: none is needed, every remedy is a Job".to_owned());
+            shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents) {
             shown.take_plan(node, plan, plugins, names).await;
         }
@@ -208,7 +208,7 @@ impl Shown {
         self.release = release(&run_policy_of(&policy.run).grades);
         self.policy = Some(shown);
         let mut rungs = policy.thresholds.iter().flat_map(|threshold| &threshold.ladder);
-        rungs.any(|rung| !matches!(rung.remedy, Remedy::PodTemplate(_)))
+        rungs.any(|rung| rung.remedy.is_of_plan())
     }
 
     /// The node's plan with where its values were written, or nothing where something is missing.
@@ -371,7 +371,7 @@ fn rung(rung: &Rung) -> ShownRung {
         Remedy::Isolation => "the plan's isolation".to_owned(),
         Remedy::Recovery => "the plan's recovery".to_owned(),
         Remedy::Method(method) => format!("the method {method}"),
-        Remedy::Cluster(builtin) => Builtin::word(*builtin).to_owned(),
+        Remedy::Cluster(chore) => format!("{chore}, in the cluster"),
         Remedy::PodTemplate(job) => format!("a Job, within {}", job.deadline),
         Remedy::Plugin(plugin) => format!("the plugin {plugin}"),
     };
@@ -430,7 +430,6 @@ fn release(grades: &BTreeSet<Grade>) -> BTreeMap<&'static str, Vec<(&'static str
         exempt: None,
         volumes,
         ready: false,
-        budget_forbids: false,
         deletion: Deletion::NotAsked,
         finalizers: Vec::new(),
     };

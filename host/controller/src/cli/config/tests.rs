@@ -225,11 +225,11 @@ fn what_is_missing_is_named() {
         fence.yaml:18:16: spec.templates[0].parameters.address: found node w1 without annotation node-remedy.io/other-address, expected one
     "#]],
     );
-    let recovery = REMEDY.replacen("name: fence", "name: storage-fence", 1);
+    let recovery = REMEDY.replacen("name: fence", "name: recovery", 1);
     missing(
         &[("remedy.yaml", &recovery), ("fence.yaml", IPMI)],
         expect![[r#"
-        remedy "storage-fence" is not run by this version; use the remedy fence, or a podTemplate
+        remedy "recovery" is not run by this version; use fence, storage-fence, cluster or podTemplate
     "#]],
     );
 }
@@ -240,5 +240,5 @@ fn a_ladder_of_jobs_needs_no_plan() {
                remedy1: [{name: mend}]\nremedyConfigs:\n- name: mend\n  podTemplate: {spec: {containers: [{name: a, image: b}]}}\n";
     let shown = shown(&[("remedy.yaml", job)]);
     assert_eq!(shown.missing, [""; 0]);
-    assert_eq!(shown.precedence[1], "plan: none is needed, every remedy is a Job");
+    assert_eq!(shown.precedence[1], "plan: none is needed, no remedy fences");
 }

@@ -54,6 +54,7 @@ twins! {
     decide::Builtin = plan::Builtin {
         MarkUnschedulable, MarkSchedulable, Quarantine, CleanResources,
     }
+    decide::Chore = api::Chore { Cordon, Quarantine, Drain }
     decide::IdentityRule = policy::Identity { Require, Prefer }
 }
 

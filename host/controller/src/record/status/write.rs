@@ -365,6 +365,10 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(word, SENTENCE_MAX));
             Word::LeftAlone
         }
+        Why::NotDrained { left } => {
+            written.detail = Some(cut(left, SENTENCE_MAX));
+            Word::NotDrained
+        }
         Why::NoIdentity => Word::NoIdentity,
         Why::AliveThoughOff => Word::AliveThoughOff,
         Why::OnFailed => Word::OnFailed,

@@ -236,6 +236,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::Identified { .. }
         | Notice::PoweringOff { .. }
         | Notice::Releasing { .. }
+        | Notice::Draining { .. }
         | Notice::PoweringOn { .. }
         | Notice::StartingJob { .. }
         | Notice::JobEnded { .. }

@@ -85,9 +85,8 @@ fn an_abort_between_off_and_on_switches_on_and_says_so() {
 #[test]
 fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
     let bound = |story: &mut Story| {
-        for pod in &mut story.view.pods {
-            (pod.ready, pod.budget_forbids) = (true, true);
-        }
+        story.view.pods.iter_mut().for_each(|pod| pod.ready = true);
+        story.budget_at_zero = true;
     };
     let mut off = story();
     bound(&mut off);

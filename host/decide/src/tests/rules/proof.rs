@@ -242,11 +242,8 @@ fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     let mut plan = cutting_plan(Kind::Storage { volumes: vec!["pv-db-0".to_string()] });
     plan.power.clear();
     let mut story = Story::new(plan, RunPolicy::default());
-    story.view.pods.iter_mut().for_each(|pod| {
-        pod.ready = true;
-        pod.budget_forbids = true;
-    });
-    story.policy.release_timeout = Span::minutes(60);
+    story.view.pods.iter_mut().for_each(|pod| pod.ready = true);
+    story.budget_at_zero = true;
     story.until(Phase::Releasing);
     let since = story.now;
     story.until(Phase::AwaitingWell);

@@ -233,7 +233,7 @@ impl World {
                 self.out_of_service = self.node;
             }
             Effect::LiftOutOfService => self.out_of_service = false,
-            Effect::DeletePods(uids) => {
+            Effect::DeletePods(uids) | Effect::Evict { pods: uids, at_once: true } => {
                 self.check_release()?;
                 if uids.iter().any(|uid| uid != "db-0") {
                     return Err(format!("S8: deletes {uids:?}"));
@@ -246,7 +246,7 @@ impl World {
                 self.attachment &= self.pods || !self.out_of_service;
             }
             // A kubelet that lives unmounts, and Kubernetes detaches what nobody uses.
-            Effect::GracefulDelete(_) => {
+            Effect::GracefulDelete(_) | Effect::Evict { at_once: false, .. } => {
                 self.pods = false;
                 self.attachment = false;
             }

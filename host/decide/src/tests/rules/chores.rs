@@ -1,0 +1,240 @@
+//! Remedies that are done in the cluster itself, and the isolation step as a remedy of its own.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::CLEAR;
+use super::cutting_plan;
+use crate::tests::fixtures::{bmc_plan, paused_by_alice};
+use crate::tests::story::Story;
+use crate::*;
+
+const PERIOD: Span = Span::minutes(3);
+
+fn rung(name: &str, remedy: Remedy) -> Rung {
+    Rung { name: name.to_string(), remedy, period: PERIOD, clean: false }
+}
+
+fn drain() -> Rung {
+    rung("drain", Remedy::Cluster(Chore::Drain))
+}
+
+/// A sick node whose kubelet lives, with this ladder.
+fn sick(ladder: &[Rung]) -> Story {
+    let mut story =
+        Story::new(Plan { ladder: ladder.to_vec(), ..bmc_plan() }, RunPolicy::default());
+    story.view.pods.iter_mut().for_each(|pod| pod.ready = true);
+    lives(&mut story);
+    story
+}
+
+fn lives(story: &mut Story) {
+    let now = story.now;
+    story.view.node.iter_mut().for_each(|node| node.lease_seen_at = Some(now));
+}
+
+/// Goes on, the kubelet alive, until `over`.
+fn until(story: &mut Story, over: impl Fn(&Story) -> bool) {
+    for _ in 0..1_000 {
+        if over(story) {
+            return;
+        }
+        lives(story);
+        story.go();
+    }
+    panic!("not over but {:?}; {:?}", story.record.phase, story.notices);
+}
+
+fn evicted(story: &Story) -> Vec<String> {
+    let mut evicted = Vec::new();
+    for effect in &story.done {
+        if let Effect::Evict { pods, at_once: false } = effect {
+            evicted.extend(
+                pods.iter().filter(|pod| !evicted.contains(*pod)).cloned().collect::<Vec<_>>(),
+            );
+        }
+    }
+    evicted
+}
+
+#[test]
+fn a_drained_node_that_is_well_again_gets_its_pods_back() {
+    let mut story = sick(&[drain()]);
+    until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+    assert_eq!(evicted(&story), ["db-0"], "a DaemonSet's pod would come back at once");
+    let cordoned = |story: &Story| story.view.node.as_ref().is_some_and(|node| node.cordoned);
+    assert!(cordoned(&story) && story.hit(Rule::P6));
+    assert!(story.notices.contains(&Notice::Draining { pods: 1 }));
+    assert_eq!(story.record.slot, Slot::Free, "waiting needs no slot");
+    story.wakes().until(Phase::Final(FinalReason::Remedied));
+    assert!(!cordoned(&story) && story.calls.is_empty() && !story.released());
+}
+
+#[test]
+fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
+    let mut story = sick(&[drain()]);
+    story.view.pods.iter_mut().for_each(|pod| pod.exempt = Some(Exempt::Tolerates));
+    until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+    assert_eq!(story.view.pods.len(), 0);
+}
+
+/// P6: a drain asks until its patience is over, and never takes what a budget holds.
+#[test]
+fn p6_a_budget_at_zero_outlasts_a_drain_and_the_next_remedy_has_its_turn() {
+    let mut story = sick(&[drain(), rung("fence", Remedy::Fence)]);
+    story.budget_at_zero = true;
+    until(&mut story, |story| story.record.phase == Phase::Remedying);
+    let since = story.now;
+    let failed = |story: &Story| {
+        let left = "db-0".to_string();
+        story.notices.contains(&Notice::RemedyFailed(ParkReason::NotDrained { left }))
+    };
+    until(&mut story, failed);
+    assert!(story.now.since(since) >= PDB_PATIENCE && story.calls.is_empty());
+    let asked = story.done.iter().filter(|one| matches!(one, Effect::Evict { .. })).count();
+    assert!(asked > 10, "asked again and again: {asked}");
+    until(&mut story, |story| story.record.phase == Phase::ReadingIdentity);
+    assert_eq!(story.record.rung, 1);
+}
+
+#[test]
+fn the_last_drain_that_fails_names_the_pods_and_a_retry_drains_once_more() {
+    let mut story = sick(&[drain()]);
+    story.budget_at_zero = true;
+    until(&mut story, |story| story.record.phase == Phase::Parked);
+    let reason = story.parked().cloned().unwrap();
+    assert_eq!(reason, ParkReason::NotDrained { left: "db-0".to_string() });
+    story.budget_at_zero = false;
+    story.event(Event::Command(Command::Retry));
+    until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+    assert_eq!(story.view.pods.len(), 1, "the DaemonSet's");
+}
+
+#[test]
+fn a_pod_that_was_asked_and_does_not_stop_is_waited_for_longer() {
+    let mut story = sick(&[drain()]);
+    story.holders = true;
+    until(&mut story, |story| story.record.phase == Phase::Remedying);
+    let since = story.now;
+    until(&mut story, |story| story.record.phase == Phase::Parked);
+    assert!(story.now.since(since) >= Span(PDB_PATIENCE.0 + CLEANUP_TIMEOUT.0));
+    let asked = story.done.iter().filter(|one| matches!(one, Effect::Evict { .. })).count();
+    assert_eq!(asked, 1, "once asked is enough");
+}
+
+#[test]
+fn a_silent_node_is_not_drained() {
+    let mut story = sick(&[drain(), rung("fence", Remedy::Fence)]);
+    story.view.node.iter_mut().for_each(|node| node.lease_seen_at = Some(Time(0)));
+    story.until(Phase::AwaitingWell);
+    assert!(evicted(&story).is_empty() && !story.view.pods.is_empty());
+    story.until(Phase::ReadingIdentity);
+}
+
+/// A1: what allowed the drain is read again before each eviction.
+#[test]
+fn a_drain_stops_where_it_is_when_somebody_wants_the_node_left_alone_or_it_is_well() {
+    let mut paused = sick(&[drain()]);
+    paused.budget_at_zero = true;
+    until(&mut paused, |story| !evicted(story).is_empty());
+    paused.view.gate.refusals = vec![paused_by_alice()];
+    paused.budget_at_zero = false;
+    paused.todo.clear();
+    let before = evicted(&paused).len();
+    for _ in 0..50 {
+        lives(&mut paused);
+        paused.next_look.get_or_insert(paused.now);
+        paused.go();
+    }
+    assert_eq!((evicted(&paused).len(), paused.record.phase), (before, Phase::Remedying));
+
+    let mut well = sick(&[drain()]);
+    well.budget_at_zero = true;
+    until(&mut well, |story| !evicted(story).is_empty());
+    well.wakes();
+    well.view.trigger = CLEAR;
+    until(&mut well, |story| matches!(story.record.phase, Phase::Final(_)));
+    assert_eq!(well.record.phase, Phase::Final(FinalReason::Recovered));
+    assert!(well.view.node.is_some_and(|node| !node.cordoned), "our cordon is ours to lift");
+}
+
+#[test]
+fn an_abort_of_a_drain_lifts_the_cordon_and_ends() {
+    let mut story = sick(&[drain()]);
+    story.budget_at_zero = true;
+    until(&mut story, |story| !evicted(story).is_empty());
+    story.event(Event::Command(Command::Abort));
+    until(&mut story, |story| matches!(story.record.phase, Phase::Final(_)));
+    assert_eq!(story.record.phase, Phase::Final(FinalReason::Aborted));
+    assert!(story.view.node.is_some_and(|node| !node.cordoned));
+}
+
+#[test]
+fn cordon_and_quarantine_stand_until_the_node_is_well() {
+    for (chore, stands) in [
+        (Chore::Cordon, (|node| node.cordoned) as fn(&NodeView) -> bool),
+        (Chore::Quarantine, |node| node.quarantined),
+    ] {
+        let mut story = sick(&[rung("mark", Remedy::Cluster(chore))]);
+        until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+        assert!(story.view.node.as_ref().is_some_and(stands));
+        story.wakes().until(Phase::Final(FinalReason::Remedied));
+        assert!(!story.view.node.as_ref().is_some_and(stands));
+        assert!(story.calls.is_empty() && evicted(&story).is_empty());
+    }
+}
+
+/// `storage-fence` of the first proposal: what isolation cuts is cut, power is not touched, and what was
+/// cut is given back once the node is well.
+#[test]
+fn isolation_as_a_remedy_leaves_power_alone() {
+    let fabric = cutting_plan(Kind::Fabric(Path::Other));
+    let ladder = vec![rung("storage-fence", Remedy::Isolation)];
+    let mut story = Story::new(Plan { ladder, ..fabric }, RunPolicy::default());
+    story.until(Phase::AwaitingWell);
+    assert!(story.plan.has_power() && !story.released());
+    assert_eq!(story.count(Action::Off), 1, "the port");
+    story.wakes().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1));
+    assert_eq!(story.plugs, vec![PlugState::On; story.plan.methods.len()]);
+}
+
+#[test]
+fn isolation_that_fails_or_does_not_help_gives_way_to_the_fence() {
+    let fabric = cutting_plan(Kind::Fabric(Path::Other));
+    let ladder = vec![rung("storage-fence", Remedy::Isolation), rung("fence", Remedy::Fence)];
+    let mut story = Story::new(Plan { ladder, ..fabric }, RunPolicy::default());
+    story.until(Phase::AwaitingWell);
+    let since = story.now;
+    story.until(Phase::ReadingIdentity);
+    assert!(story.now.since(since) >= PERIOD);
+    assert_eq!(story.count(Action::Off), 1, "what is cut is not cut again");
+    story.until(Phase::AwaitingWell);
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+}
+
+/// A9: cut off from the API server and never switched on again, a node would be lost for good.
+#[test]
+fn isolation_alone_that_cuts_the_way_to_the_api_server_is_refused() {
+    let cuts = cutting_plan(Kind::Fabric(Path::ApiServer));
+    let alone = Plan { ladder: vec![rung("i", Remedy::Isolation)], ..cuts.clone() };
+    let policy = RunPolicy::default();
+    assert_eq!(refuse_plan(&alone, &policy), Some(PlanRefusal::CutsItselfOff));
+    let ladder = vec![rung("i", Remedy::Isolation), rung("f", Remedy::Fence)];
+    assert_eq!(refuse_plan(&Plan { ladder, ..cuts }, &policy), None);
+    let ladder = vec![rung("i", Remedy::Isolation)];
+    let nothing = Plan { ladder, isolation: Vec::new(), ..bmc_plan() };
+    assert_eq!(refuse_plan(&nothing, &policy), Some(PlanRefusal::NothingToDo));
+}
+
+/// A drain needs no way to fence the node.
+#[test]
+fn a_ladder_of_chores_is_run_on_a_node_without_a_plan() {
+    let bare = Plan { methods: Vec::new(), power: Vec::new(), ladder: vec![drain()], ..bmc_plan() };
+    assert_eq!(refuse_plan(&bare, &RunPolicy::default()), None);
+    let mut story = Story::new(bare, RunPolicy::default());
+    lives(&mut story);
+    until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+    assert_eq!(evicted(&story), ["db-0"]);
+}
