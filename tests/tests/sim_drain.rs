@@ -10,7 +10,8 @@ use crate::sim_night::parse;
 /// What of a night's expectations did not come true. The node is ill from second 60 on; a drain, and
 /// the fence four minutes after it.
 fn missed(budget: &str, happens: &str, expected: &[&str]) -> Vec<String> {
-    let expected: String = expected.iter().map(|one| format!("- {{ {one} }}\n")).collect();
+    let expected =
+        expected.iter().map(|one| format!("- {{ {one} }}")).collect::<Vec<_>>().join("\n");
     let text = format!(
         "title: an ill node
 seed: 5
