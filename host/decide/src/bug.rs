@@ -79,6 +79,8 @@ bugs! {
     WallClockTrusted = "wall-clock-trusted" breaks "S10",
     /// A person's word that a node is to be left alone is not heard.
     WordIgnored = "word-ignored" breaks "S10",
+    /// A person who is to be asked is not.
+    ApprovalIgnored = "approval-ignored" breaks "S10",
     /// A policy in shadow mode is acted on.
     ShadowIgnored = "shadow-ignored" breaks "S10",
     /// Only nodes whose Ready is not True count as lost; Leases are not looked at.

@@ -464,6 +464,17 @@ pub enum What {
         /// For how long, in seconds, unless it is renewed.
         lasts: u64,
     },
+    /// Somebody says a word about an incident.
+    WordSaid {
+        /// Which NodeFence.
+        fence: String,
+        /// Its node.
+        node: String,
+        /// `approve`, `retry`, `abort` or `confirm-off`.
+        word: String,
+        /// Who.
+        by: String,
+    },
     /// A RemedyConfiguration says another mode.
     ModeSaid {
         /// Which one.
@@ -499,7 +510,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 49] = [
+pub const VOCABULARY: [(&str, &[&str]); 50] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -532,7 +543,7 @@ pub const VOCABULARY: [(&str, &[&str]); 49] = [
     ("podCreated", &["pod", "uid"]),
     ("podScheduled", &["pod", "uid", "node"]),
     ("podPhase", &["pod", "uid", "node", "phase"]),
-    ("podTerminating", &["pod", "uid", "node", "by"]),
+    ("podTerminating", &["pod", "uid", "node", "graceful", "by"]),
     ("podGone", &["pod", "uid", "node", "by"]),
     ("volumeAttached", &["volume", "node"]),
     ("volumeDetached", &["volume", "node"]),
@@ -547,6 +558,7 @@ pub const VOCABULARY: [(&str, &[&str]); 49] = [
     ("parkedRecorded", &["fence", "node", "reason", "leftOff"]),
     ("edited", &["object", "by"]),
     ("nodeLocked", &["node", "by", "lasts"]),
+    ("wordSaid", &["fence", "node", "word", "by"]),
     ("modeSaid", &["policy", "mode"]),
     ("leaderChanged", &["process"]),
 ];

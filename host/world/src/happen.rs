@@ -10,7 +10,7 @@ use crate::api::{ApiServer, DeleteOptions, Kind, Part};
 use crate::detector;
 use crate::facts::Power;
 use crate::machine::{Machine, Network};
-use crate::scenario::Event;
+use crate::scenario::{Event, Word};
 use crate::stage::{LOCKS, Stage};
 use crate::time::{Time, after, micros_stamp, read_stamp, seconds_stamp};
 
@@ -50,6 +50,7 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::NodeCondition { .. }
         | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
+        | Event::Word { .. }
         | Event::ServerClock(_)
         | Event::OfController(_) => None,
     }
@@ -93,6 +94,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::NodeCondition { .. }
         | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
+        | Event::Word { .. }
         | Event::ServerClock(_)
         | Event::OfController(_) => {}
     }
@@ -138,6 +140,7 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         }
         Event::NodeEvent { node, reason } => detector::tell(api, now, node, reason),
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
+        Event::Word { node, says } => say(api, node, *says),
         Event::ServerClock(by_ms) => api.set_clock(*by_ms),
         Event::KubeletStops(_)
         | Event::NetworkLost(_)
@@ -191,6 +194,27 @@ fn lock(api: &mut ApiServer, now: Time, node: &str, lasts: Duration) {
         // Refused only if it came to exist meanwhile, and then it is somebody's.
         drop(client.create(Kind::Lease, json!({ "metadata": metadata, "spec": spec })));
     }
+}
+
+/// Annotates the incident of a node that is not over, as the command line does.
+fn say(api: &mut ApiServer, node: &str, says: Word) {
+    let is_of_node = |one: &&Value| {
+        text(one, "/spec/node/name") == node && text(one, "/status/status") != "Final"
+    };
+    let Some(fence) = api.all(Kind::NodeFence).filter(is_of_node).last() else { return };
+    let (fence_uid, boot) = (uid(fence), text(fence, "/spec/node/bootID"));
+    let (word, value) = match says {
+        Word::Approve => ("approve", fence_uid.to_owned()),
+        Word::Retry => ("retry", fence_uid.to_owned()),
+        Word::Abort => ("abort", fence_uid.to_owned()),
+        Word::AbortLeaveOff => ("abort", format!("{fence_uid}/leave-off")),
+        Word::ConfirmOff => ("confirm-off", format!("{fence_uid}/{boot}/{PEOPLE}")),
+    };
+    let key = Key::cluster(Kind::NodeFence, name(fence));
+    let mut annotations = json!({});
+    set(&mut annotations, &format!("node-remedy.io/{word}"), json!(value));
+    let patch = json!({ "metadata": { "annotations": annotations } });
+    drop(api.client(PEOPLE).merge_patch(&key, &patch, Part::Main));
 }
 
 fn set_finalizers(api: &mut ApiServer, namespace: &str, name: &str, finalizers: &[&str]) {

@@ -9,6 +9,9 @@ use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
 use crate::stage::{LOCKS, REMEDY, REMEDY_NAMESPACE};
 
+/// What people say of an incident, by annotations.
+const WORDS: [&str; 4] = ["approve", "retry", "abort", "confirm-off"];
+
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
     let mut say = |what| facts.note(change.at, what);
@@ -148,6 +151,13 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
             let method = text(operation, "/name").to_owned();
             let (fence, node) = (fence(), node());
             say(What::IntentRecorded { fence, node, operation: id, method, action });
+        }
+    }
+    for word in WORDS {
+        let said = |object| text(object, &format!("/metadata/annotations/node-remedy.io~1{word}"));
+        if !said(&change.object).is_empty() && said(&change.object) != said(before) {
+            let (word, by) = (word.to_owned(), change.by.to_string());
+            say(What::WordSaid { fence: fence(), node: node(), word, by });
         }
     }
     let parked = |object| text(object, "/status/parked/at").to_owned();

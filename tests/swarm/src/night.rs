@@ -161,7 +161,7 @@ impl Night {
         draft.edits(&mut policies, &lost, &names);
         draft.other_remedy(&lost);
         draft.clocks(seed, controllers);
-        draft.server_clock();
+        let ill = draft.people(seed, &mut policies, &lost, &names);
         draft.rack_faults(seed, &names, &lost);
         draft.terminations(seed, &lost);
         let fence = draft.kernel_dump(seed, &mut policies, &lost);
@@ -198,7 +198,8 @@ impl Night {
         );
         // Where several are lost the gate may hold back for ever.
         let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
-        let lost = if lost.len() == 1 && !more_are_lost { lost } else { Vec::new() };
+        let lost =
+            if lost.len() == 1 && !more_are_lost && ill.is_none() { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
         // Clocks that run a tenth too slow count a tenth less.
@@ -217,6 +218,8 @@ impl Night {
             switches: draft.rack.switches(),
             impostors,
             lost,
+            needs_approval: policies.text.contains("approval: true"),
+            ill: ill.into_iter().collect(),
             has_people,
             ..Setting::default()
         };

@@ -38,6 +38,8 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
+    /// No machine is switched off before somebody said yes.
+    pub needs_approval: bool,
     /// Nodes that are ill though their kubelets live.
     pub ill: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
@@ -61,6 +63,7 @@ impl Default for Setting {
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
+            needs_approval: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,
@@ -125,6 +128,8 @@ pub struct Scene {
     pub has_closed_devices: bool,
     /// Each node's `Ready`.
     pub ready: BTreeMap<String, String>,
+    /// Incidents of which somebody said yes.
+    pub approved: BTreeSet<String>,
     /// Nodes that another remediator has, since when, and until when.
     pub locked: BTreeMap<String, (Time, Time)>,
     /// Since when a RemedyPause stands.
@@ -245,6 +250,9 @@ impl Scene {
             What::Edited { object, .. } if object.starts_with("RemedyPause ") => {
                 // Made once a night, and taken away.
                 self.paused_since = if self.paused_since.is_some() { None } else { Some(at) };
+            }
+            What::WordSaid { fence, word, .. } if word == "approve" => {
+                self.approved.insert(fence.clone());
             }
             What::ModeSaid { policy, mode } => {
                 self.modes.insert(policy.clone(), mode.clone());

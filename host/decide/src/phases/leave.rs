@@ -67,7 +67,7 @@ fn is_yes_taken_back(run: &Run<'_>, view: &View, op: OpId) -> bool {
     let mut offs = run.record.operations.iter().filter(|one| {
         powers(one) && one.may_have_acted() && matches!(one.action, Action::Off | Action::Reset)
     });
-    is_needed && offs.next().is_some_and(|first| first.id == op)
+    guard(Bug::ApprovalIgnored, is_needed) && offs.next().is_some_and(|first| first.id == op)
 }
 
 /// The trigger asks for the cut.

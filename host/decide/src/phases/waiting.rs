@@ -2,6 +2,7 @@
 
 use alloc::string::ToString as _;
 
+use crate::bug::{Bug, guard};
 use crate::run::{Flow, Run};
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
@@ -92,5 +93,6 @@ fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
 /// Whether a person's yes is still to come, as far as this step can see.
 pub(crate) fn lacks_approval(run: &Run<'_>) -> bool {
     let approved = run.seen().is_some_and(|view| view.people.approved);
-    run.policy.approval == Approval::Needed && run.seen().is_some() && !approved
+    let lacks = run.policy.approval == Approval::Needed && run.seen().is_some() && !approved;
+    guard(Bug::ApprovalIgnored, lacks)
 }

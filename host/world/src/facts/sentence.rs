@@ -105,6 +105,7 @@ impl std::fmt::Display for What {
             Self::NodeLocked { node, by, lasts } => {
                 write!(f, "{node}: {by} has its lock for {lasts} s")
             }
+            Self::WordSaid { fence, word, by, .. } => write!(f, "{fence}: {word} ({by})"),
             Self::ModeSaid { policy, mode } if mode.is_empty() => write!(f, "{policy}: is gone"),
             Self::ModeSaid { policy, mode } => write!(f, "{policy}: says mode {mode}"),
             Self::LeaderChanged { process } if process.is_empty() => {

@@ -9,12 +9,12 @@ use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
     RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawHappening, RawNodeCondition,
-    RawOutage, RawServerClock, Text,
+    RawOutage, RawServerClock, RawWord, Text,
 };
 use super::read::Reader;
 use super::{
     ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DeviceSpec, DumpSpec, Event,
-    Happening, Outage, Trigger,
+    Happening, Outage, Trigger, Word,
 };
 use crate::api::{Key, Kind};
 use crate::facts::Power;
@@ -210,6 +210,10 @@ pub(super) fn read(
         let lasts = reader.duration("happenings.otherRemedy.lasts", &said.lasts);
         events.push(Event::OtherRemedy { node: said.node.value.clone(), lasts });
     }
+    if let Some(said) = &raw.word {
+        kinds += 1;
+        events.extend(word(reader, said, cast));
+    }
     if kinds != 1 {
         let what = format!("happenings: found {kinds} things that happen, expected one an entry");
         reader.wrong(place, what);
@@ -266,6 +270,22 @@ fn device_fault(reader: &mut Reader, raw: &RawDeviceFault, cast: &Cast<'_>) -> O
         return None;
     }
     Some(Event::DeviceFault { device, fault, value: raw.value.unwrap_or(1) })
+}
+
+/// What somebody says about the incident of a node.
+fn word(reader: &mut Reader, said: &RawWord, cast: &Cast<'_>) -> Option<Event> {
+    if !cast.nodes.iter().any(|(node, _)| *node == said.node.value) {
+        no_such_node(reader, "word.node", &said.node);
+    }
+    let known = Word::ALL.into_iter().find(|(name, _)| *name == said.says.value);
+    let Some((_, says)) = known else {
+        let words = Word::ALL.map(|(name, _)| name).join(", ");
+        let found = &said.says.value;
+        let what = format!("happenings.word.says: found {found:?}, expected one of {words}");
+        reader.wrong(said.says.referenced, what);
+        return None;
+    };
+    Some(Event::Word { node: said.node.value.clone(), says })
 }
 
 fn condition(reader: &mut Reader, raw: &RawNodeCondition, cast: &Cast<'_>) -> Option<Event> {

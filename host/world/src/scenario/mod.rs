@@ -363,10 +363,43 @@ pub enum Event {
         /// For how long.
         lasts: Duration,
     },
+    /// Somebody says a word about the incident of a node; nothing where it has none.
+    Word {
+        /// Whose.
+        node: String,
+        /// Which.
+        says: Word,
+    },
     /// The clock of the control plane's machine is set so many milliseconds ahead or back.
     ServerClock(i64),
     /// Something befalls node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
+}
+
+/// What a person says about an incident, as the command line does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// The first off may be sent.
+    Approve,
+    /// Try again.
+    Retry,
+    /// Stop; after an off, switch on first.
+    Abort,
+    /// Stop, and leave the machine as it is.
+    AbortLeaveOff,
+    /// The machine was seen to be off, in the boot that the incident is about.
+    ConfirmOff,
+}
+
+impl Word {
+    /// Every word, as scenarios have it.
+    pub const ALL: [(&str, Self); 5] = [
+        ("approve", Self::Approve),
+        ("retry", Self::Retry),
+        ("abort", Self::Abort),
+        ("abort-leave-off", Self::AbortLeaveOff),
+        ("confirm-off", Self::ConfirmOff),
+    ];
 }
 
 /// How a kernel dump is written, and told of.

@@ -184,6 +184,7 @@ pub(super) struct RawHappening {
     pub(super) node_condition: Option<RawNodeCondition>,
     pub(super) node_event: Option<RawNodeEvent>,
     pub(super) other_remedy: Option<RawOtherRemedy>,
+    pub(super) word: Option<RawWord>,
     pub(super) server_clock: Option<Spanned<RawServerClock>>,
 }
 
@@ -245,6 +246,13 @@ pub(super) struct RawDump {
 pub(super) struct RawOtherRemedy {
     pub(super) node: Text,
     pub(super) lasts: Text,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawWord {
+    pub(super) node: Text,
+    pub(super) says: Text,
 }
 
 #[derive(Debug, Deserialize)]

@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 45] = [
+    let rows: [(&str, &str, Expect); 46] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -123,7 +123,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "edit: { kind: Nod, name: node-a, merge: { a: 1 } }",
             expect![[
-                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance"#
+                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, PodDisruptionBudget, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance"#
             ]],
         ),
         (
@@ -186,6 +186,13 @@ fn mistakes_are_named_with_their_place() {
             "otherRemedy: { node: node-z, lasts: 5s }",
             expect![[
                 r#"s.yaml:14:35: happenings.otherRemedy.node: found "node-z", expected a node of this scenario"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "word: { node: node-a, says: maybe }",
+            expect![[
+                r#"s.yaml:14:41: happenings.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
             ]],
         ),
         (
@@ -333,7 +340,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, devicesLost, apiFault, clockFault, edit, remove, nodeCondition, nodeEvent, otherRemedy, serverClock"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, devicesLost, apiFault, clockFault, edit, remove, nodeCondition, nodeEvent, otherRemedy, word, serverClock"
             ],
         ),
         (
@@ -459,6 +466,7 @@ fn the_vocabulary_is_that_of_the_facts() {
                 "code" | "plug" | "operation" | "leftOff" | "lasts" | "open" => {
                     serde_json::json!(1)
                 }
+                "graceful" => serde_json::json!(true),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

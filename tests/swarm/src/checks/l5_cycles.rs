@@ -13,16 +13,23 @@ pub(super) struct Cycles {
     max: usize,
     /// By incident.
     offs: BTreeMap<String, usize>,
+    /// How often somebody said that an incident is to try again.
+    retries: BTreeMap<String, usize>,
 }
 
 impl Cycles {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { max: setting.cycles_max, offs: BTreeMap::new() }
+        Self { max: setting.cycles_max, offs: BTreeMap::new(), retries: BTreeMap::new() }
     }
 }
 
 impl Check for Cycles {
     fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        if let What::WordSaid { fence, word, .. } = what
+            && word == "retry"
+        {
+            *self.retries.entry(fence.clone()).or_default() += 1;
+        }
         let What::PowerChanged { node, power: Power::Off, cause: PowerCause::Command } = what
         else {
             return None;
@@ -31,8 +38,11 @@ impl Check for Cycles {
             return None;
         }
         let incident = scene.incident.get(node).cloned().unwrap_or_default();
+        // Whoever says so lets it try all of it once more.
+        let retries = self.retries.get(&incident).copied().unwrap_or_default();
+        let max = self.max.saturating_mul(retries + 1);
         let offs = self.offs.entry(incident).or_default();
         *offs += 1;
-        (*offs > self.max).then(|| format!("off for the {offs}th time, allowed {}", self.max))
+        (*offs > max).then(|| format!("off for the {offs}th time, allowed {max}"))
     }
 }

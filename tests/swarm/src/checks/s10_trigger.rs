@@ -1,5 +1,5 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it. Nor is any while somebody has paused. And no incident is opened while every policy says that nobody acts.
+//! before it. Nor is any while somebody has paused, or before somebody who is to be asked said yes. And no incident is opened while every policy says that nobody acts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,12 +16,19 @@ pub(super) struct Trigger {
     /// So does a node that is well for so long.
     well_after: Duration,
     ill: BTreeSet<String>,
+    needs_approval: bool,
+    switches: BTreeSet<String>,
 }
 
 impl Trigger {
     pub(super) fn new(setting: &Setting) -> Self {
-        let ill = setting.ill.clone();
-        Self { seen_after: setting.seen_after, well_after: setting.well_after, ill }
+        Self {
+            seen_after: setting.seen_after,
+            well_after: setting.well_after,
+            ill: setting.ill.clone(),
+            needs_approval: setting.needs_approval,
+            switches: setting.switches.clone(),
+        }
     }
 }
 
@@ -34,11 +41,17 @@ impl Check for Trigger {
             return (is_new && is_idle).then(|| format!("no policy lets anybody act on {node}"));
         }
         // The command is what counts: some BMCs carry it out much later.
-        let Taken { node, command, .. } = what.taken()?;
+        let Taken { node, command, plug, .. } = what.taken()?;
         let is_paused =
             scene.paused_since.is_some_and(|since| between(since, at) > self.well_after);
         if command == "off" && is_paused {
             return Some(format!("{node} was told to be off while somebody had paused"));
+        }
+        // A port is isolation, which comes before.
+        let powers = command == "off" && !self.switches.contains(plug.0);
+        let is_approved = scene.incident.get(node).is_some_and(|one| scene.approved.contains(one));
+        if powers && self.needs_approval && !is_approved {
+            return Some(format!("{node} was told to be off before anybody said yes"));
         }
         if command != "off" || scene.lost.contains_key(node) || self.ill.contains(node) {
             return None;

@@ -389,6 +389,24 @@ fn s10_nothing_is_begun_where_no_policy_says_so() {
 }
 
 #[test]
+fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
+    let says = |word: &str| What::WordSaid {
+        fence: "n-1".into(),
+        node: "n".into(),
+        word: word.into(),
+        by: "people".into(),
+    };
+    let night = |word| {
+        let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
+        [vec![(1, lost()), (2, state("New")), (30, says(word))], off].concat()
+    };
+    let asked = Setting { needs_approval: true, ..Setting::default() };
+    assert!(!judged(night("approve"), &asked).contains(&"S10"));
+    assert!(judged(night("retry"), &asked).contains(&"S10"));
+    assert!(!judged(night("retry"), &Setting::default()).contains(&"S10"));
+}
+
+#[test]
 fn s10_nothing_is_cut_while_somebody_has_paused() {
     let paused = || What::Edited { object: "RemedyPause stop".into(), by: "people".into() };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];

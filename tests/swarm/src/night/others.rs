@@ -1,6 +1,7 @@
 //! What others do at night: people who change the configuration, another remediator, a second
 //! policy, a ladder; and clocks that are wrong.
 
+mod people;
 mod repairs;
 
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 8] = [
+pub(super) const CLASSES: [&str; 11] = [
     "two policies",
     "another remediator",
     "clock jumps",
@@ -38,6 +39,9 @@ pub(super) const CLASSES: [&str; 8] = [
     repairs::REPAIR,
     DEVICES_LOST,
     PAUSE,
+    people::APPROVAL,
+    people::WORD,
+    people::DRAIN,
 ];
 /// Nothing is to be cut while it lasts.
 const PAUSE: &str = "pause";
@@ -229,7 +233,7 @@ impl Draft {
     }
 
     /// The clock of the API server's machine is set.
-    pub(super) fn server_clock(&mut self) {
+    fn server_clock(&mut self) {
         if self.chance(10) {
             for _ in 0..self.rng.within(1, 2) {
                 let (at, set) = self.clock_is_set();
@@ -258,6 +262,7 @@ impl Draft {
                 self.happens(at, &what, "clock drifts");
             }
         }
+        self.server_clock();
     }
 
     /// Somebody pauses everything, and ends it later.

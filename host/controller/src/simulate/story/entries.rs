@@ -158,6 +158,7 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         | What::ParkedRecorded { node, .. } => (Lane::Controller, node.clone(), Detail),
         What::Edited { object, .. } => (Lane::Controller, object.clone(), Normal),
         What::NodeLocked { node, .. } => (Lane::Controller, node.clone(), Normal),
+        What::WordSaid { node, .. } => (Lane::Controller, node.clone(), Normal),
         What::ModeSaid { policy, .. } => (Lane::Controller, policy.clone(), Detail),
         What::LeaderChanged { process } => (Lane::Controller, process.clone(), Detail),
     }
