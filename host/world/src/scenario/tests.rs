@@ -192,7 +192,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "word: { node: node-a, says: maybe }",
             expect![[
-                r#"s.yaml:14:41: happenings.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
+                r#"s.yaml:14:42: happenings.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
             ]],
         ),
         (
