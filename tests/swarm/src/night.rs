@@ -196,10 +196,9 @@ impl Night {
             policies = policies.text,
             by_rack = rack.configuration(),
         );
-        // Where several are lost the gate may hold back for ever.
-        let more_are_lost = draft.drawn.iter().any(|class| class == ANOTHER_LOST);
-        let lost =
-            if lost.len() == 1 && !more_are_lost && ill.is_none() { lost } else { Vec::new() };
+        // Where several are lost, or ill, the gate may hold back for ever.
+        let more = ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
+        let lost = if lost.len() == 1 && !more { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
         // Clocks that run a tenth too slow count a tenth less.
