@@ -291,6 +291,7 @@ fn cluster() -> GateView {
         domains: Vec::new(),
         takes_pods: true,
         control_plane: false,
+        etcd: None,
     };
     GateView {
         target: "node-0".to_owned(),

@@ -114,6 +114,8 @@ pub struct NodeHealth {
     pub takes_pods: bool,
     /// It carries the control plane, and with it a member of etcd.
     pub control_plane: bool,
+    /// Whether the member of etcd that runs on it in a pod is Ready; `None` without such a pod.
+    pub etcd: Option<bool>,
 }
 
 /// What the gate says.

@@ -146,6 +146,8 @@ pub struct PodSeen {
     pub of_daemon_set: bool,
     /// A mirror of a static pod.
     pub mirror: bool,
+    /// A member of etcd.
+    pub of_etcd: bool,
     /// Tolerates the out-of-service taint.
     pub tolerates_out_of_service: bool,
     /// Names of the claims it mounts.
@@ -163,6 +165,10 @@ impl PodSeen {
         };
         let of_daemon_set = pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet");
         let mirror = pod.annotations().contains_key("kubernetes.io/config.mirror");
+        let of_etcd = ETCD_PODS.iter().any(|(namespace, key, value)| {
+            pod.namespace().as_deref() == Some(*namespace)
+                && pod.labels().get(*key).is_some_and(|label| label == value)
+        });
         let spec = pod.spec.unwrap_or_default();
         let tolerates_out_of_service = spec.tolerations.unwrap_or_default().iter().any(|one| {
             one.key.as_deref().is_none_or(|key| key == OUT_OF_SERVICE)
@@ -183,6 +189,7 @@ impl PodSeen {
             deletion,
             of_daemon_set,
             mirror,
+            of_etcd,
             tolerates_out_of_service,
             claims: claims
                 .filter_map(|volume| Some(volume.persistent_volume_claim?.claim_name))
@@ -190,6 +197,11 @@ impl PodSeen {
         })
     }
 }
+
+/// Namespace and label of the pods that etcd runs in: as kubeadm writes them
+/// (`cmd/kubeadm/app/phases/etcd/local.go`), and the etcd operator of OpenShift.
+const ETCD_PODS: [(&str, &str, &str); 2] =
+    [("kube-system", "component", "etcd"), ("openshift-etcd", "app", "etcd")];
 
 /// The taint that tells Kubernetes a node is down for good reason.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
@@ -325,5 +337,24 @@ mod tests {
             last = seen(50_000 + renewal * 10_000, 100_000 + renewal * 10_000).after(&last);
         }
         assert_eq!(last.renewed_at(), last.observed);
+    }
+
+    #[test]
+    fn a_pod_of_etcd_is_known_by_where_it_is_and_what_it_is_called() {
+        let pod = |namespace: &str, label: &str, ready: &str| {
+            let (key, value) = label.split_once('=').unwrap();
+            let pod = serde_json::json!({
+                "metadata": {
+                    "name": "etcd-a", "uid": "u", "namespace": namespace, "labels": {key: value},
+                },
+                "status": {"conditions": [{"type": "Ready", "status": ready}]},
+            });
+            let seen = PodSeen::of(serde_json::from_value(pod).unwrap()).unwrap();
+            (seen.of_etcd, seen.ready)
+        };
+        assert_eq!(pod("kube-system", "component=etcd", "True"), (true, true));
+        assert_eq!(pod("openshift-etcd", "app=etcd", "False"), (true, false));
+        assert!(!pod("default", "component=etcd", "True").0, "anybody's");
+        assert!(!pod("kube-system", "component=kube-apiserver", "True").0);
     }
 }

@@ -1,7 +1,7 @@
 //! What `decide` reads, out of what was seen. Plain translation; nothing is judged here
 //! that `decide` can judge.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, State};
@@ -233,6 +233,9 @@ pub fn gate_view(
     let leases = mirror.leases.all();
     let nodes = mirror.nodes.all();
     let target_seen = nodes.get(target);
+    let pods = mirror.pods.all();
+    let members = pods.values().filter(|pod| pod.of_etcd);
+    let etcd: BTreeMap<&str, bool> = members.map(|pod| (pod.node.as_str(), pod.ready)).collect();
     let health = nodes.values().map(|node| {
         let lease = leases.get(&lease_key(&node.name));
         NodeHealth {
@@ -250,6 +253,7 @@ pub fn gate_view(
             domains: domains_of(node, limits),
             takes_pods: takes_pods(node, target_seen),
             control_plane: node.labels.contains_key(CONTROL_PLANE),
+            etcd: etcd.get(node.name.as_str()).copied(),
         }
     });
     let is_other = |one: &&&NodeFence| Some(one.name_any().as_str()) != own;

@@ -1,8 +1,9 @@
 //! Control-plane nodes: one at a time, and never so many that etcd loses its quorum.
 //!
-//! What is judged is the nodes, not etcd: a control-plane node that is heard and Ready counts as a
-//! member that votes. That a member is ill on a node that is well is not seen here.
+//! A control-plane node that is heard and Ready counts as a member of etcd that votes, unless the
+//! member's own pod says that it is not Ready. A node with such a pod is one of the control plane.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,15 +16,19 @@ pub(super) fn refuse_control_plane(
     nodes: &[(&NodeHealth, Health)],
     verdict: &mut Verdict,
 ) {
-    if !target.control_plane {
+    let votes = |node: &NodeHealth| node.control_plane || node.etcd.is_some();
+    if !votes(target) {
         return;
     }
     let (mut well, mut total) = (0_u32, 1_u32);
     let mut unwell: Vec<String> = Vec::new();
-    let others = nodes.iter().filter(|(node, _)| node.control_plane && node.name != target.name);
+    let others = nodes.iter().filter(|(node, _)| votes(node) && node.name != target.name);
     for (node, health) in others {
         total = total.saturating_add(1);
         match health {
+            Health::Well if node.etcd == Some(false) => {
+                unwell.push(format!("etcd on {}", node.name))
+            }
             Health::Well => well = well.saturating_add(1),
             Health::Unhealthy => unwell.push(node.name.clone()),
             Health::Unheard(due) => {

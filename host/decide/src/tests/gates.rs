@@ -30,6 +30,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
                 domains: Vec::new(),
                 takes_pods: true,
                 control_plane: false,
+                etcd: None,
             }
         })
         .collect();
@@ -388,7 +389,22 @@ fn a_control_plane_node_is_cut_only_while_the_others_are_well_and_a_majority() {
     assert_eq!(says(&GatePolicy::default(), &control_plane(5, 2, 23)), one);
 }
 
-/// Each input of the guard, broken: whatever is not known of another member closes it.
+/// The pod of a member speaks for it, on a node that is well, and makes a node one of the control plane.
+#[test]
+fn a_member_of_etcd_that_is_not_ready_counts_as_none() {
+    let says_with = |ready: bool| {
+        let (mut view, now) = control_plane(3, 1, 23);
+        for (number, node) in view.nodes.iter_mut().take(3).enumerate() {
+            (node.control_plane, node.etcd) = (false, Some(number < 2 || ready));
+        }
+        says(&GatePolicy::default(), &(view, now))
+    };
+    assert_eq!(says_with(true), "");
+    let refused = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
+                   first see to etcd on node-2";
+    assert_eq!(says_with(false), refused);
+}
+
 #[test]
 fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
     let breaks: [fn(&mut NodeHealth, Time); 4] = [
