@@ -100,7 +100,8 @@ pub async fn open<C: Cluster>(
         ladder: threshold.ladder.clone(),
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
-    let spec = match snapshot(&node_plan, &spec.node, find) {
+    let wiring = parts.config.borrow().wiring_of(&seen.name);
+    let spec = match snapshot(&node_plan, &spec.node, &wiring, find) {
         Ok(plan) => NodeFenceSpec { plan, ..spec },
         Err(error) => return Ok(not_ready(&error)),
     };
@@ -225,7 +226,7 @@ fn next_number<C: Cluster>(parts: &Parts<C>, node: &str) -> u64 {
 }
 
 /// The node's name, or a hash in its place where it is too long to carry a number.
-fn stem(node: &str) -> String {
+pub(crate) fn stem(node: &str) -> String {
     if node.len() <= NODE_NAME_MAX {
         return node.to_owned();
     }
