@@ -1,7 +1,7 @@
 //! The program under test, as a process of its own: started, killed and read from outside.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -142,15 +142,29 @@ impl Controller {
 /// What a person types: runs `node-remedy` with these arguments on the cluster, with a person's
 /// rights, and answers what it printed.
 pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
-    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
-    let mut command = Command::new(Controller::binary());
-    command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
-    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let output = ask_for_any_end(cluster, arguments).await?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("node-remedy {}: {}: {said}", arguments.join(" "), output.status);
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The same, where it may fail.
+pub async fn ask_for_any_end(cluster: &Cluster, arguments: &[&str]) -> Result<Output> {
+    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    let mut command = Command::new(Controller::binary());
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
+    Ok(tokio::task::spawn_blocking(move || command.output()).await??)
+}
+
+/// The same, under way.
+pub fn ask_and_go_on(cluster: &Cluster, name: &str, arguments: &[&str]) -> Result<Process> {
+    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    let mut arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
+    arguments.push(format!("--kubeconfig={}", kubeconfig.display()));
+    let logs = cluster.control_plane().folder();
+    Process::start(&Program { name, path: &Controller::binary(), arguments: &arguments, logs })
 }
 
 /// One plain request, answered whole: the server closes the connection.
