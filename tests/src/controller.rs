@@ -152,7 +152,11 @@ pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
 
 /// The same, where it may fail.
 pub async fn ask_for_any_end(cluster: &Cluster, arguments: &[&str]) -> Result<Output> {
-    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    ask_as(cluster.control_plane().kubeconfig(User::Admin)?, arguments).await
+}
+
+/// The same, by whoever has this kubeconfig file.
+pub async fn ask_as(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new(Controller::binary());
     command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
     Ok(tokio::task::spawn_blocking(move || command.output()).await??)
