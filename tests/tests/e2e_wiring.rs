@@ -45,6 +45,12 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
     left_alone(cluster).await?;
     let shown = controller::ask(cluster, &["config", "show", &one]).await?;
     assert!(shown.contains("bound by its wiring, verified at"), "{shown}");
+    let told = controller::ask(cluster, &["explain", &one]).await?;
+    assert!(told.contains("bound by its wiring, verified at"), "{told}");
+    let told = controller::ask(cluster, &["explain", &other]).await?;
+    assert!(told.contains("bound by the configuration alone"), "{told}");
+    let told = controller::ask(cluster, &["status"]).await?;
+    assert!(told.contains("wiring never verified of 2 plugs: outlet of"), "{told}");
 
     // Each has the other's outlet in its label: the machine that goes dark is the other one.
     let outlets = [place(&one)?, place(&other)?].map(|number| number.to_string());

@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod audit;
+pub mod bound;
 pub mod check;
 pub mod config;
 pub mod fence;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_api::configuration::{Configuration, policy_documents};
 use node_remedy_api::document::{Document, Path, Spot, Tree};
-use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::{
     self, Builtin, FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan,
     Nodes, Run, Stage, Written,
@@ -290,15 +289,8 @@ impl Shown {
         plugins: &Plugins,
         names: &dyn Names,
     ) {
-        let fenced = FencedNode {
-            name: node.name.clone(),
-            uid: node.uid.clone(),
-            provider_id: node.provider_id.clone().unwrap_or_default(),
-            system_uuid: node.system_uuid.clone(),
-            boot_id: node.boot_id.clone(),
-        };
         let find = |plugin: &str| offline::facts_of(plugins, plugin);
-        let plan = match snapshot(&plan, &fenced, wiring, find) {
+        let plan = match snapshot(&plan, &node.fenced(), wiring, find) {
             Ok(completed) => completed,
             Err(error) => {
                 self.missing.push(error.to_string());

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{FencedNode, NodeFence};
+use kube::ResourceExt;
+use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_decide::{Action, End, PlugState, Time};
 use node_remedy_sandbox::net::Sockets;
@@ -152,15 +152,8 @@ impl Bench {
     /// Where the node could not be fenced, and why.
     pub(super) fn plan(&self, node: &NodeSeen) -> anyhow::Result<NodePlan> {
         let plan = self.config.plan_for(node).map_err(anyhow::Error::msg)?;
-        let fenced = FencedNode {
-            name: node.name.clone(),
-            uid: node.uid.clone(),
-            provider_id: node.provider_id.clone().unwrap_or_default(),
-            system_uuid: node.system_uuid.clone(),
-            boot_id: node.boot_id.clone(),
-        };
         let wiring = self.config.wiring_of(&node.name);
-        Ok(snapshot(&plan, &fenced, &wiring, |plugin| self.calls.facts_of(plugin))?)
+        Ok(snapshot(&plan, &node.fenced(), &wiring, |plugin| self.calls.facts_of(plugin))?)
     }
 
     /// Reads all that may speak against losing the node, from the API server itself.
@@ -187,11 +180,10 @@ impl Bench {
         let limits = policy.map(|policy| policy.gate).unwrap_or_default();
         let mut words = words::of_node(&said, &node, &limits, now);
         words.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
-        let is_control_plane = node.labels.contains_key(CONTROL_PLANE);
-        let nodes = self.mirror.nodes.all();
-        let control_plane =
-            nodes.values().filter(|node| node.labels.contains_key(CONTROL_PLANE)).count();
-        drop(nodes);
+        let carries = |node: &NodeSeen| node.labels.contains_key(CONTROL_PLANE);
+        let all_that_carry =
+            || self.mirror.nodes.all().values().filter(|node| carries(node)).count();
+        let control_plane = carries(&node).then(all_that_carry);
         Ok(Looked {
             words,
             pods: pods.into_iter().filter_map(PodSeen::of).collect(),
@@ -199,7 +191,7 @@ impl Bench {
             incidents: self.incidents().await?,
             closed: closed::device_of(plan, &self.mirror, None),
             held_by: locks.held_by_other(name).await?,
-            control_plane: is_control_plane.then_some(control_plane),
+            control_plane,
             node,
         })
     }
@@ -207,7 +199,7 @@ impl Bench {
     /// The names of the incidents that go on.
     async fn incidents(&self) -> anyhow::Result<Vec<String>> {
         let all = self.cluster.list::<NodeFence>(&Scope::all()).await?.items;
-        Ok(all.iter().filter(|one| is_open(one)).map(|one| one.name_any()).collect())
+        Ok(all.iter().filter(|one| is_open(one)).map(ResourceExt::name_any).collect())
     }
 
     /// Whether what is known of these nodes' Leases is what the API server says now. A watch that broke

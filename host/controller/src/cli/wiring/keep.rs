@@ -84,19 +84,16 @@ async fn change<C: Cluster>(
         if after == before {
             return Ok(());
         }
-        let written = match found {
-            Some(object) => {
-                cluster.replace(&ConfigMap { data: Some(after.data()), ..object }).await
-            }
-            None => {
-                let metadata = ObjectMeta {
-                    name: Some(name.clone()),
-                    namespace: Some(namespace.to_owned()),
-                    ..ObjectMeta::default()
-                };
-                let data = Some(after.data());
-                cluster.create(&ConfigMap { metadata, data, ..ConfigMap::default() }).await
-            }
+        let data = Some(after.data());
+        let written = if let Some(object) = found {
+            cluster.replace(&ConfigMap { data, ..object }).await
+        } else {
+            let metadata = ObjectMeta {
+                name: Some(name.clone()),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            };
+            cluster.create(&ConfigMap { metadata, data, ..ConfigMap::default() }).await
         };
         match written {
             Ok(_) => return Ok(()),

@@ -49,10 +49,8 @@ pub(super) fn to_try(plan: &NodePlan, wanted: Option<&str>) -> Result<Vec<Plug>,
                 continue;
             }
             let shares = |other: &&Method| !is_same(other, method) && is_part(other);
-            let others = match is_part(method) {
-                true => of_step.iter().filter(shares).cloned().collect(),
-                false => Vec::new(),
-            };
+            let others = of_step.iter().filter(|_| is_part(method)).filter(shares).cloned();
+            let others = others.collect();
             plugs.push(Plug { method: method.clone(), cuts, others });
         }
     }

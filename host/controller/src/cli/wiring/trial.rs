@@ -222,7 +222,7 @@ impl<'a> Trial<'a> {
             match told {
                 Told::All => return Ok(Fell::Nobody),
                 Told::AllButTarget => {
-                    if self.bench.is_up_to_date(&[self.node.name.clone()]).await {
+                    if self.bench.is_up_to_date(std::slice::from_ref(&self.node.name)).await {
                         return Ok(Fell::Target);
                     }
                 }

@@ -106,10 +106,11 @@ fn a_plug_that_was_tried_for_this_very_node_is_verified() {
         let plan = snapshot(&plan, node, &tried, find).unwrap();
         plan.methods.iter().map(|one| one.facts.as_ref().unwrap().binding).collect()
     };
-    use api::Binding::{Labelled, Reported, Verified};
-    assert_eq!(bindings(&node()), [Reported, Verified, Labelled]);
+    let expected = [api::Binding::Reported, api::Binding::Verified, api::Binding::Labelled];
+    assert_eq!(bindings(&node()), expected);
     let anew = FencedNode { uid: "uid-b".into(), ..node() };
-    assert_eq!(bindings(&anew), [Reported, Labelled, Labelled], "a node made anew");
+    let expected = [api::Binding::Reported, api::Binding::Labelled, api::Binding::Labelled];
+    assert_eq!(bindings(&anew), expected, "a node made anew");
 }
 
 #[test]
