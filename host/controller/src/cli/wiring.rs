@@ -22,12 +22,14 @@ use node_remedy_decide as decide;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 
-use self::bench::Bench;
+use self::bench::{Bench, Ways};
 use self::plugs::{Cuts, Plug};
 use self::trial::{Ended, Finding, Trial, words};
 use super::out::{complain, outln};
 use super::{ClusterArgs, Output, pause};
+use crate::cluster::Cluster;
 use crate::cluster::kube::KubeCluster;
 use crate::observe::seen::NodeSeen;
 use crate::observe::wiring::Tried;
@@ -84,7 +86,10 @@ pub async fn verify(args: &WiringArgs) -> anyhow::Result<ExitCode> {
     }
     let cluster = KubeCluster::connect(args.cluster.kubeconfig.as_deref()).await?;
     let by = pause::user(&cluster).await?;
-    let mut bench = Bench::set_up(cluster, &args.cluster.namespace, stop()?).await?;
+    let ways = Ways::of_system(&cluster).await?;
+    let mut watching = JoinSet::new();
+    let namespace = &args.cluster.namespace;
+    let mut bench = Bench::set_up(cluster, namespace, ways, stop()?, &mut watching).await?;
     let plan = bench.plan(&bench.node(&args.node)?)?;
     let plugs = plugs::to_try(&plan, args.method.as_deref()).map_err(anyhow::Error::msg)?;
     let (mut told, mut code) = (Vec::new(), 0);
@@ -115,9 +120,9 @@ pub async fn verify(args: &WiringArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// One trial, while nothing else is cut; what it proved is kept.
-async fn try_one(
+async fn try_one<C: Cluster>(
     args: &WiringArgs,
-    bench: &mut Bench,
+    bench: &mut Bench<C>,
     node: &NodeSeen,
     plan: &NodePlan,
     plug: &Plug,
@@ -154,7 +159,11 @@ async fn try_one(
 }
 
 /// Ends the command where the node is not safe to lose.
-async fn refuse(args: &WiringArgs, bench: &Bench, plan: &NodePlan) -> anyhow::Result<()> {
+async fn refuse<C: Cluster>(
+    args: &WiringArgs,
+    bench: &Bench<C>,
+    plan: &NodePlan,
+) -> anyhow::Result<()> {
     let looked = bench.look(&args.node, plan, args.allow_pods).await?;
     let against = safe::against(&looked);
     if !against.is_empty() {
@@ -164,9 +173,9 @@ async fn refuse(args: &WiringArgs, bench: &Bench, plan: &NodePlan) -> anyhow::Re
 }
 
 /// Says what will happen, and hears whether it may.
-async fn consented(
+async fn consented<C: Cluster>(
     args: &WiringArgs,
-    bench: &Bench,
+    bench: &Bench<C>,
     node: &NodeSeen,
     plug: &Plug,
 ) -> anyhow::Result<bool> {
@@ -299,3 +308,6 @@ fn print(args: &WiringArgs, told: &[Told], code: u8) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,9 +14,10 @@ use kube::ResourceExt;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_decide::{Action, End, PlugState, Time};
-use node_remedy_sandbox::net::Sockets;
+use node_remedy_sandbox::net::{NetBackend, Sockets};
 use node_remedy_sandbox::{
-    Cancel, ExchangeRecord, Executor, OpenGate, Sandbox, Seams, SystemEntropy, SystemNames,
+    Cancel, Cidr, Entropy, ExchangeRecord, Executor, Names, OpenGate, Sandbox, Seams,
+    SystemEntropy, SystemNames,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -27,7 +28,7 @@ use crate::act::calls::{Asked, Called, Calls, RecordedGate};
 use crate::act::node_lease::NodeLocks;
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster as _, Scope};
+use crate::cluster::{At, Cluster, Scope};
 use crate::guard;
 use crate::lease::LeaseGate;
 use crate::observe::config::Config;
@@ -47,10 +48,44 @@ const CALL_MAX: Duration = Duration::from_secs(30);
 /// The label of nodes that carry the control plane.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
+/// Through what the world is reached, for real or in virtual time.
+pub(super) struct Ways {
+    /// Time.
+    pub(super) clock: Clock,
+    /// What is called.
+    pub(super) plugins: Plugins,
+    /// Where it runs.
+    pub(super) executor: Executor,
+    /// Where bytes go.
+    pub(super) net: Arc<dyn NetBackend>,
+    /// Where randomness comes from.
+    pub(super) entropy: Arc<dyn Entropy>,
+    /// How host names become addresses.
+    pub(super) names: Arc<dyn Names>,
+    /// Addresses that only their exact grant opens.
+    pub(super) guarded: Vec<Cidr>,
+}
+
+impl Ways {
+    /// Those of this machine.
+    pub(super) async fn of_system(cluster: &KubeCluster) -> anyhow::Result<Self> {
+        let sandbox = Sandbox::new().context("failed to start the sandbox")?;
+        Ok(Self {
+            clock: Clock::system(),
+            executor: Executor::threads(&sandbox, 1).context("failed to start a thread")?,
+            plugins: Plugins::new(sandbox),
+            net: Arc::new(Sockets),
+            entropy: Arc::new(SystemEntropy),
+            names: Arc::new(SystemNames),
+            guarded: guard::addresses(cluster.server(), &[], &SystemNames).await?,
+        })
+    }
+}
+
 /// What a trial works with.
-pub(super) struct Bench {
+pub(super) struct Bench<C> {
     /// The cluster.
-    pub(super) cluster: KubeCluster,
+    pub(super) cluster: C,
     /// Time.
     pub(super) clock: Clock,
     /// The cluster as it is watched.
@@ -59,60 +94,47 @@ pub(super) struct Bench {
     pub(super) config: Config,
     /// Whether somebody wants this to end.
     pub(super) stop: watch::Receiver<bool>,
-    calls: Calls<KubeCluster>,
+    calls: Calls<C>,
     called: std::cell::Cell<u32>,
     changes: mpsc::UnboundedReceiver<Changed>,
-    _watching: JoinSet<()>,
 }
 
-impl Bench {
-    /// Reads the cluster, and watches it from then on.
+impl<C: Cluster> Bench<C> {
+    /// Reads the cluster, and watches it from then on, for as long as `watching` lives.
     pub(super) async fn set_up(
-        cluster: KubeCluster,
+        cluster: C,
         namespace: &str,
+        ways: Ways,
         stop: watch::Receiver<bool>,
+        watching: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
-        let clock = Clock::system();
-        let guarded = guard::addresses(cluster.server(), &[], &SystemNames).await?;
-        let sandbox = Sandbox::new().context("failed to start the sandbox")?;
-        let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
+        let clock = ways.clock;
         let calls = Calls {
             cluster: cluster.clone(),
             namespace: namespace.to_owned(),
-            plugins: Plugins::new(sandbox),
-            executor,
+            plugins: ways.plugins,
+            executor: ways.executor,
             seams: Seams {
-                net: Arc::new(Sockets),
+                net: ways.net,
                 clock: clock.call_clock(),
-                entropy: Arc::new(SystemEntropy),
+                entropy: ways.entropy,
                 // It is a person who says what may begin, and no leader.
                 gate: Arc::new(OpenGate),
                 sessions: Arc::default(),
             },
             gate: RecordedGate::new(LeaseGate::new(clock.boot_clock())),
-            names: Arc::new(SystemNames),
-            guarded,
+            names: ways.names,
+            guarded: ways.guarded,
             exchange_record: ExchangeRecord::Off,
             clock: clock.clone(),
             devices: RefCell::new(BTreeMap::new()),
         };
         let (changed, changes) = mpsc::unbounded_channel();
         let mirror = Mirror::new(&changed);
-        let mut watching = JoinSet::new();
-        mirror.start(&cluster, &clock, namespace, &mut watching);
+        mirror.start(&cluster, &clock, namespace, watching);
         let called = std::cell::Cell::new(0);
         let config = Config::default();
-        let mut bench = Self {
-            cluster,
-            clock,
-            mirror,
-            config,
-            stop,
-            calls,
-            called,
-            changes,
-            _watching: watching,
-        };
+        let mut bench = Self { cluster, clock, mirror, config, stop, calls, called, changes };
         let listed = async {
             while !bench.mirror.missing().is_empty() {
                 bench.next().await;

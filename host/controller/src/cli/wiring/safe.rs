@@ -35,8 +35,7 @@ pub(super) fn against(looked: &Looked) -> Vec<String> {
     let Looked { node, words, .. } = looked;
     let name = &node.name;
     let mut against = Vec::new();
-    let is_ready = node.conditions.get("Ready").is_some_and(|ready| ready.status == "True");
-    if !is_ready {
+    if !is_ready(node) {
         against.push(format!("{name} is not Ready: nothing could be seen of its plug"));
     }
     if !words.cordoned_by_other {
@@ -79,6 +78,11 @@ pub(super) fn against(looked: &Looked) -> Vec<String> {
     against.extend(paused.map(|pause| format!("paused by {}: {}", pause.by, pause.reason)));
     against.extend(words.unread.iter().map(|why| format!("not known: {why}")));
     against
+}
+
+/// Whether a node is Ready, as far as it is known.
+pub(super) fn is_ready(node: &NodeSeen) -> bool {
+    node.conditions.get("Ready").is_some_and(|ready| ready.status == "True")
 }
 
 /// Whether a pod is lost with its node: DaemonSets' and static pods belong to it, ended ones run no more.

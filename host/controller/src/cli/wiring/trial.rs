@@ -14,6 +14,7 @@ use super::heard::{self, Told};
 use super::plugs::{Cuts, Plug};
 use super::safe::{self, Looked};
 use crate::cli::out::complain;
+use crate::cluster::Cluster;
 use crate::observe::lease_key;
 use crate::observe::seen::NodeSeen;
 
@@ -23,7 +24,7 @@ const JUDGED_WITHIN: Span = Span::minutes(3);
 const ON_WITHIN: Span = Span::minutes(2);
 /// Between reads of a plug that is to be on.
 const READ_EVERY: Duration = Duration::from_secs(1);
-/// A machine that is heard for so long with its old boot has not booted.
+/// A machine that is back for so long with its old boot has not booted.
 const SAME_BOOT_AFTER: Span = Span::seconds(60);
 
 /// What a trial found.
@@ -55,9 +56,9 @@ pub(super) struct Ended {
 }
 
 /// Whom it is about.
-pub(super) struct Trial<'a> {
+pub(super) struct Trial<'a, C> {
     /// What it works with.
-    pub(super) bench: &'a mut Bench,
+    pub(super) bench: &'a mut Bench<C>,
     /// The node as it was before.
     pub(super) node: &'a NodeSeen,
     /// Its plan.
@@ -92,7 +93,7 @@ pub(super) fn words(method: &Method) -> String {
     format!("{} (plug {} of {})", method.name, method.plug, method.device)
 }
 
-impl<'a> Trial<'a> {
+impl<'a, C: Cluster> Trial<'a, C> {
     /// Tries the plug. Whatever was switched off is switched on again, also where this is interrupted.
     pub(super) async fn run(&mut self) -> Ended {
         let mut switched = Vec::new();
@@ -265,7 +266,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Waits until all that was cut is heard again, and holds the boot against what was found.
+    /// Waits until all that was cut is back, and holds the boot against what was found.
     async fn come_back(&mut self, finding: Finding) -> Finding {
         let on_at = self.bench.now();
         let name = self.node.name.clone();
@@ -277,17 +278,12 @@ impl<'a> Trial<'a> {
             | Finding::NotProven(_) => vec![name.clone()],
         };
         complain(format_args!("all on again; waiting for {}", awaited.join(", ")));
-        let mut heard_at = None;
+        let mut back_at = None;
         loop {
             let now = self.bench.now();
-            let are_heard = {
-                let leases = self.bench.mirror.leases.all();
-                let is_heard = |node: &String| heard::is_heard(leases.get(&lease_key(node)), on_at);
-                awaited.iter().all(is_heard)
-            };
-            if are_heard {
-                let heard_at = *heard_at.get_or_insert(now);
-                let waited = now.since(heard_at) >= SAME_BOOT_AFTER;
+            if awaited.iter().all(|node| self.is_back(node, on_at)) {
+                let back_at = *back_at.get_or_insert(now);
+                let waited = now.since(back_at) >= SAME_BOOT_AFTER;
                 if let Some(finding) = self.judge_boot(&finding, waited) {
                     return finding;
                 }
@@ -310,7 +306,15 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What is left of a finding once the node is heard again; `None`: not to be told yet.
+    /// Whether a node is heard again, and Ready: until then it might be fenced, were nothing paused.
+    fn is_back(&self, node: &str, on_at: Time) -> bool {
+        let mirror = &self.bench.mirror;
+        let seen = mirror.nodes.find(node);
+        let is_ready = seen.is_some_and(|seen| safe::is_ready(&seen));
+        is_ready && heard::is_heard(mirror.leases.find(&lease_key(node)).as_ref(), on_at)
+    }
+
+    /// What is left of a finding once the node is back; `None`: not to be told yet.
     fn judge_boot(&self, finding: &Finding, waited: bool) -> Option<Finding> {
         if *finding != Finding::Verified {
             return Some(finding.clone());
