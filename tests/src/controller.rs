@@ -1,7 +1,7 @@
 //! The program under test, as a process of its own: started, killed and read from outside.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -158,7 +158,7 @@ pub async fn ask_for_any_end(cluster: &Cluster, arguments: &[&str]) -> Result<Ou
 /// The same, by whoever has this kubeconfig file.
 pub async fn ask_as(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new(Controller::binary());
-    command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig).stdin(Stdio::null());
     Ok(tokio::task::spawn_blocking(move || command.output()).await??)
 }
 

@@ -37,6 +37,15 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
     assert_eq!(pdu.sets()?, [""; 0], "nothing was switched");
 
     cordon(cluster, &one, true).await?;
+    for (consent, says) in [(None, "--yes"), (Some(&other), "expected the name of the node")] {
+        let yes = consent.map(|node| format!("--yes={node}"));
+        let arguments: Vec<&str> =
+            ["verify-wiring", &one].into_iter().chain(yes.as_deref()).collect();
+        let refused = controller::ask_for_any_end(cluster, &arguments).await?;
+        let said = String::from_utf8(refused.stderr)?;
+        assert!(refused.status.code() == Some(1) && said.contains(says), "{said}");
+    }
+    assert_eq!(pdu.sets()?, [""; 0], "nobody consented");
     let boot_id = cluster.machine(&one)?.boot_id();
     assert_eq!(found(&try_wiring(cluster, &one, &[]).await?)?, (0, vec!["verified".to_owned()]));
     assert_eq!(pdu.dark().await?, NONE_DARK);

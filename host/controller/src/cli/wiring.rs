@@ -138,7 +138,7 @@ async fn try_one<C: Cluster>(
         keep::withdraw(&cluster, namespace, &node.name, &plug.method).await?;
         let boots_within = decide::Span(args.boot_timeout.ms);
         let allow_pods = args.allow_pods;
-        let mut trial = Trial { bench, node, plan, plug, allow_pods, boots_within };
+        let mut trial = Trial { bench: &mut *bench, node, plan, plug, allow_pods, boots_within };
         let ended = trial.run().await;
         if ended.finding == Finding::Verified && ended.left_off.is_empty() {
             let at = Moment::from_ms(bench.now().0);
@@ -149,10 +149,14 @@ async fn try_one<C: Cluster>(
     }
     .await;
     // A machine that is dark by us is not to be fenced for it.
-    let is_dark = ended.as_ref().is_ok_and(|ended| !ended.left_off.is_empty());
-    if is_dark {
+    if ended.as_ref().is_ok_and(|ended| !ended.left_off.is_empty()) {
         complain(format_args!("nothing is fenced until: node-remedy resume {}", keep::PAUSE));
-    } else if let Err(error) = keep::resume(&cluster, &held).await {
+        return ended;
+    }
+    if let Err(error) = bench.locks.release(&node.name).await {
+        complain(format_args!("failed to give the lock of {} up; it expires: {error}", node.name));
+    }
+    if let Err(error) = keep::resume(&cluster, &held).await {
         complain(format_args!("{error}; end it: node-remedy resume {}", keep::PAUSE));
     }
     ended

@@ -94,6 +94,8 @@ pub(super) struct Bench<C> {
     pub(super) config: Config,
     /// Whether somebody wants this to end.
     pub(super) stop: watch::Receiver<bool>,
+    /// The locks that other remediators honour.
+    pub(super) locks: NodeLocks<C>,
     calls: Calls<C>,
     called: std::cell::Cell<u32>,
     changes: mpsc::UnboundedReceiver<Changed>,
@@ -133,8 +135,10 @@ impl<C: Cluster> Bench<C> {
         let mirror = Mirror::new(&changed);
         mirror.start(&cluster, &clock, namespace, watching);
         let called = std::cell::Cell::new(0);
+        let locks = NodeLocks::new(cluster.clone(), clock.clone());
         let config = Config::default();
-        let mut bench = Self { cluster, clock, mirror, config, stop, calls, called, changes };
+        let mut bench =
+            Self { cluster, clock, mirror, config, stop, locks, calls, called, changes };
         let listed = async {
             while !bench.mirror.missing().is_empty() {
                 bench.next().await;
@@ -192,7 +196,6 @@ impl<C: Cluster> Bench<C> {
         let node = node.and_then(NodeSeen::of).with_context(|| format!("node {name:?} is gone"))?;
         let pods = Scope::all().matching("spec.nodeName", name);
         let pods = self.cluster.list::<Pod>(&pods).await?.items;
-        let locks = NodeLocks::new(self.cluster.clone(), self.clock.clone());
         let mut said = words::read(&self.cluster).await;
         if let Ok(pauses) = &mut said.pauses {
             pauses.retain(|pause| pause.name_any() != PAUSE);
@@ -212,7 +215,7 @@ impl<C: Cluster> Bench<C> {
             allow_pods,
             incidents: self.incidents().await?,
             closed: closed::device_of(plan, &self.mirror, None),
-            held_by: locks.held_by_other(name).await?,
+            held_by: self.locks.held_by_other(name).await?,
             control_plane,
             node,
         })

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use node_remedy_api::remedypause::RemedyPause;
 use node_remedy_sandbox::net::MemoryNet;
@@ -12,6 +13,7 @@ use node_remedy_world::facts::{Power, What};
 use serde_json::json;
 
 use super::*;
+use crate::act::node_lease;
 use crate::cluster::{At, Scope};
 use crate::observe::wiring::{Wiring, config_map};
 use crate::plugins::Plugins;
@@ -100,6 +102,8 @@ struct Came {
     /// The machines that lost their power, in order.
     went_dark: Vec<String>,
     is_paused: bool,
+    /// Whether the node's lock is still held.
+    is_locked: bool,
 }
 
 /// Tries every plug of `node-a`.
@@ -185,6 +189,7 @@ async fn try_all(
     let data = kept.unwrap().and_then(|one| one.data);
     let wiring = data.map(|data| Wiring::read(&data).unwrap()).unwrap_or_default();
     let is_verified = |plug: &&Plug| wiring.of(&node.uid, &plug.method).is_some();
+    let lock = cluster.get::<Lease>(At::within(node_lease::NAMESPACE, "node-node-a")).await;
     let pauses = cluster.list::<RemedyPause>(&Scope::all()).await.unwrap();
     let dark = |what: &What| {
         let What::PowerChanged { node, power: Power::Off, .. } = what else { return None };
@@ -196,6 +201,7 @@ async fn try_all(
             .shared
             .read(|world| world.facts().iter().filter_map(|fact| dark(&fact.what)).collect()),
         is_paused: !pauses.items.is_empty(),
+        is_locked: lock.unwrap().is_some(),
         findings,
         left_off,
     }
@@ -210,7 +216,7 @@ fn a_right_plug_is_verified_by_the_machine_that_boots() {
     let came = came(&fed_by_one(), SOLE, "");
     assert_eq!((came.findings, came.left_off), (vec![Finding::Verified], vec![]));
     assert_eq!((came.verified, came.went_dark), (words_of(&["outlet"]), words_of(&["node-a"])));
-    assert!(!came.is_paused);
+    assert!(!came.is_paused && !came.is_locked);
 }
 
 #[test]
@@ -295,7 +301,7 @@ fn a_plug_that_does_not_obey_proves_nothing_and_what_stays_off_is_told() {
     let said = never_on.left_off.concat();
     assert!(said.contains("outlet (plug 1") && said.contains("does not read on"), "{said}");
     assert_eq!(never_on.verified, words_of(&[]), "a machine that is dark is not verified");
-    assert!(never_on.is_paused, "nor is it fenced for it");
+    assert!(never_on.is_paused && never_on.is_locked, "nor is it fenced for it");
 }
 
 /// Whoever is told nothing any more hears of nobody: that is no silence.

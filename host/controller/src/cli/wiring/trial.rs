@@ -13,6 +13,7 @@ use super::bench::Bench;
 use super::heard::{self, Told};
 use super::plugs::{Cuts, Plug};
 use super::safe::{self, Looked};
+use crate::act::node_lease::Lock;
 use crate::cli::out::complain;
 use crate::cluster::Cluster;
 use crate::observe::lease_key;
@@ -201,9 +202,15 @@ impl<'a, C: Cluster> Trial<'a, C> {
         if same(&looked.node) != same(self.node) {
             return Err(format!("{} is another node, or has booted", self.node.name));
         }
-        match safe::against(&looked) {
-            against if against.is_empty() => Ok(()),
-            against => Err(against.join("; ")),
+        let against = safe::against(&looked);
+        if !against.is_empty() {
+            return Err(against.join("; "));
+        }
+        // Others that remedy silent nodes leave this one to us.
+        match self.bench.locks.take(&self.node.name).await {
+            Ok(Lock::Ours) => Ok(()),
+            Ok(Lock::Theirs { holder }) => Err(format!("{holder} works on {}", self.node.name)),
+            Err(error) => Err(format!("failed to lock {}: {error}", self.node.name)),
         }
     }
 
