@@ -45,9 +45,14 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
         let said = String::from_utf8(refused.stderr)?;
         assert!(refused.status.code() == Some(1) && said.contains(says), "{said}");
     }
-    assert_eq!(pdu.sets()?, [""; 0], "nobody consented");
+    let refused = controller::ask_typing(cluster, &["verify-wiring", &one], &other).await?;
+    let said = String::from_utf8(refused.stdout)?;
+    assert!(said.contains("not confirmed; nothing was switched"), "{said}");
+    assert_eq!((refused.status.code(), pdu.sets()?), (Some(1), vec![]), "nobody consented: {said}");
     let boot_id = cluster.machine(&one)?.boot_id();
-    assert_eq!(found(&try_wiring(cluster, &one, &[]).await?)?, (0, vec!["verified".to_owned()]));
+    let typed = controller::ask_typing(cluster, &["verify-wiring", &one], &one).await?;
+    let said = String::from_utf8(typed.stdout)?;
+    assert!(typed.status.success() && said.contains("verified: outlet (plug"), "{said}");
     assert_eq!(pdu.dark().await?, NONE_DARK);
     assert_eq!(pdu.sets()?.len(), 2, "one off and one on");
     assert_ne!(cluster.machine(&one)?.boot_id(), boot_id, "it booted");

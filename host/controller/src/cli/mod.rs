@@ -138,8 +138,8 @@ As a fence agent, for cluster managers that know those (key=value on stdin, or t
   kubectl cordon worker-3 && kubectl drain worker-3 --ignore-daemonsets
   node-remedy verify-wiring worker-3
   node-remedy verify-wiring worker-3 --method outlet-a --yes worker-3 --output json
-The machine boots once for each of its plugs. Only devices that know no machine are tried, one plug at
-a time, and nothing else is fenced meanwhile. What is off is switched on again, also after Ctrl-C.
+The machine boots once for each of its outlets. Only devices that know no machine are tried, one
+plug at a time; nothing is fenced meanwhile. What is off is switched on again, also after Ctrl-C.
 Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if nothing was proven.")]
     VerifyWiring(wiring::WiringArgs),
     /// Which fence methods there are, and what each asks for
