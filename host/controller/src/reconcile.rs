@@ -5,7 +5,7 @@
 //! done about it; killed between any two lines here, the next leader reads the record,
 //! treats every unfinished intent as foreign and asks the device what became of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use kube::ResourceExt as _;
@@ -77,8 +77,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) job_refused: Option<String>,
     pub(crate) pending: VecDeque<Seen>,
     pub(crate) look_wanted: bool,
-    /// A person's annotation was heard and may still stand in the cache.
-    pub(crate) heard_word: bool,
+    /// What people annotated and was heard; it may still stand in the cache.
+    pub(crate) heard: BTreeMap<&'static str, String>,
     pub(crate) next_look: Option<Time>,
     /// The record says that the slot is free, and the budget may not have heard it.
     pub(crate) owes_slot: bool,
@@ -127,7 +127,7 @@ impl<C: Cluster> Incident<C> {
             storage: StorageLease::NotAsked,
             pending,
             look_wanted: true,
-            heard_word: false,
+            heard: BTreeMap::new(),
             next_look: None,
             owes_slot,
             locked_at: None,

@@ -21,7 +21,6 @@ use super::job;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
-use crate::cli::people::COMMANDS;
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::observe::jobs::refused;
@@ -316,21 +315,26 @@ impl<C: Cluster> Incident<C> {
         metrics.release_ms.set(i64::try_from(took.0).unwrap_or(i64::MAX));
     }
 
-    /// A word that was decided on is taken away, so that it is heard once.
+    /// A word that was decided on is taken away, so that it is heard once. One that came since, also
+    /// under the same name, stays until it was heard.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
         use kube::ResourceExt as _;
         use node_remedy_api::nodefence::NodeFence;
         let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
-        let said: Vec<&str> =
-            COMMANDS.into_iter().filter(|key| kept.0.annotations().contains_key(*key)).collect();
-        if said.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
+        let stands =
+            |(key, word): &(&&str, &String)| kept.0.annotations().get(**key) == Some(*word);
+        let heard: Vec<_> = self.heard.iter().filter(stands).collect();
+        if heard.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
             return Ok(());
         }
-        let edits: Vec<serde_json::Value> = said
+        let edits: Vec<serde_json::Value> = heard
             .into_iter()
-            .map(|key| {
+            .flat_map(|(key, word)| {
                 let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));
-                serde_json::json!({"op": "remove", "path": path})
+                [
+                    serde_json::json!({"op": "test", "path": path, "value": word}),
+                    serde_json::json!({"op": "remove", "path": path}),
+                ]
             })
             .collect();
         let patch: json_patch::Patch = serde_json::from_value(edits.into())

@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_decide::{Action, End, FinalReason, Operation, Phase, VIEW_AGE_MAX};
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::{Action, End, FinalReason, Operation, ParkReason, Phase, VIEW_AGE_MAX};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::ClusterError;
+use crate::cli::people::{ABORT, annotation};
+use crate::cluster::{At, Cluster as _, ClusterError};
 use crate::observe::seen::OUT_OF_SERVICE;
-use crate::simulate::cluster::ROUND_TRIP;
+use crate::simulate::cluster::{ModelCluster, ROUND_TRIP};
+use crate::simulate::{self, Part, Seat};
 use crate::testing::{Door, Open, Request, example, night_of_a_failed_on, play_behind};
 
 /// An API server that takes its time with the first record that says: off is meant.
@@ -362,4 +366,46 @@ fn a_process_that_stood_still_anywhere_in_a_release_looks_again_before_it_goes_o
             assert!(!declared || !runs, "{ms} ms after the proof");
         }
     }
+}
+
+/// Somebody aborts in the very moment in which the record of an off's end is written.
+struct AbortsMeanwhile {
+    alice: ModelCluster,
+    is_said: Cell<bool>,
+}
+
+impl Door for AbortsMeanwhile {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let Some(object) = request.object().filter(|_| request.resource == "nodefences/status")
+        else {
+            return Ok(());
+        };
+        let has_ended = |one: &Value| one["action"] == "off" && !one["end"].is_null();
+        let operations = object["status"]["operations"].as_array();
+        if operations.is_some_and(|all| all.iter().any(has_ended)) && !self.is_said.replace(true) {
+            // As a task of its own: a whole night's stack is deep already.
+            let says = say_abort(self.alice.clone(), object);
+            tokio::task::spawn_local(says).await.unwrap();
+        }
+        Ok(())
+    }
+}
+
+async fn say_abort(alice: ModelCluster, nodefence: Value) {
+    let nodefence: NodeFence = serde_json::from_value(nodefence).unwrap();
+    let (name, uid) = (nodefence.name_any(), nodefence.uid().unwrap());
+    let word = serde_json::from_value(annotation(&nodefence, ABORT, &uid)).unwrap();
+    alice.patch::<NodeFence>(At::cluster(&name), &word).await.unwrap();
+}
+
+#[test]
+fn a_word_that_comes_while_the_record_is_written_is_heard_before_it_is_taken_away() {
+    let scenario = example("lost-node.yaml", |text| text);
+    let door = |seat: Seat| {
+        Rc::new(AbortsMeanwhile { alice: seat.client("alice"), is_said: Cell::new(false) })
+    };
+    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let (nodefence, _, record) = played.collected.incidents.values().next().unwrap();
+    assert_eq!(record.parked.as_ref().map(|one| &one.reason), Some(&ParkReason::Aborted));
+    assert!(!nodefence.annotations().contains_key(ABORT), "it is heard once");
 }
