@@ -1,10 +1,11 @@
 //! The program under test, as a process of its own: started, killed and read from outside.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -142,15 +143,54 @@ impl Controller {
 /// What a person types: runs `node-remedy` with these arguments on the cluster, with a person's
 /// rights, and answers what it printed.
 pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
-    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
-    let mut command = Command::new(Controller::binary());
-    command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
-    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let output = ask_for_any_end(cluster, arguments).await?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("node-remedy {}: {}: {said}", arguments.join(" "), output.status);
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The same, where it may fail.
+pub async fn ask_for_any_end(cluster: &Cluster, arguments: &[&str]) -> Result<Output> {
+    ask_as(cluster.control_plane().kubeconfig(User::Admin)?, arguments).await
+}
+
+/// The same, by whoever has this kubeconfig file.
+pub async fn ask_as(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new(Controller::binary());
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig).stdin(Stdio::null());
+    Ok(tokio::task::spawn_blocking(move || command.output()).await??)
+}
+
+/// The same at a terminal, where somebody types this line; what is printed comes together.
+pub async fn ask_typing(cluster: &Cluster, arguments: &[&str], typed: &str) -> Result<Output> {
+    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    let binary = Controller::binary();
+    let words = [&[&*binary.to_string_lossy()], arguments].concat().join(" ");
+    let command = format!("{words} --kubeconfig {}", kubeconfig.display());
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let typed = format!("{typed}\n");
+    let asked = move || -> Result<Output> {
+        let mut script = script.spawn().context("failed to start script (util-linux)")?;
+        let mut keyboard = script.stdin.take().context("no keyboard")?;
+        keyboard.write_all(typed.as_bytes())?;
+        // Whoever typed sits there until it ends.
+        let output = script.wait_with_output()?;
+        drop(keyboard);
+        Ok(output)
+    };
+    tokio::task::spawn_blocking(asked).await?
+}
+
+/// The same, under way.
+pub fn ask_and_go_on(cluster: &Cluster, name: &str, arguments: &[&str]) -> Result<Process> {
+    let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
+    let mut arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
+    arguments.push(format!("--kubeconfig={}", kubeconfig.display()));
+    let logs = cluster.control_plane().folder();
+    Process::start(&Program { name, path: &Controller::binary(), arguments: &arguments, logs })
 }
 
 /// One plain request, answered whole: the server closes the connection.

@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use node_remedy_api::policy::{GateLimits, RunPolicy};
-use node_remedy_tests::Cluster;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
+use node_remedy_tests::{Cluster, controller};
 use serde_json::{Value, json};
 
 /// A policy is in force some seconds after it was written.
@@ -59,6 +59,33 @@ async fn a_word_needs_its_right_and_a_name_is_the_users_own() -> Result<()> {
         let (pauses, pause) = (remedy::custom(who, "RemedyPause"), pause(by)?);
         let made = pauses.create(&PostParams::default(), &pause).await;
         assert_eq!(made.is_ok(), is_taken, "by {by}: {made:?}");
+    }
+    Ok(())
+}
+
+/// What the role for people is there for: who is on call reads `status`, `explain` and `history`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_on_call_may_read_what_is_told() -> Result<()> {
+    let cluster = Cluster::start("on-call", Settings { nodes: 1, ..Settings::QUICK }).await?;
+    remedy::install(&cluster, &Installation::default()).await?;
+    bind(&cluster, "alice", "node-remedy-people").await?;
+    let admin = std::fs::read_to_string(cluster.control_plane().kubeconfig(User::Admin)?)?;
+    let mut kubeconfig: Value = serde_saphyr::from_str(&admin)?;
+    let user = kubeconfig.pointer_mut("/users/0/user").context("no user")?;
+    user.as_object_mut().context("no user")?.insert("as".to_owned(), json!("alice"));
+    let file = cluster.folder_for("alice")?.join("kubeconfig");
+    std::fs::write(&file, kubeconfig.to_string())?;
+    let node = cluster.bmcs.keys().next().context("no node")?;
+    let rows: [(&[&str], &str); 3] = [
+        (&["status"], "no incidents"),
+        (&["explain", node], "nothing was refused"),
+        (&["history"], ""),
+    ];
+    for (command, says) in rows {
+        let said = controller::ask_as(&file, command).await?;
+        let (out, err) =
+            (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        assert!(said.status.success() && out.contains(says), "{command:?}: {out}{err}");
     }
     Ok(())
 }

@@ -155,7 +155,7 @@ async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
 }
 
 /// The number in a node's name, counted from one: the outlet or port that it hangs on.
-fn place(node: &str) -> Result<u32> {
+pub(crate) fn place(node: &str) -> Result<u32> {
     let number: u32 = node.rsplit('-').next().context("no number")?.parse()?;
     Ok(number + 1)
 }
@@ -174,11 +174,8 @@ const COMMUNITY: &str = "community";
 /// Which outlet or port a node hangs on.
 const PLACE: &str = "${node.labels['place']}";
 
-/// Each machine has two feeds, on two PDUs: it is off only when both outlets are, and was not fenced
-/// before.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
-    let mut story = Story::prepare("e2e-pdu", Settings::QUICK).await?;
+/// Every machine has two feeds, an outlet of the same number on each of two PDUs.
+pub(crate) async fn two_feeds(story: &mut Story) -> Result<(Agent, Agent)> {
     let folder = story.cluster.control_plane().folder().to_owned();
     let (a, b) = (
         Agent::start(&folder.join("pdu-a"), Model::ApcRpdu2).await?,
@@ -213,6 +210,15 @@ async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
         }],
     });
     story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    Ok((a, b))
+}
+
+/// Each machine has two feeds, on two PDUs: it is off only when both outlets are, and was not fenced
+/// before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
+    let mut story = Story::prepare("e2e-pdu", Settings::QUICK).await?;
+    let (a, b) = two_feeds(&mut story).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
     story.lose_node()?;

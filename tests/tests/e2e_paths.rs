@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::e2e_story::{INCIDENT_WITHIN, Story};
 
 /// Which outlet a node hangs on.
-const OUTLET: &str = "outlet";
+pub(crate) const OUTLET: &str = "outlet";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pdu_that_hangs_is_inactive_before_a_node_is_lost() -> Result<()> {
@@ -55,7 +55,7 @@ async fn a_pdu_that_hangs_is_inactive_before_a_node_is_lost() -> Result<()> {
 }
 
 /// Every machine hangs on an outlet of one PDU, its only feed.
-async fn installed(story: &mut Story) -> Result<Agent> {
+pub(crate) async fn installed(story: &mut Story) -> Result<Agent> {
     let folder = story.cluster.control_plane().folder().join("pdu");
     let pdu = Agent::start(&folder, Model::ApcRpdu2).await?;
     let files: Vec<_> = story.cluster.bmcs.values().map(Bmc::power_file).collect();

@@ -27,6 +27,7 @@ mod e2e_signs;
 mod e2e_storm;
 mod e2e_story;
 mod e2e_vetoes;
+mod e2e_wiring;
 mod e2e_words;
 mod examples_bad_input;
 mod examples_files;

@@ -243,9 +243,11 @@ fn python_venv(name: &str, requirements: &str) -> Result<()> {
 }
 
 fn control_plane() -> Result<()> {
-    // What starts the components, and ends them with the tests.
-    if find_program("setpriv").is_none() {
-        bail!("setpriv is not installed (Debian package util-linux)");
+    // What starts the components, and ends them with the tests; and a terminal to type at.
+    for (program, package) in [("setpriv", "util-linux"), ("script", "bsdutils")] {
+        if find_program(program).is_none() {
+            bail!("{program} is not installed (Debian package {package})");
+        }
     }
     let binary = at("target/control-plane/control-plane");
     let sources = ["go.mod", "go.sum", "main.go"].map(|file| at("tests/control-plane").join(file));

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Rung};
+use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, Rung};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
@@ -85,13 +85,7 @@ pub async fn open<C: Cluster>(
     let node_view = view::node_view(&node, lease, events, &parts.mirror, &parts.clock);
     let crossing = crossed(&node_view, &threshold.threshold, now);
     let spec = NodeFenceSpec {
-        node: FencedNode {
-            name: node.name.clone(),
-            uid: node.uid.clone(),
-            provider_id: node.provider_id.clone().unwrap_or_default(),
-            system_uuid: node.system_uuid.clone(),
-            boot_id: node.boot_id.clone(),
-        },
+        node: node.fenced(),
         trigger: threshold.wanted.trigger(&crossing),
         remedy: threshold.remedy.clone(),
         plan: NodePlan::default(),
@@ -100,7 +94,8 @@ pub async fn open<C: Cluster>(
         ladder: threshold.ladder.clone(),
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
-    let spec = match snapshot(&node_plan, &spec.node, find) {
+    let wiring = parts.config.borrow().wiring_of(&seen.name);
+    let spec = match snapshot(&node_plan, &spec.node, &wiring, find) {
         Ok(plan) => NodeFenceSpec { plan, ..spec },
         Err(error) => return Ok(not_ready(&error)),
     };
@@ -225,7 +220,7 @@ fn next_number<C: Cluster>(parts: &Parts<C>, node: &str) -> u64 {
 }
 
 /// The node's name, or a hash in its place where it is too long to carry a number.
-fn stem(node: &str) -> String {
+pub(crate) fn stem(node: &str) -> String {
     if node.len() <= NODE_NAME_MAX {
         return node.to_owned();
     }

@@ -77,7 +77,7 @@ pub struct Incident<C: Cluster> {
     pub(crate) job_refused: Option<String>,
     pub(crate) pending: VecDeque<Seen>,
     pub(crate) look_wanted: bool,
-    /// Annotations of people that were heard and may still stand in the cache.
+    /// What people annotated and was heard; it may still stand in the cache.
     pub(crate) heard: BTreeMap<&'static str, String>,
     pub(crate) next_look: Option<Time>,
     /// The record says that the slot is free, and the budget may not have heard it.

@@ -52,7 +52,12 @@ impl Bench {
 
 /// Runs a test in virtual time, in a world in which nothing happens.
 pub(crate) fn in_quiet_world<F: Future<Output = ()>>(test: impl FnOnce(Bench) -> F) {
-    let scenario = Scenario::parse("quiet", QUIET, &|file| Err(file.to_owned())).unwrap();
+    in_world(QUIET, test);
+}
+
+/// Runs a test in virtual time, in the world of this scenario, without node-remedy.
+pub(crate) fn in_world<F: Future<Output = ()>>(scenario: &str, test: impl FnOnce(Bench) -> F) {
+    let scenario = Scenario::parse("test", scenario, &|file| Err(file.to_owned())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

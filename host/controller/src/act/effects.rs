@@ -333,16 +333,19 @@ impl<C: Cluster> Incident<C> {
         metrics.release_ms.set(i64::try_from(took.0).unwrap_or(i64::MAX));
     }
 
-    /// A word that was decided on is taken away, so that it is heard once. One that nobody has heard yet
-    /// stays.
+    /// A word that was decided on is taken away, so that it is heard once. One that came since, also
+    /// under the same name, stays until it was heard.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
+        use kube::ResourceExt as _;
         use node_remedy_api::nodefence::NodeFence;
-        let Some(mut said) = self.words_that_stand() else { return Ok(()) };
-        said.retain(|key, word| self.heard.get(key) == Some(word));
-        if said.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
+        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
+        let stands =
+            |(key, word): &(&&str, &String)| kept.0.annotations().get(**key) == Some(*word);
+        let heard: Vec<_> = self.heard.iter().filter(stands).collect();
+        if heard.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
             return Ok(());
         }
-        let edits: Vec<serde_json::Value> = said
+        let edits: Vec<serde_json::Value> = heard
             .into_iter()
             .flat_map(|(key, word)| {
                 let path = format!("/metadata/annotations/{}", key.replace('/', "~1"));

@@ -6,52 +6,36 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Action, End, FinalReason, Operation, ParkReason, Phase, VIEW_AGE_MAX};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::ClusterError;
+use crate::cli::people::{ABORT, annotation};
+use crate::cluster::{At, Cluster as _, ClusterError};
 use crate::observe::seen::OUT_OF_SERVICE;
-use crate::simulate::cluster::ROUND_TRIP;
+use crate::simulate::cluster::{ModelCluster, ROUND_TRIP};
+use crate::simulate::{self, Part, Seat};
 use crate::testing::{Door, Open, Request, example, night_of_a_failed_on, play_behind};
 
 /// An API server that takes its time with the first record that says: off is meant.
 struct SlowIntent {
     takes: Duration,
     is_written: Cell<bool>,
-    /// When the first request came at all, and when that record did.
-    began: Cell<Option<Instant>>,
-    meant: Cell<Option<Instant>>,
 }
 
 impl SlowIntent {
     fn taking(takes: Duration) -> Rc<Self> {
-        let (is_written, began, meant) = (Cell::new(false), Cell::new(None), Cell::new(None));
-        Rc::new(Self { takes, is_written, began, meant })
-    }
-
-    /// How far into the night that record was written.
-    fn meant_after(&self) -> Duration {
-        self.meant.get().unwrap().duration_since(self.began.get().unwrap())
+        Rc::new(Self { takes, is_written: Cell::new(false) })
     }
 }
 
 impl Door for SlowIntent {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        self.began.set(self.began.get().or_else(|| Some(Instant::now())));
         if request.object().as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
-            self.meant.set(Some(Instant::now()));
             tokio::time::sleep(self.takes).await;
-        }
-        Ok(())
-    }
-
-    /// What a patch changed is told by watches before the patch is answered.
-    async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        if request.verb == "patch" {
-            tokio::time::sleep(ROUND_TRIP).await;
         }
         Ok(())
     }
@@ -83,29 +67,6 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
     assert_eq!(cuts(&played.facts), 0);
     let mut ends = played.collected.incidents.values().map(|(_, _, record)| record.phase);
     assert_eq!(ends.next(), Some(Phase::Final(FinalReason::Recovered)));
-}
-
-/// The record's own write is refused then, and written again over the word.
-#[test]
-fn a_word_that_is_said_while_the_record_is_written_is_heard() {
-    let slow = SlowIntent::taking(Duration::from_secs(3));
-    let played = play_behind(&example("lost-node.yaml", |text| text), &slow);
-    let (nodefence, ..) = played.collected.incidents.into_values().next().unwrap();
-    let (name, uid) = (nodefence.name_any(), nodefence.uid().unwrap());
-    let at = slow.meant_after() + Duration::from_secs(1);
-    let aborts = |text: String| {
-        let word = format!("{{ annotations: {{ {}: {uid} }} }}", crate::cli::people::ABORT);
-        let edit = format!("{{ kind: NodeFence, name: {name}, merge: {{ metadata: {word} }} }}");
-        let happens = format!("happenings:\n- {{ at: {}ms, edit: {edit} }}", at.as_millis());
-        text.replace("happenings:", &happens)
-    };
-    let slow = SlowIntent::taking(Duration::from_secs(3));
-    let played = play_behind(&example("lost-node.yaml", aborts), &slow);
-    let (nodefence, _, record) = played.collected.incidents.into_values().next().unwrap();
-    assert_eq!(nodefence.uid().as_deref(), Some(&*uid), "the same night up to then");
-    let parked = record.parked.map(|parked| parked.reason);
-    assert_eq!(parked, Some(ParkReason::Aborted), "{:?}", record.phase);
-    assert!(!nodefence.annotations().contains_key(crate::cli::people::ABORT), "heard once");
 }
 
 #[test]
@@ -405,4 +366,46 @@ fn a_process_that_stood_still_anywhere_in_a_release_looks_again_before_it_goes_o
             assert!(!declared || !runs, "{ms} ms after the proof");
         }
     }
+}
+
+/// Somebody aborts in the very moment in which the record of an off's end is written.
+struct AbortsMeanwhile {
+    alice: ModelCluster,
+    is_said: Cell<bool>,
+}
+
+impl Door for AbortsMeanwhile {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let Some(object) = request.object().filter(|_| request.resource == "nodefences/status")
+        else {
+            return Ok(());
+        };
+        let has_ended = |one: &Value| one["action"] == "off" && !one["end"].is_null();
+        let operations = object["status"]["operations"].as_array();
+        if operations.is_some_and(|all| all.iter().any(has_ended)) && !self.is_said.replace(true) {
+            // As a task of its own: a whole night's stack is deep already.
+            let says = say_abort(self.alice.clone(), object);
+            tokio::task::spawn_local(says).await.unwrap();
+        }
+        Ok(())
+    }
+}
+
+async fn say_abort(alice: ModelCluster, nodefence: Value) {
+    let nodefence: NodeFence = serde_json::from_value(nodefence).unwrap();
+    let (name, uid) = (nodefence.name_any(), nodefence.uid().unwrap());
+    let word = serde_json::from_value(annotation(&nodefence, ABORT, &uid)).unwrap();
+    alice.patch::<NodeFence>(At::cluster(&name), &word).await.unwrap();
+}
+
+#[test]
+fn a_word_that_comes_while_the_record_is_written_is_heard_before_it_is_taken_away() {
+    let scenario = example("lost-node.yaml", |text| text);
+    let door = |seat: Seat| {
+        Rc::new(AbortsMeanwhile { alice: seat.client("alice"), is_said: Cell::new(false) })
+    };
+    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let (nodefence, _, record) = played.collected.incidents.values().next().unwrap();
+    assert_eq!(record.parked.as_ref().map(|one| &one.reason), Some(&ParkReason::Aborted));
+    assert!(!nodefence.annotations().contains_key(ABORT), "it is heard once");
 }

@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod audit;
+pub mod bound;
 pub mod check;
 pub mod config;
 pub mod fence;
@@ -19,6 +20,7 @@ pub mod plugin;
 pub mod rbac;
 pub mod run;
 pub mod simulate;
+pub mod wiring;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -131,6 +133,15 @@ As a fence agent, for cluster managers that know those (key=value on stdin, or t
   echo 'action=status ...' | node-remedy fence --agent ipmi
   ln -s node-remedy fence_ipmilan && ./fence_ipmilan --help")]
     Fence(FenceArgs),
+    /// Prove which outlet or port carries a node: switch it off, look who falls silent, switch it on
+    #[command(after_help = "Examples:
+  kubectl cordon worker-3 && kubectl drain worker-3 --ignore-daemonsets
+  node-remedy verify-wiring worker-3
+  node-remedy verify-wiring worker-3 --method outlet-a --yes worker-3 --output json
+The machine boots once for each of its outlets. Only devices that know no machine are tried, one
+plug at a time; nothing is fenced meanwhile. What is off is switched on again, also after Ctrl-C.
+Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if nothing was proven.")]
+    VerifyWiring(wiring::WiringArgs),
     /// Which fence methods there are, and what each asks for
     #[command(
         subcommand,
@@ -496,6 +507,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Pause(args) => here(pause::pause(&args)),
         Command::Resume(args) => here(pause::resume(&args)),
         Command::Fence(args) => here(fence::fence(&args)),
+        Command::VerifyWiring(args) => here(wiring::verify(&args)),
         Command::Plugin(command) => plugin::plugin(&command),
         Command::Rbac(args) => rbac::rbac(&args),
         Command::Metrics => {

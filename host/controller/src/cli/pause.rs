@@ -56,7 +56,8 @@ fn selector(text: &str) -> Result<String, String> {
     Selector::parse(text).map(|_| text.to_owned()).map_err(|error| format!("expected {error}"))
 }
 
-fn length(text: &str) -> Result<Span, String> {
+/// A time from one second on, as people write it.
+pub(super) fn length(text: &str) -> Result<Span, String> {
     let longest = Span::from_minutes(limits::PERIOD_DAYS_MAX.saturating_mul(24 * 60));
     let span = Span::parse(text).map_err(|error| format!("expected {error}"))?;
     if span < Span::from_s(1) || span > longest {

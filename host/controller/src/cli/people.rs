@@ -18,7 +18,7 @@ use serde_json::json;
 use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
-    paths, pause,
+    bound, paths, pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
@@ -65,6 +65,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if args.output == Output::Text {
         out!("{}", pause::told(&cluster).await?);
         out!("{}", paths::told(&cluster).await?);
+        out!("{}", bound::told(&cluster, &args.cluster.namespace).await);
     }
     match args.output {
         Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
@@ -122,12 +123,18 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         .into_iter()
         .filter(|refusal| refusal.node == args.node)
         .collect();
+    let bound = bound::of_node(&cluster, &args.cluster.namespace, &args.node).await;
     if args.output == Output::Json {
-        let all = json!({"node": args.node, "incidents": incidents, "refusals": refusals});
+        // Null where it cannot be told: that is not the same as none.
+        let plugs = bound.ok();
+        let all = json!({
+            "node": args.node, "incidents": incidents, "refusals": refusals, "plugs": plugs,
+        });
         outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
     out!("{}", paths::of_node(&cluster, &args.node).await?);
+    out!("{}", bound::lines(&bound, &args.node));
     for refusal in &refusals {
         outln!(
             "not acted on {}: {} (since {}, last {})",

@@ -273,7 +273,7 @@ const CONTROLLER: [Right; 26] = [
 
 /// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Whoever may patch a
 /// NodeFence may give their word that a machine is off.
-const PERSON: [Right; 3] = [
+const PERSON: [Right; 4] = [
     right(
         Everywhere,
         (OURS, "nodefences"),
@@ -287,6 +287,13 @@ const PERSON: [Right; 3] = [
         Only("default"),
         &["get"],
         "explain: why a node is not acted on",
+    ),
+    right(
+        Everywhere,
+        (OURS, "fenceconfigurations"),
+        Any,
+        &["get", "list"],
+        "status, explain: which devices do not answer",
     ),
     right(
         Everywhere,

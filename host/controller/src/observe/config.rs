@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::Mirror;
 use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
+use super::wiring::{self, Wiring};
 use crate::cluster::Object;
 
 /// Everything in force.
@@ -35,8 +36,8 @@ pub struct Config {
     /// What is wrong with a node's own ConfigMap that was never valid, by node: nobody knows how
     /// that node is to be fenced, so nothing less specific speaks for it.
     unreadable: BTreeMap<String, String>,
-    /// Where inventories stand: ConfigMap data by name.
-    inventories: BTreeMap<String, Rc<BTreeMap<String, String>>>,
+    /// Where inventories and trials of wiring stand: ConfigMap data by name.
+    tables: BTreeMap<String, Rc<BTreeMap<String, String>>>,
 }
 
 /// Inventories that were read, by ConfigMap and key.
@@ -161,7 +162,7 @@ impl Config {
         }
         for kept in config_maps.values() {
             let data = kept.0.data.clone().unwrap_or_default();
-            self.inventories.insert(kept.0.name_any(), Rc::new(data));
+            self.tables.insert(kept.0.name_any(), Rc::new(data));
         }
     }
 
@@ -256,6 +257,16 @@ impl Config {
         value.ok_or_else(|| problems.to_string())
     }
 
+    /// What was tried of the node's wiring; what cannot be read verifies nothing.
+    pub fn wiring_of(&self, node: &str) -> Wiring {
+        let name = wiring::config_map(node);
+        let Some(data) = self.tables.get(&name) else { return Wiring::default() };
+        Wiring::read(data).unwrap_or_else(|why| {
+            tracing::warn!(node, "ConfigMap {name} is no trial of wiring: {why}");
+            Wiring::default()
+        })
+    }
+
     /// Whether anything is listened for on behalf of any node.
     pub fn listens(&self) -> bool {
         self.fences.values().any(|source| source.watches())
@@ -311,7 +322,7 @@ impl Config {
     ) -> Result<plan::InventoryTable, String> {
         let name = &inventory.config_map;
         let data = self
-            .inventories
+            .tables
             .get(name)
             .ok_or_else(|| format!("inventory ConfigMap {name} does not exist"))?;
         let text = data

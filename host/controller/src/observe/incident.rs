@@ -53,8 +53,8 @@ impl<C: Cluster> Incident<C> {
                 Some(mail) = self.mail.recv() => {
                     let Mail::Wake = mail;
                     while self.mail.try_recv().is_ok() {}
-                    let word = self.word_of_a_person();
-                    self.pending.extend(word);
+                    let words = self.words_of_people();
+                    self.pending.extend(words);
                     let facts = cached(&self.parts.mirror, &self.parts.clock, self.node());
                     self.pending.push_back(Seen::Looked(Box::new(view::of_incident(self, &facts))));
                 }
@@ -81,35 +81,38 @@ impl<C: Cluster> Incident<C> {
         Ok(view)
     }
 
-    /// The words of people that the NodeFence is annotated with, as the watch shows it.
-    pub(crate) fn words_that_stand(&self) -> Option<BTreeMap<&'static str, String>> {
-        let kept = self.parts.mirror.nodefences.find(&self.name())?;
-        let annotations = kept.0.annotations();
-        let said =
-            COMMANDS.into_iter().filter_map(|key| Some((key, annotations.get(key)?.clone())));
-        Some(said.collect())
-    }
-
-    /// A word that somebody annotated the NodeFence with.
-    fn word_of_a_person(&mut self) -> Option<Seen> {
-        let said = self.words_that_stand()?;
+    /// The words that somebody annotated the NodeFence with since they were last heard.
+    fn words_of_people(&mut self) -> Vec<Seen> {
+        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Vec::new() };
         let uid = self.nodefence.uid().unwrap_or_default();
+        let annotations = kept.0.annotations();
+        let said: BTreeMap<&str, String> = COMMANDS
+            .iter()
+            .filter_map(|key| Some((*key, annotations.get(*key)?.clone())))
+            .collect();
         // Taking the annotation away takes a moment to come back through the watch.
-        let before = std::mem::replace(&mut self.heard, said.clone());
-        let mut new = said;
-        new.retain(|key, word| before.get(key) != Some(word));
-        if new.get(RETRY).is_some_and(|word| *word == uid) {
-            return Some(Seen::Command(Command::Retry));
-        }
-        match new.get(ABORT).map(|word| word.split_once('/').unwrap_or((word, ""))) {
-            Some((about, "")) if about == uid => return Some(Seen::Command(Command::Abort)),
-            Some((about, "leave-off")) if about == uid => {
-                return Some(Seen::Command(Command::AbortLeaveOff));
-            }
-            Some(_) | None => {}
-        }
-        let (boot_id, by) = confirmed(new.get(CONFIRM_OFF)?, &uid)?;
-        Some(Seen::Command(Command::ConfirmOff { by, boot_id }))
+        let is_new = |(key, word): &(&&str, &String)| self.heard.get(**key) != Some(*word);
+        let new = said.iter().filter(is_new);
+        let words = new.filter_map(|(key, word)| command(key, word, &uid)).map(Seen::Command);
+        let words = words.collect();
+        self.heard = said;
+        words
+    }
+}
+
+/// What a word asks for, if it is said of this NodeFence.
+fn command(key: &str, word: &str, uid: &str) -> Option<Command> {
+    if key == CONFIRM_OFF {
+        let (boot_id, by) = confirmed(word, uid)?;
+        return Some(Command::ConfirmOff { by, boot_id });
+    }
+    if key == RETRY {
+        return (word == uid).then_some(Command::Retry);
+    }
+    match word.split_once('/').unwrap_or((word, "")) {
+        (about, "") if about == uid && key == ABORT => Some(Command::Abort),
+        (about, "leave-off") if about == uid && key == ABORT => Some(Command::AbortLeaveOff),
+        _ => None,
     }
 }
 

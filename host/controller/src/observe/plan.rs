@@ -13,6 +13,7 @@ use node_remedy_api::policy::{Breaker, GateLimits, ReleaseMode, RunPolicy, Topol
 use node_remedy_api::time::Span;
 use node_remedy_decide as decide;
 
+use super::wiring::Wiring;
 use crate::record::status::Twin as _;
 
 /// What a plugin says of itself, as far as a plan needs it.
@@ -90,10 +91,12 @@ pub enum PlanError {
     },
 }
 
-/// Completes a compiled plan with what plugins and node say; `find` knows the plugins.
+/// Completes a compiled plan with what plugins and node say, and with what was tried of its wiring;
+/// `find` knows the plugins.
 pub fn snapshot(
     plan: &NodePlan,
     node: &FencedNode,
+    wiring: &Wiring,
     mut find: impl FnMut(&str) -> Result<PluginFacts, String>,
 ) -> Result<NodePlan, PlanError> {
     let mut plan = plan.clone();
@@ -107,7 +110,7 @@ pub fn snapshot(
             plugin: name.clone(),
             why,
         })?;
-        method.facts = Some(facts_of(method, plugin, node));
+        method.facts = Some(facts_of(method, plugin, node, wiring));
     }
     plan_from(&plan, node, &[]).map(|_| plan)
 }
@@ -189,7 +192,12 @@ fn domain_limit_of(limit: &TopologyLimit) -> decide::DomainLimit {
     }
 }
 
-fn facts_of(method: &api::Method, plugin: PluginFacts, node: &FencedNode) -> MethodFacts {
+fn facts_of(
+    method: &api::Method,
+    plugin: PluginFacts,
+    node: &FencedNode,
+    wiring: &Wiring,
+) -> MethodFacts {
     let reports_machine = plugin.identity.iter().any(|field| identity::is_known(field));
     let (power, fabric) = match plugin.kind {
         PluginKind::Power => (true, false),
@@ -207,7 +215,13 @@ fn facts_of(method: &api::Method, plugin: PluginFacts, node: &FencedNode) -> Met
         // Nobody said which volumes; a fence of unknown reach releases nothing.
         volumes: Vec::new(),
         late_effect: plugin.late_effect,
-        binding: if reports_machine { api::Binding::Reported } else { api::Binding::Labelled },
+        binding: if reports_machine {
+            api::Binding::Reported
+        } else if wiring.of(&node.uid, method).is_some() {
+            api::Binding::Verified
+        } else {
+            api::Binding::Labelled
+        },
         expected: identity::expected(node, &plugin.identity),
     }
 }

@@ -10,6 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
+use node_remedy_api::nodefence::FencedNode;
 use node_remedy_decide::{Deletion, Time};
 
 use crate::clock::time_of;
@@ -122,6 +123,17 @@ impl NodeSeen {
             unschedulable: spec.unschedulable.unwrap_or_default(),
             volumes_in_use: status.volumes_in_use.unwrap_or_default(),
         })
+    }
+
+    /// What a run keeps of it.
+    pub fn fenced(&self) -> FencedNode {
+        FencedNode {
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            provider_id: self.provider_id.clone().unwrap_or_default(),
+            system_uuid: self.system_uuid.clone(),
+            boot_id: self.boot_id.clone(),
+        }
     }
 }
 

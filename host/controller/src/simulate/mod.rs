@@ -132,6 +132,12 @@ pub struct Seat {
 }
 
 impl Seat {
+    /// A client of the same API server, of somebody else.
+    #[cfg(test)]
+    pub(crate) fn client(&self, name: &str) -> ModelCluster {
+        ModelCluster::new(self.shared.clone(), name)
+    }
+
     /// How long the story goes on already.
     pub fn elapsed(&self) -> Duration {
         between(START, self.clock.now())

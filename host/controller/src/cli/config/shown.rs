@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_api::configuration::{Configuration, policy_documents};
 use node_remedy_api::document::{Document, Path, Spot, Tree};
-use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::{
     self, FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan, Nodes,
     Run, Stage, Written,
@@ -20,6 +19,7 @@ use crate::act::offline;
 use crate::observe::config::{facts_of, is_run};
 use crate::observe::plan::{run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
+use crate::observe::wiring::{self, Wiring, how_bound};
 use crate::plugins::Plugins;
 
 /// What nobody can say without asking devices and Secrets.
@@ -110,6 +110,9 @@ pub(super) struct ShownMethod {
     pub(super) credentials: BTreeMap<String, String>,
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
+    /// How it is known that the machine behind the plug is the node; nothing of what is built in or
+    /// only listens.
+    pub(super) bound: Option<String>,
 }
 
 impl Shown {
@@ -136,7 +139,8 @@ impl Shown {
         if !needs_plan {
             shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents) {
-            shown.take_plan(node, plan, plugins, names).await;
+            let wiring = shown.wiring(&node.name, documents);
+            shown.take_plan(node, plan, &wiring, plugins, names).await;
         }
         shown
     }
@@ -260,24 +264,39 @@ impl Shown {
         plan.map(|plan| (plan, Vec::new()))
     }
 
+    /// What was tried of the node's wiring.
+    fn wiring(&mut self, node: &str, documents: &[Document]) -> Wiring {
+        let name = wiring::config_map(node);
+        let found = documents.iter().find(|document| is_config_map(document, &name));
+        let text = found.and_then(|one| one.root.get("data")?.get(wiring::KEY)?.text());
+        let data = text.map(|text| BTreeMap::from([(wiring::KEY.to_owned(), text.to_owned())]));
+        match (found, data.map(|data| Wiring::read(&data))) {
+            (_, Some(Ok(wiring))) => wiring,
+            (None, _) => Wiring::default(),
+            (Some(_), unread) => {
+                let why = unread.and_then(Result::err).unwrap_or_else(|| "no text".to_owned());
+                self.problems.push(format!("ConfigMap {name} is no trial of wiring: {why}"));
+                Wiring::default()
+            }
+        }
+    }
+
     async fn take_plan(
         &mut self,
         node: &NodeSeen,
         (plan, written): (NodePlan, Vec<MethodWritten>),
+        wiring: &Wiring,
         plugins: &Plugins,
         names: &dyn Names,
     ) {
-        let fenced = FencedNode {
-            name: node.name.clone(),
-            uid: node.uid.clone(),
-            provider_id: node.provider_id.clone().unwrap_or_default(),
-            system_uuid: node.system_uuid.clone(),
-            boot_id: node.boot_id.clone(),
-        };
         let find = |plugin: &str| offline::facts_of(plugins, plugin);
-        if let Err(error) = snapshot(&plan, &fenced, find) {
-            self.missing.push(error.to_string());
-        }
+        let plan = match snapshot(&plan, &node.fenced(), wiring, find) {
+            Ok(completed) => completed,
+            Err(error) => {
+                self.missing.push(error.to_string());
+                plan
+            }
+        };
         for method in &plan.methods {
             if let Err(why) = offline::ready(plugins, method, &plan.grants, names).await {
                 self.missing.push(format!("method {}: {why}", method.name));
@@ -311,7 +330,10 @@ impl Shown {
                 .methods
                 .iter()
                 .zip(written)
-                .map(|(one, written)| method(one, written))
+                .map(|(one, written)| {
+                    let bound = how_bound(one, wiring, &node.uid);
+                    ShownMethod { bound, ..method(one, written) }
+                })
                 .collect(),
             grants: plan.grants.clone(),
         });
@@ -351,18 +373,19 @@ fn chosen_for(source: &FenceSource, fences: &[FenceSource], node: &NodeSeen) -> 
 }
 
 fn table(name: &str, key: &str, documents: &[Document]) -> Result<InventoryTable, String> {
-    let is_it = |document: &&Document| {
-        let text = |tree: Option<&Tree>| tree.and_then(Tree::text).unwrap_or_default().to_owned();
-        let metadata = document.metadata();
-        text(document.root.get("kind")) == "ConfigMap"
-            && text(metadata.and_then(|metadata| metadata.get("name"))) == name
-    };
-    let document = documents.iter().find(is_it);
+    let document = documents.iter().find(|document| is_config_map(document, name));
     let document = document.ok_or_else(|| format!("inventory ConfigMap {name} does not exist"))?;
     let data = document.root.get("data").and_then(|data| data.get(key)).and_then(Tree::text);
     let text = data.ok_or_else(|| format!("inventory ConfigMap {name} has no key {key:?}"))?;
     InventoryTable::parse(&format!("ConfigMap/{name}"), text)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+fn is_config_map(document: &Document, name: &str) -> bool {
+    let text = |tree: Option<&Tree>| tree.and_then(Tree::text).unwrap_or_default().to_owned();
+    let metadata = document.metadata();
+    text(document.root.get("kind")) == "ConfigMap"
+        && text(metadata.and_then(|metadata| metadata.get("name"))) == name
 }
 
 fn rung(rung: &Rung) -> ShownRung {
@@ -408,6 +431,7 @@ fn method(method: &Method, written: &MethodWritten) -> ShownMethod {
             .collect(),
         must_success: method.must_success,
         sole_feed: method.sole_feed,
+        bound: None,
     }
 }
 

@@ -5,11 +5,15 @@
 #![expect(clippy::format_collect, reason = "tests build small texts")]
 
 use expect_test::{Expect, expect};
+use node_remedy_api::plan::{self, NodeFacts};
+use node_remedy_api::time::Moment;
 use node_remedy_sandbox::NoNames;
 
 use super::*;
+use crate::observe::wiring::{Tried, Wiring};
 
 const REMEDY: &str = include_str!("../../../../../examples/config/remedy.yaml");
+const PDU: &str = include_str!("../../../../../examples/config/fence-apc-pdu.yaml");
 const IPMI: &str = include_str!("../../../../../examples/config/fence-ipmi.yaml");
 /// A node of the examples.
 const NODE: &str = "kind: Node
@@ -42,8 +46,12 @@ data:
 ";
 
 fn shown(files: &[(&str, &str)]) -> Shown {
+    shown_of(NODE, files)
+}
+
+fn shown_of(node_text: &str, files: &[(&str, &str)]) -> Shown {
     let (mut node, mut documents) = (None, Vec::new());
-    for (name, text) in files.iter().chain([&("node.yaml", NODE)]) {
+    for (name, text) in files.iter().chain([&("node.yaml", node_text)]) {
         let read = Document::read_all(name, text).value.unwrap();
         for document in read.into_iter().flat_map(Document::items) {
             if is_named(&document, "w1") {
@@ -117,6 +125,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
               method power: ipmi, device ipmi/192.0.2.11
                 address = 192.0.2.11  ${node.annotations['node-remedy.io/bmc-address']} in fence.yaml:18:16: spec.templates[0].parameters.address
                 credential default: Secret bmc-credentials (keys username, password)
+                bound by the identity that the device reports
               grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
             released, by proof and by the pod's volumes
                                  no volume          shared volumes     own volume         volume that is cut safe to detach
@@ -151,6 +160,7 @@ fn a_config_map_that_names_the_node_goes_before_a_selector() {
             address = 192.0.2.12  own.yaml:10:5: data.fence-method-bmc.ipaddr
             privilege-level = operator  own.yaml:19:12: data.privlvl
             credential default: IN PLAIN TEXT in ConfigMap fence-method-template-ipmi
+            bound by the identity that the device reports
           grant {"plugin":"ipmi","cidrs":["192.0.2.12/32"]}
     "#]]
     .assert_eq(plan);
@@ -159,6 +169,55 @@ fn a_config_map_that_names_the_node_goes_before_a_selector() {
         plan: ConfigMap/fence-config-w1, which names the node; it goes before fence.yaml"#]]
     .assert_eq(&shown.precedence.join("\n"));
 }
+
+/// Of two outlets one was tried, for this very Node; of a Node made anew none was.
+#[test]
+fn each_plug_is_shown_with_what_binds_it_to_the_node() {
+    let node = "kind: Node
+apiVersion: v1
+metadata:
+  name: w1
+  uid: uid-a
+  labels: {node-remedy.io/fence: apc-pdu}
+  annotations: {node-remedy.io/outlet-a: '3', node-remedy.io/outlet-b: '4'}
+";
+    let facts = NodeFacts {
+        name: "w1".to_owned(),
+        annotations: [("a", "3"), ("b", "4")]
+            .map(|(feed, plug)| (format!("node-remedy.io/outlet-{feed}"), plug.to_owned()))
+            .into(),
+        ..NodeFacts::default()
+    };
+    let documents = Document::read_all("pdu.yaml", PDU).value.unwrap();
+    let plan = plan::read(&documents[0]).value.unwrap().plan_for(&facts).value.unwrap();
+    let outlet = plan.methods.iter().find(|method| method.name == "outlet-a").unwrap();
+    let tried = Tried::now("uid-a", outlet, Moment::from_ms(0), "alice");
+    let data = Wiring::default().with(tried).data();
+    let kept = serde_json::json!({"kind": "ConfigMap", "apiVersion": "v1", "data": data,
+        "metadata": {"name": "wiring-w1", "namespace": "node-remedy"}});
+    let bound = |node: &str, kept: &str| -> Vec<String> {
+        let files = [("remedy.yaml", REMEDY), ("pdu.yaml", PDU), ("kept.yaml", kept)];
+        let shown = shown_of(node, &files);
+        assert_eq!(
+            shown.problems.iter().any(|one| one.contains("no trial of wiring")),
+            kept == BROKEN
+        );
+        let methods = shown.plan.unwrap().methods;
+        methods.into_iter().filter_map(|method| method.bound).collect()
+    };
+    let labelled = "the configuration alone; its wiring was never verified";
+    let verified = "its wiring, verified at 1970-01-01T00:00:00.000Z by alice";
+    assert_eq!(bound(node, &kept.to_string()), [verified, labelled]);
+    let anew = node.replace("uid-a", "uid-b");
+    assert_eq!(bound(&anew, &kept.to_string()), [labelled, labelled]);
+    assert_eq!(bound(node, BROKEN), [labelled, labelled]);
+}
+
+const BROKEN: &str = "kind: ConfigMap
+apiVersion: v1
+metadata: {name: wiring-w1}
+data: {wiring.json: '{}'}
+";
 
 #[test]
 fn inventories_and_config_maps_with_policies_are_origins_too() {

@@ -116,7 +116,7 @@ fn method_text(f: &mut Formatter<'_>, method: &ShownMethod) -> fmt::Result {
     for (name, place) in &method.credentials {
         writeln!(f, "    credential {name}: {place}")?;
     }
-    Ok(())
+    method.bound.iter().try_for_each(|bound| writeln!(f, "    bound by {bound}"))
 }
 
 /// A value without JSON's quotes.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use node_remedy_api::plan::{Builtin, Method, NeededFor, Run, Stage};
+use node_remedy_api::time::Moment;
 use node_remedy_decide::{Feed, Kind, Path};
 
 use super::*;
+use crate::observe::wiring::Tried;
 
 fn method(name: &str, plugin: &str) -> Method {
     Method {
@@ -52,7 +54,7 @@ fn find(name: &str) -> Result<PluginFacts, String> {
 
 fn power(methods: Vec<Method>, stages: Vec<Stage>) -> Result<decide::Plan, PlanError> {
     let plan = NodePlan { methods, power_management: stages, ..NodePlan::default() };
-    plan_from(&snapshot(&plan, &node(), find)?, &node(), &[])
+    plan_from(&snapshot(&plan, &node(), &Wiring::default(), find)?, &node(), &[])
 }
 
 #[test]
@@ -89,6 +91,26 @@ fn a_plan_keeps_its_order_its_numbers_and_its_node() {
     assert_eq!(plan.methods[0].device_kind, "ipmi");
     assert!(matches!(plan.methods[0].binding, decide::Binding::Reported { .. }));
     assert_eq!(plan.methods[1].binding, decide::Binding::Labelled);
+}
+
+/// A trial makes an outlet verified for the node that it was made for, and changes nothing for a device
+/// that names its machine.
+#[test]
+fn a_plug_that_was_tried_for_this_very_node_is_verified() {
+    let methods = [method("bmc", "ipmi"), method("one", "pdu"), method("two", "pdu")];
+    let tried = methods.iter().take(2).fold(Wiring::default(), |wiring, method| {
+        wiring.with(Tried::now("uid-a", method, Moment::from_ms(1), "alice"))
+    });
+    let plan = NodePlan { methods: methods.into(), ..NodePlan::default() };
+    let bindings = |node: &FencedNode| -> Vec<api::Binding> {
+        let plan = snapshot(&plan, node, &tried, find).unwrap();
+        plan.methods.iter().map(|one| one.facts.as_ref().unwrap().binding).collect()
+    };
+    let expected = [api::Binding::Reported, api::Binding::Verified, api::Binding::Labelled];
+    assert_eq!(bindings(&node()), expected);
+    let anew = FencedNode { uid: "uid-b".into(), ..node() };
+    let expected = [api::Binding::Reported, api::Binding::Labelled, api::Binding::Labelled];
+    assert_eq!(bindings(&anew), expected, "a node made anew");
 }
 
 #[test]

@@ -1,0 +1,155 @@
+//! How the machines behind plugs are known to be their nodes, for `status` and `explain`. It calls no
+//! device. Who may not read the configuration is told that, and nothing else of the command is lost.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::ResourceExt as _;
+use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::plan::{Binding, Method};
+use node_remedy_sandbox::Sandbox;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::act::offline;
+use crate::cluster::kube::KubeCluster;
+use crate::cluster::{At, Cluster as _, ClusterError, Scope};
+use crate::observe::config::{Config, Tables};
+use crate::observe::plan::snapshot;
+use crate::observe::seen::NodeSeen;
+use crate::observe::wiring::how_bound;
+use crate::observe::{Kept, Mirror};
+use crate::plugins::Plugins;
+
+/// Plugs that `status` names.
+const NAMED_MAX: usize = 3;
+
+/// A plug of a node, and what binds it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bound {
+    method: String,
+    device: String,
+    plug: String,
+    bound_by: String,
+    #[serde(skip)]
+    is_labelled: bool,
+}
+
+/// What `status` says: how many plugs nobody ever tried, and which; nothing where there are none.
+pub async fn told(cluster: &KubeCluster, namespace: &str) -> String {
+    match all_labelled(cluster, namespace).await {
+        Ok(labelled) if labelled.is_empty() => String::new(),
+        Ok(labelled) => {
+            let shown = labelled.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+            let more = if labelled.len() > NAMED_MAX { ", …" } else { "" };
+            format!(
+                "wiring never verified of {}: {shown}{more}; see: node-remedy verify-wiring --help\n",
+                crate::record::notices::count_of(labelled.len(), "plug")
+            )
+        }
+        // Who is on call may not read ConfigMaps, where passwords may stand; `explain` says so.
+        Err(error) if is_denied(&error) => String::new(),
+        Err(error) => format!("how plugs are bound to nodes cannot be told: {error:#}\n"),
+    }
+}
+
+fn is_denied(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<ClusterError>(), Some(ClusterError::Denied(_)))
+}
+
+/// What `explain` says of one node.
+pub fn lines(bound: &anyhow::Result<Vec<Bound>>, node: &str) -> String {
+    let mut out = String::new();
+    match bound {
+        Ok(bound) => {
+            for Bound { method, device, plug, bound_by, .. } in bound {
+                let plug = if plug.is_empty() { String::new() } else { format!("plug {plug} of ") };
+                let _ = writeln!(out, "{node} by {method} ({plug}{device}): bound by {bound_by}");
+            }
+        }
+        Err(error) => {
+            let _ = writeln!(out, "how the plugs of {node} are bound cannot be told: {error:#}");
+        }
+    }
+    out
+}
+
+/// The plugs of one node; none where there is no such node, or nobody knows how it is fenced.
+///
+/// # Errors
+/// Where the configuration cannot be read.
+pub async fn of_node(
+    cluster: &KubeCluster,
+    namespace: &str,
+    node: &str,
+) -> anyhow::Result<Vec<Bound>> {
+    let found = cluster.get::<Node>(At::cluster(node)).await.context("failed to read the node")?;
+    let Some(seen) = found.and_then(NodeSeen::of) else { return Ok(Vec::new()) };
+    let config = read(cluster, namespace).await?;
+    Ok(plugs_of(&config, &plugins()?, &seen, &mut Tables::new()))
+}
+
+/// The plugs of all nodes that nobody ever tried, in words.
+async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Vec<String>> {
+    let config = read(cluster, namespace).await?;
+    let mut nodes: Vec<NodeSeen> = Vec::new();
+    let all = Scope::all();
+    let listed = cluster.list_each::<Node>(&all, |node| nodes.extend(NodeSeen::of(node)));
+    listed.await.context("failed to list nodes")?;
+    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    let (plugins, mut tables, mut labelled) = (plugins()?, Tables::new(), Vec::new());
+    for node in &nodes {
+        let plugs = plugs_of(&config, &plugins, node, &mut tables);
+        let never_tried = plugs.iter().filter(|plug| plug.is_labelled);
+        labelled.extend(never_tried.map(|plug| format!("{} of {}", plug.method, node.name)));
+    }
+    Ok(labelled)
+}
+
+fn plugins() -> anyhow::Result<Plugins> {
+    Ok(Plugins::new(Sandbox::new().context("failed to start the sandbox")?))
+}
+
+/// The configuration in force, as the controller reads it.
+async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Config> {
+    let (fences, own) = (Scope::all(), Scope::within(namespace));
+    let fences = cluster.list::<FenceConfiguration>(&fences).await;
+    let fences = fences.context("failed to list FenceConfigurations")?.items;
+    let config_maps = cluster.list::<ConfigMap>(&own).await;
+    let config_maps = config_maps.context("failed to list ConfigMaps")?.items;
+    // Nobody listens for changes of what was read once.
+    let (changes, _) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    let kept = fences.into_iter().map(|one| (one.name_any(), Kept(one)));
+    mirror.fences.replace(kept.collect::<BTreeMap<_, _>>());
+    let kept = config_maps.into_iter().map(|one| (one.name_any(), Kept(one)));
+    mirror.config_maps.replace(kept.collect::<BTreeMap<_, _>>());
+    Ok(Config::read(&mirror, &Config::default()).0)
+}
+
+fn plugs_of(
+    config: &Config,
+    plugins: &Plugins,
+    node: &NodeSeen,
+    tables: &mut Tables,
+) -> Vec<Bound> {
+    let wiring = config.wiring_of(&node.name);
+    let find = |plugin: &str| offline::facts_of(plugins, plugin);
+    // A node without a plan has no plug; `config show` says why.
+    let plan = config.plan_with(node, tables).ok();
+    let plan = plan.and_then(|plan| snapshot(&plan, &node.fenced(), &wiring, find).ok());
+    let bound = |method: &Method| {
+        let binding = method.facts.as_ref()?.binding;
+        Some(Bound {
+            bound_by: how_bound(method, &wiring, &node.uid)?,
+            method: method.name.clone(),
+            device: method.device.clone(),
+            plug: method.plug.clone(),
+            is_labelled: binding == Binding::Labelled,
+        })
+    };
+    plan.iter().flat_map(|plan| &plan.methods).filter_map(bound).collect()
+}
