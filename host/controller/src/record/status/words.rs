@@ -55,6 +55,7 @@ twins! {
         MarkUnschedulable, MarkSchedulable, Quarantine, CleanResources,
     }
     decide::IdentityRule = policy::Identity { Require, Prefer }
+    decide::KdumpReleases = policy::KdumpReleases { WithoutVolumes, All }
 }
 
 impl Twin<Moment> for decide::Time {
