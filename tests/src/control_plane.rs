@@ -353,10 +353,7 @@ async fn config(kubeconfigs: &BTreeMap<User, PathBuf>, user: User) -> Result<kub
     let path = kubeconfigs.get(&user).context("a user without kubeconfig")?;
     let kubeconfig = Kubeconfig::read_from(path)?;
     let options = KubeConfigOptions::default();
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    // An answer is an answer.
-    config.default_retry = false;
-    Ok(config)
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
 }
 
 fn http_get(path: &str) -> Result<http::Request<Vec<u8>>> {

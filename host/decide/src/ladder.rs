@@ -90,6 +90,8 @@ pub enum JobOutcome {
 pub struct JobView {
     /// Which.
     pub number: u32,
+    /// Its pod, if it has one yet.
+    pub pod: Option<String>,
     /// How it is.
     pub state: JobState,
 }
@@ -105,10 +107,7 @@ pub enum JobState {
         why: String,
     },
     /// It goes on.
-    Running {
-        /// Its pod, if it has one yet.
-        pod: Option<String>,
-    },
+    Running,
     /// It completed.
     Succeeded,
     /// It failed.

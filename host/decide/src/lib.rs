@@ -50,7 +50,7 @@ pub use plan::*;
 pub use policy::*;
 pub use proof::*;
 pub use record::*;
-pub use release::covers_pod;
+pub use release::Cover;
 pub use rule::*;
 pub use sign::{READY, Sign, never_joined};
 pub use threshold::*;

@@ -92,6 +92,8 @@ pub struct RunPolicy {
     pub release: ReleaseMode,
     /// Grades that may release.
     pub grades: BTreeSet<Grade>,
+    /// What a dump that is heard releases, where its grade may.
+    pub kdump_releases: KdumpReleases,
     /// What a machine's identity must be.
     pub identity: IdentityRule,
     /// What becomes of a machine that was found off.
@@ -114,6 +116,16 @@ pub enum ReleaseMode {
         /// Pods deleted per minute; at least one.
         pods_per_minute: u32,
     },
+}
+
+/// What a dump that is heard releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum KdumpReleases {
+    /// Pods none of whose volumes only one node may write.
+    #[default]
+    WithoutVolumes,
+    /// Everything, as if the machine were off.
+    All,
 }
 
 /// What a machine's identity must be before its power is cut.
@@ -170,6 +182,7 @@ impl Default for RunPolicy {
             device_timeout: DEVICE_TIMEOUT,
             release: ReleaseMode::Prompt,
             grades: Grade::default_grades(),
+            kdump_releases: KdumpReleases::WithoutVolumes,
             identity: IdentityRule::Require,
             found_off: FoundOff::PowerOn,
             isolated_for_good: IsolatedForGood::Refuse,

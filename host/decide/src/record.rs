@@ -277,7 +277,7 @@ pub struct Released {
     pub pods: Vec<String>,
     /// UIDs of the attachments that the proof covers.
     pub attachments: Vec<String>,
-    /// Whether the proof covers everything, so that the out-of-service taint is allowed.
+    /// Whether the proof covers everything and the machine stays down, so that the out-of-service taint is allowed.
     pub everything: bool,
     /// How many of both were still there at the last look.
     pub left: u32,

@@ -7,28 +7,66 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::{
-    Access, AttachmentView, Deletion, Grade, Kind, Plan, PlugState, PodView, Record, Released,
-    Time, View,
+    Access, AttachmentView, Deletion, Grade, KdumpReleases, Kind, Plan, PlugState, PodView, Record,
+    Released, Time, View,
 };
 
-impl Grade {
+/// What a proof covers: its grade, and what the policy says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cover {
+    /// How strong the proof is.
+    pub grade: Grade,
+    /// What the policy lets a dump that is heard release.
+    pub dumps: KdumpReleases,
+}
+
+impl Cover {
     /// Whether everything on the node may go.
-    pub const fn covers_everything(self) -> bool {
-        match self {
-            Self::PowerOffVerified
-            | Self::WatchdogDeadline
-            | Self::OperatorConfirmed
-            | Self::JobSucceeded => true,
-            Self::StorageFenced | Self::KdumpSeen | Self::Partition | Self::NewBootId => false,
+    pub const fn is_whole(self) -> bool {
+        match self.grade {
+            Grade::PowerOffVerified
+            | Grade::WatchdogDeadline
+            | Grade::OperatorConfirmed
+            | Grade::JobSucceeded => true,
+            Grade::KdumpSeen => matches!(self.dumps, KdumpReleases::All),
+            Grade::StorageFenced | Grade::Partition | Grade::NewBootId => false,
+        }
+    }
+
+    /// Whether the out-of-service taint may be set. A machine that dumps boots by itself, and the taint would
+    /// keep its network from starting.
+    fn allows_taint(self) -> bool {
+        self.is_whole() && self.grade != Grade::KdumpSeen
+    }
+
+    /// Whether it covers a pod that nothing exempts. `cut` are the volumes whose storage is read as cut.
+    pub fn covers_pod(self, pod: &PodView, cut: &BTreeSet<&str>) -> bool {
+        let volumes = &pod.volumes;
+        match self.grade {
+            Grade::PowerOffVerified
+            | Grade::WatchdogDeadline
+            | Grade::OperatorConfirmed
+            | Grade::JobSucceeded => true,
+            Grade::StorageFenced => {
+                !volumes.is_empty() && volumes.iter().all(|one| cut.contains(one.name.as_str()))
+            }
+            Grade::KdumpSeen => {
+                self.is_whole() || volumes.iter().all(|one| one.access == Access::Many)
+            }
+            Grade::Partition => {
+                !volumes.is_empty()
+                    && volumes.iter().all(|one| one.safe_detach && one.access == Access::One)
+            }
+            Grade::NewBootId => false,
         }
     }
 }
 
-/// The snapshot: what of the view this grade covers, exempt pods and what they share left out.
+/// The snapshot: what of the view the proof covers, exempt pods and what they share left out.
 pub(crate) fn snapshot(
     plan: &Plan,
     record: &Record,
-    grade: Grade,
+    cover: Cover,
     view: &View,
     now: Time,
 ) -> Released {
@@ -36,7 +74,7 @@ pub(crate) fn snapshot(
     let mut kept_volumes = BTreeSet::new();
     let mut pods = Vec::new();
     for pod in &view.pods {
-        if !guard(Bug::DaemonsReleased, pod.exempt.is_some()) && covers_pod(grade, pod, &cut) {
+        if !guard(Bug::DaemonsReleased, pod.exempt.is_some()) && cover.covers_pod(pod, &cut) {
             pods.push(pod.uid.clone());
         } else {
             kept_volumes.extend(pod.volumes.iter().map(|volume| volume.name.as_str()));
@@ -46,7 +84,7 @@ pub(crate) fn snapshot(
         .attachments
         .iter()
         .filter(|one| !kept_volumes.contains(one.volume.as_str()))
-        .filter(|one| grade.covers_everything() || covers_attachment(grade, one, view, &cut))
+        .filter(|one| cover.is_whole() || covers_attachment(cover, one, view, &cut))
         .map(|one| one.uid.clone())
         .collect();
     let left = pods.len().saturating_add(attachments.len());
@@ -54,7 +92,7 @@ pub(crate) fn snapshot(
         at: now,
         pods,
         attachments,
-        everything: grade.covers_everything(),
+        everything: cover.allows_taint(),
         left: u32::try_from(left).unwrap_or(u32::MAX),
         progress_at: now,
         sent_at: None,
@@ -63,30 +101,9 @@ pub(crate) fn snapshot(
     }
 }
 
-/// Whether a proof of this grade covers a pod that nothing exempts. `cut` are the volumes whose storage is
-/// read as cut.
-pub fn covers_pod(grade: Grade, pod: &PodView, cut: &BTreeSet<&str>) -> bool {
-    let volumes = &pod.volumes;
-    match grade {
-        Grade::PowerOffVerified
-        | Grade::WatchdogDeadline
-        | Grade::OperatorConfirmed
-        | Grade::JobSucceeded => true,
-        Grade::StorageFenced => {
-            !volumes.is_empty() && volumes.iter().all(|one| cut.contains(one.name.as_str()))
-        }
-        Grade::KdumpSeen => volumes.iter().all(|one| one.access == Access::Many),
-        Grade::Partition => {
-            !volumes.is_empty()
-                && volumes.iter().all(|one| one.safe_detach && one.access == Access::One)
-        }
-        Grade::NewBootId => false,
-    }
-}
-
 /// Under a partial grade an attachment goes only with the pods that used it.
 fn covers_attachment(
-    grade: Grade,
+    cover: Cover,
     attachment: &AttachmentView,
     view: &View,
     cut: &BTreeSet<&str>,
@@ -94,7 +111,7 @@ fn covers_attachment(
     let uses = |pod: &&PodView| pod.volumes.iter().any(|one| one.name == attachment.volume);
     let mut pods_on_it = view.pods.iter().filter(uses).peekable();
     pods_on_it.peek().is_some()
-        && pods_on_it.all(|pod| pod.exempt.is_none() && covers_pod(grade, pod, cut))
+        && pods_on_it.all(|pod| pod.exempt.is_none() && cover.covers_pod(pod, cut))
 }
 
 fn cut_volumes<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {

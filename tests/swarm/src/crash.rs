@@ -16,7 +16,7 @@ use node_remedy::simulate::door::{Door, Request};
 use node_remedy::simulate::{CLIENT, Part, Played, Seat, play_behind};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
-use node_remedy_world::scenario::{Event, START};
+use node_remedy_world::scenario::{Document, Event, START};
 use node_remedy_world::time::between;
 
 use crate::checks::check;
@@ -332,11 +332,15 @@ fn setting_of(scenario: &Scenario) -> Setting {
         })
     });
     let switches = scenario.devices.iter().filter(|device| device.is_switch());
+    let says_all = |one: &Document| {
+        one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
+    };
     let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
     Setting {
         impostors: of_other.map(|node| node.name.clone()).collect(),
         lost: vec!["node-a".to_owned()],
         switches: switches.map(|device| device.name.clone()).collect(),
+        dumps_release_all: scenario.configuration.iter().any(says_all),
         has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
         // One answer may take long, and what was decided on it is then old.
         seen_after: Duration::from_secs(26),

@@ -32,6 +32,8 @@ pub struct Setting {
     pub well_after: Duration,
     /// Some BMC, or a cloud, tells what was true a while ago.
     pub has_stale_bmc: bool,
+    /// A kernel that crashed gives back volumes, too (`kdumpReleases: all`).
+    pub dumps_release_all: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
     /// Devices whose plugs are ports: what hangs on one keeps its power.
@@ -60,6 +62,7 @@ impl Default for Setting {
             // An off is not sent on what was read more than 5 s ago.
             well_after: Duration::from_secs(6),
             has_stale_bmc: false,
+            dumps_release_all: false,
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),

@@ -106,6 +106,9 @@ pub struct RunPolicy {
     /// Grades that may release.
     #[schemars(length(max = 8))]
     pub grades: Vec<Grade>,
+    /// What a kernel dump that is heard releases, where its grade may.
+    #[serde(default)]
+    pub kdump_releases: KdumpReleases,
     /// What a machine's identity must be before its power is cut.
     pub identity: Identity,
     /// A machine that was found off is powered on after the release.
@@ -214,6 +217,19 @@ pub enum ReleaseMode {
     Prompt,
     /// So many deletes a minute, the taint last.
     Paced,
+}
+
+/// What a kernel dump that is heard releases, where the grade `kdump-seen` may release.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum KdumpReleases {
+    /// Pods none of whose volumes only one node may write.
+    #[default]
+    WithoutVolumes,
+    /// Everything, as if the machine were off.
+    All,
 }
 
 /// What a cordon means that node-remedy did not set.
@@ -344,6 +360,9 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8))]
     pub grades: Option<Vec<Grade>>,
+    /// withoutVolumes or all: what a kernel dump releases, for grade `kdump-seen`. Default withoutVolumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kdump_releases: Option<KdumpReleases>,
     /// require or prefer. Default require.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
@@ -379,6 +398,7 @@ impl Policies {
             isolate_after: self.isolate_after.unwrap_or(ISOLATE_AFTER),
             power_after: self.power_after.unwrap_or(POWER_AFTER),
             kdump_grace: self.kdump_grace,
+            kdump_releases: self.kdump_releases.unwrap_or_default(),
             retries: self.retries.unwrap_or(RETRIES),
             restarts: self.restarts.unwrap_or(RESTARTS),
             backoff: self.backoff.unwrap_or(BACKOFF),

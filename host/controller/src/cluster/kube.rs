@@ -33,7 +33,10 @@ const WATCH_SLACK: Duration = Duration::from_secs(10);
 /// A real API server.
 #[derive(Clone)]
 pub struct KubeCluster {
+    /// It asks again, for as long as a request may take, where the server is busy.
     client: Client,
+    /// The same, and asks once.
+    once: Client,
     server: String,
 }
 
@@ -64,12 +67,13 @@ impl KubeCluster {
             )?,
         };
         config.connect_timeout = Some(REQUEST_TIMEOUT);
-        // What was decided on is old by the time a request is repeated; who asks decides anew.
-        config.default_retry = false;
         let server =
             config.cluster_url.host().context("the API server's URL has no host")?.to_owned();
-        let client = Client::try_from(config).context("failed to set up the API client")?;
-        Ok(Self { client, server })
+        // A disruption budget says no with a 429, and for long: that is an answer, and no trouble.
+        let mut once = config.clone();
+        once.default_retry = false;
+        let set_up = |config| Client::try_from(config).context("failed to set up the API client");
+        Ok(Self { client: set_up(config)?, once: set_up(once)?, server })
     }
 
     /// The API server's name or address, without port.
@@ -293,7 +297,7 @@ impl Cluster for KubeCluster {
             &PostParams::default(),
             eviction.to_string().into_bytes(),
         );
-        match bounded(self.client.request::<serde_json::Value>(built(request)?)).await {
+        match bounded(self.once.request::<serde_json::Value>(built(request)?)).await {
             Ok(_) => Ok(true),
             Err(ClusterError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),

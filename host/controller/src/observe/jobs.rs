@@ -22,7 +22,7 @@ impl<C: Cluster> Incident<C> {
         let namespace = &self.parts.calls.namespace;
         let job_name = name(&self.name(), last.number);
         let at = At::within(namespace, &job_name);
-        let view = |state| Ok(Some(JobView { number: last.number, state }));
+        let view = |state| Ok(Some(JobView { number: last.number, pod: None, state }));
         let job = match self.parts.cluster.get::<Job>(at).await {
             Ok(job) => job,
             Err(error) => match refused(&error) {
@@ -41,12 +41,13 @@ impl<C: Cluster> Incident<C> {
         let state = match ended(&job) {
             Some(End::Complete) => JobState::Succeeded,
             Some(End::Failed(why)) => {
-                let words = pod.map(|pod| words(&pod)).unwrap_or_default();
+                let words = pod.as_ref().map(words).unwrap_or_default();
                 JobState::Failed { detail: join(&why, &words) }
             }
-            None => JobState::Running { pod: pod.map(|pod| pod.name_any()) },
+            None => JobState::Running,
         };
-        view(state)
+        let pod = pod.map(|pod| pod.name_any());
+        Ok(Some(JobView { number: last.number, pod, state }))
     }
 
     /// The youngest pod of a Job.

@@ -145,6 +145,7 @@ pub fn run_policy_of(policy: &RunPolicy) -> decide::RunPolicy {
             }
         },
         grades: policy.grades.iter().map(|grade| grade.twin()).collect(),
+        kdump_releases: policy.kdump_releases.twin(),
         identity: policy.identity.twin(),
         found_off: if policy.power_on_if_found_off {
             FoundOff::PowerOn

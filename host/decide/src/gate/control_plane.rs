@@ -27,7 +27,7 @@ pub(super) fn refuse_control_plane(
         total = total.saturating_add(1);
         match health {
             Health::Well if node.etcd == Some(false) => {
-                unwell.push(format!("etcd on {}", node.name))
+                unwell.push(format!("etcd on {}", node.name));
             }
             Health::Well => well = well.saturating_add(1),
             Health::Unhealthy => unwell.push(node.name.clone()),

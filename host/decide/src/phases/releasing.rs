@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
-use crate::release::{Left, snapshot};
+use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -128,7 +128,8 @@ pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
 
 fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
     run.rule(Rule::P3);
-    let released = snapshot(run.plan, &run.record, proof.grade, view, run.now);
+    let cover = Cover { grade: proof.grade, dumps: run.policy.kdump_releases };
+    let released = snapshot(run.plan, &run.record, cover, view, run.now);
     run.notice(Notice::Releasing {
         pods: u32::try_from(released.pods.len()).unwrap_or(u32::MAX),
         attachments: u32::try_from(released.attachments.len()).unwrap_or(u32::MAX),

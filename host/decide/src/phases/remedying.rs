@@ -35,6 +35,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         return Flow::Stay;
     };
     let is_unseen = job.seen_at.is_none();
+    sign(run, node, seen.pod.as_ref());
     match &seen.state {
         JobState::Absent | JobState::Refused { .. } if is_unseen && is_withheld(run, view) => {
             // Whatever became of the last request: the next Job is started once this one is stopped.
@@ -53,7 +54,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         }
         JobState::Succeeded => ended(run, JobOutcome::Succeeded, String::new()),
         JobState::Failed { detail } => ended(run, JobOutcome::Failed, detail.clone()),
-        JobState::Running { pod } => watch(run, node, &job, pod.clone()),
+        JobState::Running => watch(run, &job),
     }
 }
 
@@ -116,21 +117,23 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     Some(park(run, ParkReason::JobStuck { remedy }))
 }
 
-/// It runs: its pod's name goes onto the node, and its deadline is the cluster's to keep.
-fn watch(run: &mut Run<'_>, node: &NodeView, job: &JobRun, pod: Option<String>) -> Flow {
+/// Its pod's name goes onto the node and into the record, also where it ended before anybody saw it run.
+fn sign(run: &mut Run<'_>, node: &NodeView, pod: Option<&String>) {
+    let Some(job) = run.record.jobs.last_mut() else { return };
+    job.pod = pod.cloned().or(job.pod.take());
+    let unsigned = job.pod.clone().filter(|pod| node.remediation_pod.as_ref() != Some(pod));
+    if let Some(pod) = unsigned {
+        run.effect(Effect::SignNode { pod });
+    }
+}
+
+/// It runs, and its deadline is the cluster's to keep.
+fn watch(run: &mut Run<'_>, job: &JobRun) -> Flow {
     let now = run.now;
     if let Some(job) = run.record.jobs.last_mut() {
         job.seen_at = job.seen_at.or(Some(now));
-        job.pod = pod.or(job.pod.take());
     }
-    if let Some(flow) = stuck(run, job) {
-        return flow;
-    }
-    let pod = run.record.jobs.last().and_then(|job| job.pod.clone());
-    if let Some(pod) = pod.filter(|pod| node.remediation_pod.as_ref() != Some(pod)) {
-        run.effect(Effect::SignNode { pod });
-    }
-    run.look_in(PROBE_EVERY)
+    stuck(run, job).unwrap_or_else(|| run.look_in(PROBE_EVERY))
 }
 
 fn ended(run: &mut Run<'_>, outcome: JobOutcome, mut detail: String) -> Flow {
@@ -200,7 +203,7 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
         return Some(Flow::Stay);
     };
     match &seen.state {
-        JobState::Running { .. } => {
+        JobState::Running => {
             run.effect(Effect::StopJob(number));
             return Some(run.look_in(LOOK_EVERY));
         }

@@ -111,8 +111,7 @@ impl Story {
             }
             Effect::ReturnSlot | Effect::HandOver | Effect::Withdraw(_) => {}
             Effect::StartJob(number) => {
-                let state = JobState::Running { pod: Some(alloc::format!("job-{number}")) };
-                self.view.job = Some(JobView { number, state });
+                self.job(number, JobState::Running);
             }
             Effect::StopJob(number) => self.job(number, JobState::Absent),
             Effect::SignNode { pod } => {
@@ -147,7 +146,9 @@ impl Story {
 
     /// What the next look finds of this Job.
     pub(crate) fn job(&mut self, number: u32, state: JobState) {
-        self.view.job = Some(JobView { number, state });
+        let is_there = !matches!(state, JobState::Absent | JobState::Refused { .. });
+        let pod = is_there.then(|| alloc::format!("job-{number}"));
+        self.view.job = Some(JobView { number, pod, state });
     }
 
     fn delete_pods(&mut self, uids: &[String], how: Deletion) {

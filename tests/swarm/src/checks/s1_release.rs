@@ -1,5 +1,6 @@
 //! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
-//! that what ran there cannot run any more; or, of pods alone, before its kernel has crashed.
+//! that what ran there cannot run any more; or, of pods (and of volumes, where the policy says so), before
+//! its kernel has crashed.
 
 use std::time::Duration;
 
@@ -14,16 +15,18 @@ use crate::scene::{Scene, Setting, released_by_us};
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
 const READ_AGAIN: Duration = Duration::from_secs(15);
 
-/// The grade that rests on a kernel's crash, and covers pods only.
+/// The grade that rests on a kernel's crash, and covers pods, or all that the policy lets it.
 const KDUMP_SEEN: &str = "kdump-seen";
 
 pub(super) struct Release {
     has_stale_bmc: bool,
+    dumps_release_all: bool,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { has_stale_bmc: setting.has_stale_bmc }
+        let Setting { has_stale_bmc, dumps_release_all, .. } = *setting;
+        Self { has_stale_bmc, dumps_release_all }
     }
 
     /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
@@ -65,7 +68,8 @@ impl Check for Release {
         }
         let node = released_by_us(what)?;
         let is_pod = matches!(what, What::PodTerminating { .. } | What::PodGone { .. });
-        if is_pod && scene.crashed.contains_key(node) {
+        let is_attachment = matches!(what, What::DetachRequested { .. });
+        if (is_pod || self.dumps_release_all && is_attachment) && scene.crashed.contains_key(node) {
             return None;
         }
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))

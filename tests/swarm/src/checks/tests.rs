@@ -189,6 +189,13 @@ fn s1_nothing_is_given_away_while_it_may_run() {
         let broken = judged(night.clone(), &Setting::default());
         assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
     }
+    let all = Setting { dumps_release_all: true, ..Setting::default() };
+    let crash = What::KernelDumpStarted { node: "n".into() };
+    for (then, found) in [(detach(), false), (tainted(OUT_OF_SERVICE, CLIENT), true)] {
+        let night = vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, then)];
+        let broken = judged(night.clone(), &all);
+        assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use node_remedy_api::plan::{
     Run, Stage, Written,
 };
 use node_remedy_api::policy::{self, Policy, Remedy, Rung};
-use node_remedy_decide::{Access, Deletion, Grade, PodView, VolumeView, covers_pod};
+use node_remedy_decide::{Access, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView};
 use node_remedy_sandbox::Names;
 use serde::Serialize;
 use serde_json::Value;
@@ -209,7 +209,7 @@ impl Shown {
             numbers: numbers.collect(),
             thresholds: thresholds.collect(),
         };
-        self.release = release(&run_policy_of(&policy.run).grades);
+        self.release = release(&run_policy_of(&policy.run));
         self.policy = Some(shown);
         let mut rungs = policy.thresholds.iter().flat_map(|threshold| &threshold.ladder);
         rungs.any(|rung| rung.remedy.is_of_plan())
@@ -445,7 +445,7 @@ fn from(written: Option<&Written>) -> String {
 }
 
 /// Which pods each grade releases; DESIGN's table as the policy in force makes it.
-fn release(grades: &BTreeSet<Grade>) -> BTreeMap<&'static str, Vec<(&'static str, bool)>> {
+fn release(policy: &RunPolicy) -> BTreeMap<&'static str, Vec<(&'static str, bool)>> {
     let volume =
         |name: &str, access, safe_detach| VolumeView { name: name.to_owned(), access, safe_detach };
     let pod = |volumes| PodView {
@@ -476,7 +476,8 @@ fn release(grades: &BTreeSet<Grade>) -> BTreeMap<&'static str, Vec<(&'static str
         Grade::NewBootId,
     ];
     let row = |grade: Grade| {
-        let is_released = |pod| grades.contains(&grade) && covers_pod(grade, pod, &cut);
+        let cover = Cover { grade, dumps: policy.kdump_releases };
+        let is_released = |pod| policy.grades.contains(&grade) && cover.covers_pod(pod, &cut);
         let cells = classes.iter().map(|(class, pod)| (*class, is_released(pod))).collect();
         (grade.word(), cells)
     };

@@ -98,6 +98,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
               grades               power-off-verified kdump-seen remedy.yaml:30:13: spec.policies.grades
               identity             require    default
               isolateAfter         0s         default
+              kdumpReleases        withoutVolumes default
               maxInFlight          1          remedy.yaml:28:18: spec.policies.maxInFlight
               maxUnhealthyPercent  30         remedy.yaml:27:26: spec.policies.maxUnhealthyPercent
               offTimeout           30s        default

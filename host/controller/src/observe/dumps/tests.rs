@@ -81,6 +81,11 @@ fn a_dump_gives_back_pods_without_volumes_where_the_policy_believes_it() {
 }
 
 #[test]
+fn a_dump_gives_back_everything_where_the_policy_says_all() {
+    as_it_says("dump-gives-everything-back.yaml");
+}
+
+#[test]
 fn people_are_told_once_that_power_waits_and_until_when() {
     let played = as_it_says("dump-is-cut.yaml");
     let notices = played.collected.decided.iter().flat_map(|decided| &decided.notices);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use node_remedy_api::plan::{Builtin, Method, NeededFor, Run, Stage};
+use node_remedy_api::policy::KdumpReleases;
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{Feed, Kind, Path};
 
@@ -237,6 +238,7 @@ fn numbers_keep_their_meaning() {
         on_timeout: Span::from_ms(6),
         release_mode: ReleaseMode::Paced,
         pods_per_minute: 0,
+        kdump_releases: KdumpReleases::All,
         power_on_if_found_off: false,
         park_isolated: true,
         approval: true,
@@ -247,6 +249,7 @@ fn numbers_keep_their_meaning() {
     assert_eq!(spans.map(|span| span.0), [1, 2, 4, 5]);
     assert_eq!((read.kdump_grace, read.on_timeout), (Some(decide::Span(3)), decide::Span(6)));
     assert_eq!(read.release, decide::ReleaseMode::Paced { pods_per_minute: 1 });
+    assert_eq!(read.kdump_releases, decide::KdumpReleases::All);
     assert_eq!(read.found_off, decide::FoundOff::LeaveOff);
     assert_eq!(read.isolated_for_good, decide::IsolatedForGood::Park);
     assert_eq!(read.approval, decide::Approval::Needed);

@@ -56,6 +56,7 @@ twins! {
     }
     decide::Chore = api::Chore { Cordon, Quarantine, Drain }
     decide::IdentityRule = policy::Identity { Require, Prefer }
+    decide::KdumpReleases = policy::KdumpReleases { WithoutVolumes, All }
 }
 
 impl Twin<Moment> for decide::Time {

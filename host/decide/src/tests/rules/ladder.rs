@@ -59,6 +59,24 @@ fn a11_a_job_that_mends_the_node_ends_the_incident() {
     assert_eq!(started(&story), 1);
 }
 
+/// Whoever led when it ran is dead; the next one finds that it has ended.
+#[test]
+fn a11_the_pod_of_a_job_that_ended_unseen_stands_on_the_node_and_in_the_record() {
+    let mut story = ladder(&[job("repair", false), fence()]);
+    while started(&story) == 0 {
+        story.go();
+    }
+    assert_eq!(story.record.jobs[0].seen_at, None);
+    story.job(1, failed());
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.record.jobs[0].pod.as_deref(), Some("job-1"));
+    let signed = |story: &Story| story.view.node.as_ref().unwrap().remediation_pod.clone();
+    while signed(&story).is_none() {
+        story.go();
+    }
+    assert_eq!((signed(&story).as_deref(), started(&story)), (Some("job-1"), 1));
+}
+
 #[test]
 fn a11_the_next_remedy_has_its_turn_a_period_after_the_job_ended() {
     for end in [JobState::Succeeded, failed()] {

@@ -116,6 +116,69 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
 }
 
 #[test]
+fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
+    let policy = |kdump_releases, believed: bool| {
+        let grace = Some(Span::minutes(3));
+        let mut policy = RunPolicy { kdump_grace: grace, kdump_releases, ..RunPolicy::default() };
+        if believed {
+            policy.grades.insert(Grade::KdumpSeen);
+        }
+        policy
+    };
+    let released = |policy, dump| {
+        let mut story = Story::new(bmc_plan(), policy);
+        story.view.pods.push(pod("agent", Some(Exempt::DaemonSet)));
+        story.view.dump = dump;
+        story.until_call(Action::Off);
+        let is_release = |one: &&Effect| {
+            matches!(
+                one,
+                Effect::DeletePods(_) | Effect::DeleteAttachments(_) | Effect::OutOfService
+            )
+        };
+        story.done.iter().filter(is_release).cloned().collect::<Vec<Effect>>()
+    };
+    let first = Story::new(bmc_plan(), RunPolicy::default()).view;
+    let pods = first.pods.iter().filter(|pod| pod.exempt.is_none()).map(|pod| pod.uid.clone());
+    let attachments = first.attachments.iter().map(|one| one.uid.clone());
+    assert_eq!(
+        released(policy(KdumpReleases::All, true), Dump::Heard),
+        [Effect::DeletePods(pods.collect()), Effect::DeleteAttachments(attachments.collect())],
+        "by our deletes alone: a machine that boots by itself needs its network"
+    );
+    for (policy, dump) in [
+        (policy(KdumpReleases::WithoutVolumes, true), Dump::Heard),
+        (policy(KdumpReleases::All, true), Dump::Told),
+        (policy(KdumpReleases::All, false), Dump::Heard),
+    ] {
+        assert_eq!(released(policy, dump), [], "{dump:?}");
+    }
+}
+
+#[test]
+fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
+    let released = |grades: &[Grade], dump| {
+        let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
+        policy.grades = grades.iter().copied().collect();
+        let mut story = Story::new(bmc_plan(), policy);
+        story.view.pods.clear();
+        story.view.dump = dump;
+        let orphan = story.view.attachments.first().expect("an attachment").uid.clone();
+        let asked = |story: &Story| {
+            let is_it = |one: &Effect| *one == Effect::DeleteAttachments(vec![orphan.clone()]);
+            story.done.iter().any(is_it)
+        };
+        story.until_call(Action::Off);
+        let before = asked(&story);
+        story.until(Phase::AwaitingWell);
+        (before, asked(&story))
+    };
+    let (power, dump) = (Grade::PowerOffVerified, Grade::KdumpSeen);
+    assert_eq!(released(&[power], Dump::None), (false, true));
+    assert_eq!(released(&[power, dump], Dump::Heard), (false, true), "nothing behind part of it");
+}
+
+#[test]
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
         let mut story = story();
