@@ -47,8 +47,8 @@ use crate::phases::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Command, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Request, Rule,
-    RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
+    Action, Command, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Remedy, Request,
+    Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
 };
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
@@ -337,7 +337,8 @@ fn return_idle_slot(run: &mut Run<'_>) {
         Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
             is_sown(Bug::SlotReturnedEarly)
         }
-        Phase::Remedying | Phase::VerifyingOff | Phase::Backoff => false,
+        Phase::Remedying => matches!(run.remedy(), Some(Remedy::Cluster(_))) && is_kept_idle(run),
+        Phase::VerifyingOff | Phase::Backoff => false,
     };
     if idle && run.holds_slot() {
         run.rule(Rule::A19);

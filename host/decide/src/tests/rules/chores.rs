@@ -148,6 +148,10 @@ fn a_drain_stops_where_it_is_when_somebody_wants_the_node_left_alone_or_it_is_we
         paused.go();
     }
     assert_eq!((evicted(&paused).len(), paused.record.phase), (before, Phase::Remedying));
+    assert_eq!(paused.record.slot, Slot::Free, "other nodes do not wait for a person");
+    paused.view.gate.refusals.clear();
+    until(&mut paused, |story| story.record.phase == Phase::AwaitingWell);
+    assert_eq!(paused.view.pods.len(), 1, "it goes on, the DaemonSet's left alone");
 
     let mut well = sick(&[drain()]);
     well.budget_at_zero = true;
