@@ -247,8 +247,11 @@ fn node_is_gone(run: &mut Run<'_>) -> Flow {
     end(run, reason)
 }
 
-/// The run is over.
+/// The run is over, and a Job of it that may still go on is stopped.
 pub(crate) fn end(run: &mut Run<'_>, reason: FinalReason) -> Flow {
+    if let Some(job) = run.record.jobs.last().filter(|job| job.end.is_none()) {
+        run.effect(Effect::StopJob(job.number));
+    }
     run.notice(Notice::Ended(reason));
     Flow::Go(Phase::Final(reason))
 }

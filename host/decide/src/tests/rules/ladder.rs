@@ -223,6 +223,30 @@ fn an_abort_stops_the_job_first() {
     assert!(story.done.contains(&Effect::StopJob(1)) && story.calls.is_empty());
 }
 
+/// A repair that goes on when nobody needs it any more might do anything to the node.
+#[test]
+fn no_job_outlives_its_incident() {
+    let mut stuck = ladder(&[job("repair", false)]);
+    runs(&mut stuck, 1);
+    stuck.until(Phase::Parked);
+    stuck.wakes().until(Phase::Final(FinalReason::RecoveredByHand));
+    let mut gone = ladder(&[job("repair", false)]);
+    runs(&mut gone, 1);
+    gone.view.node = None;
+    gone.until(Phase::Final(FinalReason::NodeGone));
+    let mut ended = ladder(&[job("repair", false)]);
+    runs(&mut ended, 1);
+    ended.job(1, JobState::Succeeded);
+    ended.until(Phase::AwaitingWell);
+    ended.wakes().until(Phase::Final(FinalReason::Remedied));
+    for (mut story, stopped) in [(stuck, true), (gone, true), (ended, false)] {
+        while !story.todo.is_empty() {
+            story.go();
+        }
+        assert_eq!(story.did(|one| *one == Effect::StopJob(1)).is_some(), stopped);
+    }
+}
+
 #[test]
 fn a_job_that_does_not_end_is_a_persons_and_is_stopped_before_another_one() {
     let mut story = ladder(&[job("repair", false)]);
