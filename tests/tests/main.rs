@@ -49,6 +49,7 @@ mod plugins_vmware;
 mod plugins_webhook;
 mod sim_breaker;
 mod sim_control_plane;
+mod sim_detach;
 mod sim_drain;
 mod sim_headroom;
 mod sim_night;

@@ -53,6 +53,8 @@ pub const PLAN_METHODS_MAX: usize = 64;
 pub const DEFINITIONS_MAX: usize = 256;
 /// Parameters of one method.
 pub const PARAMETERS_MAX: usize = 64;
+/// CSI drivers whose volumes one method cuts.
+pub const STORAGE_DRIVERS_MAX: usize = 16;
 /// Characters of one parameter's value.
 pub const PARAMETER_CHARACTERS_MAX: usize = 4096;
 /// Rows of an inventory.

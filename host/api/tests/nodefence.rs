@@ -9,6 +9,7 @@ fn a_full_status_survives_the_way_through_json() {
         "node": "w1", "step": "Power-Management", "status": "Running", "phase": "Releasing",
         "enteredAt": "2026-11-21T03:00:01.250Z", "openedAt": "2026-11-21T03:00:00.001Z",
         "attempt": 2, "phaseFirstOperation": 1, "firstReleasedAt": "2026-11-21T03:00:00.911Z",
+        "partlyReleasedAt": "2026-11-21T03:00:00.910Z",
         "handedOverAt": "2026-11-21T03:00:00.912Z", "retries": 1, "restarts": 0,
         "rung": 1,
         "jobs": ["w1-1-job-1"],
@@ -80,9 +81,10 @@ fn a_spec_with_its_snapshot_survives_too() {
                 "credentials": {"default": {"secret": {
                     "name": "bmc-credentials", "identityKey": "username",
                     "secretKey": "password"}}},
-                "mustSuccess": true, "soleFeed": true, "resetOnly": true, "witness": 0,
+                "mustSuccess": true, "soleFeed": true,
+                "storageDrivers": ["csi.example.com"], "resetOnly": true, "witness": 0,
                 "facts": {"digest": "sha256:1", "kind": "power", "feed": "whole",
-                          "cutsApiServer": true, "volumes": ["pv-1"], "lateEffect": "30s",
+                          "cutsApiServer": true, "lateEffect": "30s",
                           "binding": "reported",
                           "expected": [{"name": "system-uuid", "value": "4c4c"}]}
             }],

@@ -24,6 +24,7 @@ use crate::observe::config::{Mode, NodePolicy};
 use crate::observe::live::live;
 use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
+use crate::observe::volumes::Volumes;
 use crate::observe::{view, words};
 use crate::reconcile::slot_of;
 use crate::record::{repeats, status};
@@ -114,7 +115,7 @@ pub async fn open<C: Cluster>(
     gate_view.storage = storage;
     gate_view.incidents = incidents;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
-    let looked = view::view(&facts, Some(node_view), crossing, verdict);
+    let looked = view::view(&facts, &Volumes::default(), Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);
     let opening =
         Opening { plan: &plan, policy: &run_policy, view: &looked, epoch, process: &parts.process };

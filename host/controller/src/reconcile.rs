@@ -23,6 +23,7 @@ use crate::cluster::Cluster;
 use crate::controller::Parts;
 use crate::observe::live::Facts;
 use crate::observe::plan::{plan_of, run_policy_of};
+use crate::observe::volumes::Volumes;
 use crate::record::holds::Holds;
 use crate::record::status;
 use crate::record::write::Late;
@@ -73,6 +74,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) job: Option<JobView>,
     /// What the last live look found of the node's storage Lease.
     pub(crate) storage: StorageLease,
+    /// What stands behind the pods' claims.
+    pub(crate) volumes: Volumes,
     /// Why the API server last took no Job.
     pub(crate) job_refused: Option<String>,
     pub(crate) pending: VecDeque<Seen>,
@@ -113,6 +116,7 @@ impl<C: Cluster> Incident<C> {
         let policy = run_policy_of(&nodefence.spec.policy);
         let foreign = is_foreign(&record, &parts.process, epoch);
         let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
+        let volumes = Volumes::new(nodefence.spec.policy.safe_detach_drivers.iter().cloned());
         let owes_slot = record.slot == decide::Slot::Free;
         Ok(Self {
             parts,
@@ -125,6 +129,7 @@ impl<C: Cluster> Incident<C> {
             job: None,
             job_refused: None,
             storage: StorageLease::NotAsked,
+            volumes,
             pending,
             look_wanted: true,
             heard: BTreeMap::new(),

@@ -311,7 +311,7 @@ fn cluster() -> GateView {
 }
 
 fn lost() -> View {
-    use node_remedy_decide::{Access, Deletion, PodView, VolumeView};
+    use node_remedy_decide::{Access, Backing, Deletion, PodView, VolumeView};
     let now = Time(100_000);
     View {
         taken_at: now,
@@ -322,7 +322,11 @@ fn lost() -> View {
             name: "db-0".to_owned(),
             exempt: None,
             volumes: vec![VolumeView {
-                name: "pv".to_owned(),
+                backing: Backing::Persistent {
+                    name: "pv".to_owned(),
+                    driver: "csi.example.com".to_owned(),
+                    in_use_as: "kubernetes.io/csi/csi.example.com^pv".to_owned(),
+                },
                 safe_detach: false,
                 access: Access::One,
             }],

@@ -107,6 +107,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         proof: None,
         released: None,
         first_released_at: None,
+        partly_released_at: None,
         handed_over_at: None,
         marks: Marks::default(),
         slot: Slot::Held,

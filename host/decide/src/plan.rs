@@ -91,10 +91,10 @@ pub enum Kind {
     ResetOnly,
     /// Cuts and restores network.
     Fabric(Path),
-    /// Cuts and restores access to these persistent volumes.
+    /// Cuts and restores access to storage.
     Storage {
-        /// Names of the volumes whose access it cuts.
-        volumes: Vec<String>,
+        /// The CSI drivers all of whose volumes it cuts.
+        drivers: Vec<String>,
     },
     /// Only watches (a crash notice, for instance).
     Watch,

@@ -76,6 +76,11 @@ impl Grade {
         .into()
     }
 
+    /// Whether it is had before anything is switched off, which then follows.
+    pub(crate) const fn is_before_off(self) -> bool {
+        matches!(self, Self::KdumpSeen | Self::Partition)
+    }
+
     /// The word of the design and of the API.
     pub const fn word(self) -> &'static str {
         match self {

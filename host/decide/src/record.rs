@@ -54,6 +54,8 @@ pub struct Record {
     pub released: Option<Released>,
     /// When this run first released anything of the boot that it is about, in any pass.
     pub first_released_at: Option<Time>,
+    /// The same of a release behind grade `partition`, after which the boot may go on.
+    pub partly_released_at: Option<Time>,
     /// When leadership was last offered to another replica because of this run.
     pub handed_over_at: Option<Time>,
     /// What of ours stands on the Node.

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::{
-    Access, AttachmentView, Deletion, Grade, KdumpReleases, Kind, Plan, PlugState, PodView, Record,
-    Released, Time, View,
+    Access, AttachmentView, Backing, Deletion, Grade, KdumpReleases, Kind, Plan, PlugState,
+    PodView, Record, Released, Time, View, VolumeView,
 };
 
 /// What a proof covers: its grade, and what the policy says about it.
@@ -39,17 +39,16 @@ impl Cover {
         self.is_whole() && self.grade != Grade::KdumpSeen
     }
 
-    /// Whether it covers a pod that nothing exempts. `cut` are the volumes whose storage is read as cut.
+    /// Whether it covers a pod that nothing exempts. `cut` are the drivers whose storage is read as cut.
     pub fn covers_pod(self, pod: &PodView, cut: &BTreeSet<&str>) -> bool {
         let volumes = &pod.volumes;
+        let is_cut = |one: &VolumeView| one.driver().is_some_and(|driver| cut.contains(driver));
         match self.grade {
             Grade::PowerOffVerified
             | Grade::WatchdogDeadline
             | Grade::OperatorConfirmed
             | Grade::JobSucceeded => true,
-            Grade::StorageFenced => {
-                !volumes.is_empty() && volumes.iter().all(|one| cut.contains(one.name.as_str()))
-            }
+            Grade::StorageFenced => !volumes.is_empty() && volumes.iter().all(is_cut),
             Grade::KdumpSeen => {
                 self.is_whole() || volumes.iter().all(|one| one.access == Access::Many)
             }
@@ -70,23 +69,24 @@ pub(crate) fn snapshot(
     view: &View,
     now: Time,
 ) -> Released {
-    let cut = cut_volumes(plan, record);
-    let mut kept_volumes = BTreeSet::new();
-    let mut pods = Vec::new();
-    for pod in &view.pods {
-        if !guard(Bug::DaemonsReleased, pod.exempt.is_some()) && cover.covers_pod(pod, &cut) {
-            pods.push(pod.uid.clone());
-        } else {
-            kept_volumes.extend(pod.volumes.iter().map(|volume| volume.name.as_str()));
-        }
-    }
-    let attachments: Vec<String> = view
-        .attachments
-        .iter()
-        .filter(|one| !kept_volumes.contains(one.volume.as_str()))
-        .filter(|one| cover.is_whole() || covers_attachment(cover, one, view, &cut))
-        .map(|one| one.uid.clone())
-        .collect();
+    let cut = cut_drivers(plan, record);
+    let is_released = |pod: &&PodView| {
+        !guard(Bug::DaemonsReleased, pod.exempt.is_some()) && cover.covers_pod(pod, &cut)
+    };
+    let (released, kept): (Vec<&PodView>, Vec<&PodView>) = view.pods.iter().partition(is_released);
+    let pods: Vec<String> = released.iter().map(|pod| pod.uid.clone()).collect();
+    let is_whole = cover.is_whole();
+    let goes = |one: &&AttachmentView| {
+        let is_shared = kept.iter().any(|pod| uses(pod, one) == Some(true));
+        let may_be_shared = kept.iter().any(|pod| uses(pod, one).is_none());
+        let is_theirs = released.iter().any(|pod| uses(pod, one) == Some(true));
+        // What nobody is known to use goes with a whole machine only. What a pod that stays may use goes if a
+        // pod is released that does, and the machine's other pods cannot use it any more.
+        !is_shared
+            && if is_whole { is_theirs || !may_be_shared } else { is_theirs && !may_be_shared }
+    };
+    let attachments: Vec<String> =
+        view.attachments.iter().filter(goes).map(|one| one.uid.clone()).collect();
     let left = pods.len().saturating_add(attachments.len());
     Released {
         at: now,
@@ -101,25 +101,23 @@ pub(crate) fn snapshot(
     }
 }
 
-/// Under a partial grade an attachment goes only with the pods that used it.
-fn covers_attachment(
-    cover: Cover,
-    attachment: &AttachmentView,
-    view: &View,
-    cut: &BTreeSet<&str>,
-) -> bool {
-    let uses = |pod: &&PodView| pod.volumes.iter().any(|one| one.name == attachment.volume);
-    let mut pods_on_it = view.pods.iter().filter(uses).peekable();
-    pods_on_it.peek().is_some()
-        && pods_on_it.all(|pod| pod.exempt.is_none() && cover.covers_pod(pod, cut))
+/// Whether a pod uses what is attached there; `None` where nobody knows.
+fn uses(pod: &PodView, attachment: &AttachmentView) -> Option<bool> {
+    let mut volumes = pod.volumes.iter();
+    if volumes.any(|one| one.name() == Some(attachment.volume.as_str())) {
+        return Some(true);
+    }
+    let is_unknown = pod.volumes.iter().any(|one| one.backing == Backing::Unknown);
+    (!is_unknown).then_some(false)
 }
 
-fn cut_volumes<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
+/// The drivers whose storage is cut, by a read since.
+fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
     let verified = |index: &usize| record.state_since_effect(*index) == Some(PlugState::Off);
     plan.cut_methods()
         .filter(verified)
         .filter_map(|index| match &plan.method(index)?.kind {
-            Kind::Storage { volumes } => Some(volumes.iter().map(String::as_str)),
+            Kind::Storage { drivers } => Some(drivers.iter().map(String::as_str)),
             Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
                 None
             }

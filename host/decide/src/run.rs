@@ -126,7 +126,12 @@ impl<'a> Run<'a> {
 
     /// Whether anything was done that a cleared trigger no longer undoes.
     pub(crate) fn committed(&self) -> bool {
-        self.sent_off() || self.record.first_released_at.is_some()
+        self.sent_off() || self.has_released()
+    }
+
+    /// Whether anything was released of the boot that the run is about.
+    pub(crate) fn has_released(&self) -> bool {
+        self.record.first_released_at.or(self.record.partly_released_at).is_some()
     }
 
     /// The Node that the run is about; another UID is another node.
@@ -146,6 +151,11 @@ impl<'a> Run<'a> {
     pub(crate) fn is_new_boot(&self, signs: &Signs) -> bool {
         let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
         signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id
+    }
+
+    /// Whether the node's Lease has run out.
+    pub(crate) fn is_silent(&self, node: &NodeView) -> bool {
+        node.lease_seen_at.is_none_or(|at| self.now >= at.after(node.lease_duration))
     }
 
     /// The remedy that has its turn.

@@ -120,10 +120,20 @@ pub struct NodeView {
     pub out_of_service: bool,
     /// The out-of-service taint stands and is ours.
     pub out_of_service_by_us: bool,
-    /// Persistent volumes that the kubelet says it uses.
+    /// Attached volumes that the kubelet says it uses: `kubernetes.io/csi/DRIVER^HANDLE` each.
     pub volumes_in_use: Vec<String>,
     /// The pod that the node's annotation names as the one that remedies it.
     pub remediation_pod: Option<String>,
+}
+
+impl NodeView {
+    /// Whether its kubelet says that it uses a volume of this CSI driver.
+    pub(crate) fn uses(&self, driver: &str) -> bool {
+        let of = |one: &String| {
+            one.strip_prefix("kubernetes.io/csi/")?.split_once('^').map(|it| it.0 == driver)
+        };
+        self.volumes_in_use.iter().any(|one| of(one) == Some(true))
+    }
 }
 
 /// A node condition.
@@ -220,15 +230,60 @@ pub enum Exempt {
     Tolerates,
 }
 
-/// A persistent volume that a pod uses.
+/// Storage that a pod uses and that outlives it, or is not the node's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct VolumeView {
-    /// Its name.
-    pub name: String,
+    /// What stands behind it.
+    pub backing: Backing,
     /// Its driver checks at detach (the policy's `safeDetachDrivers`).
     pub safe_detach: bool,
     /// How many may mount it.
     pub access: Access,
+}
+
+/// What stands behind a pod's volume. Only a PersistentVolume is covered by a grade that covers some.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Backing {
+    /// Nobody knows.
+    Unknown,
+    /// What the pod itself names: an export of NFS, a target of iSCSI. Nothing attaches it.
+    Inline,
+    /// A PersistentVolume.
+    Persistent {
+        /// `metadata.name`.
+        name: String,
+        /// Its CSI driver; empty for one that is not CSI's.
+        driver: String,
+        /// As a Node's `status.volumesInUse` calls it: `kubernetes.io/csi/DRIVER^HANDLE`; empty for one that
+        /// is not CSI's.
+        in_use_as: String,
+    },
+}
+
+impl VolumeView {
+    /// Name of the PersistentVolume.
+    pub fn name(&self) -> Option<&str> {
+        match &self.backing {
+            Backing::Persistent { name, .. } => Some(name),
+            Backing::Unknown | Backing::Inline => None,
+        }
+    }
+
+    /// Its CSI driver.
+    pub fn driver(&self) -> Option<&str> {
+        match &self.backing {
+            Backing::Persistent { driver, .. } if !driver.is_empty() => Some(driver),
+            Backing::Persistent { .. } | Backing::Unknown | Backing::Inline => None,
+        }
+    }
+
+    /// As a Node's `status.volumesInUse` calls it.
+    pub fn in_use_as(&self) -> Option<&str> {
+        match &self.backing {
+            Backing::Persistent { in_use_as, .. } if !in_use_as.is_empty() => Some(in_use_as),
+            Backing::Persistent { .. } | Backing::Unknown | Backing::Inline => None,
+        }
+    }
 }
 
 /// How many may mount a volume.

@@ -26,7 +26,7 @@ impl Stage<'_> {
     }
 }
 
-/// How long things take in this cluster. The defaults are a real cluster's.
+/// How long things take in this cluster, and what its CSI driver does. The defaults are a real cluster's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timings {
     /// `--node-monitor-grace-period`: silence after which Ready becomes Unknown.
@@ -41,6 +41,8 @@ pub struct Timings {
     pub pod_stop: Duration,
     /// What the CSI driver takes to attach, and to detach.
     pub attach: Duration,
+    /// The CSI driver detaches nothing that somebody writes to.
+    pub checks_at_detach: bool,
 }
 
 impl Default for Timings {
@@ -52,6 +54,7 @@ impl Default for Timings {
             pod_start: Duration::from_secs(1),
             pod_stop: Duration::from_secs(2),
             attach: Duration::from_millis(200),
+            checks_at_detach: false,
         }
     }
 }

@@ -69,6 +69,7 @@ pub fn simplest(mut record: Record, since: Since) -> Record {
 fn leave_out(record: &mut Record, now: Time) {
     record.opened_at = Time(0);
     record.first_released_at = record.first_released_at.map(|_| Time(0));
+    record.partly_released_at = record.partly_released_at.map(|_| Time(0));
     if !matches!(record.phase, Phase::AwaitingDevice | Phase::Parked) {
         record.unreachable = None;
     }

@@ -1,9 +1,10 @@
 //! What the world is in the words of `decide`, and what `decide` says in the world's.
 
 use node_remedy_decide::{
-    Access, AttachmentView, Binding, Crossing, Deletion, Dump, Effect, End, Execution, Failure,
-    FailureKind, Feed, Freshness, Kind, Method, NeededFor, Neighbours, Node, NodeView, People,
-    Plan, PlugState, PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View, VolumeView,
+    Access, AttachmentView, Backing, Binding, Crossing, Deletion, Dump, Effect, End, Execution,
+    Failure, FailureKind, Feed, Freshness, Kind, Method, NeededFor, Neighbours, Node, NodeView,
+    People, Plan, PlugState, PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View,
+    VolumeView,
 };
 
 use crate::book::Sight;
@@ -67,7 +68,15 @@ pub(crate) fn signs() -> Signs {
 }
 
 pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
-    let volume = VolumeView { name: "pv-db-0".to_owned(), safe_detach: false, access: Access::One };
+    let volume = VolumeView {
+        backing: Backing::Persistent {
+            name: "pv-db-0".to_owned(),
+            driver: "csi.example.com".to_owned(),
+            in_use_as: "kubernetes.io/csi/csi.example.com^pv-db-0".to_owned(),
+        },
+        safe_detach: false,
+        access: Access::One,
+    };
     let pod = PodView {
         uid: "db-0".to_owned(),
         name: "default/db-0".to_owned(),

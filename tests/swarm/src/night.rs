@@ -119,10 +119,8 @@ impl Night {
         Self::with_nodes(seed, lasts, None)
     }
 
-    /// The night of a seed, with so many nodes: one number drawn from these; if `None`, as [`of`]
+    /// The night of a seed, with so many nodes: one number drawn from these; if `None`, as [`Self::of`]
     /// draws it.
-    ///
-    /// [`of`]: Self::of
     pub fn with_nodes(seed: u64, lasts: Duration, nodes: Option<&RangeInclusive<u64>>) -> Self {
         let machines = Machines::of(seed);
         let mut draft = Draft {
@@ -165,16 +163,16 @@ impl Night {
         draft.rack_faults(seed, &names, &lost);
         draft.terminations(seed, &lost);
         let fence = draft.kernel_dump(seed, &mut policies, &lost);
-        let rack = &draft.rack;
+        let cluster = draft.checks_at_detach(seed, &mut policies);
         let mut text = format!(
-            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{}nodes:\n",
+            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),
-            rack.devices(),
+            draft.rack.devices(),
         );
         let in_pools = names.iter().zip(policies.pools.iter().cycle());
         for (number, (name, pool)) in in_pools.enumerate() {
             let (way, hangs_on) = match machines {
-                Machines::Bmcs => rack.node(name, number),
+                Machines::Bmcs => draft.rack.node(name, number),
                 Machines::Instances => (machines.fence(), String::new()),
             };
             let boot = draft.rng.within(20_000, 90_000);
@@ -194,33 +192,34 @@ impl Night {
             names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings,
             policies = policies.text,
-            by_rack = rack.configuration(),
+            by_rack = draft.rack.configuration(),
         );
         // Where several are lost, or ill, the gate may hold back for ever.
         let more = ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
         let lost = if lost.len() == 1 && !more { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
-        let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { Setting::default().seen_after };
-        // Clocks that run a tenth too slow count a tenth less.
-        let seen_after = seen_after + seen_after / 9;
-        let well_after = if is_api_slow { WELL_BY_SLOW_API } else { Setting::default().well_after };
-        let drops = draft.drawn.iter().any(|class| class == "device drop");
-        let well_after = well_after + if drops { TAKEN_BY_DROPS } else { Duration::ZERO };
-        let as_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let plain = Setting::default();
+        let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { plain.seen_after };
+        let well_after = if is_api_slow { WELL_BY_SLOW_API } else { plain.well_after };
+        let has_drops = draft.drawn.iter().any(|class| class == "device drop");
+        let well_after = if has_drops { well_after + TAKEN_BY_DROPS } else { well_after };
+        let as_count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         let setting = Setting {
             in_flight_max: as_count(policies.in_flight_max),
             cycles_max: as_count(policies.cycles_max),
             has_stale_bmc: draft.drawn.iter().any(|class| class.ends_with(" stale")),
-            seen_after,
+            // Clocks that run a tenth too slow count a tenth less.
+            seen_after: seen_after + seen_after / 9,
             well_after,
             sound_bmcs: draft.sound_bmcs(&names),
             switches: draft.rack.switches(),
             impostors,
             lost,
+            drivers_check: !cluster.is_empty(),
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
             has_people,
-            ..Setting::default()
+            ..plain
         };
         Self { seed, text, drawn: draft.drawn, setting }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
-use node_remedy_world::time::{Time, after};
+use node_remedy_world::time::{Time, after, between};
 
 /// Who does what people do with kubectl.
 pub const PEOPLE: &str = "people";
@@ -34,6 +34,8 @@ pub struct Setting {
     pub has_stale_bmc: bool,
     /// A kernel that crashed gives back volumes, too (`kdumpReleases: all`).
     pub dumps_release_all: bool,
+    /// A silent node gives back what the CSI driver detaches, which detaches nothing that is written to.
+    pub drivers_check: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
     /// Devices whose plugs are ports: what hangs on one keeps its power.
@@ -63,6 +65,7 @@ impl Default for Setting {
             well_after: Duration::from_secs(6),
             has_stale_bmc: false,
             dumps_release_all: false,
+            drivers_check: false,
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
@@ -73,6 +76,12 @@ impl Default for Setting {
         }
     }
 }
+
+/// The grade that rests on a driver's check.
+pub const PARTITION: &str = "partition";
+
+/// A kubelet that is back renews within 10 s, and what was decided before is carried out within 5 s.
+const HEARD_AFTER: Duration = Duration::from_secs(15);
 
 /// Why nobody hears a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +121,8 @@ pub struct Scene {
     pub released: BTreeSet<String>,
     /// Nodes whose kernel crashed and has not been started again, and when: what ran there is dead.
     pub crashed: BTreeMap<String, Time>,
+    /// Nodes that nobody heard when their pods were given back because drivers check, and when that was.
+    partitioned: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
     pub writing: BTreeMap<String, usize>,
     /// When each pod was bound, by UID.
@@ -262,9 +273,21 @@ impl Scene {
                 let acts = self.modes.values().any(|mode| mode == "enforce");
                 self.idle_since = if acts { None } else { self.idle_since.or(Some(at)) };
             }
+            What::ProofRecorded { node, grade, .. }
+                if grade == PARTITION && self.lost.contains_key(node) =>
+            {
+                self.partitioned.insert(node.clone(), at);
+            }
             What::LeaderChanged { process } => self.leader.clone_from(process),
             _ => {}
         }
+    }
+
+    /// Since when a node's pods may be given back because drivers check; what is decided while it is not
+    /// heard is carried out a little later.
+    pub fn partitioned_at(&self, node: &str, at: Time) -> Option<&Time> {
+        let is_back = |since: &Time| between(*since, at) > HEARD_AFTER;
+        self.partitioned.get(node).filter(|_| !self.well_since.get(node).is_some_and(is_back))
     }
 
     fn lose(&mut self, node: &str, ailment: Ailment, at: Time) {

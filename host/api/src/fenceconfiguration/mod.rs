@@ -148,6 +148,10 @@ pub struct MethodSpec {
     /// This outlet is the machine's only feed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
+    /// Of a method that cuts storage: the CSI drivers all of whose volumes it cuts from the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]
+    pub storage_drivers: Vec<String>,
 }
 
 /// What a configured method asks for.

@@ -91,6 +91,9 @@ pub struct NodeFenceStatus {
     /// When this run first released anything, in any pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_released_at: Option<Moment>,
+    /// When something was first released behind grade `partition`, after which the boot may go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partly_released_at: Option<Moment>,
     /// When leadership was last offered to another replica because of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over_at: Option<Moment>,

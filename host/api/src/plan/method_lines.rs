@@ -173,6 +173,7 @@ impl Gathered {
             credentials,
             must_success: self.must_success,
             sole_feed: false,
+            storage_drivers: Vec::new(),
         })
     }
 

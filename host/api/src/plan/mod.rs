@@ -147,6 +147,10 @@ pub struct Method {
     /// This outlet is the machine's only feed, so that off means off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
+    /// For kind `storage`: the CSI drivers all of whose volumes it cuts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]
+    pub storage_drivers: Vec<String>,
     /// The device cannot hold off: one hard reset is all it can do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reset_only: bool,
@@ -307,10 +311,6 @@ pub struct MethodFacts {
     /// For kind `fabric`: whether the node's way to the API server is cut too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cuts_api_server: bool,
-    /// For kind `storage`: the persistent volumes whose access it cuts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = limits::RELEASED_ATTACHMENTS_MAX), inner(length(max = 253)))]
-    pub volumes: Vec<String>,
     /// How long after a lost call its effect may still come.
     #[serde(default)]
     pub late_effect: Span,

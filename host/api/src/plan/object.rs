@@ -272,6 +272,7 @@ impl Reader<'_> {
             credentials,
             must_success: false,
             sole_feed: method.sole_feed,
+            storage_drivers: method.storage_drivers.clone(),
         })
     }
 
@@ -371,6 +372,7 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
         credentials: BTreeMap::new(),
         must_success: false,
         sole_feed: false,
+        storage_drivers: Vec::new(),
     })
 }
 

@@ -62,6 +62,7 @@ pub(super) struct Draft {
     pub(super) credentials: BTreeMap<String, Credential>,
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
+    pub(super) storage_drivers: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,6 +273,9 @@ impl Draft {
         self.asked = self.asked.or(other.asked);
         self.must_success |= other.must_success;
         self.sole_feed |= other.sole_feed;
+        self.storage_drivers.extend(other.storage_drivers.iter().cloned());
+        self.storage_drivers.sort();
+        self.storage_drivers.dedup();
         let stem = |name: &str| {
             name.strip_suffix("-off").or_else(|| name.strip_suffix("-on")).map(str::to_owned)
         };
@@ -328,6 +332,7 @@ impl Draft {
             credentials: self.credentials.clone(),
             must_success: self.must_success,
             sole_feed: self.sole_feed,
+            storage_drivers: self.storage_drivers.clone(),
             reset_only: self.asked.reset && !self.asked.off,
             ..Method::named(&self.name)
         }
@@ -420,6 +425,7 @@ impl Method {
             credentials: BTreeMap::new(),
             must_success: false,
             sole_feed: false,
+            storage_drivers: Vec::new(),
             reset_only: false,
             witness: None,
             facts: None,

@@ -7,7 +7,7 @@ mod read;
 mod sign;
 mod windows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use self::numbers::*;
 pub use self::read::read;
@@ -40,8 +40,6 @@ pub struct Policy {
     pub run: RunPolicy,
     /// When incidents of one node are too many.
     pub repeat_alarm: Option<RepeatAlarm>,
-    /// CSI drivers that check at detach.
-    pub safe_detach_drivers: BTreeSet<String>,
 }
 
 /// Something that must hold for some time, and the remedies that follow.
@@ -132,8 +130,6 @@ impl Policy {
         }
         let stale = self.condition_stale_after.to_string();
         numbers.insert("conditionStaleAfter".to_owned(), stale.into());
-        let drivers: Vec<&str> = self.safe_detach_drivers.iter().map(String::as_str).collect();
-        numbers.insert("safeDetachDrivers".to_owned(), drivers.into());
         numbers
     }
 }

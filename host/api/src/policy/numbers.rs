@@ -2,6 +2,8 @@
 //! [`GateLimits`] are what is in force; [`Policies`] is what a user may write in place of a
 //! default.
 
+use std::collections::BTreeSet;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,6 +111,10 @@ pub struct RunPolicy {
     /// What a kernel dump that is heard releases, where its grade may.
     #[serde(default)]
     pub kdump_releases: KdumpReleases,
+    /// CSI drivers that check at detach whether somebody still writes, for grade `partition`.
+    #[serde(default)]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 63)))]
+    pub safe_detach_drivers: BTreeSet<String>,
     /// What a machine's identity must be before its power is cut.
     pub identity: Identity,
     /// A machine that was found off is powered on after the release.
@@ -387,7 +393,7 @@ pub struct Policies {
     pub repeat_alarm: Option<RepeatAlarm>,
     /// CSI drivers that check at detach, for grade `partition`. Default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 63)))]
     pub safe_detach_drivers: Option<Vec<String>>,
 }
 
@@ -399,6 +405,7 @@ impl Policies {
             power_after: self.power_after.unwrap_or(POWER_AFTER),
             kdump_grace: self.kdump_grace,
             kdump_releases: self.kdump_releases.unwrap_or_default(),
+            safe_detach_drivers: self.safe_detach_drivers.iter().flatten().cloned().collect(),
             retries: self.retries.unwrap_or(RETRIES),
             restarts: self.restarts.unwrap_or(RESTARTS),
             backoff: self.backoff.unwrap_or(BACKOFF),

@@ -14,6 +14,7 @@ use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
 use crate::limits;
+use crate::nodefence::Grade;
 use crate::remedyconfiguration::{
     RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
 };
@@ -93,6 +94,7 @@ impl Reader<'_> {
         let path = base.field("policies").field("conditionStaleAfter");
         let condition_stale_after = self.period(Some(stale_after), &path).unwrap_or_default();
         self.windows(&policies, &base.field("policies"));
+        self.partition(&policies, &base.field("policies"));
         Some(Policy {
             name: root
                 .get("metadata")
@@ -108,11 +110,6 @@ impl Reader<'_> {
             gate: policies.gate(),
             run: policies.run(),
             repeat_alarm: policies.repeat_alarm,
-            safe_detach_drivers: policies
-                .safe_detach_drivers
-                .unwrap_or_default()
-                .into_iter()
-                .collect(),
         })
     }
 
@@ -124,6 +121,20 @@ impl Reader<'_> {
                 self.error(&base.field("nodeSelector"), found);
                 None
             }
+        }
+    }
+
+    /// A grade that rests on drivers, and drivers that no grade asks, come to nothing each by itself.
+    fn partition(&mut self, policies: &super::Policies, base: &Path) {
+        let is_asked = policies.grades.iter().flatten().any(|grade| *grade == Grade::Partition);
+        let drivers = policies.safe_detach_drivers.iter().flatten().count();
+        if is_asked && drivers == 0 {
+            let sentence = "found partition, expected safeDetachDrivers beside it";
+            self.error(&base.field("grades"), sentence.to_owned());
+        }
+        if !is_asked && drivers > 0 {
+            let sentence = "found drivers, expected partition among grades, which they are for";
+            self.error(&base.field("safeDetachDrivers"), sentence.to_owned());
         }
     }
 

@@ -371,6 +371,20 @@ fn policies() {
     );
     check(
         "kind: Configuration",
+        "kind: Configuration\npolicies: {grades: [partition]}",
+        expect![[r#"
+            f.yaml:3:12: policies.grades: found partition, expected safeDetachDrivers beside it
+        "#]],
+    );
+    check(
+        "kind: Configuration",
+        "kind: Configuration\npolicies: {safeDetachDrivers: [csi.example.com]}",
+        expect![[r#"
+            f.yaml:3:12: policies.safeDetachDrivers: found drivers, expected partition among grades, which they are for
+        "#]],
+    );
+    check(
+        "kind: Configuration",
         "kind: Configuration\npolicies: {pauseWindows: [{cron: 0 8 * *, duration: 30s, timeZone: Mars, reason: r}]}",
         expect![[r#"
             f.yaml:3:34: policies.pauseWindows[0].cron: found "0 8 * *", expected minute, hour, day of month, month, day of week, such as 0 8 * * 1-5: 4 fields, and 5 make a crontab

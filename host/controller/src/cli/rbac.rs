@@ -116,7 +116,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 26] = [
+const CONTROLLER: [Right; 28] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -151,6 +151,20 @@ const CONTROLLER: [Right; 26] = [
         Any,
         &["get", "list", "watch", "delete"],
         "release, by UID; finalizers are never touched",
+    ),
+    right(
+        Everywhere,
+        ("", "persistentvolumeclaims"),
+        Any,
+        &["get"],
+        "which volumes a lost node's pods use, where a proof covers some of them",
+    ),
+    right(
+        Everywhere,
+        ("", "persistentvolumes"),
+        Any,
+        &["get"],
+        "their drivers, and how they are shared; no volume is ever changed",
     ),
     right(
         Everywhere,

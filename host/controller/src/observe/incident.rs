@@ -7,7 +7,8 @@ use kube::ResourceExt as _;
 use node_remedy_decide::{Command, Time, VIEW_AGE_MAX, View};
 
 use super::live::{cached, live};
-use super::view;
+use super::seen::PodSeen;
+use super::{view, volumes};
 use crate::cli::people::{ABORT, COMMANDS, CONFIRM_OFF, RETRY};
 use crate::cluster::{Cluster, ClusterError};
 use crate::reconcile::{Incident, Mail, Seen};
@@ -67,10 +68,19 @@ impl<C: Cluster> Incident<C> {
         let parts = self.parts.clone();
         let (limits, now) = (&self.nodefence.spec.gate, || parts.clock.now());
         // All at once: a slow server must not make what was read first too old to act on.
-        let (facts, job, storage) = futures::try_join!(
+        let pods: Vec<PodSeen> = {
+            let pods = parts.mirror.pods.all();
+            let of_node = pods.values().filter(|pod| pod.node == self.node());
+            of_node.filter(|pod| volumes::wanted(pod, &self.plan, &self.policy)).cloned().collect()
+        };
+        let (facts, job, storage, ()) = futures::try_join!(
             live(&parts.cluster, &parts.mirror, &parts.clock, self.node()),
             self.look_for_job(),
             async { Ok(parts.storage.of_node(&parts.cluster, limits, self.node(), now).await) },
+            async {
+                self.volumes.look(&parts.cluster, &pods, self.node()).await;
+                Ok(())
+            },
         )?;
         (self.job, self.storage) = (job, storage);
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {

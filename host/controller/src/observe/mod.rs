@@ -22,6 +22,7 @@ pub mod storage;
 pub mod store;
 pub mod unwell;
 pub mod view;
+pub mod volumes;
 pub mod wiring;
 pub mod words;
 

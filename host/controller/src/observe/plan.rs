@@ -66,6 +66,12 @@ pub enum PlanError {
         /// What is missing.
         field: &'static str,
     },
+    /// What does not cut storage cuts no driver's.
+    #[error("method {method}: found storageDrivers, expected them with a method that cuts storage")]
+    NotStorage {
+        /// Which.
+        method: String,
+    },
     /// Its own witness is no second pair of eyes.
     #[error("method {method}: found itself as witness, expected another method")]
     OwnWitness {
@@ -213,8 +219,6 @@ fn facts_of(
         feed: power.then_some(feed),
         // Nobody said that the way to the API server is another one.
         cuts_api_server: fabric,
-        // Nobody said which volumes; a fence of unknown reach releases nothing.
-        volumes: Vec::new(),
         late_effect: plugin.late_effect,
         binding: if reports_machine {
             api::Binding::Reported
@@ -292,6 +296,9 @@ fn facts(method: &api::Method) -> Result<&MethodFacts, PlanError> {
 }
 
 fn kind_of(method: &api::Method, facts: &MethodFacts) -> Result<decide::Kind, PlanError> {
+    if facts.kind != PluginKind::Storage && !method.storage_drivers.is_empty() {
+        return Err(PlanError::NotStorage { method: method.name.clone() });
+    }
     Ok(match facts.kind {
         PluginKind::Power if method.reset_only => decide::Kind::ResetOnly,
         PluginKind::Power => {
@@ -303,7 +310,7 @@ fn kind_of(method: &api::Method, facts: &MethodFacts) -> Result<decide::Kind, Pl
             decide::Kind::Fabric(decide::Path::ApiServer)
         }
         PluginKind::Fabric => decide::Kind::Fabric(decide::Path::Other),
-        PluginKind::Storage => decide::Kind::Storage { volumes: facts.volumes.clone() },
+        PluginKind::Storage => decide::Kind::Storage { drivers: method.storage_drivers.clone() },
         PluginKind::Watch => decide::Kind::Watch,
     })
 }

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::FencedNode;
-use node_remedy_decide::{Deletion, Time};
+use node_remedy_decide::{Deletion, Exempt, Time};
 
 use crate::clock::time_of;
 
@@ -162,8 +162,8 @@ pub struct PodSeen {
     pub of_etcd: bool,
     /// Tolerates the out-of-service taint.
     pub tolerates_out_of_service: bool,
-    /// Names of the claims it mounts.
-    pub claims: Vec<String>,
+    /// What it mounts that is not the node's own.
+    pub volumes: Vec<Mounted>,
 }
 
 impl PodSeen {
@@ -188,13 +188,15 @@ impl PodSeen {
                 && (one.operator.as_deref() == Some("Exists")
                     || one.value.as_deref() == Some(OUT_OF_SERVICE_VALUE))
         });
-        let claims = spec.volumes.unwrap_or_default().into_iter();
+        let name = pod.metadata.name?;
+        let volumes = spec.volumes.unwrap_or_default();
         let status = pod.status.unwrap_or_default();
         let is_ready = |one: &PodCondition| one.type_ == "Ready" && one.status == "True";
         Some(Self {
             uid: pod.metadata.uid?,
             namespace: pod.metadata.namespace?,
-            name: pod.metadata.name?,
+            volumes: volumes.iter().filter_map(|one| Mounted::of(one, &name)).collect(),
+            name,
             node: spec.node_name.unwrap_or_default(),
             phase: status.phase.unwrap_or_default(),
             ready: status.conditions.unwrap_or_default().iter().any(is_ready),
@@ -203,10 +205,53 @@ impl PodSeen {
             mirror,
             of_etcd,
             tolerates_out_of_service,
-            claims: claims
-                .filter_map(|volume| Some(volume.persistent_volume_claim?.claim_name))
-                .collect(),
         })
+    }
+}
+
+impl PodSeen {
+    /// Why it is left alone, if it is.
+    pub fn exempt(&self) -> Option<Exempt> {
+        if self.of_daemon_set {
+            Some(Exempt::DaemonSet)
+        } else if self.mirror {
+            Some(Exempt::Mirror)
+        } else if self.tolerates_out_of_service {
+            Some(Exempt::Tolerates)
+        } else {
+            None
+        }
+    }
+}
+
+/// A volume of a pod that is not its node's own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mounted {
+    /// By a claim of this name, in the pod's namespace.
+    Claim(String),
+    /// The pod names the storage itself.
+    Inline,
+}
+
+impl Mounted {
+    /// `None` for what is made of the API or lies on the node. What this version does not know may be anybody's.
+    fn of(volume: &Volume, pod: &str) -> Option<Self> {
+        if let Some(claim) = &volume.persistent_volume_claim {
+            return Some(Self::Claim(claim.claim_name.clone()));
+        }
+        if volume.ephemeral.is_some() {
+            // So is the claim called that Kubernetes makes of it (pkg/volume/util, `VolumeClaimName`).
+            return Some(Self::Claim(format!("{pod}-{}", volume.name)));
+        }
+        let is_the_nodes = volume.empty_dir.is_some()
+            || volume.host_path.is_some()
+            || volume.config_map.is_some()
+            || volume.secret.is_some()
+            || volume.projected.is_some()
+            || volume.downward_api.is_some()
+            || volume.git_repo.is_some()
+            || volume.image.is_some();
+        (!is_the_nodes).then_some(Self::Inline)
     }
 }
 

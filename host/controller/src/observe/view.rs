@@ -8,14 +8,15 @@ use node_remedy_api::nodefence::{NodeFence, State};
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Access, AttachmentView, ConditionStatus, ConditionView, Exempt, GateView, NodeHealth, NodeView,
-    People, PodView, Signs, Span, Time, View, VolumeView,
+    AttachmentView, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView, People,
+    PodView, Signs, Span, Time, View,
 };
 
 use super::events::EventSeen;
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::signs::threshold_of;
+use super::volumes::Volumes;
 use super::{Mirror, lease_key};
 use super::{begun, closed, dumps, neighbours, words};
 use crate::act::job::REMEDIATION_POD;
@@ -57,7 +58,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
-    let looked = view(facts, node, trigger, decide::gate(&policy, &gate, now));
+    let looked = view(facts, &incident.volumes, node, trigger, decide::gate(&policy, &gate, now));
     let dump = dumps::seen(parts, facts);
     let (people, neighbours) = (people_of(incident), neighbours::of(incident));
     let reached_elsewhere = is_reached_elsewhere(incident);
@@ -82,6 +83,7 @@ fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
 /// A view from its parts.
 pub fn view(
     facts: &Facts,
+    volumes: &Volumes,
     node: Option<NodeView>,
     trigger: decide::Crossing,
     gate: decide::Verdict,
@@ -90,7 +92,7 @@ pub fn view(
         taken_at: facts.taken_at,
         freshness: facts.freshness,
         node,
-        pods: facts.pods.values().map(pod_view).collect(),
+        pods: facts.pods.values().map(|pod| pod_view(pod, facts, volumes)).collect(),
         attachments: facts.attachments.values().map(attachment_view).collect(),
         trigger,
         gate,
@@ -181,28 +183,13 @@ fn boot_heard_at(node: &NodeSeen, mirror: &Mirror) -> Time {
     ended.max().unwrap_or_default().max(mirror.changes.booted_at(node))
 }
 
-fn pod_view(pod: &PodSeen) -> PodView {
-    let exempt = if pod.of_daemon_set {
-        Some(Exempt::DaemonSet)
-    } else if pod.mirror {
-        Some(Exempt::Mirror)
-    } else if pod.tolerates_out_of_service {
-        Some(Exempt::Tolerates)
-    } else {
-        None
-    };
-    // Which volume stands behind a claim is not looked up: a grade that covers some
-    // volumes only then covers none of these, which errs on the safe side.
-    let volumes = pod.claims.iter().map(|claim| VolumeView {
-        name: format!("claim {}/{claim}", pod.namespace),
-        safe_detach: false,
-        access: Access::One,
-    });
+fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {
+    let volume = |one| volumes.view(pod, one, facts.attachments.values());
     PodView {
         uid: pod.uid.clone(),
         name: format!("{}/{}", pod.namespace, pod.name),
-        exempt,
-        volumes: volumes.collect(),
+        exempt: pod.exempt(),
+        volumes: pod.volumes.iter().map(volume).collect(),
         ready: pod.ready,
         deletion: pod.deletion,
         finalizers: Vec::new(),

@@ -57,7 +57,8 @@ fn drain(run: &mut Run<'_>, view: &View, node: &NodeView) -> Flow {
     let stopped_until = held_until.after(run.policy.cleanup_timeout);
     let is_held = |pod: &&PodView| pod.deletion == Deletion::NotAsked;
     let is_over = run.now >= stopped_until || (run.now >= held_until && left.iter().any(is_held));
-    if is_over || is_silent(run, node) {
+    // Nobody on a silent node would stop a pod that is asked to leave.
+    if is_over || run.is_silent(node) {
         return give_way(run, ParkReason::NotDrained { left: named(&left) });
     }
     let pods: Vec<String> =
@@ -82,9 +83,4 @@ fn named(pods: &[&PodView]) -> String {
 /// the API server shows only the image. What the out-of-service taint spares is no exception here.
 fn is_drained(pod: &PodView) -> bool {
     !matches!(pod.exempt, Some(Exempt::DaemonSet | Exempt::Mirror))
-}
-
-/// Nobody there would stop a pod that is asked to leave.
-fn is_silent(run: &Run<'_>, node: &NodeView) -> bool {
-    node.lease_seen_at.is_none_or(|at| run.now >= at.after(node.lease_duration))
 }

@@ -107,7 +107,7 @@ fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     let Some(word) = word else { return Ok(()) };
     run.rule(Rule::A17);
     run.look_in(LOOK_EVERY);
-    let is_as_found = is_untouched(run) && run.record.first_released_at.is_none();
+    let is_as_found = is_untouched(run) && !run.has_released();
     if is_as_found || !is_closed_for_long(run) {
         return Err(run.hold(Hold::Gate(view.gate.refusals.clone())));
     }

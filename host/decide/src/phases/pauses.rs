@@ -7,7 +7,8 @@ use crate::{
     Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Rule, Time, WORD_LOOK_EVERY,
 };
 
-use super::recovering::end;
+use super::recovering::{end, has_let_go};
+use super::waiting::partition;
 use super::way_back::still_cut;
 
 /// Waits before the next try.
@@ -40,6 +41,10 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
             None => park(run, ParkReason::BrokenRecord),
         };
     }
+    if may_give_back_partly(run) {
+        run.record.resume = None;
+        return Flow::Go(Phase::AwaitingPower);
+    }
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
     if run.now >= since.after(run.policy.device_timeout) {
         run.rule(Rule::A12);
@@ -51,6 +56,14 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     }
     hand_over(run);
     probe(run, method, PROBE_EVERY)
+}
+
+/// Whether the time that the device takes is best used to give back what drivers check: with leave, and
+/// before anything was sent to it.
+fn may_give_back_partly(run: &Run<'_>) -> bool {
+    let is_before_off = run.record.resume == Some(Phase::ReadingIdentity) && !run.sent_off();
+    let Some(view) = run.seen().filter(|_| is_before_off) else { return false };
+    run.node(view).is_some_and(|node| partition(run, view, node).is_some())
 }
 
 /// A12: whoever reaches the device may lead. Not again for a while: what they say may be wrong, and
@@ -158,7 +171,11 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         };
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
-        return None;
+        let may_go_on = !run.sent_off() && run.record.first_released_at.is_none();
+        if !may_go_on || parked && !has_let_go(run, view, node) {
+            return None;
+        }
+        return Some(go_back(run, Goal::BringBack));
     }
     if !parked && !run.committed() {
         run.rule(Rule::A1);

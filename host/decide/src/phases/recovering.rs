@@ -1,5 +1,7 @@
 //! After the way back: wait for the node to be well, then take off everything of ours.
 
+use alloc::string::String;
+
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
@@ -25,7 +27,9 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
             let grade = run.record.proof.as_ref().map(|proof| proof.grade);
             return same_boot(run, grade.unwrap_or(Grade::NewBootId));
         }
-        return Flow::Go(Phase::Recovering);
+        if has_let_go(run, view, node) {
+            return Flow::Go(Phase::Recovering);
+        }
     }
     let until = run.record.entered_at.after(patience(run));
     if run.now >= until {
@@ -34,6 +38,9 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
         }
         if let Some(flow) = another_pass(run) {
             return flow;
+        }
+        if run.is_well(view) {
+            return park(run, ParkReason::SameBootAfterRelease);
         }
         let reason = not_well(run);
         return park(run, reason);
@@ -101,6 +108,19 @@ fn needs_new_boot(record: &Record) -> bool {
         || record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
 }
 
+/// Whether a node that was cut off, and goes on with the boot that pods were released from, holds no volume
+/// but of pods that are still its own.
+pub(crate) fn has_let_go(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
+    if run.record.partly_released_at.is_none() || run.is_new_boot(&node.signs) {
+        return true;
+    }
+    let before = run.record.proof.as_ref().map(|proof| &proof.signs);
+    let is_newer = node.signs.reported > before.unwrap_or(&run.record.signs_at_open).reported;
+    let volumes = || view.pods.iter().flat_map(|pod| &pod.volumes);
+    let is_a_pods = |held: &String| volumes().any(|one| one.in_use_as() == Some(held));
+    is_newer && node.volumes_in_use.iter().all(is_a_pods)
+}
+
 /// The node is well, or nothing was done to it: left-overs, cuts, recovery stages, marks.
 pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
@@ -119,14 +139,13 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
             }
             return Flow::Go(Phase::AwaitingWell);
         }
-        if let Some(flow) = clear_left_overs(run, view) {
+        if let Some(flow) = clear_left_overs(run, view, node) {
             return flow;
         }
     }
     let cuts = still_cut(run);
     if !cuts.is_empty() {
-        let untouched = run.record.first_released_at.is_none();
-        if !untouched && !may_restore_alive(run) {
+        if run.has_released() && !may_restore_alive(run) {
             return run.look_in(LOOK_EVERY);
         }
         run.rule(Rule::A5);
@@ -140,10 +159,15 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     unmark(run, node)
 }
 
-/// P2: on a new boot what is left of the snapshot is deleted as its kubelet is asked to.
-fn clear_left_overs(run: &mut Run<'_>, view: &View) -> Option<Flow> {
+/// P2: on a new boot what is left of the snapshot is deleted as its kubelet is asked to. Of a boot that may
+/// go on, those go whose deletion was asked for; the others run.
+fn clear_left_overs(run: &mut Run<'_>, view: &View, node: &NodeView) -> Option<Flow> {
     let released = run.record.released.clone()?;
-    let left = Left::of(&released, view);
+    let mut left = Left::of(&released, view);
+    if run.record.first_released_at.is_none() && !run.is_new_boot(&node.signs) {
+        left.pods.retain(|pod| pod.deletion != Deletion::NotAsked);
+        left.attachments.retain(|one| one.deleting);
+    }
     if left.count() == 0 {
         return None;
     }

@@ -47,7 +47,9 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     };
     let left = Left::of(&released, view);
     note_progress(run, &left);
-    if left.count() == 0 {
+    // A driver that checks takes its time, and power is not kept waiting for it.
+    let is_asked_for = left.pods.is_empty() && left.attachments_not_asked().is_empty();
+    if left.count() == 0 || proof.grade == Grade::Partition && is_asked_for {
         end_release(run);
         run.notice(Notice::Released);
         return after_release(run);
@@ -79,12 +81,13 @@ fn stalls_at(run: &Run<'_>) -> Time {
 /// only another boot does.
 fn voids(proof: &Proof, node: &NodeView) -> bool {
     match proof.grade {
-        Grade::StorageFenced | Grade::Partition => node.signs.boot_id != proof.signs.boot_id,
+        Grade::StorageFenced => node.signs.boot_id != proof.signs.boot_id,
         Grade::PowerOffVerified
         | Grade::WatchdogDeadline
         | Grade::OperatorConfirmed
         | Grade::JobSucceeded
         | Grade::KdumpSeen
+        | Grade::Partition
         | Grade::NewBootId => true,
     }
 }
@@ -97,7 +100,9 @@ fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
     end_release(run);
     let is_unreleased = run.record.first_released_at.is_none();
     let is_job = proof.grade == Grade::JobSucceeded;
-    if node.signs.boot_id != proof.signs.boot_id || (is_job && is_unreleased) {
+    // A node that was cut off and is back takes leave of its pods by itself.
+    let is_back = proof.grade == Grade::Partition && is_unreleased;
+    if node.signs.boot_id != proof.signs.boot_id || (is_job && is_unreleased) || is_back {
         return go_back(run, Goal::BringBack);
     }
     same_boot(run, proof.grade)
@@ -147,9 +152,9 @@ fn note_progress(run: &mut Run<'_>, left: &Left<'_>) {
 }
 
 fn after_release(run: &mut Run<'_>) -> Flow {
-    let dumps = run.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::KdumpSeen);
-    if dumps && !run.plan.power.is_empty() {
-        // What does not write is given back; the rest waits until the machine is off.
+    let early = run.record.proof.as_ref().is_some_and(|proof| proof.grade.is_before_off());
+    if early && run.switches_power() {
+        // Of the machine is given back what may be; the rest waits until it is off.
         return Flow::Go(Phase::AwaitingPower);
     }
     if run.isolates() && !run.switches_power() || run.plan.power.is_empty() {
@@ -263,7 +268,17 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     // The taint takes everything that does not tolerate it: not for a proof of less.
     let taint = released.everything && ((prompt && evicted.is_empty()) || left.pods.is_empty());
     run.record.marks.out_of_service |= taint;
-    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
+    let first = match proof.grade {
+        Grade::Partition => &mut run.record.partly_released_at,
+        Grade::PowerOffVerified
+        | Grade::StorageFenced
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen
+        | Grade::NewBootId => &mut run.record.first_released_at,
+    };
+    *first = first.or(Some(run.now));
     let mut asked = Vec::new();
     if taint && !node.out_of_service {
         asked.push(Effect::OutOfService);

@@ -1,12 +1,14 @@
 //! Waiting for leave: before isolation, and between isolation and power.
 
+use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
+use crate::release::Cover;
 use crate::run::{Flow, Run};
 use crate::{
-    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase, Proof,
-    Rule, Time, View,
+    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase,
+    PodView, Proof, Rule, Time, View,
 };
 
 use super::leave::leave_to_cut;
@@ -27,6 +29,7 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
         if run.is_new_boot(&node.signs) {
             // The boot that was released from has ended, as it had to.
             run.record.first_released_at = None;
+            run.record.partly_released_at = None;
         }
         run.record.signs_at_open = node.signs.clone();
     }
@@ -48,7 +51,8 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
-    if let Some(proof) = run.node(view).and_then(|node| kdump_seen(run, view, node)) {
+    let at_hand = |node| kdump_seen(run, view, node).or_else(|| partition(run, view, node));
+    if let Some(proof) = run.node(view).and_then(at_hand) {
         run.notice(Notice::Proven { grade: proof.grade });
         run.record.proof = Some(proof);
         return Flow::Go(Phase::Releasing);
@@ -72,19 +76,37 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
 
 /// Since when power is waited with: a release in between does not begin the wait anew.
 fn awaits_since(run: &Run<'_>) -> Time {
-    let dumped = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::KdumpSeen);
-    dumped.map_or(run.record.entered_at, |proof| proof.at.min(run.record.entered_at))
+    let partial = run.record.proof.as_ref().filter(|proof| proof.grade.is_before_off());
+    partial.map_or(run.record.entered_at, |proof| proof.at.min(run.record.entered_at))
 }
 
 /// A dump that this process hears itself is proof for what does not write, where the policy says so;
 /// once for a boot. What another process tells is none.
 fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let is_trusted = run.policy.grades.contains(&Grade::KdumpSeen) && view.dump == Dump::Heard;
-    let is_proven = run.record.proof.as_ref().is_some_and(|proof| proof.signs == node.signs);
+    let is_known = |proof: &Proof| proof.grade == Grade::KdumpSeen && proof.signs == node.signs;
+    let is_proven = run.record.proof.as_ref().is_some_and(is_known);
     (is_trusted && !is_proven).then(|| Proof {
         grade: Grade::KdumpSeen,
         at: run.now,
         by: Evidence::Report("messages of fence_kdump from the node".to_string()),
+        signs: node.signs.clone(),
+        voided_at: None,
+    })
+}
+
+/// No proof: a node that is silent, and pods on it whose volumes' drivers check at detach whether somebody
+/// still writes. Once for a silence, and only where the policy names the grade.
+pub(crate) fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
+    let cover = Cover { grade: Grade::Partition, dumps: run.policy.kdump_releases };
+    let covers = |pod: &PodView| pod.exempt.is_none() && cover.covers_pod(pod, &BTreeSet::new());
+    let is_asked = run.policy.grades.contains(&Grade::Partition) && view.pods.iter().any(covers);
+    let is_proven = run.record.proof.as_ref().is_some_and(|proof| proof.signs == node.signs);
+    let is_cut_off = node.lease_seen_at.is_some() && run.is_silent(node);
+    (is_asked && !is_proven && is_cut_off).then(|| Proof {
+        grade: Grade::Partition,
+        at: run.now,
+        by: Evidence::Report("the silence of its Lease alone".to_string()),
         signs: node.signs.clone(),
         voided_at: None,
     })

@@ -19,7 +19,7 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Untainting);
     }
     run.rule(Rule::A2);
-    if run.record.first_released_at.is_some() {
+    if run.has_released() {
         match feeds_read_off(run) {
             Feeds::Off => {}
             Feeds::Reading(flow) => return flow,
@@ -122,9 +122,7 @@ pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
     let newer = reported.is_some_and(|at| node.signs.reported > at);
     let uses_cut_volume = run.plan.cut_methods().filter_map(|index| run.plan.method(index)).any(
         |method| match &method.kind {
-            Kind::Storage { volumes } => {
-                volumes.iter().any(|volume| node.volumes_in_use.contains(volume))
-            }
+            Kind::Storage { drivers } => drivers.iter().any(|driver| node.uses(driver)),
             Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
                 false
             }

@@ -107,7 +107,7 @@ pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {
         volumes: exempt
             .is_none()
             .then(|| VolumeView {
-                name: alloc::format!("pv-{name}"),
+                backing: persistent(&alloc::format!("pv-{name}")),
                 safe_detach: false,
                 access: Access::One,
             })
@@ -117,6 +117,23 @@ pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {
         deletion: Deletion::NotAsked,
         finalizers: Vec::new(),
     }
+}
+
+/// The driver of all volumes.
+pub(crate) const DRIVER: &str = "csi.example.com";
+
+/// A PersistentVolume of that driver.
+pub(crate) fn persistent(name: &str) -> Backing {
+    Backing::Persistent {
+        name: name.to_string(),
+        driver: DRIVER.to_string(),
+        in_use_as: alloc::format!("kubernetes.io/csi/{DRIVER}^{name}"),
+    }
+}
+
+/// A method that cuts the storage of all volumes.
+pub(crate) fn storage() -> Kind {
+    Kind::Storage { drivers: alloc::vec![DRIVER.to_string()] }
 }
 
 /// A record as `open` makes it.

@@ -6,6 +6,7 @@ mod between;
 mod chores;
 mod clocks;
 mod ladder;
+mod partial;
 mod people;
 mod proof;
 mod seams;

@@ -1,18 +1,21 @@
 //! The external attacher of the CSI driver: makes VolumeAttachments true.
 //!
 //! It asks nobody whether the node is off: what the attach-detach controller wants
-//! detached is detached.
+//! detached is detached, unless its driver checks whether somebody still writes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::object::{Key, is_terminating, is_true, list, name};
+use crate::api::object::{Key, is_terminating, is_true, list, name, text};
 use crate::api::{Kind, Part};
 use crate::stage::{CSI_DRIVER, Stage};
 use crate::time::{Time, after};
 
 const NAME: &str = "csi-attacher";
+/// When a driver that refused is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The attacher: what it is at, and when that is done.
 #[derive(Debug, Default)]
@@ -50,6 +53,9 @@ impl Attacher {
             let (attachment, task) = work;
             match task {
                 Task::Attach => attach(stage, &attachment),
+                Task::Detach if is_written_to(stage, &attachment) => {
+                    self.work.insert((attachment, task), after(stage.now, ASK_AGAIN));
+                }
                 Task::Detach => detach(stage, &attachment),
             }
         }
@@ -89,6 +95,15 @@ fn detach(stage: &mut Stage<'_>, attachment: &str) {
     // What is gone by now comes up no more; anything else the next turn finds again.
     drop(client.merge_patch(&key, &detached, Part::Status));
     drop(client.merge_patch(&key, &released, Part::Main));
+}
+
+/// Whether the driver refuses to detach, as somebody still writes from there.
+fn is_written_to(stage: &Stage<'_>, attachment: &str) -> bool {
+    let object = stage.api.peek(&Key::cluster(Kind::VolumeAttachment, attachment));
+    let Some(object) = object.filter(|_| stage.timings.checks_at_detach) else { return false };
+    let (volume, node) =
+        (text(object, "/spec/source/persistentVolumeName"), text(object, "/spec/nodeName"));
+    stage.writers.of(volume).iter().any(|writer| writer.node == node)
 }
 
 /// What keeps an attachment until its volume is detached.

@@ -50,6 +50,8 @@ pub(super) struct RawCluster {
     pub(super) pod_start: Option<Text>,
     pub(super) pod_stop: Option<Text>,
     pub(super) attach: Option<Text>,
+    #[serde(default)]
+    pub(super) checks_at_detach: bool,
 }
 
 #[derive(Debug, Deserialize)]

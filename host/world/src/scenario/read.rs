@@ -243,7 +243,7 @@ impl Reader {
     }
 
     fn timings(&mut self, raw: &RawCluster) -> Timings {
-        let mut timings = Timings::default();
+        let mut timings = Timings { checks_at_detach: raw.checks_at_detach, ..Timings::default() };
         let rows = [
             ("nodeMonitorGrace", &raw.node_monitor_grace, &mut timings.node_monitor_grace),
             ("nodeMonitorPeriod", &raw.node_monitor_period, &mut timings.node_monitor_period),

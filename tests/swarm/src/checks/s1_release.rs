@@ -1,6 +1,6 @@
 //! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
 //! that what ran there cannot run any more; or, of pods (and of volumes, where the policy says so), before
-//! its kernel has crashed.
+//! its kernel has crashed; or, of pods whose volumes' drivers check, after nobody heard the node.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{Scene, Setting, released_by_us};
+use crate::scene::{PARTITION, Scene, Setting, released_by_us};
 
 /// Power that comes back by itself is read within this time: a read is at most 5 s old when it is
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
@@ -21,12 +21,13 @@ const KDUMP_SEEN: &str = "kdump-seen";
 pub(super) struct Release {
     has_stale_bmc: bool,
     dumps_release_all: bool,
+    drivers_check: bool,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
-        let Setting { has_stale_bmc, dumps_release_all, .. } = *setting;
-        Self { has_stale_bmc, dumps_release_all }
+        let Setting { has_stale_bmc, dumps_release_all, drivers_check, .. } = *setting;
+        Self { has_stale_bmc, dumps_release_all, drivers_check }
     }
 
     /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
@@ -48,6 +49,18 @@ impl Check for Release {
             let by_people = &scene.released_by_people;
             let is_theirs = by_people.contains(node) || by_people.contains(other);
             return (!is_theirs).then(|| "data is being lost".to_owned());
+        }
+        if let What::ProofRecorded { node, grade, .. } = what
+            && grade == PARTITION
+        {
+            let is_cut_off = scene.lost.contains_key(node);
+            return (!self.drivers_check || !is_cut_off).then(|| format!("{node} is no partition"));
+        }
+        let is_taint = matches!(what, What::TaintAdded { .. });
+        let cut_off = released_by_us(what).and_then(|node| scene.partitioned_at(node, at));
+        if self.drivers_check && !is_taint && cut_off.is_some() {
+            // Who writes where tells whether that was right.
+            return None;
         }
         if let What::PodGone { uid, by, .. } = what
             && by == CLIENT

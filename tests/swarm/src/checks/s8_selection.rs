@@ -1,4 +1,4 @@
-//! S8: only what was on the node when it was cut, read to be off, or crashed, is released: nothing that
+//! S8: only what was on the node when it was cut, read to be off, crashed, or given up, is released: nothing that
 //! came later, and nothing that a DaemonSet keeps there.
 
 use node_remedy::simulate::CLIENT;
@@ -14,7 +14,7 @@ pub(crate) const DAEMONS: &str = "kube-system/agent-";
 pub(super) struct Selection;
 
 impl Check for Selection {
-    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         // One that its kubelet is asked to end runs on until that is done.
         let (What::PodGone { pod, uid, node, by }
         | What::PodTerminating { pod, uid, node, by, graceful: false }) = what
@@ -28,7 +28,8 @@ impl Check for Selection {
             return Some("it belongs to a DaemonSet".to_owned());
         }
         let off = scene.off_at.get(node).max(scene.read_off_at.get(node));
-        let Some(cut) = off.max(scene.crashed.get(node)) else {
+        let gone = off.max(scene.crashed.get(node)).max(scene.partitioned_at(node, at));
+        let Some(cut) = gone else {
             return Some(format!("{node} was never off"));
         };
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);

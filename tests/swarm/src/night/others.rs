@@ -30,7 +30,7 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 11] = [
+pub(super) const CLASSES: [&str; 12] = [
     "two policies",
     "another remediator",
     "clock jumps",
@@ -42,7 +42,10 @@ pub(super) const CLASSES: [&str; 11] = [
     people::APPROVAL,
     people::WORD,
     people::DRAIN,
+    DRIVER_CHECKS,
 ];
+/// The CSI driver detaches nothing that is written to, and the policy knows.
+const DRIVER_CHECKS: &str = "driver checks";
 /// Nothing is to be cut while it lasts.
 const PAUSE: &str = "pause";
 /// A process whose management network is lost.
@@ -223,6 +226,24 @@ impl Draft {
             .replace("  grants:\n", "  grants:\n  - plugin: kdump\n    cidrs: [10.1.0.0/16]\n");
         let indented = watched.lines().map(|line| format!("    {line}\n"));
         format!("- object:\n{}", indented.collect::<String>())
+    }
+
+    /// A driver that checks, and a policy that gives back what it does: what the cluster says of it.
+    pub(super) fn checks_at_detach(&mut self, seed: u64, policies: &mut Policies) -> &'static str {
+        if Rng::named(seed, DRIVER_CHECKS).below(100) >= 8 {
+            return "";
+        }
+        self.drawn.push(DRIVER_CHECKS.to_owned());
+        let drivers = "safeDetachDrivers: [block.csi.node-remedy.io]";
+        let (power, both) =
+            ("grades: [power-off-verified", "grades: [power-off-verified, partition");
+        policies.text = if policies.text.contains(power) {
+            let named = policies.text.replace(power, both);
+            named.replace("policies: { ", &format!("policies: {{ {drivers}, "))
+        } else {
+            policies.text.replace("policies: { ", &format!("policies: {{ {drivers}, {both}], "))
+        };
+        "cluster: { checksAtDetach: true }\n"
     }
 
     /// When a clock is set, and how.

@@ -10,7 +10,7 @@ use node_remedy_api::plan::{
     Run, Stage, Written,
 };
 use node_remedy_api::policy::{self, Policy, Remedy, Rung};
-use node_remedy_decide::{Access, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView};
+use node_remedy_decide::{Access, Backing, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView};
 use node_remedy_sandbox::Names;
 use serde::Serialize;
 use serde_json::Value;
@@ -110,6 +110,7 @@ pub(super) struct ShownMethod {
     pub(super) credentials: BTreeMap<String, String>,
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
+    pub(super) storage_drivers: Vec<String>,
     /// How it is known that the machine behind the plug is the node; nothing of what is built in or
     /// only listens.
     pub(super) bound: Option<String>,
@@ -431,6 +432,7 @@ fn method(method: &Method, written: &MethodWritten) -> ShownMethod {
             .collect(),
         must_success: method.must_success,
         sole_feed: method.sole_feed,
+        storage_drivers: method.storage_drivers.clone(),
         bound: None,
     }
 }
@@ -446,8 +448,11 @@ fn from(written: Option<&Written>) -> String {
 
 /// Which pods each grade releases; DESIGN's table as the policy in force makes it.
 fn release(policy: &RunPolicy) -> BTreeMap<&'static str, Vec<(&'static str, bool)>> {
-    let volume =
-        |name: &str, access, safe_detach| VolumeView { name: name.to_owned(), access, safe_detach };
+    let volume = |driver: &str, access, safe_detach| {
+        let (driver, in_use_as) = (driver.to_owned(), String::new());
+        let backing = Backing::Persistent { name: String::new(), driver, in_use_as };
+        VolumeView { backing, access, safe_detach }
+    };
     let pod = |volumes| PodView {
         uid: String::new(),
         name: String::new(),

@@ -107,6 +107,9 @@ fn method_text(f: &mut Formatter<'_>, method: &ShownMethod) -> fmt::Result {
             write!(f, ", {words}")?;
         }
     }
+    if !method.storage_drivers.is_empty() {
+        write!(f, ", cuts volumes of {}", method.storage_drivers.join(", "))?;
+    }
     writeln!(f)?;
     let plug = method.plug.iter().map(|plug| ("plug", plug));
     let parameters = method.parameters.iter().map(|(name, value)| (name.as_str(), value));

@@ -75,7 +75,10 @@ fn no_right_can_become_more_than_it_says() {
     assert_eq!(verbs("nodes"), ["get", "list", "watch", "patch"], "no node is deleted");
     let jobs: Vec<_> = CONTROLLER.iter().filter(|right| right.resource == "jobs").collect();
     assert!(matches!(*jobs, [Right { place: Own, .. }]), "Jobs only where the controller lives");
-    for never in ["pods/exec", "nodes/proxy", "persistentvolumes"] {
+    for read in ["persistentvolumes", "persistentvolumeclaims"] {
+        assert_eq!(verbs(read), ["get"], "no storage is ever changed");
+    }
+    for never in ["pods/exec", "nodes/proxy"] {
         assert_eq!(verbs(never), [""; 0]);
     }
 }
@@ -186,7 +189,7 @@ fn the_table_suffices_and_holds_hardly_more() {
 }
 
 /// What none of the nights needs.
-const RARE: [&str; 10] = [
+const RARE: [&str; 12] = [
     // For a ConfigMap that is not valid.
     "create events",
     // For a person who aborts a run whose Job goes on.
@@ -202,6 +205,9 @@ const RARE: [&str; 10] = [
     "delete nodefences",
     // For a literal password.
     "get configmaps",
+    // Where a grade may come that covers some pods, or a pod that stays has a claim.
+    "get persistentvolumeclaims",
+    "get persistentvolumes",
     // For a node's lock that stands already, and to give it up.
     "update leases",
     "delete leases",

@@ -21,6 +21,7 @@ fn method(name: &str, plugin: &str) -> Method {
         credentials: BTreeMap::new(),
         must_success: false,
         sole_feed: false,
+        storage_drivers: Vec::new(),
         reset_only: false,
         witness: None,
         facts: None,
@@ -70,7 +71,7 @@ fn kinds_follow_from_plugin_and_configuration() {
         (sole, Kind::Power(Feed::Whole)),
         (reset, Kind::ResetOnly),
         (method("port", "switch"), Kind::Fabric(Path::ApiServer)),
-        (method("zone", "san"), Kind::Storage { volumes: Vec::new() }),
+        (method("zone", "san"), Kind::Storage { drivers: Vec::new() }),
         (method("crash", "kdump"), Kind::Watch),
         (builtin, Kind::Builtin(decide::Builtin::MarkUnschedulable)),
     ] {

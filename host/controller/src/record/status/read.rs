@@ -70,6 +70,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         operations,
         released: status.released.as_ref().map(released).transpose()?,
         first_released_at: status.first_released_at.map(Moment::twin),
+        partly_released_at: status.partly_released_at.map(Moment::twin),
         handed_over_at: status.handed_over_at.map(Moment::twin),
         marks: decide::Marks {
             quarantine: status.marks.quarantine,

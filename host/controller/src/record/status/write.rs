@@ -70,6 +70,7 @@ pub fn write(
         proof: record.proof.as_ref().map(proof),
         released: record.released.as_ref().map(|one| released(one, &Named { facts, before })),
         first_released_at: record.first_released_at.map(Time::twin),
+        partly_released_at: record.partly_released_at.map(Time::twin),
         handed_over_at: record.handed_over_at.map(Time::twin),
         marks: api::Marks {
             quarantine: record.marks.quarantine,

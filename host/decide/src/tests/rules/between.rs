@@ -7,7 +7,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
-use crate::tests::fixtures::{BOOT, failed, paused_by_alice, succeeded};
+use crate::tests::fixtures::{BOOT, failed, paused_by_alice, storage, succeeded};
 use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
@@ -188,8 +188,7 @@ fn an_isolation_whose_node_heals_by_itself_is_undone() {
 /// still off.
 #[test]
 fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
-    let storage = Kind::Storage { volumes: vec!["boot".to_string(), "pv-db-0".to_string()] };
-    let mut san = Story::new(cutting_plan(storage), RunPolicy::default());
+    let mut san = Story::new(cutting_plan(storage()), RunPolicy::default());
     san.until(Phase::AwaitingWell);
     let on = |method| san.calls.iter().position(|call| *call == (method, Action::On)).unwrap();
     let (storage, power) = (on(1), on(0));

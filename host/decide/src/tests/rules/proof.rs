@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{cutting_plan, position, story};
-use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, succeeded};
+use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, storage, succeeded};
 use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
@@ -302,7 +302,7 @@ fn p5_on_waits_for_what_is_released_but_not_for_ever() {
 
 #[test]
 fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
-    let mut plan = cutting_plan(Kind::Storage { volumes: vec!["pv-db-0".to_string()] });
+    let mut plan = cutting_plan(storage());
     plan.power.clear();
     let mut story = Story::new(plan, RunPolicy::default());
     story.view.pods.iter_mut().for_each(|pod| pod.ready = true);

@@ -6,7 +6,9 @@ use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{cutting_plan, story};
-use crate::tests::fixtures::{bmc_plan, failed, not_attempted, paused_by_alice, succeeded};
+use crate::tests::fixtures::{
+    bmc_plan, failed, not_attempted, paused_by_alice, storage, succeeded,
+};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
@@ -182,9 +184,8 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
 /// same: nobody would look for them in a record that is over.
 #[test]
 fn what_was_cut_is_restored_when_the_node_is_deleted() {
-    let storage = Kind::Storage { volumes: vec!["pv-db-0".to_string()] };
     for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
-        let mut plan = cutting_plan(storage.clone());
+        let mut plan = cutting_plan(storage());
         plan.power = vec![];
         plan.methods[0].kind = Kind::Watch;
         let mut story = Story::new(plan, RunPolicy::default());

@@ -1,0 +1,219 @@
+//! Grades that cover some pods: which of them, what they share with those that stay, and what a node
+//! that goes on with the same boot has to show first.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{CLEAR, cutting_plan, position};
+use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, storage};
+use crate::tests::story::Story;
+use crate::*;
+
+fn volume(backing: Backing) -> VolumeView {
+    VolumeView { backing, safe_detach: false, access: Access::One }
+}
+
+fn checked(name: &str) -> VolumeView {
+    VolumeView { safe_detach: true, ..volume(persistent(name)) }
+}
+
+fn user(name: &str, volumes: Vec<VolumeView>) -> PodView {
+    PodView { volumes, ..pod(name, None) }
+}
+
+fn attached(volume: &str) -> AttachmentView {
+    AttachmentView {
+        uid: alloc::format!("va-{volume}"),
+        name: alloc::format!("va-{volume}"),
+        volume: volume.to_string(),
+        deleting: false,
+        finalizers: Vec::new(),
+    }
+}
+
+/// Pods and attachments of the last release.
+fn released(story: &Story) -> (Vec<String>, Vec<String>) {
+    let released = story.record.released.as_ref().expect("a release was begun");
+    (released.pods.clone(), released.attachments.clone())
+}
+
+fn with(mut story: Story, pods: Vec<PodView>, attachments: &[&str]) -> Story {
+    story.view.pods = pods;
+    story.view.attachments = attachments.iter().map(|volume| attached(volume)).collect();
+    story
+}
+
+/// A silent node of whose pods the drivers of some check at detach.
+fn cut_off(grades: &[Grade]) -> Story {
+    let mut policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    policy.grades.extend(grades);
+    let shared = VolumeView { access: Access::Many, ..checked("shared") };
+    let pods = vec![
+        user("db-0", vec![checked("pv-db-0")]),
+        user("both", vec![checked("pv-both"), volume(persistent("pv-plain"))]),
+        user("shares", vec![shared]),
+        user("unknown", vec![volume(Backing::Unknown)]),
+        user("inline", vec![volume(Backing::Inline)]),
+        user("plain", vec![]),
+        PodView { volumes: vec![checked("pv-ds")], ..pod("ds-1", Some(Exempt::DaemonSet)) },
+    ];
+    with(Story::new(bmc_plan(), policy), pods, &["pv-db-0", "pv-both", "pv-plain", "shared"])
+}
+
+#[test]
+fn a_silent_node_gives_back_what_drivers_check_before_it_is_off() {
+    let mut story = cut_off(&[Grade::Partition]);
+    story.until(Phase::Releasing).until_released();
+    assert_eq!(story.record.proof.as_ref().map(|proof| proof.grade), Some(Grade::Partition));
+    // What the unknown volume is nobody knows: it may be any of those that are attached.
+    assert_eq!(released(&story), (vec!["db-0".to_string()], vec![]));
+    story.until(Phase::AwaitingPower);
+    assert_eq!(
+        (story.count(Action::Off), story.did(|one| *one == Effect::OutOfService)),
+        (0, None)
+    );
+    story.until(Phase::AwaitingWell);
+    let left = story.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
+    assert_eq!((left, story.count(Action::Off)), (vec!["ds-1"], 1), "the rest once it is off");
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+}
+
+#[test]
+fn its_attachment_goes_with_a_pod_that_does_not_share_it() {
+    let mut story = cut_off(&[Grade::Partition]);
+    story.view.pods.retain(|pod| pod.name != "unknown");
+    story.view.pods.push(user("db-1", vec![checked("pv-both")]));
+    story.until(Phase::Releasing).until_released();
+    let pods = vec!["db-0".to_string(), "db-1".to_string()];
+    assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
+}
+
+#[test]
+fn nothing_goes_before_off_unless_it_is_asked_for_and_the_node_is_silent() {
+    let grades: [&[Grade]; 3] = [&[], &[Grade::Partition], &[Grade::Partition]];
+    for (number, grades) in grades.into_iter().enumerate() {
+        let mut story = cut_off(grades);
+        if number == 1 {
+            story.view.node.iter_mut().for_each(|node| node.lease_seen_at = None);
+        }
+        if number == 2 {
+            story.view.node.iter_mut().for_each(|node| node.lease_duration = Span::minutes(600));
+        }
+        story.until(Phase::Releasing);
+        let grade = story.record.proof.as_ref().map(|proof| proof.grade);
+        assert_eq!(grade, Some(Grade::PowerOffVerified), "{number}");
+    }
+}
+
+#[test]
+fn a_node_that_was_cut_off_and_is_back_keeps_its_boot() {
+    let in_use = || vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
+    let mut story = cut_off(&[Grade::Partition]);
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use = in_use());
+    story.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
+    story.wakes().until(Phase::AwaitingWell);
+    for _ in 0..20 {
+        story.go();
+        assert_eq!(story.record.phase, Phase::AwaitingWell, "it holds a volume that moved away");
+    }
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
+    story.until(Phase::Final(FinalReason::Remedied));
+    let unquarantine = position(&story, |one| *one == Effect::Unquarantine);
+    assert!(unquarantine > 0 && story.count(Action::Off) == 0, "{:?}", story.done);
+    assert!(story.view.pods.len() == 6, "the others run on");
+}
+
+#[test]
+fn a_node_that_is_back_while_it_gives_back_keeps_what_is_left() {
+    let mut story = cut_off(&[Grade::Partition]);
+    story.view.pods.retain(|pod| pod.name != "unknown");
+    story.view.pods.push(user("db-1", vec![checked("pv-db-1")]));
+    story.policy.release = ReleaseMode::Paced { pods_per_minute: 1 };
+    story.until(Phase::Releasing).until_released();
+    story.wakes().until(Phase::Final(FinalReason::Remedied));
+    assert!(story.hit(Rule::P2) && story.count(Action::Off) == 0);
+    let names = story.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
+    assert!(!names.contains(&"db-0") && names.contains(&"db-1"), "{names:?}");
+    let asked = story.did(|one| matches!(one, Effect::GracefulDelete(_)));
+    assert_eq!(asked, None, "it runs, and nobody asked for it");
+}
+
+#[test]
+fn a_node_that_never_lets_go_is_a_persons() {
+    let mut story = cut_off(&[Grade::Partition]);
+    let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    story.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
+    story.wakes().until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert!(story.view.node.as_ref().is_some_and(|node| node.quarantined));
+}
+
+#[test]
+fn cut_storage_releases_the_pods_of_its_drivers_alone() {
+    let mut plan = cutting_plan(storage());
+    plan.power.clear();
+    let other = Backing::Persistent {
+        name: "pv-other".to_string(),
+        driver: "other.example.com".to_string(),
+        in_use_as: "kubernetes.io/csi/other.example.com^pv-other".to_string(),
+    };
+    let old = Backing::Persistent {
+        name: "pv-old".to_string(),
+        driver: String::new(),
+        in_use_as: String::new(),
+    };
+    let pods = vec![
+        user("db-0", vec![volume(persistent("pv-db-0"))]),
+        user("db-1", vec![volume(persistent("pv-db-1"))]),
+        user("both", vec![volume(persistent("pv-both")), volume(other.clone())]),
+        user("other", vec![volume(other)]),
+        user("shares", vec![volume(persistent("pv-db-1")), volume(old)]),
+        user("plain", vec![]),
+    ];
+    let story = Story::new(plan, RunPolicy::default());
+    let mut story = with(story, pods, &["pv-db-0", "pv-db-1", "pv-both", "pv-other", "pv-old"]);
+    story.until(Phase::Releasing).until_released();
+    let pods = vec!["db-0".to_string(), "db-1".to_string()];
+    assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
+}
+
+/// A boot that goes on has its storage back once its kubelet says that it holds nothing of what was cut.
+#[test]
+fn storage_stays_cut_while_its_kubelet_uses_it() {
+    let mut plan = cutting_plan(storage());
+    plan.power.clear();
+    let mut story = Story::new(plan, RunPolicy::default());
+    let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    story.until(Phase::AwaitingWell);
+    story.view.trigger = CLEAR;
+    story.live(BOOT, 9).until(Phase::Parked);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
+    story.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs, [PlugState::On; 2]);
+}
+
+/// P5: what an exempt pod shares stays attached, or may share as far as anybody knows.
+#[test]
+fn what_a_pod_that_stays_uses_stays_attached() {
+    let daemon = |backing| PodView {
+        volumes: vec![volume(backing)],
+        ..pod("ds-1", Some(Exempt::DaemonSet))
+    };
+    let cases = [
+        (persistent("pv-db-0"), vec!["va-pv-free"]),
+        (persistent("pv-ds"), vec!["va-pv-db-0", "va-pv-free"]),
+        (Backing::Inline, vec!["va-pv-db-0", "va-pv-free"]),
+        (Backing::Unknown, vec!["va-pv-db-0"]),
+    ];
+    for (backing, expected) in cases {
+        let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), daemon(backing.clone())];
+        let story = Story::new(bmc_plan(), RunPolicy::default());
+        let mut story = with(story, pods, &["pv-db-0", "pv-free"]);
+        story.until(Phase::Releasing).until_released();
+        assert_eq!(released(&story).1, expected, "{backing:?}");
+    }
+}
