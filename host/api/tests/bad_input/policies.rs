@@ -373,14 +373,14 @@ fn policies() {
         "kind: Configuration",
         "kind: Configuration\npolicies: {grades: [partition]}",
         expect![[r#"
-            f.yaml:3:12: policies.grades: found partition, expected safeDetachDrivers beside it
+            f.yaml:3:20: policies.grades: found partition, expected safeDetachDrivers beside it
         "#]],
     );
     check(
         "kind: Configuration",
         "kind: Configuration\npolicies: {safeDetachDrivers: [csi.example.com]}",
         expect![[r#"
-            f.yaml:3:12: policies.safeDetachDrivers: found drivers, expected partition among grades, which they are for
+            f.yaml:3:31: policies.safeDetachDrivers: found drivers, expected partition among grades, which they are for
         "#]],
     );
     check(
