@@ -330,7 +330,7 @@ pub struct ParkReason {
     #[schemars(length(max = 253))]
     pub method: Option<String>,
     /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
-    /// for `LeftAlone`; which pods, for `NotDrained`.
+    /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,

@@ -101,8 +101,8 @@ impl Dice {
             ParkReason::OnFailed,
             ParkReason::RestoreFailed,
             ParkReason::MethodFailed { method: a.clone(), detail: b.clone() },
-            ParkReason::RemediesExhausted { remedy: a.clone(), detail: b },
-            ParkReason::JobStuck { remedy: a.clone() },
+            ParkReason::RemediesExhausted { remedy: a.clone(), detail: b.clone() },
+            ParkReason::JobStuck { remedy: a.clone(), why: b },
             ParkReason::LeftAlone { word: a.clone() },
             ParkReason::NotDrained { left: a },
             ParkReason::DeviceUnreachable,
@@ -229,6 +229,7 @@ impl Dice {
                 intended_at: dice.time(),
                 seen_at: dice.maybe(Self::time),
                 pod: dice.maybe(Self::text),
+                stopping_at: dice.maybe(Self::time),
                 end: dice.maybe(|dice| JobEnd {
                     at: dice.time(),
                     outcome: dice.of(&outcomes),

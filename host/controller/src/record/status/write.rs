@@ -357,8 +357,9 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(detail, SENTENCE_MAX));
             Word::RemediesExhausted
         }
-        Why::JobStuck { remedy } => {
+        Why::JobStuck { remedy, why } => {
             written.method = Some(cut(remedy, NAME_MAX));
+            written.detail = Some(cut(why, SENTENCE_MAX));
             Word::JobStuck
         }
         Why::LeftAlone { word } => {
@@ -398,6 +399,7 @@ fn jobs(jobs: &[decide::JobRun], nodefence: &str) -> Vec<api::JobRun> {
         intended_at: job.intended_at.twin(),
         seen_at: job.seen_at.map(Time::twin),
         pod: job.pod.as_ref().map(|pod| cut(pod, NAME_MAX)),
+        stopping_at: job.stopping_at.map(Time::twin),
         end: job.end.as_ref().map(|end| api::JobEnd {
             at: end.at.twin(),
             outcome: end.outcome.twin(),
