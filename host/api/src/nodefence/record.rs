@@ -544,7 +544,11 @@ pub struct Parked {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PLAN_METHODS_MAX), inner(length(max = 1024)))]
     pub plugs: Vec<String>,
-    /// What happened, with its numbers.
+    /// Methods whose cut of network or storage may still stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub still_cut: Vec<u32>,
+    /// What happened, with its numbers, and what of ours stands.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub sentence: String,

@@ -383,6 +383,7 @@ fn parked(parked: &api::Parked, methods: &Methods) -> Result<decide::Parked, Bro
         reason: park_reason("parked", &parked.why)?,
         at: parked.at.twin(),
         powered_off_by_us: methods.all("parked.poweredOffByUs", &parked.powered_off_by_us)?,
+        still_cut: methods.all("parked.stillCut", &parked.still_cut)?,
     })
 }
 
