@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{
     CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy,
-    Rung, Sign, Threshold, pod_template,
+    Rung, Sign, Threshold, contradictions, pod_template,
 };
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
@@ -93,7 +93,8 @@ impl Reader<'_> {
         let path = base.field("policies").field("conditionStaleAfter");
         let condition_stale_after = self.period(Some(stale_after), &path).unwrap_or_default();
         self.windows(&policies, &base.field("policies"));
-        Some(Policy {
+        let given = policies.clone();
+        let policy = Policy {
             name: root
                 .get("metadata")
                 .and_then(|metadata| metadata.get("name"))
@@ -113,7 +114,28 @@ impl Reader<'_> {
                 .unwrap_or_default()
                 .into_iter()
                 .collect(),
-        })
+        };
+        self.contradictions(&policy, &given, &base);
+        Some(policy)
+    }
+
+    fn contradictions(&mut self, policy: &Policy, given: &super::Policies, base: &Path) {
+        for (severity, path, sentence) in
+            contradictions::of_policies(policy, given, &base.field("policies"))
+        {
+            self.push(severity, &path, sentence);
+        }
+        for (index, threshold) in policy.thresholds.iter().enumerate() {
+            let path = base.field("thresholdConfigs").index(index);
+            for (number, rung) in (1_usize..).zip(&threshold.ladder) {
+                let path = path.field(&format!("remedy{number}"));
+                if let Some((severity, path, sentence)) =
+                    contradictions::of_rung(rung, &policy.run.grades, &path)
+                {
+                    self.push(severity, &path, sentence);
+                }
+            }
+        }
     }
 
     fn selector(&mut self, text: Option<&str>, base: &Path) -> Option<Selector> {
@@ -264,8 +286,8 @@ impl Reader<'_> {
             let recovery = self.recovery(config, &path, remedies);
             let Some((sign, period)) = self.sign(config, &path) else { continue };
             if thresholds.iter().any(|other| other.sign.overlaps(&sign)) {
-                let sentence = "found the same condition and status as in an earlier threshold, \
-                                expected one threshold for it";
+                let sentence = "found the same sign as in an earlier threshold, expected one threshold \
+                                for it";
                 self.error(&path, sentence.to_owned());
             }
             thresholds.push(Threshold { sign, period, ladder, recovery });
