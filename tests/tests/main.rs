@@ -54,6 +54,7 @@ mod sim_detach;
 mod sim_drain;
 mod sim_headroom;
 mod sim_night;
+mod sim_release;
 mod sim_report;
 mod sim_signs;
 mod sim_storage_lease;

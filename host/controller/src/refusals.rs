@@ -135,6 +135,7 @@ pub fn hold_words(hold: &Hold) -> String {
         Hold::NotYet { .. }
         | Hold::NoSlot
         | Hold::Approval
+        | Hold::Proof
         | Hold::Dump { .. }
         | Hold::JobRefused { .. }
         | Hold::CleanUp { .. }
@@ -154,6 +155,7 @@ pub fn word(hold: &Hold) -> &'static str {
         Hold::Dump { .. } => "Dump",
         Hold::JobRefused { .. } => "JobRefused",
         Hold::CleanUp { .. } => "CleanUp",
+        Hold::Proof => "Proof",
         Hold::TriggerClear => "TriggerClear",
         Hold::OwnNode => "OwnNode",
         Hold::StaleView => "StaleView",

@@ -43,7 +43,8 @@
 
 use crate::bug::{Bug, is_sown};
 use crate::phases::{
-    isolating, leave, pauses, power, recovering, releasing, remedying, verifying, waiting, way_back,
+    chores, isolating, leave, pauses, power, recovering, releasing, remedying, verifying, waiting,
+    way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -167,8 +168,8 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         )
         | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
         | (
-            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | AwaitingDevice | Backoff | Parked,
+            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
+            | VerifyingOff | AwaitingDevice | Backoff | Parked,
             EventKind::ConfirmOff,
         ) => Take,
         (
@@ -177,9 +178,6 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Recovering,
             EventKind::Retry,
         ) => Ignore("the run is not parked; it goes on by itself"),
-        (Remedying, EventKind::ConfirmOff) => {
-            Ignore("a remedy's Job runs; wait for its end, or abort the run")
-        }
         (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
@@ -337,7 +335,10 @@ fn return_idle_slot(run: &mut Run<'_>) {
         Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
             is_sown(Bug::SlotReturnedEarly)
         }
-        Phase::Remedying => matches!(run.remedy(), Some(Remedy::Cluster(_))) && is_kept_idle(run),
+        Phase::Remedying => {
+            chores::awaits_proof(run)
+                || matches!(run.remedy(), Some(Remedy::Cluster(_))) && is_kept_idle(run)
+        }
         Phase::VerifyingOff | Phase::Backoff => false,
     };
     if idle && run.holds_slot() {

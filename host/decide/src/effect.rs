@@ -52,6 +52,8 @@ pub enum Effect {
     },
     /// Delete these attachments, by UID; never strip their finalizers.
     DeleteAttachments(Vec<String>),
+    /// Delete the Node, by UID.
+    DeleteNode,
     /// Create the Job of this number; nothing if it exists.
     StartJob(u32),
     /// Delete the Job of this number, and its pods with it.
@@ -249,6 +251,8 @@ pub enum Hold {
         /// What, and where.
         left: Vec<String>,
     },
+    /// No device proves that the node is off: somebody else has to.
+    Proof,
     /// The trigger does not hold.
     TriggerClear,
     /// What was seen is too old, or only a cache's word.

@@ -42,6 +42,10 @@ pub enum Chore {
     Quarantine,
     /// Cordon the node and evict its pods, as far as disruption budgets allow.
     Drain,
+    /// Wait for a proof that no device gives, and release what it covers.
+    Release,
+    /// Wait for one that covers everything, and delete the Node after the release.
+    DeleteNode,
 }
 
 /// A Job that was meant to run, and what became of it.

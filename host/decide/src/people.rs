@@ -92,7 +92,10 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
     run.record.request = None;
     run.rule(Rule::A17);
     let node = run.node(view)?;
-    let refused = if node.signs.boot_id != boot_id {
+    let has_job = run.record.jobs.last().is_some_and(|job| job.end.is_none());
+    let refused = if run.record.phase == Phase::Remedying && has_job {
+        Some("a remedy's Job runs; wait for its end, or abort the run")
+    } else if node.signs.boot_id != boot_id {
         Some("the confirmation is for another boot of this node")
     } else if !matches!(view.trigger, Crossing::Crossed { .. }) {
         Some("the node gives signs of life; it is not off")

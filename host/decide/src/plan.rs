@@ -131,6 +131,8 @@ pub enum Builtin {
     Quarantine,
     /// Release pods and attachments; only ever behind proof.
     CleanResources,
+    /// Delete the Node once everything on it is released; only ever behind a proof that covers everything.
+    DeleteNode,
 }
 
 /// How the machine behind a plug is known to be the node.

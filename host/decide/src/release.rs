@@ -33,9 +33,9 @@ impl Cover {
         }
     }
 
-    /// Whether the out-of-service taint may be set. A machine that dumps boots by itself, and the taint would
-    /// keep its network from starting.
-    fn allows_taint(self) -> bool {
+    /// Whether what ran there is over for good, so that the out-of-service taint may be set. A machine that
+    /// dumps boots by itself, and the taint would keep its network from starting.
+    pub(crate) fn allows_taint(self) -> bool {
         self.is_whole() && self.grade != Grade::KdumpSeen
     }
 

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::{
-    Action, Crossing, Effect, Freshness, Hold, MethodIndex, NodeView, Notice, Phase, Plan, Record,
-    Remedy, Rule, RunPolicy, Signs, Slot, Span, Time, Transition, VIEW_AGE_MAX, View,
+    Action, Builtin, Chore, Crossing, Effect, Freshness, Hold, Kind, MethodIndex, NodeView, Notice,
+    Phase, Plan, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Time, Transition,
+    VIEW_AGE_MAX, View,
 };
 
 /// One step in the making.
@@ -166,6 +167,21 @@ impl<'a> Run<'a> {
     /// Whether that remedy isolates the node.
     pub(crate) fn isolates(&self) -> bool {
         matches!(self.remedy(), Some(Remedy::Fence | Remedy::Isolation))
+    }
+
+    /// Whether the Node is deleted once everything on it is released.
+    pub(crate) fn deletes_node(&self) -> bool {
+        match self.remedy() {
+            Some(Remedy::Fence | Remedy::Isolation) => {
+                let mut methods = self.plan.isolation.iter().flat_map(|stage| &stage.methods);
+                methods.any(|index| {
+                    let method = self.plan.method(*index);
+                    method.is_some_and(|one| one.kind == Kind::Builtin(Builtin::DeleteNode))
+                })
+            }
+            Some(Remedy::Cluster(chore)) => chore == Chore::DeleteNode,
+            Some(Remedy::Job { .. }) | None => false,
+        }
     }
 
     /// Whether it goes on to the plan's power step.

@@ -169,6 +169,7 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             Effect::HandOver
             | Effect::Cordon
             | Effect::Uncordon
+            | Effect::DeleteNode
             | Effect::Evict { .. }
             | Effect::StartJob(_)
             | Effect::StopJob(_)

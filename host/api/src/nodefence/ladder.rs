@@ -48,6 +48,10 @@ pub enum Chore {
     Quarantine,
     /// Cordon the node and evict its pods, as far as disruption budgets allow.
     Drain,
+    /// Wait for a proof that no device gives, and release what it covers.
+    Release,
+    /// Wait for one that covers everything, and delete the Node after the release.
+    DeleteNode,
 }
 
 impl std::fmt::Display for Chore {
@@ -56,6 +60,8 @@ impl std::fmt::Display for Chore {
             Self::Cordon => "cordon",
             Self::Quarantine => "quarantine",
             Self::Drain => "drain",
+            Self::Release => "release",
+            Self::DeleteNode => "delete-node",
         })
     }
 }

@@ -176,6 +176,8 @@ pub enum Builtin {
     Quarantine,
     /// Release what the proof allows.
     CleanResources,
+    /// Delete the Node once a proof covers everything and all of it is released.
+    DeleteNode,
 }
 
 /// Where a secret stands. Never the secret.

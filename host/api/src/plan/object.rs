@@ -386,6 +386,9 @@ pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
         (Step::Isolation, Does::Plugin(_)) if draft.asked.on || draft.asked.reset => {
             Some(format!("found {name}, which does not only cut, expected action off"))
         }
+        (Step::Power | Step::Recovery, Does::Builtin(Builtin::DeleteNode)) => Some(format!(
+            "found {name}, expected it under isolation; the Node goes once everything on it is released"
+        )),
         (Step::Isolation | Step::Recovery, Does::Instance) => {
             Some(format!("found {name}, expected it under power management"))
         }

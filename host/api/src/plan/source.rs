@@ -435,8 +435,13 @@ impl Method {
 
 impl Builtin {
     /// Every built-in method.
-    pub const ALL: [Self; 4] =
-        [Self::MarkUnschedulable, Self::MarkSchedulable, Self::Quarantine, Self::CleanResources];
+    pub const ALL: [Self; 5] = [
+        Self::MarkUnschedulable,
+        Self::MarkSchedulable,
+        Self::Quarantine,
+        Self::CleanResources,
+        Self::DeleteNode,
+    ];
 
     /// Its name in configurations.
     pub const fn word(self) -> &'static str {
@@ -445,6 +450,7 @@ impl Builtin {
             Self::MarkSchedulable => "mark-schedulable",
             Self::Quarantine => "quarantine",
             Self::CleanResources => "clean-resources",
+            Self::DeleteNode => "delete-node",
         }
     }
 

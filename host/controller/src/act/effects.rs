@@ -20,7 +20,7 @@ use super::calls::Asked;
 use super::job;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
-use super::release::{PodDelete, PodId, delete_attachment, delete_pod};
+use super::release::{PodDelete, PodId, delete_attachment, delete_node, delete_pod};
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::observe::jobs::refused;
@@ -156,7 +156,8 @@ impl<C: Cluster> Incident<C> {
             Effect::OutOfService
             | Effect::DeletePods(_)
             | Effect::Evict { at_once: true, .. }
-            | Effect::DeleteAttachments(_) => {}
+            | Effect::DeleteAttachments(_)
+            | Effect::DeleteNode => {}
         }
         Ok(())
     }
@@ -172,6 +173,11 @@ impl<C: Cluster> Incident<C> {
                 self.delete_pods(effect, pods, PodDelete::EvictAtOnce).await
             }
             Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
+            Effect::DeleteNode => {
+                let node = &self.nodefence.spec.node;
+                let deleting = delete_node(&self.parts.cluster, &node.name, &node.uid);
+                self.while_allowed(effect, deleting).await
+            }
             Effect::Look
             | Effect::TakeSlot
             | Effect::ReturnSlot
@@ -388,6 +394,7 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::GracefulDelete(_)
         | Effect::Evict { .. }
         | Effect::DeleteAttachments(_)
+        | Effect::DeleteNode
         | Effect::StartJob(_)
         | Effect::StopJob(_)
         | Effect::SignNode { .. } => true,
@@ -407,6 +414,7 @@ fn gives_away(effect: &Effect) -> bool {
             | Effect::DeletePods(_)
             | Effect::Evict { at_once: true, .. }
             | Effect::DeleteAttachments(_)
+            | Effect::DeleteNode
     )
 }
 
@@ -423,6 +431,7 @@ mod tests {
             Effect::DeletePods(vec!["u".to_owned()]),
             Effect::Evict { pods: vec!["u".to_owned()], at_once: true },
             Effect::DeleteAttachments(vec!["u".to_owned()]),
+            Effect::DeleteNode,
         ];
         for effect in &releases {
             assert_eq!(withheld(effect, 1, fresh), None, "{effect:?}");

@@ -4,7 +4,7 @@
 //! anything here runs. A pod is first marked Failed, as pod GC does, so that whoever
 //! watches it sees why it went. Finalizers are never touched.
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_decide::bug::{Bug, is_sown};
 use serde_json::json;
@@ -67,6 +67,16 @@ pub async fn delete_attachment<C: Cluster>(
 ) -> Result<(), ClusterError> {
     let how = DeleteHow { uid: Some(uid.to_owned()), ..DeleteHow::default() };
     settled(cluster.delete::<VolumeAttachment>(At::cluster(name), &how).await)
+}
+
+/// Deletes the Node, after which pod GC takes whatever is still bound to it.
+pub async fn delete_node<C: Cluster>(
+    cluster: &C,
+    name: &str,
+    uid: &str,
+) -> Result<(), ClusterError> {
+    let how = DeleteHow { uid: Some(uid.to_owned()), ..DeleteHow::default() };
+    settled(cluster.delete::<Node>(At::cluster(name), &how).await)
 }
 
 /// A conflict here is the UID precondition: the object we meant is gone. A budget that forbids is asked

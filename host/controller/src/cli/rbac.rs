@@ -40,6 +40,9 @@ pub struct RbacArgs {
     /// The namespace of the storage Leases that a policy names (`storageLeases`)
     #[arg(long, value_name = "NAME")]
     pub storage_lease_namespace: Option<String>,
+    /// Nodes may be deleted, behind proof, where a method or a remedy `delete-node` asks for it
+    #[arg(long)]
+    pub delete_nodes: bool,
 }
 
 /// Prints roles and bindings as YAML.
@@ -65,7 +68,8 @@ pub fn rbac(args: &RbacArgs) -> anyhow::Result<ExitCode> {
             "--storage-lease-namespace {namespace:?}: expected the name of a namespace"
         );
     }
-    out!("{}", manifest(&args.namespace, &args.secrets, storage));
+    let more = More { storage, deletes_nodes: args.delete_nodes };
+    out!("{}", manifest(&args.namespace, &args.secrets, more));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -318,7 +322,6 @@ const PERSON: [Right; 4] = [
     ),
 ];
 
-/// Every role and binding, as one YAML stream.
 /// Where storage Leases are, these are read.
 static STORAGE: Right = right(
     Everywhere,
@@ -328,16 +331,37 @@ static STORAGE: Right = right(
     "a node that is seen to use its storage is left alone",
 );
 
-fn manifest(namespace: &str, secrets: &[String], storage: Option<&str>) -> String {
+/// Where Nodes may be deleted.
+static DELETE_NODES: Right = right(
+    Everywhere,
+    ("", "nodes"),
+    Any,
+    &["delete"],
+    "a Node whose machine is proven off, by UID, once everything on it is released",
+);
+
+/// What only some clusters need.
+#[derive(Debug, Clone, Copy, Default)]
+struct More<'a> {
+    /// The namespace of storage Leases.
+    storage: Option<&'a str>,
+    deletes_nodes: bool,
+}
+
+/// Every role and binding, as one YAML stream.
+fn manifest(namespace: &str, secrets: &[String], more: More<'_>) -> String {
     let mut out = STAMP.to_owned();
     let _ = writeln!(out, "# For your own Secrets: node-remedy rbac --secret NAME …");
     for place in
         [Everywhere, Own, Within(NODE_LEASES), Within(node_lease::NAMESPACE), Within(EVENTS)]
     {
         role(&mut out, place, namespace, secrets);
+        if place == Everywhere && more.deletes_nodes {
+            rules_of(&mut out, std::iter::once(&DELETE_NODES), secrets);
+        }
         binding(&mut out, namespace_of(place, namespace), namespace);
     }
-    if let Some(within) = storage {
+    if let Some(within) = more.storage {
         out.push_str("---\n");
         head(&mut out, "Role", ACCOUNT, Some(within));
         rules(&mut out, std::iter::once(&STORAGE), secrets);
@@ -395,6 +419,10 @@ fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) {
 
 fn rules(out: &mut String, table: impl Iterator<Item = &'static Right>, secrets: &[String]) {
     out.push_str("rules:\n");
+    rules_of(out, table, secrets);
+}
+
+fn rules_of(out: &mut String, table: impl Iterator<Item = &'static Right>, secrets: &[String]) {
     for right in table {
         let names = match right.names {
             Any => None,

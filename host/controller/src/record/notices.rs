@@ -137,7 +137,7 @@ fn job_ended(remedy: &str, outcome: JobOutcome, detail: &str) -> Note {
 /// Whether it ends only when a person does something.
 fn is_a_persons(hold: &Hold) -> bool {
     match hold {
-        Hold::Approval | Hold::JobRefused { .. } | Hold::CleanUp { .. } => true,
+        Hold::Approval | Hold::Proof | Hold::JobRefused { .. } | Hold::CleanUp { .. } => true,
         Hold::NotYet { .. }
         | Hold::Gate(_)
         | Hold::NoSlot
@@ -167,6 +167,11 @@ pub fn hold(hold: &Hold) -> String {
         ),
         Hold::CleanUp { left } => {
             format!("still there, and asked again to go: {}; see what holds it", left.join(", "))
+        }
+        Hold::Proof => {
+            "no device proves that the node is off; who has seen it off says: node-remedy confirm-off \
+             NODEFENCE"
+                .to_owned()
         }
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
@@ -226,6 +231,7 @@ mod tests {
         let left = vec!["quarantine taint of worker-3".to_owned()];
         let rows = [
             (Hold::Approval, true, "node-remedy approve worker-3-1"),
+            (Hold::Proof, true, "node-remedy confirm-off worker-3-1"),
             (Hold::CleanUp { left }, true, "quarantine taint of worker-3"),
             (Hold::JobRefused { why: "403".to_owned() }, true, "403"),
             (Hold::NoSlot, false, "slots"),

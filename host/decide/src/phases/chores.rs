@@ -1,16 +1,18 @@
-//! A remedy that is done in the cluster itself: cordon, quarantine, drain. No device is asked
-//! for anything, and nothing is deleted but by eviction, which disruption budgets bind.
+//! A remedy that is done in the cluster itself: cordon, quarantine, drain, release. No device is asked
+//! for anything. Nothing is deleted but by eviction, which disruption budgets bind, or behind a proof that
+//! comes from elsewhere: a person, a crash notice, a driver that checks.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::leave::leave_to_cut;
+use super::leave::{heed_trigger, leave_to_cut};
+use super::waiting::{kdump_seen, partition};
 use crate::retry::give_way;
 use crate::run::{Flow, Run};
 use crate::{
-    Chore, Deletion, Effect, Exempt, LOOK_EVERY, NodeView, Notice, ParkReason, Phase, PodView,
-    RESEND_EVERY, Rule, View,
+    Chore, Deletion, Effect, Exempt, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason,
+    Phase, PodView, Proof, RESEND_EVERY, Remedy, Rule, View,
 };
 
 /// Of pods that did not leave, so many are named.
@@ -18,10 +20,16 @@ const PODS_NAMED: usize = 5;
 
 /// Does the chore whose turn it is.
 pub(crate) fn do_chore(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flow {
+    if is_of_proof(chore) {
+        return release(run, view, node, chore);
+    }
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
     match chore {
+        // They come to an end above.
+        Chore::Release | Chore::DeleteNode => Flow::Stay,
+
         Chore::Cordon if node.cordoned => Flow::Go(Phase::AwaitingWell),
         Chore::Cordon => cordon(run),
         Chore::Quarantine if node.quarantined => Flow::Go(Phase::AwaitingWell),
@@ -37,6 +45,50 @@ pub(crate) fn do_chore(run: &mut Run<'_>, view: &View, node: &NodeView, chore: C
             cordon(run)
         }
     }
+}
+
+const fn is_of_proof(chore: Chore) -> bool {
+    matches!(chore, Chore::Release | Chore::DeleteNode)
+}
+
+/// Releases what a proof covers that no device gives. A person's comes as their word, and needs no turn.
+fn release(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flow {
+    if let Err(flow) = heed_trigger(run, view, node) {
+        return flow;
+    }
+    let Some(proof) = at_hand(run, view, node, chore) else {
+        let rung = run.plan.ladder.get(run.record.rung);
+        let period = rung.map(|rung| rung.period).unwrap_or_default();
+        let until = run.record.entered_at.after(period);
+        if run.plan.remedy(run.record.rung.saturating_add(1)).is_some() {
+            if run.now >= until {
+                return give_way(run, ParkReason::NoProofPossible);
+            }
+            run.look_at(until);
+        }
+        run.look_in(PROBE_EVERY);
+        return run.hold(Hold::Proof);
+    };
+    if let Err(flow) = leave_to_cut(run) {
+        return flow;
+    }
+    run.notice(Notice::Proven { grade: proof.grade });
+    run.record.marks.quarantine = true;
+    run.record.proof = Some(proof);
+    Flow::Go(Phase::Releasing)
+}
+
+/// A proof that is had without a device. None of these lets a Node be deleted: the machine may be on.
+fn at_hand(run: &Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Option<Proof> {
+    let partial = || kdump_seen(run, view, node).or_else(|| partition(run, view, node));
+    if chore == Chore::Release { partial() } else { None }
+}
+
+/// Whether all that the remedy does now is to wait for a proof.
+pub(crate) fn awaits_proof(run: &Run<'_>) -> bool {
+    let Some(Remedy::Cluster(chore)) = run.remedy() else { return false };
+    let Some(view) = run.seen().filter(|_| is_of_proof(chore)) else { return false };
+    run.node(view).is_none_or(|node| at_hand(run, view, node, chore).is_none())
 }
 
 fn cordon(run: &mut Run<'_>) -> Flow {

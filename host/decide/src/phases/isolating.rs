@@ -65,7 +65,8 @@ fn progress(plan: &crate::Plan, record: &Record, index: MethodIndex) -> Progress
             Builtin::MarkUnschedulable
             | Builtin::Quarantine
             | Builtin::MarkSchedulable
-            | Builtin::CleanResources,
+            | Builtin::CleanResources
+            | Builtin::DeleteNode,
         )
         | Kind::Watch
         | Kind::Power(_)

@@ -207,7 +207,8 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
                     Builtin::MarkSchedulable
                     | Builtin::MarkUnschedulable
                     | Builtin::Quarantine
-                    | Builtin::CleanResources,
+                    | Builtin::CleanResources
+                    | Builtin::DeleteNode,
                 )
                 | Kind::Power(_)
                 | Kind::ResetOnly

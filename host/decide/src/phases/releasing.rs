@@ -10,7 +10,7 @@ use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
+    Action, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
     Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ROUND_PAUSES_MAX,
     ReleaseMode, Released, Remedy, Rule, Span, Time, View,
 };
@@ -18,7 +18,7 @@ use crate::{
 /// Releases what the proof covers, as long as the proof holds.
 pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
-    let Some(node) = run.node(view) else { return node_gone(run) };
+    let Some(node) = run.node(view) else { return without_node(run) };
     let Some(proof) = run.record.proof.clone() else {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
@@ -50,6 +50,9 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     // A driver that checks takes its time, and power is not kept waiting for it.
     let is_asked_for = left.pods.is_empty() && left.attachments_not_asked().is_empty();
     if left.count() == 0 || proof.grade == Grade::Partition && is_asked_for {
+        if let Some(flow) = delete_node(run, &proof) {
+            return flow;
+        }
         end_release(run);
         run.notice(Notice::Released);
         return after_release(run);
@@ -67,6 +70,40 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     }
     send(run, node, &proof, &released, &left);
     run.look_in(LOOK_EVERY)
+}
+
+/// The Node that was to be deleted is: its machine comes back as any other, and registers anew.
+fn without_node(run: &mut Run<'_>) -> Flow {
+    let grade = run.record.proof.as_ref().map(|proof| proof.grade);
+    let dumps = run.policy.kdump_releases;
+    if !run.deletes_node() || !grade.is_some_and(|grade| Cover { grade, dumps }.allows_taint()) {
+        return node_gone(run);
+    }
+    run.rule(Rule::A15);
+    end_release(run);
+    run.notice(Notice::Released);
+    go_back(run, Goal::BringBack)
+}
+
+/// P3: the Node itself goes last, where that is asked for. It is a release, as pod GC then takes all that is left.
+fn delete_node(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
+    let cover = Cover { grade: proof.grade, dumps: run.policy.kdump_releases };
+    if !run.deletes_node() || !cover.allows_taint() {
+        return None;
+    }
+    run.rule(Rule::P3);
+    if run.now >= stalls_at(run) {
+        run.rule(Rule::P5);
+        let holders = alloc::vec![format!("Node {}", run.plan.node.name)];
+        run.notice(Notice::ReleaseStalled { holders });
+        return None;
+    }
+    if let Some(flow) = read_again(run, proof) {
+        return Some(flow);
+    }
+    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
+    run.effect(Effect::DeleteNode);
+    Some(run.look_in(LOOK_EVERY))
 }
 
 /// P5: when a release ends that does not get on, begun or not.
@@ -156,6 +193,10 @@ fn after_release(run: &mut Run<'_>) -> Flow {
     if early && run.switches_power() {
         // Of the machine is given back what may be; the rest waits until it is off.
         return Flow::Go(Phase::AwaitingPower);
+    }
+    if early && run.remedy() == Some(Remedy::Cluster(Chore::Release)) {
+        // Or until somebody says that it is.
+        return Flow::Go(Phase::Remedying);
     }
     if run.isolates() && !run.switches_power() || run.plan.power.is_empty() {
         // The node stays isolated until it is well; its recovery restores what was cut.

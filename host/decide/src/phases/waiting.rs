@@ -82,7 +82,7 @@ fn awaits_since(run: &Run<'_>) -> Time {
 
 /// A dump that this process hears itself is proof for what does not write, where the policy says so;
 /// once for a boot. What another process tells is none.
-fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
+pub(crate) fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let is_trusted = run.policy.grades.contains(&Grade::KdumpSeen) && view.dump == Dump::Heard;
     let is_known = |proof: &Proof| proof.grade == Grade::KdumpSeen && proof.signs == node.signs;
     let is_proven = run.record.proof.as_ref().is_some_and(is_known);

@@ -49,7 +49,8 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         Effect::OutOfService
         | Effect::DeletePods(_)
         | Effect::Evict { at_once: true, .. }
-        | Effect::DeleteAttachments(_) => {
+        | Effect::DeleteAttachments(_)
+        | Effect::DeleteNode => {
             let proof = record.proof.as_ref().expect("no release without proof");
             assert_eq!(proof.voided_at, None);
             if let Evidence::Reads(reads) = &proof.by {

@@ -9,6 +9,7 @@ mod ladder;
 mod partial;
 mod people;
 mod proof;
+mod proofs_at_hand;
 mod seams;
 mod waits;
 

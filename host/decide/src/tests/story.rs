@@ -33,6 +33,8 @@ pub(crate) struct Story {
     pub(crate) holders: bool,
     /// Whether disruption budgets forbid every eviction.
     pub(crate) budget_at_zero: bool,
+    /// A finalizer holds the Node.
+    pub(crate) node_stays: bool,
 }
 
 /// A run that goes on for longer goes round in circles.
@@ -61,6 +63,7 @@ impl Story {
             rules: Vec::new(),
             holders: false,
             budget_at_zero: false,
+            node_stays: false,
         }
     }
 
@@ -127,6 +130,8 @@ impl Story {
                 node.cordoned = false;
                 node.cordoned_by_us = false;
             }),
+            Effect::DeleteNode if self.node_stays => {}
+            Effect::DeleteNode => self.view.node = None,
             Effect::OutOfService => self.taint(true),
             Effect::LiftOutOfService => self.taint(false),
             Effect::DeletePods(uids) => self.delete_pods(&uids, Deletion::AtOnce),

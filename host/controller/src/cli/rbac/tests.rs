@@ -87,7 +87,7 @@ fn no_right_can_become_more_than_it_says() {
 fn secrets_are_granted_by_name_or_not_at_all() {
     let of = |secrets: &[&str]| {
         let secrets: Vec<String> = secrets.iter().map(|one| (*one).to_owned()).collect();
-        let objects = objects(&manifest("here", &secrets, None));
+        let objects = objects(&manifest("here", &secrets, More::default()));
         let rules = objects.iter().filter_map(|object| object["rules"].as_array()).flatten();
         rules.filter(|rule| rule["resources"][0] == "secrets").cloned().collect::<Vec<_>>()
     };
@@ -215,12 +215,24 @@ const RARE: [&str; 12] = [
 
 #[test]
 fn storage_leases_are_read_in_their_namespace_and_nowhere_else() {
-    let plain = objects(&manifest("here", &[], None)).len();
-    let all = objects(&manifest("here", &[], Some("storage")));
+    let plain = objects(&manifest("here", &[], More::default())).len();
+    let all = objects(&manifest("here", &[], More { storage: Some("storage"), ..More::default() }));
     assert_eq!(all.len(), plain + 2, "a Role and its binding");
     let within: Vec<&Value> =
         all.iter().filter(|object| object["metadata"]["namespace"] == "storage").collect();
     assert_eq!(within.len(), 2);
     assert_eq!(within[0]["rules"][0]["verbs"], serde_json::json!(["get"]));
     assert_eq!(within[1]["subjects"][0]["namespace"], "here");
+}
+
+#[test]
+fn nodes_are_deleted_only_where_that_was_asked_for() {
+    let verbs = |more| {
+        let objects = objects(&manifest("here", &[], more));
+        let rules = objects.iter().filter_map(|object| object["rules"].as_array()).flatten();
+        let nodes = rules.filter(|rule| rule["resources"][0] == "nodes");
+        nodes.flat_map(|rule| rule["verbs"].as_array()).flatten().cloned().collect::<Vec<_>>()
+    };
+    assert!(!verbs(More::default()).contains(&"delete".into()));
+    assert!(verbs(More { deletes_nodes: true, ..More::default() }).contains(&"delete".into()));
 }

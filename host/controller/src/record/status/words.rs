@@ -52,9 +52,9 @@ twins! {
     decide::NeededFor = plan::NeededFor { NextStep, Nothing }
     decide::Execution = plan::Run { All, OnlyOne }
     decide::Builtin = plan::Builtin {
-        MarkUnschedulable, MarkSchedulable, Quarantine, CleanResources,
+        MarkUnschedulable, MarkSchedulable, Quarantine, CleanResources, DeleteNode,
     }
-    decide::Chore = api::Chore { Cordon, Quarantine, Drain }
+    decide::Chore = api::Chore { Cordon, Quarantine, Drain, Release, DeleteNode }
     decide::IdentityRule = policy::Identity { Require, Prefer }
     decide::KdumpReleases = policy::KdumpReleases { WithoutVolumes, All }
 }

@@ -254,6 +254,7 @@ impl World {
                 self.check_release()?;
                 self.attachment = false;
             }
+            Effect::DeleteNode => return Err("nobody asked for that".to_string()),
         }
         Ok(())
     }
