@@ -140,6 +140,8 @@ fn every_value_is_shown_with_where_it_comes_from() {
               storage-fenced     -                  -                  -                  -                  -
               watchdog-deadline  -                  -                  -                  -                  -
               Never: pods of DaemonSets, of files on the node, and that tolerate the out-of-service taint.
+            problems of what was read
+              remedy.yaml:30:13: spec.policies.grades: warning: found kdump-seen without kdumpGrace: power is cut in the middle of the dump
             not looked at
               whether devices answer, and whether Secrets exist and hold the right passwords: node-remedy fence PLUGIN status
         "#]],
