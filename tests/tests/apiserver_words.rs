@@ -48,6 +48,14 @@ async fn a_word_needs_its_right_and_a_name_is_the_users_own() -> Result<()> {
     }
     say(&alice, "confirm-off", &format!("{uid}/boot/alice")).await?;
 
+    // After a restart it is about a later boot, and a person looks at the machine that runs that one.
+    let later = format!("{uid}/later/alice");
+    assert!(say(&alice, "confirm-off", &later).await.is_err(), "no such boot yet");
+    let status = json!({"status": record("later")});
+    let (params, patch) = (PatchParams::default(), Patch::Merge(status));
+    created.patch_status("w1-1", &params, &patch).await.context("a record")?;
+    say(&alice, "confirm-off", &later).await.context("the boot of the record")?;
+
     // The controller takes a word away that it has heard, and what stands bothers nobody.
     let controller = cluster.control_plane().client(User::NodeRemedy).await?;
     annotate(&controller, "confirm-off", &Value::Null).await.context("taken away")?;
@@ -129,6 +137,17 @@ async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
     }))?;
     Api::all(cluster.client()).create(&PostParams::default(), &binding).await?;
     Ok(())
+}
+
+/// A record, as short as it can be, of a run that is about this boot.
+fn record(boot: &str) -> Value {
+    let at = "2026-01-01T00:00:00.000Z";
+    json!({
+        "node": "w1", "step": "Power-Management", "status": "Error", "phase": "Parked", "enteredAt": at,
+        "openedAt": at, "attempt": 1, "phaseFirstOperation": 1, "retries": 0, "restarts": 1, "epoch": 1,
+        "process": "p1", "signsAtOpen": {"bootID": boot}, "nextOperation": 1,
+        "goal": {"kind": "bringBack"},
+    })
 }
 
 fn nodefence() -> Result<DynamicObject> {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use node_remedy::simulate::{Beside, Part, Source, play, tell};
-use node_remedy_report::{Story, html};
+use node_remedy_report::{Story, Weight, html};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::START;
@@ -237,3 +237,30 @@ fn another_seed_moves_the_loss_of_the_lease_and_nothing_else_of_the_story() {
     let range = least.as_secs_f64()..most.as_secs_f64();
     assert!(moved.iter().all(|at| range.contains(at)), "{moved:?}");
 }
+
+/// Nobody approves: the story says once what it waits for and what to type, and not at each look.
+#[test]
+fn what_waits_for_a_person_stands_once_in_the_story() {
+    let (scenario, _) = example("lost-node");
+    let approval = scenario.replace("- file: ../config/remedy.yaml", APPROVAL);
+    assert_ne!(approval, scenario);
+    let expect = approval.find("\n# With node-remedy.").expect("expectations");
+    let text = format!(
+        "{}expect:\n- {{ fact: powerChanged, times: 0 }}\n",
+        approval.get(..expect).expect("text")
+    );
+    let source = Source { name: "approval".to_owned(), text: text.clone() };
+    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
+    assert_eq!(story.with.outcome.missed, [""; 0]);
+    let told = story.with.entries.iter().filter(|entry| entry.text.contains("approve node-a-1"));
+    let loud = told.clone().filter(|entry| entry.weight == Weight::Bad);
+    assert!(told.count() > 1 && loud.count() == 1);
+}
+
+const APPROVAL: &str = "- object:
+    apiVersion: node-remedy.io/v1alpha1
+    kind: RemedyConfiguration
+    metadata: { name: asks }
+    spec:
+      thresholdConfigs: [{ nodeLeaseAge: 20s, remedy1: [{ name: fence }] }]
+      policies: { approval: true }";

@@ -284,7 +284,7 @@ impl fmt::Display for ParkReason {
             Self::JobStuck { remedy, why } => write!(
                 f,
                 "the Job of {remedy} {why}; look at it with kubectl describe job, delete it, then \
-                 node-remedy retry NODEFENCE, or abort again"
+                 node-remedy retry NODEFENCE, or abort it"
             ),
             Self::NotDrained { left } => write!(
                 f,

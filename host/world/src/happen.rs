@@ -202,7 +202,7 @@ fn say(api: &mut ApiServer, node: &str, says: Word) {
         text(one, "/spec/node/name") == node && text(one, "/status/status") != "Final"
     };
     let Some(fence) = api.all(Kind::NodeFence).filter(is_of_node).last() else { return };
-    let (fence_uid, boot) = (uid(fence), text(fence, "/spec/node/bootID"));
+    let (fence_uid, boot) = (uid(fence), text(fence, "/status/signsAtOpen/bootID"));
     let (word, value) = match says {
         Word::Approve => ("approve", fence_uid.to_owned()),
         Word::Retry => ("retry", fence_uid.to_owned()),

@@ -61,8 +61,10 @@ fn manifest() -> String {
     }
     let _ = writeln!(
         out,
-        "  - expression: \"!variables.{} || variables.after['{CONFIRM_OFF}'] == \
-         object.metadata.uid + '/' + object.spec.node.bootID + '/' + request.userInfo.username\"\n    \
+        "  - expression: \"!variables.{} || [object.spec.node.bootID, has(object.status) ? \
+         object.status.signsAtOpen.bootID : object.spec.node.bootID].exists(boot, \
+         variables.after['{CONFIRM_OFF}'] == object.metadata.uid + '/' + boot + '/' + \
+         request.userInfo.username)\"\n    \
          message: \"{CONFIRM_OFF} is UID/BOOT-ID/USER of this NodeFence and of whoever says it\"",
         said("confirm-off")
     );

@@ -240,9 +240,12 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     let uid = incident.uid().unwrap_or_default();
     let word = if args.leave_off { format!("{uid}/leave-off") } else { uid };
     say(&cluster, name, ABORT, &word).await?;
+    let node = &incident.spec.node.name;
     outln!(
-        "{name} will stop at its next boundary; what it took: node-remedy explain {}",
-        incident.spec.node.name
+        "{name} will stop at its next boundary; what it took: node-remedy explain {node}. Where the \
+         condition still holds, the next incident begins after {}: to keep it away, kubectl annotate \
+         node {node} node-remedy.io/exclude=true",
+        incident.spec.gate.cool_down
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -289,7 +292,7 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
         bail!("not confirmed; nothing was changed");
     }
     let by = pause::user(&cluster).await?;
-    let word = format!("{}/{}/{by}", incident.uid().unwrap_or_default(), node.boot_id);
+    let word = format!("{}/{}/{by}", incident.uid().unwrap_or_default(), boot_of(&incident));
     say(&cluster, name, CONFIRM_OFF, &word).await?;
     outln!(
         "noted; the pods of {} will be released on your word. Watch: node-remedy explain {}",
@@ -297,6 +300,12 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
         node.name
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// The boot that the incident is about now: after a restart it is a later one than at its opening.
+fn boot_of(incident: &NodeFence) -> &str {
+    let status = incident.status.as_ref();
+    status.map_or(&incident.spec.node.boot_id, |status| &status.signs_at_open.boot_id)
 }
 
 fn asked(node: &str, machine: &str) -> anyhow::Result<bool> {
@@ -378,7 +387,22 @@ pub(crate) fn annotation(incident: &NodeFence, key: &str, value: &str) -> serde_
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
+    use crate::testing::{Open, example, play_behind};
+
+    #[test]
+    fn a_person_confirms_the_boot_that_the_incident_is_about_now() {
+        let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
+        let mut one = played.collected.incidents.into_values().next().unwrap().0;
+        let first = one.spec.node.boot_id.clone();
+        assert_eq!(boot_of(&one), first);
+        one.status.as_mut().unwrap().signs_at_open.boot_id = "after-a-restart".to_owned();
+        assert_eq!(boot_of(&one), "after-a-restart");
+        one.status = None;
+        assert_eq!(boot_of(&one), first);
+    }
 
     #[test]
     fn only_a_missing_kind_is_answered_with_how_to_install_it() {

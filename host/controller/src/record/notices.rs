@@ -135,7 +135,7 @@ fn job_ended(remedy: &str, outcome: JobOutcome, detail: &str) -> Note {
 }
 
 /// Whether it ends only when a person does something.
-fn is_a_persons(hold: &Hold) -> bool {
+pub fn is_a_persons(hold: &Hold) -> bool {
     match hold {
         Hold::Approval | Hold::Proof | Hold::JobRefused { .. } | Hold::CleanUp { .. } => true,
         Hold::NotYet { .. }

@@ -7,6 +7,7 @@ use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, Taken, What};
 
 use super::{Lanes, ms, plug_of};
+use crate::record::notices::is_a_persons;
 use crate::simulate::CLIENT;
 use crate::simulate::collect::Collected;
 
@@ -167,6 +168,7 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
 /// What the controller told of what it decided, with the rules behind it.
 pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
     let mut entries = Vec::new();
+    let mut held: BTreeSet<(&str, &str)> = BTreeSet::new();
     for decided in &collected.decided {
         let rules = decided.rules.iter().map(|rule| format!("{rule:?}"));
         let rule = rules.collect::<Vec<_>>().join(" ");
@@ -176,12 +178,15 @@ pub(super) fn of_decisions(collected: &Collected) -> Vec<Entry> {
             } else {
                 None
             };
+            // A hold is decided on at each look; once is enough to read.
+            let is_hold = matches!(notice, Notice::Held { .. });
+            let is_again = is_hold && !held.insert((&decided.nodefence, text));
             entries.push(Entry {
                 at_ms: ms(decided.at),
                 lane: Lane::Controller,
                 subject: decided.node.clone(),
                 text: text.clone(),
-                weight: weight_of_notice(notice),
+                weight: if is_again { Weight::Detail } else { weight_of_notice(notice) },
                 rule: (!rule.is_empty()).then(|| rule.clone()),
                 grade,
                 journal: None,
@@ -231,8 +236,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::NextRemedy { .. }
         | Notice::RemedyFailed(_)
         | Notice::AbortTaken { .. }
-        | Notice::Held { reason: Hold::CleanUp { .. } }
         | Notice::Parked(_) => Weight::Bad,
+        Notice::Held { reason } if is_a_persons(reason) => Weight::Bad,
         Notice::Held { reason: Hold::Dump { .. } }
         | Notice::Isolating
         | Notice::Identified { .. }
