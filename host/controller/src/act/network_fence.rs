@@ -185,7 +185,7 @@ impl<C: Cluster> Work<'_, C> {
     async fn turn(&mut self) -> Result<Turn, Stop> {
         let found = match self.find().await {
             Ok(found) => found,
-            Err(error) => return self.after(&error),
+            Err(error) => return Self::after(&error),
         };
         let stands = self.wanted.stands(found.ours.as_ref());
         match self.asked.action {
@@ -228,7 +228,7 @@ impl<C: Cluster> Work<'_, C> {
                 fence.annotations_mut().insert(OF_NODEFENCE.to_owned(), incident);
                 self.begin()?;
                 let created = self.calls.cluster.create(&fence).await;
-                self.written(created.map(|_| ()))
+                Self::written(created.map(|_| ()))
             }
         }
     }
@@ -260,7 +260,7 @@ impl<C: Cluster> Work<'_, C> {
                 self.begin()?;
                 let at = At::cluster(&self.wanted.name);
                 let patched = self.calls.cluster.patch::<NetworkFence>(at, &patch).await;
-                self.written(patched.map(|_| ()))
+                Self::written(patched.map(|_| ()))
             }
         }
     }
@@ -271,7 +271,7 @@ impl<C: Cluster> Work<'_, C> {
         let how = DeleteHow { uid: ours.metadata.uid.clone(), ..DeleteHow::default() };
         let deleted =
             self.calls.cluster.delete::<NetworkFence>(At::cluster(&self.wanted.name), &how).await;
-        self.written(deleted.map(|_| ()))
+        Self::written(deleted.map(|_| ()))
     }
 
     /// Whether a write may still be sent.
@@ -285,17 +285,17 @@ impl<C: Cluster> Work<'_, C> {
     }
 
     /// What the next look sees is the answer, whatever this one was.
-    fn written(&self, answer: Result<(), ClusterError>) -> Result<Turn, Stop> {
+    fn written(answer: Result<(), ClusterError>) -> Result<Turn, Stop> {
         match answer {
             Ok(()) => Ok(Turn::Wait("csi-addons did not answer yet".to_owned())),
             Err(ClusterError::AlreadyExists(why) | ClusterError::Conflict(why)) => {
                 Ok(Turn::Wait(why))
             }
-            Err(error) => self.after(&error),
+            Err(error) => Self::after(&error),
         }
     }
 
-    fn after(&self, error: &ClusterError) -> Result<Turn, Stop> {
+    fn after(error: &ClusterError) -> Result<Turn, Stop> {
         if error.is_passing() {
             return Ok(Turn::Wait(error.to_string()));
         }

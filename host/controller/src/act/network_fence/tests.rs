@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use node_remedy_api::plan::network_fence::NetworkFenceStatus;
 
 use super::*;
@@ -52,7 +53,7 @@ fn fenced_is_what_was_answered_for_the_object_as_it_was_made() {
     unknown(&|fence| fence.metadata.generation = Some(3));
     unknown(&|fence| fence.metadata.generation = None);
     unknown(&|fence| {
-        fence.metadata.deletion_timestamp = Some(Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH))
+        fence.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
     });
     unknown(&|fence| fence.spec.cidrs.truncate(1));
     unknown(&|fence| fence.spec.driver = "other.example.com".to_owned());
