@@ -244,3 +244,19 @@ fn what_only_sees_is_a_method_without_an_action() {
             .contains("crash: kdump plug=\"\" device=\"kdump\" port=7411")
     );
 }
+
+#[test]
+fn a_network_fence_is_over_every_internal_ip() {
+    const EXAMPLE: &str = include_str!("../../../examples/config/fence-network-fence.yaml");
+    let configuration = read(&[("fence-network-fence.yaml", EXAMPLE)]);
+    let plan = |ips: &[&str]| {
+        let internal_ips = ips.iter().map(|ip| (*ip).to_owned()).collect();
+        let facts = NodeFacts { internal_ips, ..node("w1") };
+        plan_of(&configuration.fences[0], &facts)
+    };
+    let both = plan(&["192.0.2.7", "2001:db8::7"]);
+    assert!(both.contains(" cidrs=192.0.2.7/32,2001:db8::7/128 "), "{both}");
+    assert_eq!(both.matches("storage: NetworkFence").count(), 1, "one, cut and given back: {both}");
+    assert!(plan(&[]).contains("a node without InternalIP"), "{}", plan(&[]));
+    assert!(plan(&["w1.example.com"]).contains("expected an address"));
+}

@@ -14,8 +14,8 @@ use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
 
 use crate::act::budget::{self, Taken};
-use crate::act::job;
 use crate::act::node_lease::Lock;
+use crate::act::{job, network_fence};
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::observe::begun;
@@ -188,7 +188,7 @@ async fn create<C: Cluster>(
 /// Why a plan could not be carried out if it were opened.
 async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
     for method in &spec.plan.methods {
-        if method.plugin.is_some()
+        if (method.plugin.is_some() || network_fence::is(method))
             && let Err(why) = parts.calls.ready(method, &spec.plan.grants).await
         {
             return Some(format!("method {}: {why}", method.name));

@@ -29,6 +29,7 @@ mod volumes;
 mod world;
 mod writers;
 
+pub use self::actors::csi_addons::Answer;
 pub use self::machine::{Peer, Sent};
 pub use self::scenario::Scenario;
 pub use self::setup::BMC_ADDRESS_ANNOTATION;

@@ -38,7 +38,8 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::FenceConfiguration
         | Kind::RemedyBudget
         | Kind::RemedyPause
-        | Kind::NodeMaintenance => {}
+        | Kind::NodeMaintenance
+        | Kind::NetworkFence => {}
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::actors::csi_addons::Answer;
 use crate::api::ApiServer;
 use crate::facts::{Facts, What};
 use crate::machine::Sent;
@@ -43,6 +44,10 @@ pub struct Timings {
     pub attach: Duration,
     /// The CSI driver detaches nothing that somebody writes to.
     pub checks_at_detach: bool,
+    /// How long csi-addons takes with a NetworkFence.
+    pub network_fence: Duration,
+    /// How it answers.
+    pub csi_addons: Answer,
 }
 
 impl Default for Timings {
@@ -55,6 +60,8 @@ impl Default for Timings {
             pod_stop: Duration::from_secs(2),
             attach: Duration::from_millis(200),
             checks_at_detach: false,
+            network_fence: Duration::from_secs(2),
+            csi_addons: Answer::Succeeded,
         }
     }
 }

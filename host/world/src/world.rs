@@ -15,6 +15,7 @@ use node_remedy_devices::ec2::{self, Reply, Request};
 use self::rack::Device;
 use crate::actors::attach_detach::AttachDetach;
 use crate::actors::attacher::Attacher;
+use crate::actors::csi_addons::CsiAddons;
 use crate::actors::node_lifecycle::NodeLifecycle;
 use crate::actors::pod_gc::PodGc;
 use crate::actors::taint_eviction::TaintEviction;
@@ -92,6 +93,7 @@ struct ControlPlane {
     pod_gc: PodGc,
     attach_detach: AttachDetach,
     attacher: Attacher,
+    csi_addons: CsiAddons,
 }
 
 impl World {
@@ -153,6 +155,7 @@ impl World {
                 pod_gc: PodGc::new(seed, now),
                 attach_detach,
                 attacher: Attacher::default(),
+                csi_addons: CsiAddons::default(),
             },
         }
     }
@@ -437,6 +440,7 @@ impl ControlPlane {
             Role::PodGc => Some(self.pod_gc.run(stage)),
             Role::AttachDetach => self.attach_detach.run(stage),
             Role::Attacher => self.attacher.run(stage),
+            Role::CsiAddons => self.csi_addons.run(stage),
             Role::Scheduler => {
                 scheduler::run(stage);
                 None
@@ -475,6 +479,7 @@ fn concerned(change: &Change) -> Option<&str> {
         | Kind::NodeFence
         | Kind::RemedyBudget
         | Kind::RemedyPause
-        | Kind::NodeMaintenance => None,
+        | Kind::NodeMaintenance
+        | Kind::NetworkFence => None,
     }
 }

@@ -4,7 +4,7 @@
 //! its kernel stops. Detaching a volume in the API does not stop it: with network
 //! storage it would go on, and the world assumes the worse.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{Facts, What};
 use crate::time::Time;
@@ -27,6 +27,8 @@ pub struct Writer {
 pub(crate) struct Writers {
     /// By volume, in the order in which they began.
     by_volume: BTreeMap<String, Vec<Writer>>,
+    /// Nodes that the storage keeps away, and what would write there: volume and process.
+    kept_away: BTreeMap<String, BTreeSet<(String, Writer)>>,
 }
 
 impl Writers {
@@ -36,6 +38,10 @@ impl Writers {
     }
 
     pub(crate) fn start(&mut self, facts: &mut Facts, now: Time, volume: &str, writer: &Writer) {
+        if let Some(waiting) = self.kept_away.get_mut(&writer.node) {
+            waiting.insert((volume.to_owned(), writer.clone()));
+            return;
+        }
         let writers = self.by_volume.entry(volume.to_owned()).or_default();
         if writers.contains(writer) {
             return;
@@ -65,6 +71,9 @@ impl Writers {
     }
 
     pub(crate) fn stop(&mut self, facts: &mut Facts, now: Time, volume: &str, writer: &Writer) {
+        if let Some(waiting) = self.kept_away.get_mut(&writer.node) {
+            waiting.remove(&(volume.to_owned(), writer.clone()));
+        }
         let Some(writers) = self.by_volume.get_mut(volume) else { return };
         let before = writers.len();
         writers.retain(|one| one != writer);
@@ -79,6 +88,28 @@ impl Writers {
                     boot: writer.boot.clone(),
                 },
             );
+        }
+    }
+
+    /// The storage keeps a node away: nothing of it writes any more, though its processes run on.
+    pub(crate) fn cut(&mut self, facts: &mut Facts, now: Time, node: &str) {
+        let all = self.by_volume.iter();
+        let its: BTreeSet<(String, Writer)> = all
+            .flat_map(|(volume, writers)| {
+                writers.iter().map(move |one| (volume.clone(), one.clone()))
+            })
+            .filter(|(_, writer)| writer.node == node)
+            .collect();
+        for (volume, writer) in &its {
+            self.stop(facts, now, volume, writer);
+        }
+        self.kept_away.entry(node.to_owned()).or_default().extend(its);
+    }
+
+    /// The node is let back: what still runs goes on writing.
+    pub(crate) fn restore(&mut self, facts: &mut Facts, now: Time, node: &str) {
+        for (volume, writer) in self.kept_away.remove(node).unwrap_or_default() {
+            self.start(facts, now, &volume, &writer);
         }
     }
 }

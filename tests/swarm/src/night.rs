@@ -216,6 +216,7 @@ impl Night {
             impostors,
             lost,
             drivers_check: !cluster.is_empty(),
+            cuts_storage: false,
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
             has_people,

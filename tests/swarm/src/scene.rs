@@ -36,6 +36,8 @@ pub struct Setting {
     pub dumps_release_all: bool,
     /// A silent node gives back what the CSI driver detaches, which detaches nothing that is written to.
     pub drivers_check: bool,
+    /// The storage keeps a node away before it is off; who writes tells whether it does.
+    pub cuts_storage: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
     /// Devices whose plugs are ports: what hangs on one keeps its power.
@@ -66,6 +68,7 @@ impl Default for Setting {
             has_stale_bmc: false,
             dumps_release_all: false,
             drivers_check: false,
+            cuts_storage: false,
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
@@ -79,6 +82,8 @@ impl Default for Setting {
 
 /// The grade that rests on a driver's check.
 pub const PARTITION: &str = "partition";
+/// The grade that rests on cut storage, and covers the pods on it.
+pub const STORAGE_FENCED: &str = "storage-fenced";
 
 /// A kubelet that is back renews within 10 s, and what was decided before is carried out within 5 s.
 const HEARD_AFTER: Duration = Duration::from_secs(15);
@@ -123,6 +128,8 @@ pub struct Scene {
     pub crashed: BTreeMap<String, Time>,
     /// Nodes that nobody heard when their pods were given back because drivers check, and when that was.
     partitioned: BTreeMap<String, Time>,
+    /// When each node was last proven to be kept from its storage.
+    pub storage_cut: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
     pub writing: BTreeMap<String, usize>,
     /// When each pod was bound, by UID.
@@ -277,6 +284,9 @@ impl Scene {
                 if grade == PARTITION && self.lost.contains_key(node) =>
             {
                 self.partitioned.insert(node.clone(), at);
+            }
+            What::ProofRecorded { node, grade, .. } if grade == STORAGE_FENCED => {
+                self.storage_cut.insert(node.clone(), at);
             }
             What::LeaderChanged { process } => self.leader.clone_from(process),
             _ => {}

@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
                 .keys()
                 .chain(objects.methods.keys())
                 .map(String::as_str)
-                .chain(Builtin::ALL.map(Builtin::word))
+                .chain(Builtin::READY_MADE.map(Builtin::word))
                 .collect();
             let sentence = missing(name, "method", names.iter().copied());
             self.problems.push(line.spot.error(sentence));

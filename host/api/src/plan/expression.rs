@@ -18,6 +18,8 @@ pub struct NodeFacts {
     pub annotations: BTreeMap<String, String>,
     /// `status.addresses`, the first of each type.
     pub addresses: BTreeMap<String, String>,
+    /// All of `status.addresses` that are of type InternalIP.
+    pub internal_ips: Vec<String>,
     /// `spec.providerID`; empty where there is none.
     pub provider_id: String,
     /// `status.nodeInfo.systemUUID`; empty where there is none.

@@ -6,6 +6,7 @@ mod config_maps;
 mod expression;
 mod inventory;
 mod method_lines;
+pub mod network_fence;
 mod object;
 mod plugins;
 mod properties;
@@ -178,6 +179,8 @@ pub enum Builtin {
     CleanResources,
     /// Delete the Node once a proof covers everything and all of it is released.
     DeleteNode,
+    /// A NetworkFence of csi-addons: the node's addresses are kept from a driver's storage.
+    NetworkFence,
 }
 
 /// Where a secret stands. Never the secret.

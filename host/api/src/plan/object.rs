@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::expression::Expression;
 use super::plugins::{Asked, only_watches};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
-use super::{Builtin, Credential, Grant, Run, SecretPlace, TlsGrant};
+use super::{Builtin, Credential, Grant, Run, SecretPlace, TlsGrant, network_fence};
 use crate::document::{
     Document, Path, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
@@ -260,6 +260,14 @@ impl Reader<'_> {
                 parameters.insert(name.clone(), expression);
             }
         }
+        if does == Does::Builtin(Builtin::NetworkFence) {
+            for name in network_fence::REQUIRED {
+                if !parameters.contains_key(name) {
+                    let sentence = format!("found no {name}, expected one for a network-fence");
+                    self.error(&path.field("parameters"), sentence);
+                }
+            }
+        }
         let inherited =
             template.map(|template| template.credentials.as_slice()).unwrap_or_default();
         let credentials = inherited.iter().chain(&method.credentials).map(credential).collect();
@@ -344,7 +352,8 @@ impl Reader<'_> {
     ) -> Option<Draft> {
         let own = own_method(name, &self.document.spot(path));
         if own.is_none() {
-            let known = Builtin::ALL.map(Builtin::word).into_iter().chain([RESTART_INSTANCE]);
+            let known =
+                Builtin::READY_MADE.map(Builtin::word).into_iter().chain([RESTART_INSTANCE]);
             let names = drafts.keys().copied().chain(known);
             self.error(path, missing(name, "method", names));
         }
@@ -389,6 +398,9 @@ pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
         (Step::Power | Step::Recovery, Does::Builtin(Builtin::DeleteNode)) => Some(format!(
             "found {name}, expected it under isolation; the Node goes once everything on it is released"
         )),
+        (Step::Power, Does::Builtin(Builtin::NetworkFence)) => {
+            Some(format!("found {name}, which cuts no power, expected it under isolation"))
+        }
         (Step::Isolation | Step::Recovery, Does::Instance) => {
             Some(format!("found {name}, expected it under power management"))
         }
@@ -453,7 +465,7 @@ fn is_pin(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 43 && digits.bytes().all(is_digit))
 }
 
-fn is_cidr(text: &str) -> bool {
+pub(super) fn is_cidr(text: &str) -> bool {
     let Some((address, prefix)) = text.split_once('/') else { return false };
     let bits = match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => 32,

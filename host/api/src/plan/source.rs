@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
 use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
-use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage};
+use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, network_fence};
 use crate::document::{Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
 use crate::limits;
@@ -320,8 +320,17 @@ impl Draft {
         {
             parameters.entry(name.to_owned()).or_insert(value);
         }
+        let device = if self.does == Does::Builtin(Builtin::NetworkFence) {
+            let complete = network_fence::complete(&mut parameters, node);
+            complete.unwrap_or_else(|sentence| {
+                problems.push(self.plug.spot.error(format!("{}: {sentence}", self.name)));
+                String::new()
+            })
+        } else {
+            device(plugin.as_deref(), &plug, &parameters)
+        };
         Method {
-            device: device(plugin.as_deref(), &plug, &parameters),
+            device,
             builtin: match self.does {
                 Does::Builtin(builtin) => Some(builtin),
                 Does::Plugin(_) | Does::Instance => None,
@@ -351,7 +360,7 @@ fn exact_grants(method: &Method, node: &NodeFacts) -> Vec<Grant> {
 }
 
 /// The network of one address.
-fn only(address: IpAddr) -> String {
+pub(super) fn only(address: IpAddr) -> String {
     match address {
         IpAddr::V4(ip) => format!("{ip}/32"),
         IpAddr::V6(ip) => format!("{ip}/128"),
@@ -434,8 +443,8 @@ impl Method {
 }
 
 impl Builtin {
-    /// Every built-in method.
-    pub const ALL: [Self; 5] = [
+    /// Those that stages may name without a method.
+    pub const READY_MADE: [Self; 5] = [
         Self::MarkUnschedulable,
         Self::MarkSchedulable,
         Self::Quarantine,
@@ -451,11 +460,12 @@ impl Builtin {
             Self::Quarantine => "quarantine",
             Self::CleanResources => "clean-resources",
             Self::DeleteNode => "delete-node",
+            Self::NetworkFence => "network-fence",
         }
     }
 
-    /// The built-in method of this name.
+    /// The built-in method of this name that needs no definition.
     pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|builtin| builtin.word() == name)
+        Self::READY_MADE.into_iter().find(|builtin| builtin.word() == name)
     }
 }

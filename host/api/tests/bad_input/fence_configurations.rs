@@ -7,6 +7,8 @@ use super::check;
 
 pub(super) const FENCE: &str = include_str!("../../../../examples/config/fence-ipmi.yaml");
 
+const NETWORK_FENCE: &str = include_str!("../../../../examples/config/fence-network-fence.yaml");
+
 const KDUMP: &str = include_str!("../../../../examples/config/fence-kdump.yaml");
 
 #[test]
@@ -31,6 +33,32 @@ fn what_only_sees_is_asked_for_nothing() {
         "run: only-one\n    methods: [crash-dump, quarantine]",
         expect![[r#"
         f.yaml:18:5: spec.methods[0].plug: found crash-dump, which only sees, in a stage of which only one method has to succeed, expected it in a stage of its own
+    "#]],
+    );
+}
+
+#[test]
+fn a_network_fence_needs_its_driver_and_cuts_no_power() {
+    let check = |from: &str, to: &str, expected: Expect| check(NETWORK_FENCE, from, to, expected);
+    check(
+        "      driver: rook-ceph.rbd.csi.ceph.com\n",
+        "",
+        expect![[r#"
+        f.yaml:19:7: spec.methods[0].parameters: found no driver, expected one for a network-fence
+    "#]],
+    );
+    check(
+        "methods: [power]",
+        "methods: [power, storage]",
+        expect![[r#"
+        f.yaml:43:22: spec.powerManagement[0].methods[1]: found storage, which cuts no power, expected it under isolation
+    "#]],
+    );
+    check(
+        "methods: [quarantine]",
+        "methods: [network-fence]",
+        expect![[r#"
+        f.yaml:38:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, restart-instance)
     "#]],
     );
 }

@@ -21,7 +21,7 @@ use node_remedy_sandbox::{
 };
 
 use super::grant::{self, Allowed};
-use super::offline;
+use super::{network_fence, offline};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster};
 use crate::lease::LeaseGate;
@@ -207,6 +207,9 @@ impl<C: Cluster> Calls<C> {
     /// Calls a method whose intent is recorded; `cancel` asks it to stop.
     pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
         let noted = self.gate.note(&asked.operation);
+        if network_fence::is(&asked.method) {
+            return self.network_fence(asked, || noted.is_withdrawn()).await;
+        }
         let (plugin, call) = match self.prepare(asked, cancel).await {
             Ok(ready) => ready,
             Err(why) => return not_made(&why),
@@ -250,6 +253,9 @@ impl<C: Cluster> Calls<C> {
 
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
     pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
+        if network_fence::is(method) {
+            return self.network_fence_ready().await;
+        }
         if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {
             return offline::watcher_ready(&self.plugins, name, method, grants);
         }
@@ -388,7 +394,7 @@ fn not_made(why: &str) -> Called {
 
 /// A1: whether what is to be cut may have come back since anybody looked. Recording the intent,
 /// reading a Secret and waiting for a device's turn may take long.
-fn is_out_of_date(asked: &Asked, now: Time) -> bool {
+pub(super) fn is_out_of_date(asked: &Asked, now: Time) -> bool {
     let is_cut = match asked.action {
         Action::Off | Action::Reset => true,
         Action::On | Action::Status | Action::Monitor => false,
@@ -397,7 +403,7 @@ fn is_out_of_date(asked: &Asked, now: Time) -> bool {
     guard(Bug::OldLeave, is_cut && is_old)
 }
 
-fn held_back() -> Called {
+pub(super) fn held_back() -> Called {
     let detail = "held back: what it was decided on had grown old; looking again";
     let failure = Failure { kind: FailureKind::Cancelled, detail: detail.to_owned() };
     Called { end: End::NotAttempted(failure), detail: detail.to_owned(), report: None }

@@ -6,6 +6,7 @@ pub mod calls;
 pub mod effects;
 mod grant;
 pub mod job;
+pub mod network_fence;
 pub mod node;
 pub mod node_lease;
 pub mod offline;

@@ -120,7 +120,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 28] = [
+const CONTROLLER: [Right; 29] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -169,6 +169,13 @@ const CONTROLLER: [Right; 28] = [
         Any,
         &["get"],
         "their drivers, and how they are shared; no volume is ever changed",
+    ),
+    right(
+        Everywhere,
+        ("csiaddons.openshift.io", "networkfences"),
+        Any,
+        &["list", "create", "patch", "delete"],
+        "method network-fence: a node's addresses are kept from storage, and let back",
     ),
     right(
         Everywhere,

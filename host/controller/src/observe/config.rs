@@ -367,6 +367,7 @@ pub fn facts_of(node: &NodeSeen) -> NodeFacts {
         labels: node.labels.clone(),
         annotations: node.annotations.clone(),
         addresses: node.addresses.clone(),
+        internal_ips: node.internal_ips.clone(),
         provider_id: node.provider_id.clone().unwrap_or_default(),
         system_uuid: node.system_uuid.clone(),
         inventory: BTreeMap::new(),

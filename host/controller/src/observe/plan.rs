@@ -273,7 +273,7 @@ fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::M
     }
     let (kind, device_kind) = match (&method.plugin, method.builtin) {
         (Some(plugin), None) => (kind_of(method, facts(method)?)?, plugin.clone()),
-        (None, Some(builtin)) => (decide::Kind::Builtin(builtin.twin()), String::new()),
+        (None, Some(builtin)) => kind_of_builtin(method, builtin),
         (Some(_), Some(_)) | (None, None) => {
             return Err(PlanError::PluginOrBuiltin { method: name() });
         }
@@ -289,6 +289,23 @@ fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::M
         binding: method.facts.as_ref().map_or(decide::Binding::Labelled, binding_of),
         witness,
     })
+}
+
+/// A NetworkFence is a storage method to `decide`; only how it is called differs.
+fn kind_of_builtin(method: &api::Method, builtin: api::Builtin) -> (decide::Kind, String) {
+    use decide::Builtin;
+    let builtin = match builtin {
+        api::Builtin::MarkUnschedulable => Builtin::MarkUnschedulable,
+        api::Builtin::MarkSchedulable => Builtin::MarkSchedulable,
+        api::Builtin::Quarantine => Builtin::Quarantine,
+        api::Builtin::CleanResources => Builtin::CleanResources,
+        api::Builtin::DeleteNode => Builtin::DeleteNode,
+        api::Builtin::NetworkFence => {
+            let drivers = method.storage_drivers.clone();
+            return (decide::Kind::Storage { drivers }, builtin.word().to_owned());
+        }
+    };
+    (decide::Kind::Builtin(builtin), String::new())
 }
 
 fn facts(method: &api::Method) -> Result<&MethodFacts, PlanError> {

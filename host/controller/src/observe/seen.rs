@@ -65,6 +65,8 @@ pub struct NodeSeen {
     pub boot_id: String,
     /// Address by type; the first of each type.
     pub addresses: BTreeMap<String, String>,
+    /// All of `status.addresses` that are of type InternalIP.
+    pub internal_ips: Vec<String>,
     /// By type.
     pub conditions: BTreeMap<String, Condition>,
     /// `spec.taints` as (key, value, effect).
@@ -81,8 +83,11 @@ impl NodeSeen {
         let spec = node.spec.unwrap_or_default();
         let status = node.status.unwrap_or_default();
         let info = status.node_info.unwrap_or_default();
-        let mut addresses = BTreeMap::new();
+        let (mut addresses, mut internal_ips) = (BTreeMap::new(), Vec::new());
         for address in status.addresses.unwrap_or_default() {
+            if address.type_ == "InternalIP" {
+                internal_ips.push(address.address.clone());
+            }
             addresses.entry(address.type_).or_insert(address.address);
         }
         let conditions = status
@@ -113,6 +118,7 @@ impl NodeSeen {
             system_uuid: info.system_uuid,
             boot_id: info.boot_id,
             addresses,
+            internal_ips,
             conditions,
             taints: spec
                 .taints

@@ -8,6 +8,7 @@
 
 pub(crate) mod attach_detach;
 pub(crate) mod attacher;
+pub(crate) mod csi_addons;
 pub(crate) mod jobs;
 pub(crate) mod node_lifecycle;
 pub(crate) mod pod_gc;
@@ -31,10 +32,11 @@ pub(crate) enum Role {
     Scheduler,
     AttachDetach,
     Attacher,
+    CsiAddons,
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::NodeLifecycle,
         Self::TaintEviction,
         Self::PodGc,
@@ -43,6 +45,7 @@ impl Role {
         Self::Scheduler,
         Self::AttachDetach,
         Self::Attacher,
+        Self::CsiAddons,
     ];
 }
 
@@ -58,6 +61,7 @@ pub(crate) fn reaction(role: Role, kind: Kind) -> Option<Duration> {
         Role::Jobs => &[(Kind::Pod, 30), (Kind::Job, 30)],
         Role::AttachDetach => &[(Kind::Pod, 100), (Kind::Node, 100), (Kind::VolumeAttachment, 100)],
         Role::Attacher => &[(Kind::VolumeAttachment, 10)],
+        Role::CsiAddons => &[(Kind::NetworkFence, 20)],
     };
     let (_, ms) = watched.iter().find(|(watched, _)| *watched == kind)?;
     Some(Duration::from_millis(*ms))

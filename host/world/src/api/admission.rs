@@ -39,7 +39,8 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::NodeFence
         | Kind::RemedyBudget
         | Kind::RemedyPause
-        | Kind::NodeMaintenance => {}
+        | Kind::NodeMaintenance
+        | Kind::NetworkFence => {}
     }
 }
 

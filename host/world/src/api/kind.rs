@@ -52,6 +52,8 @@ pub enum Kind {
     RemedyPause,
     /// `nodemaintenance.medik8s.io/v1beta1` NodeMaintenance, of another operator.
     NodeMaintenance,
+    /// `csiaddons.openshift.io/v1alpha1` NetworkFence, of csi-addons.
+    NetworkFence,
 }
 
 /// What the API server knows of a kind.
@@ -82,7 +84,7 @@ pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Node,
         Self::Pod,
         Self::Namespace,
@@ -106,6 +108,7 @@ impl Kind {
         Self::RemedyBudget,
         Self::RemedyPause,
         Self::NodeMaintenance,
+        Self::NetworkFence,
     ];
 
     /// The kind that a path `/apis/GROUP/…/PLURAL` addresses; the core group is empty.
@@ -175,6 +178,7 @@ impl Kind {
                     | Self::DaemonSet
                     | Self::Job
                     | Self::PodDisruptionBudget
+                    | Self::NetworkFence
             )
     }
 
@@ -254,6 +258,14 @@ impl Kind {
                 "v1beta1",
                 "nodemaintenances",
                 "NodeMaintenance",
+                Cluster,
+                Subresource,
+            ),
+            Self::NetworkFence => shape(
+                "csiaddons.openshift.io",
+                "v1alpha1",
+                "networkfences",
+                "NetworkFence",
                 Cluster,
                 Subresource,
             ),

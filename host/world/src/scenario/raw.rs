@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use crate::actors::csi_addons::Answer;
+
 pub(super) type Text = Spanned<String>;
 
 #[derive(Debug, Deserialize)]
@@ -52,6 +54,9 @@ pub(super) struct RawCluster {
     pub(super) attach: Option<Text>,
     #[serde(default)]
     pub(super) checks_at_detach: bool,
+    pub(super) network_fence: Option<Text>,
+    #[serde(default)]
+    pub(super) csi_addons: Answer,
 }
 
 #[derive(Debug, Deserialize)]

@@ -250,7 +250,11 @@ impl Reader {
     }
 
     fn timings(&mut self, raw: &RawCluster) -> Timings {
-        let mut timings = Timings { checks_at_detach: raw.checks_at_detach, ..Timings::default() };
+        let mut timings = Timings {
+            checks_at_detach: raw.checks_at_detach,
+            csi_addons: raw.csi_addons,
+            ..Timings::default()
+        };
         let rows = [
             ("nodeMonitorGrace", &raw.node_monitor_grace, &mut timings.node_monitor_grace),
             ("nodeMonitorPeriod", &raw.node_monitor_period, &mut timings.node_monitor_period),
@@ -258,6 +262,7 @@ impl Reader {
             ("podStart", &raw.pod_start, &mut timings.pod_start),
             ("podStop", &raw.pod_stop, &mut timings.pod_stop),
             ("attach", &raw.attach, &mut timings.attach),
+            ("networkFence", &raw.network_fence, &mut timings.network_fence),
         ];
         for (field, said, timing) in rows {
             let Some(said) = said else { continue };

@@ -168,7 +168,8 @@ impl Scenario {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::RemedyPause
-            | Kind::NodeMaintenance => self.existing.push(item),
+            | Kind::NodeMaintenance
+            | Kind::NetworkFence => self.existing.push(item),
             Kind::RemedyConfiguration => {
                 if let Some(mode) = item.pointer_mut("/spec/mode").filter(|one| *one == "shadow") {
                     // The question is what would be done.

@@ -9,7 +9,7 @@ use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{PARTITION, Scene, Setting, released_by_us};
+use crate::scene::{PARTITION, STORAGE_FENCED, Scene, Setting, released_by_us};
 
 /// Power that comes back by itself is read within this time: a read is at most 5 s old when it is
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
@@ -22,12 +22,14 @@ pub(super) struct Release {
     has_stale_bmc: bool,
     dumps_release_all: bool,
     drivers_check: bool,
+    cuts_storage: bool,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
-        let Setting { has_stale_bmc, dumps_release_all, drivers_check, .. } = *setting;
-        Self { has_stale_bmc, dumps_release_all, drivers_check }
+        let Setting { has_stale_bmc, dumps_release_all, drivers_check, cuts_storage, .. } =
+            *setting;
+        Self { has_stale_bmc, dumps_release_all, drivers_check, cuts_storage }
     }
 
     /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
@@ -72,6 +74,12 @@ impl Check for Release {
             && grade == KDUMP_SEEN
         {
             return (!scene.crashed.contains_key(node)).then(|| format!("{node} did not crash"));
+        }
+        let is_cut_proof =
+            matches!(what, What::ProofRecorded { grade, .. } if grade == STORAGE_FENCED);
+        if self.cuts_storage && (is_cut_proof || !is_taint && released_by_us(what).is_some()) {
+            // That its process writes no more was seen above, and two writers would be.
+            return None;
         }
         if let What::ProofRecorded { node, .. } = what {
             // Writing it down may take long, and power is read again before anything is released.

@@ -29,6 +29,7 @@ impl Check for Selection {
         }
         let off = scene.off_at.get(node).max(scene.read_off_at.get(node));
         let gone = off.max(scene.crashed.get(node)).max(scene.partitioned_at(node, at));
+        let gone = gone.max(scene.storage_cut.get(node));
         let Some(cut) = gone else {
             return Some(format!("{node} was never off"));
         };

@@ -19,7 +19,7 @@ fn kept() -> &'static str {
 }
 
 fn shipped() -> String {
-    manifest("node-remedy", &["bmc-credentials".to_owned()], None)
+    manifest("node-remedy", &["bmc-credentials".to_owned()], More::default())
 }
 
 fn objects(text: &str) -> Vec<Value> {
@@ -105,12 +105,14 @@ fn what_is_no_name_is_refused_before_it_is_yaml() {
             namespace: "node-remedy".to_owned(),
             secrets,
             storage_lease_namespace: None,
+            delete_nodes: false,
         };
         assert!(rbac(&args).unwrap_err().to_string().contains("--secret"), "{name:?}");
         let args = RbacArgs {
             namespace: name.to_owned(),
             secrets: Vec::new(),
             storage_lease_namespace: None,
+            delete_nodes: false,
         };
         assert!(rbac(&args).unwrap_err().to_string().contains("--namespace"), "{name:?}");
     }
@@ -189,7 +191,7 @@ fn the_table_suffices_and_holds_hardly_more() {
 }
 
 /// What none of the nights needs.
-const RARE: [&str; 12] = [
+const RARE: [&str; 16] = [
     // For a ConfigMap that is not valid.
     "create events",
     // For a person who aborts a run whose Job goes on.
@@ -208,6 +210,11 @@ const RARE: [&str; 12] = [
     // Where a grade may come that covers some pods, or a pod that stays has a claim.
     "get persistentvolumeclaims",
     "get persistentvolumes",
+    // For the method network-fence; `e2e_network_fence.rs` has these rights and no others.
+    "list networkfences",
+    "create networkfences",
+    "patch networkfences",
+    "delete networkfences",
     // For a node's lock that stands already, and to give it up.
     "update leases",
     "delete leases",

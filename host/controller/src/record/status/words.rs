@@ -51,9 +51,6 @@ twins! {
     decide::Feed = plan::Feed { Whole, Part }
     decide::NeededFor = plan::NeededFor { NextStep, Nothing }
     decide::Execution = plan::Run { All, OnlyOne }
-    decide::Builtin = plan::Builtin {
-        MarkUnschedulable, MarkSchedulable, Quarantine, CleanResources, DeleteNode,
-    }
     decide::Chore = api::Chore { Cordon, Quarantine, Drain, Release, DeleteNode }
     decide::IdentityRule = policy::Identity { Require, Prefer }
     decide::KdumpReleases = policy::KdumpReleases { WithoutVolumes, All }

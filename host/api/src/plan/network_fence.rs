@@ -1,0 +1,150 @@
+//! The parameters of the built-in method `network-fence`, and the part of csi-addons' NetworkFence that it
+//! writes and reads. Nothing here speaks to an API server.
+//!
+//! The object is that of `config/crd/bases/csiaddons.openshift.io_networkfences.yaml` in the Go module
+//! `github.com/csi-addons/kubernetes-csi-addons` v0.13.0.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use kube::CustomResource;
+use serde::{Deserialize, Serialize};
+
+use super::expression::NodeFacts;
+use super::object::is_cidr;
+use super::source::only;
+
+/// The parameter that names the CSI driver which is asked.
+pub const DRIVER: &str = "driver";
+/// The parameter that names the Secret which the driver needs; we never read it.
+pub const SECRET_NAME: &str = "secretName";
+/// The parameter that says where that Secret stands.
+pub const SECRET_NAMESPACE: &str = "secretNamespace";
+/// The parameter that lists what is fenced; default: every InternalIP of the node.
+pub const CIDRS: &str = "cidrs";
+/// What `status.result` says when csi-addons did what `spec.fenceState` asks.
+pub const SUCCEEDED: &str = "Succeeded";
+/// What `status.message` says when the last success was an unfence.
+pub const UNFENCED_MESSAGE: &str = "unfencing operation successful";
+
+/// Parameters without which a configuration is refused.
+pub(super) const REQUIRED: [&str; 3] = [DRIVER, SECRET_NAME, SECRET_NAMESPACE];
+
+/// What is asked of a driver.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[kube(
+    group = "csiaddons.openshift.io",
+    version = "v1alpha1",
+    kind = "NetworkFence",
+    plural = "networkfences",
+    status = "NetworkFenceStatus",
+    schema = "disabled"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkFenceSpec {
+    /// The CSI driver; empty where a class names it.
+    #[serde(default)]
+    pub driver: String,
+    /// Somebody else's class; always empty in ours. It is written all the same: csi-addons writes it when
+    /// it adds its finalizer, and what it does not change leaves the generation at 1.
+    #[serde(default)]
+    pub network_fence_class_name: String,
+    /// The networks that are kept away.
+    #[serde(default)]
+    pub cidrs: Vec<String>,
+    /// What is wanted.
+    #[serde(default)]
+    pub fence_state: FenceState,
+    /// What the driver needs for it.
+    #[serde(default)]
+    pub secret: FenceSecret,
+    /// What else the driver asks for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Whether networks are to be kept away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FenceState {
+    /// They are.
+    #[default]
+    Fenced,
+    /// They are let back.
+    Unfenced,
+}
+
+/// Where the driver's Secret stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FenceSecret {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its namespace.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkFenceStatus {
+    /// `Succeeded` or `Failed`; empty before the first try. It does not say of which `fenceState`.
+    #[serde(default)]
+    pub result: String,
+    /// A sentence.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// What the parameters of a method ask for; its `fenceState` is Fenced.
+pub fn spec_of(parameters: &BTreeMap<String, String>) -> NetworkFenceSpec {
+    let text = |name: &str| parameters.get(name).cloned().unwrap_or_default();
+    let known = [DRIVER, SECRET_NAME, SECRET_NAMESPACE, CIDRS];
+    let others = parameters.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+    NetworkFenceSpec {
+        driver: text(DRIVER),
+        network_fence_class_name: String::new(),
+        cidrs: text(CIDRS)
+            .split([' ', ','])
+            .filter(|one| !one.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        fence_state: FenceState::Fenced,
+        secret: FenceSecret { name: text(SECRET_NAME), namespace: text(SECRET_NAMESPACE) },
+        parameters: others.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+/// Fills in what is fenced, and says what the device is called: no two nodes share one.
+///
+/// # Errors
+/// What is missing or no network, as a sentence.
+pub(super) fn complete(
+    parameters: &mut BTreeMap<String, String>,
+    node: &NodeFacts,
+) -> Result<String, String> {
+    if !parameters.contains_key(CIDRS) {
+        let ips = node.internal_ips.iter().map(|text| {
+            let ip = text.parse::<IpAddr>();
+            ip.map(only).map_err(|_| format!("found InternalIP {text:?}, expected an address"))
+        });
+        let ips: Vec<String> = ips.collect::<Result<_, _>>()?;
+        parameters.insert(CIDRS.to_owned(), ips.join(","));
+    }
+    let spec = spec_of(parameters);
+    for (name, value) in [
+        (DRIVER, &spec.driver),
+        (SECRET_NAME, &spec.secret.name),
+        (SECRET_NAMESPACE, &spec.secret.namespace),
+    ] {
+        if value.is_empty() {
+            return Err(format!("found an empty {name}, expected one"));
+        }
+    }
+    if let Some(found) = spec.cidrs.iter().find(|cidr| !is_cidr(cidr)) {
+        return Err(format!("found cidrs {found:?}, expected networks such as 10.1.2.3/32"));
+    }
+    if spec.cidrs.is_empty() {
+        return Err("found no cidrs and a node without InternalIP, expected one".to_owned());
+    }
+    Ok(format!("network-fence/{}/{}", spec.driver, spec.cidrs.join(",")))
+}

@@ -1,0 +1,116 @@
+//! csi-addons' controller of NetworkFences, and the storage behind it.
+//!
+//! Read from `internal/controller/csiaddons/networkfence_controller.go` of kubernetes-csi-addons v0.13.0: it
+//! answers each generation once, keeps an older answer standing until then, and lets a deleted object go
+//! without unfencing anything. What is fenced writes nothing, and goes on writing when it is let back.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use self::Answer::{Failed, Never, Succeeded};
+use crate::api::object::{Key, is_terminating, list, name, text};
+use crate::api::{Kind, Part};
+use crate::stage::Stage;
+use crate::time::{Time, after};
+
+const NAME: &str = "csi-addons";
+const FINALIZER: &str = "csiaddons.openshift.io/network-fence";
+
+/// How csi-addons answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Its driver does what it is asked.
+    #[default]
+    Succeeded,
+    /// Its driver fails, and changes nothing.
+    Failed,
+    /// It does not run.
+    Never,
+}
+
+/// The controller: what it is at, and what it answered.
+#[derive(Debug, Default)]
+pub(crate) struct CsiAddons {
+    /// By name: the generation, and when it is answered.
+    work: BTreeMap<String, (u64, Time)>,
+    /// By name: the last generation that was answered.
+    answered: BTreeMap<String, u64>,
+}
+
+impl CsiAddons {
+    /// One turn; says when the next answer is due.
+    pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
+        if stage.timings.csi_addons == Never {
+            return None;
+        }
+        let all: Vec<Value> = stage.api.all(Kind::NetworkFence).cloned().collect();
+        let is_there = |wanted: &String| all.iter().any(|fence| name(fence) == wanted);
+        self.work.retain(|fence, _| is_there(fence));
+        self.answered.retain(|fence, _| is_there(fence));
+        for fence in &all {
+            let own = name(fence).to_owned();
+            if is_terminating(fence) {
+                self.work.remove(&own);
+                write(stage, &own, &json!({ "metadata": { "finalizers": null } }), Part::Main);
+                continue;
+            }
+            let generation = fence.pointer("/metadata/generation").and_then(Value::as_u64);
+            let generation = generation.unwrap_or_default();
+            if self.answered.get(&own) == Some(&generation) {
+                continue;
+            }
+            let begun = (generation, after(stage.now, stage.timings.network_fence));
+            let (of, due) = *self.work.entry(own.clone()).or_insert(begun);
+            if of != generation {
+                self.work.insert(own, begun);
+            } else if due <= stage.now {
+                self.work.remove(&own);
+                self.answered.insert(own, generation);
+                answer(stage, fence);
+            }
+        }
+        self.work.values().map(|(_, due)| *due).min()
+    }
+}
+
+fn answer(stage: &mut Stage<'_>, fence: &Value) {
+    let own = name(fence);
+    let is_fenced = text(fence, "/spec/fenceState") == "Fenced";
+    write(stage, own, &json!({ "metadata": { "finalizers": [FINALIZER] } }), Part::Main);
+    let (result, message) = match (stage.timings.csi_addons, is_fenced) {
+        (Succeeded, true) => ("Succeeded", "fencing operation successful"),
+        (Succeeded, false) => ("Succeeded", "unfencing operation successful"),
+        (Failed | Never, _) => ("Failed", "the driver does not answer"),
+    };
+    if result == "Succeeded" {
+        for node in nodes(stage, fence) {
+            if is_fenced {
+                stage.writers.cut(stage.facts, stage.now, &node);
+            } else {
+                stage.writers.restore(stage.facts, stage.now, &node);
+            }
+        }
+    }
+    let status = json!({ "status": { "result": result, "message": message } });
+    write(stage, own, &status, Part::Status);
+}
+
+/// The nodes of which an address is fenced; only single addresses are modelled.
+fn nodes(stage: &Stage<'_>, fence: &Value) -> Vec<String> {
+    let cidrs = list(fence, "/spec/cidrs");
+    let is_meant = |address: &Value| {
+        let own = format!("{}/32", text(address, "/address"));
+        cidrs.iter().any(|cidr| cidr.as_str() == Some(&own))
+    };
+    let nodes = stage.api.all(Kind::Node);
+    let meant = nodes.filter(|node| list(node, "/status/addresses").iter().any(is_meant));
+    meant.map(|node| name(node).to_owned()).collect()
+}
+
+fn write(stage: &mut Stage<'_>, fence: &str, patch: &Value, part: Part) {
+    let key = Key::cluster(Kind::NetworkFence, fence);
+    // What is gone by now comes up no more.
+    drop(stage.api.client(NAME).merge_patch(&key, patch, part));
+}
