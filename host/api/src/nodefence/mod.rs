@@ -6,10 +6,12 @@
 
 mod journal;
 mod ladder;
+mod proof;
 mod record;
 
 pub use self::journal::*;
 pub use self::ladder::*;
+pub use self::proof::*;
 pub use self::record::*;
 
 use kube::{CustomResource, KubeSchema};

@@ -58,8 +58,8 @@ fn a_network_fence_needs_its_driver_and_cuts_no_power() {
         "methods: [quarantine]",
         "methods: [network-fence]",
         expect![[r#"
-        f.yaml:38:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, restart-instance)
-    "#]],
+            f.yaml:38:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
+        "#]],
     );
 }
 

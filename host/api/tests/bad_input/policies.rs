@@ -293,7 +293,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\nremedyConfigs:\n- name: a\n  cluster: quarantaine\n",
         expect![[r#"
-            f.yaml:12:12: remedyConfigs[0].cluster: found "quarantaine", expected cordon, quarantine, drain (did you mean quarantine?)
+            f.yaml:12:12: remedyConfigs[0].cluster: found "quarantaine", expected cordon, quarantine, drain, release, delete-node (did you mean quarantine?)
         "#]],
     );
     check(
@@ -373,6 +373,7 @@ fn policies() {
         "kind: Configuration",
         "kind: Configuration\npolicies: {grades: [partition]}",
         expect![[r#"
+            f.yaml:3:20: policies.grades: warning: found no power-off-verified: a machine that is proven off releases nothing
             f.yaml:3:20: policies.grades: found partition, expected safeDetachDrivers beside it
         "#]],
     );
