@@ -34,7 +34,7 @@ async fn a_rack_that_loses_its_switch_is_left_alone_and_a_node_elsewhere_is_fenc
         story.cluster.machine(node)?.stop_kubelet();
     }
     for node in behind_switch {
-        refused(&story, node, "rack=rack-1: silent 10 of 10 = 100 % ≥ 50 %").await?;
+        refused(&story, node, "rack=rack-1: unwell 10 of 10 = 100 % ≥ 50 %").await?;
     }
     let incidents = remedy::custom(&story.cluster.client(), "NodeFence");
     assert_eq!(incidents.list(&ListParams::default()).await?.items.len(), 0, "no incident");
@@ -49,8 +49,8 @@ async fn a_rack_that_loses_its_switch_is_left_alone_and_a_node_elsewhere_is_fenc
         story.cluster.machine(node)?.stop_kubelet();
     }
     for node in in_zone {
-        refused(&story, node, "silent 20 of 40 = 50 % ≥ 40 %").await?;
-        refused(&story, node, "zone=zone-1: silent 20 of 20 = 100 % ≥ 60 %").await?;
+        refused(&story, node, "unwell 20 of 40 = 50 % ≥ 40 %").await?;
+        refused(&story, node, "zone=zone-1: unwell 20 of 20 = 100 % ≥ 60 %").await?;
     }
     for node in behind_switch.iter().chain(in_zone) {
         assert_eq!(story.asked(node)?, (0, 0), "{node} was left alone");

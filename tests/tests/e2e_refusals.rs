@@ -8,9 +8,10 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
+use node_remedy_tests::time::until;
 use node_remedy_tests::{Controller, controller, remedy};
 
-use crate::e2e_story::Story;
+use crate::e2e_story::{INCIDENT_WITHIN, Story};
 
 /// The BMC that the configuration names is another machine's: its GUID is not the node's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,6 +78,37 @@ async fn a_bmc_that_says_yes_and_does_nothing_releases_nothing() -> Result<()> {
     assert!(story.cluster.bmc(&story.node)?.offs()? > 0, "it was asked");
     assert_eq!(story.cluster.bmc(&story.node)?.power(), Power::On);
     nothing_was_released(&story)
+}
+
+/// Somebody asked for the isolation of a plan that isolates nothing: `config show` says so before a node is lost,
+/// and the controller says the same when one is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_is_refused_is_shown_to_be_before_a_node_is_lost() -> Result<()> {
+    let refusal = "the plan neither isolates nor switches off";
+    let fence = serde_json::json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "powerManagement": [{"name": "cordon", "methods": ["mark-unschedulable"]}],
+    });
+    let threshold = serde_json::json!({
+        "nodeConditionType": "Ready", "nodeConditionStatus": false, "nodeConditionPeriod": "1s",
+        "remedy1": [{"name": "storage-fence"}],
+    });
+    let installation = Installation { fence: Some(fence), threshold, ..Installation::default() };
+    let story = Story::begin("e2e-refused-plan", &installation).await?;
+    let shown = ["config", "show", &story.node];
+    let shown = controller::ask_for_any_end(&story.cluster, &shown).await?;
+    let said = String::from_utf8(shown.stdout)?;
+    assert!(shown.status.code() == Some(1) && said.contains(refusal), "{said}");
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    until("explain says the same", INCIDENT_WITHIN, || async {
+        let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+        Ok(said.contains(refusal).then_some(()))
+    })
+    .await?;
+    nothing_was_done(&story)?;
+    controller.terminate().await
 }
 
 fn nothing_was_done(story: &Story) -> Result<()> {

@@ -31,7 +31,7 @@ const BETWEEN: Duration = Duration::from_millis(150);
 const TOGETHER_MS: i128 = 12_000;
 /// Three times what a node needs to cross its threshold and be judged.
 const JUDGED_WITHIN: Duration = Duration::from_secs(75);
-const SENTENCE: &str = "silent 10 of 30 = 33 % ≥ 30 %";
+const SENTENCE: &str = "unwell 10 of 30 = 33 % ≥ 30 %";
 
 /// In which order they fall silent, by the times of their last renewals.
 #[derive(Clone, Copy, Debug)]

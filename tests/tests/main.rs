@@ -12,6 +12,7 @@ mod apiserver_words;
 mod e2e_api_faults;
 mod e2e_bmc_faults;
 mod e2e_configuration;
+mod e2e_detach;
 mod e2e_drain;
 mod e2e_kdump;
 mod e2e_killed;

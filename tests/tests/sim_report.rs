@@ -94,7 +94,7 @@ fn the_page_of_a_bmc_that_says_yes_shows_its_answers_and_its_status() {
 #[test]
 fn the_page_of_a_dark_rack_says_first_that_nothing_was_cut_and_why() {
     let (_, text) = report("dark-rack", "rack.html");
-    assert!(text.contains("<h1>nothing was cut: silent 10 of 30 = 33 % ≥ 30 %</h1>"));
+    assert!(text.contains("<h1>nothing was cut: unwell 10 of 30 = 33 % ≥ 30 %</h1>"));
     let (page, _) = text.split_once("<script").expect("a page with data");
     assert!(page.contains(">30 devices<") && page.contains(">60 pods, volumes<"));
 }
@@ -282,7 +282,7 @@ fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
     };
     for how in ["--lose", "--dark"] {
         let said = told(&[how, "rack=b"]);
-        assert!(said.contains("nothing was cut: rack=b: silent 4 of 4 = 100 %"), "{said}");
+        assert!(said.contains("nothing was cut: rack=b: unwell 4 of 4 = 100 %"), "{said}");
         assert!(said.contains("look at what the silent nodes share"), "{said}");
     }
     let said = told(&["--lose", "node-1"]);

@@ -1,6 +1,8 @@
 //! Everything that a set of documents configures: what `node-remedy check FILE…` reads, and what a
 //! controller holds. Each document is sorted by its kind and read by the module of that kind.
 
+use std::collections::BTreeMap;
+
 use crate::document::{Document, Path, Problems, Reading, Severity, Tree, Value, nearest};
 use crate::plan::{self, FenceSource, NodeReading};
 use crate::policy::{self, Policy};
@@ -42,11 +44,17 @@ impl Configuration {
     /// Reads documents, and the documents inside their ConfigMaps.
     pub fn from_documents(documents: &[Document]) -> Self {
         let mut all = Self::default();
+        let (mut remedied, mut fenced) = (Selectors::default(), Selectors::default());
         for document in documents {
             match kind(document) {
-                "Configuration" | "RemedyConfiguration" => all.take_policy(document),
+                "Configuration" | "RemedyConfiguration" => {
+                    all.take_policy(document, &mut remedied);
+                }
                 "FenceConfiguration" => {
                     let reading = plan::read(document);
+                    if reading.value.is_some() {
+                        all.problems.append(fenced.add(document));
+                    }
                     all.fences.extend(reading.value);
                     all.problems.append(reading.problems);
                 }
@@ -77,8 +85,11 @@ impl Configuration {
         self.problems.push(document.problem(severity, &Path::root().field("kind"), sentence));
     }
 
-    fn take_policy(&mut self, document: &Document) {
+    fn take_policy(&mut self, document: &Document, remedied: &mut Selectors) {
         let reading = policy::read(document);
+        if reading.value.is_some() {
+            self.problems.append(remedied.add(document));
+        }
         self.policies.extend(reading.value);
         self.problems.append(reading.problems);
     }
@@ -88,6 +99,42 @@ impl Configuration {
             self.policies.extend(reading.value.unwrap_or_default());
             self.problems.append(reading.problems);
         }
+    }
+}
+
+/// The `nodeSelector`s of one kind, as written, each with who wrote it first. What every labelling of nodes would
+/// show is told here; that two others select one node is found when there is such a node.
+#[derive(Default)]
+struct Selectors(BTreeMap<Option<String>, String>);
+
+impl Selectors {
+    /// Warns where an earlier one surely selects the same nodes.
+    fn add(&mut self, document: &Document) -> Problems {
+        let mut problems = Problems::none();
+        let in_spec = Path::root().field("spec").field("nodeSelector");
+        let beside_header = Path::root().field("nodeSelector");
+        let is_object = document.root.get("spec").is_some();
+        let path = if is_object { in_spec } else { beside_header };
+        let selector = document.at(&path).and_then(Tree::text).map(|text| text.trim().to_owned());
+        let every_node = self.0.get(&None).filter(|_| selector.is_some());
+        let same = match &selector {
+            Some(_) => self.0.get(&selector),
+            None => self.0.values().next(),
+        };
+        if let Some(earlier) = same.or(every_node) {
+            let sentence = format!(
+                "found nodes that {earlier} selects, too: one that both select is not acted on; \
+                 expected selectors that exclude each other"
+            );
+            problems.push(document.problem(Severity::Warning, &path, sentence));
+        }
+        let name = document.metadata().and_then(|metadata| metadata.get("name")?.text());
+        let name = name.map_or_else(
+            || document.origin.clone(),
+            |name| format!("{name} ({})", document.origin),
+        );
+        self.0.entry(selector).or_insert(name);
+        problems
     }
 }
 

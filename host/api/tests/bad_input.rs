@@ -3,6 +3,7 @@
 
 mod bounds;
 mod config_maps;
+mod contradictions;
 mod fence_configurations;
 mod policies;
 mod signs;

@@ -137,6 +137,7 @@ pub fn hold_words(hold: &Hold) -> String {
         | Hold::Approval
         | Hold::Dump { .. }
         | Hold::JobRefused { .. }
+        | Hold::CleanUp { .. }
         | Hold::TriggerClear
         | Hold::OwnNode
         | Hold::StaleView => word(hold).to_owned(),
@@ -152,6 +153,7 @@ pub fn word(hold: &Hold) -> &'static str {
         Hold::Approval => "Approval",
         Hold::Dump { .. } => "Dump",
         Hold::JobRefused { .. } => "JobRefused",
+        Hold::CleanUp { .. } => "CleanUp",
         Hold::TriggerClear => "TriggerClear",
         Hold::OwnNode => "OwnNode",
         Hold::StaleView => "StaleView",

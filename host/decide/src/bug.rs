@@ -39,6 +39,8 @@ bugs! {
     ReplyIsProof = "release-on-reply" breaks "S1",
     /// Power is not read again before a batch of deletes.
     NoReadAgain = "no-read-before-a-batch" breaks "S1",
+    /// A node that is heard counts as cut off.
+    HeardIsCutOff = "heard-is-cut-off" breaks "S1",
     /// What was decided is carried out, however long ago, and whoever leads by now.
     NothingWithheld = "nothing-withheld" breaks "S1",
     /// Slots are given out although all are taken.

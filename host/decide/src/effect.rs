@@ -244,6 +244,11 @@ pub enum Hold {
         /// Why, in its words.
         why: String,
     },
+    /// Something of ours, or that we released, does not go.
+    CleanUp {
+        /// What, and where.
+        left: Vec<String>,
+    },
     /// The trigger does not hold.
     TriggerClear,
     /// What was seen is too old, or only a cache's word.

@@ -370,17 +370,17 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnhealthyShare { unhealthy, total, percent, percent_max, .. } => {
-                write!(f, "silent {unhealthy} of {total} = {percent} % ≥ {percent_max} %")
+                write!(f, "unwell {unhealthy} of {total} = {percent} % ≥ {percent_max} %")
             }
             Self::UnhealthyCount { unhealthy, max } => {
-                write!(f, "silent {unhealthy} ≥ {max} nodes")
+                write!(f, "unwell {unhealthy} ≥ {max} nodes")
             }
             Self::SilenceNotJudged { unheard, .. } => {
                 write!(f, "too early to tell whether {unheard} other nodes fell silent too")
             }
             Self::DomainUnhealthy { domain, unhealthy, total, percent, percent_max } => write!(
                 f,
-                "{domain}: silent {unhealthy} of {total} = {percent} % ≥ {percent_max} %; look at what \
+                "{domain}: unwell {unhealthy} of {total} = {percent} % ≥ {percent_max} %; look at what \
                  they share"
             ),
             Self::DomainInFlight { domain, nodes, max } => {

@@ -59,6 +59,8 @@ pub struct JobRun {
     pub seen_at: Option<Time>,
     /// Its pod, once there is one.
     pub pod: Option<String>,
+    /// Since when it is to be stopped, by a person's word or before another one is started.
+    pub stopping_at: Option<Time>,
     /// How it ended; `None` while it runs, or nobody knows.
     pub end: Option<JobEnd>,
 }

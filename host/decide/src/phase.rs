@@ -148,10 +148,12 @@ pub enum ParkReason {
         /// What came of it.
         detail: String,
     },
-    /// A remedy's Job did not end, long after its deadline.
+    /// A remedy's Job did not end, long after its deadline or after it was to be stopped.
     JobStuck {
         /// The remedy.
         remedy: String,
+        /// Which of both, and what the API server said.
+        why: String,
     },
     /// Pods did not leave the node in time.
     NotDrained {
@@ -279,10 +281,10 @@ impl fmt::Display for ParkReason {
                 "{remedy} was the last remedy and the node is not well ({detail}); look at its \
                  console, then node-remedy retry NODEFENCE"
             ),
-            Self::JobStuck { remedy } => write!(
+            Self::JobStuck { remedy, why } => write!(
                 f,
-                "the Job of {remedy} did not end, long after its deadline; look at it with kubectl \
-                 describe job, delete it, then node-remedy retry NODEFENCE"
+                "the Job of {remedy} {why}; look at it with kubectl describe job, delete it, then \
+                 node-remedy retry NODEFENCE, or abort again"
             ),
             Self::NotDrained { left } => write!(
                 f,

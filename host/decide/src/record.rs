@@ -326,6 +326,8 @@ pub struct Parked {
     pub at: Time,
     /// Plugs that we may have left off.
     pub powered_off_by_us: Vec<MethodIndex>,
+    /// Methods whose cut may still stand.
+    pub still_cut: Vec<MethodIndex>,
 }
 
 /// What a person asked for.

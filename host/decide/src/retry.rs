@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use crate::bug::{Bug, guard};
+use crate::phases::way_back::still_cut;
 use crate::run::{Flow, Run};
 use crate::{
     End, Failure, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Rule, Span,
@@ -117,7 +118,8 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
 pub(crate) fn park(run: &mut Run<'_>, reason: ParkReason) -> Flow {
     let powered_off_by_us = run.record.powered_off_by_us(run.plan, run.now);
     run.notice(Notice::Parked(reason.clone()));
-    run.record.parked = Some(Parked { reason, at: run.now, powered_off_by_us });
+    let still_cut = still_cut(run);
+    run.record.parked = Some(Parked { reason, at: run.now, powered_off_by_us, still_cut });
     Flow::Go(Phase::Parked)
 }
 

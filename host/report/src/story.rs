@@ -222,7 +222,7 @@ pub struct Refusal {
     pub node: String,
     /// The guard, such as `UnhealthyShare`.
     pub guard: String,
-    /// The numbers, such as `silent 10 of 30 = 33 % ≥ 30 %`.
+    /// The numbers, such as `unwell 10 of 30 = 33 % ≥ 30 %`.
     pub numbers: String,
     /// The rule or paragraph behind it.
     pub rule: String,

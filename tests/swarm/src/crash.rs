@@ -335,11 +335,17 @@ fn setting_of(scenario: &Scenario) -> Setting {
     let says_all = |one: &Document| {
         one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
     };
+    let ill = scenario.happenings.iter().filter_map(|one| {
+        let Event::NodeCondition { node, .. } = &one.what else { return None };
+        Some(node.clone())
+    });
     let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
     Setting {
+        ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
         lost: vec!["node-a".to_owned()],
         switches: switches.map(|device| device.name.clone()).collect(),
+        drivers_check: scenario.timings.checks_at_detach,
         dumps_release_all: scenario.configuration.iter().any(says_all),
         has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
         // One answer may take long, and what was decided on it is then old.

@@ -3,6 +3,7 @@
 //! its limits allow.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
@@ -16,8 +17,8 @@ pub struct Document {
     pub origin: String,
     /// Its value.
     pub root: Tree,
-    /// The text's lines, where there is a text.
-    lines: Vec<String>,
+    /// The text's lines, where there is a text. Shared: a mebibyte may hold very many documents.
+    lines: Arc<[String]>,
 }
 
 /// A value and where it stands.
@@ -105,7 +106,7 @@ impl Document {
         for Fault { place, sentence } in builder.faults {
             refuse(Some(place), sentence);
         }
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let lines: Arc<[String]> = text.lines().map(str::to_owned).collect();
         let documents = builder
             .documents
             .into_iter()
@@ -120,7 +121,7 @@ impl Document {
         let text = |pointer: &str| object.pointer(pointer).and_then(serde_json::Value::as_str);
         let origin =
             format!("{}/{}", text("/kind").unwrap_or("?"), text("/metadata/name").unwrap_or("?"));
-        Self { origin, root: Tree::from_json(object), lines: Vec::new() }
+        Self { origin, root: Tree::from_json(object), lines: Arc::default() }
     }
 
     /// The items of a list document (`kind: List`, or a bare list of objects), or the document
@@ -295,6 +296,18 @@ impl Tree {
         inside.saturating_add(1)
     }
 
+    /// Of its texts.
+    fn bytes(&self) -> usize {
+        match &self.value {
+            Value::List(items) => items.iter().map(Self::bytes).sum(),
+            Value::Map(entries) => {
+                entries.iter().map(|entry| entry.key.len().saturating_add(entry.tree.bytes())).sum()
+            }
+            Value::Text(text) => text.len(),
+            Value::Null | Value::Boolean(_) | Value::Number(_) => 0,
+        }
+    }
+
     fn depth(&self) -> usize {
         let inside = match &self.value {
             Value::List(items) => items.iter().map(Self::depth).max(),
@@ -334,6 +347,8 @@ struct Builder {
     open: Vec<Open>,
     anchors: BTreeMap<usize, Tree>,
     nodes: usize,
+    /// Of texts that aliases stand for.
+    bytes: usize,
 }
 
 impl Builder {
@@ -380,10 +395,12 @@ impl Builder {
                 None => Ok(()),
             },
             Event::Alias(id) => {
-                let Some(tree) = self.anchors.get(&id).cloned() else {
+                let Some(tree) = self.anchors.get(&id) else {
                     return Err(fault(place, "found an alias to itself, expected a value"));
                 };
-                self.count(tree.size(), place)?;
+                let (tree, size, bytes) = (tree.clone(), tree.size(), tree.bytes());
+                self.count(size, place)?;
+                self.count_bytes(bytes, place)?;
                 if tree.depth().saturating_add(self.open.len()) > limits::DOCUMENT_DEPTH_MAX {
                     return Err(too_deep(place));
                 }
@@ -457,6 +474,21 @@ impl Builder {
             &format!(
                 "found more than {} values with aliases expanded, expected a smaller document",
                 limits::DOCUMENT_NODES_MAX
+            ),
+        ))
+    }
+
+    /// What is written is bounded by the text; what aliases repeat of it is not.
+    fn count_bytes(&mut self, more: usize, place: Place) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(more);
+        if self.bytes <= limits::DOCUMENT_BYTES_MAX {
+            return Ok(());
+        }
+        Err(fault(
+            place,
+            &format!(
+                "found aliases that stand for more than {} bytes, expected a smaller document",
+                limits::DOCUMENT_BYTES_MAX
             ),
         ))
     }

@@ -95,6 +95,9 @@ pub struct JobRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub pod: Option<String>,
+    /// Since when it is to be stopped, by a person's word or before another one is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping_at: Option<Moment>,
     /// How it ended; absent while it runs, or nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<JobEnd>,

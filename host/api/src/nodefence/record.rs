@@ -333,7 +333,7 @@ pub struct ParkReason {
     #[schemars(length(max = 253))]
     pub method: Option<String>,
     /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
-    /// for `LeftAlone`; which pods, for `NotDrained`.
+    /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,
@@ -547,7 +547,11 @@ pub struct Parked {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PLAN_METHODS_MAX), inner(length(max = 1024)))]
     pub plugs: Vec<String>,
-    /// What happened, with its numbers.
+    /// Methods whose cut of network or storage may still stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::PLAN_METHODS_MAX))]
+    pub still_cut: Vec<u32>,
+    /// What happened, with its numbers, and what of ours stands.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub sentence: String,

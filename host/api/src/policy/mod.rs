@@ -1,6 +1,7 @@
 //! The validated twin of a `Configuration` document or a `RemedyConfiguration`: read once, at the
 //! edge, and never half valid. Whoever has a [`Policy`] need not ask whether it makes sense.
 
+mod contradictions;
 mod numbers;
 mod pod_template;
 mod read;

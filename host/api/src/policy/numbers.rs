@@ -302,8 +302,9 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_leases: Option<StorageLeases>,
     /// Nothing is cut unless so many percent of all nodes are left that can take its pods. No default.
+    /// The node itself is among all, so that 100 are never left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100))]
+    #[schemars(range(min = 1, max = 99))]
     pub min_schedulable_percent: Option<u32>,
     /// When too many incidents begin. No default: nobody counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

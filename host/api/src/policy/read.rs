@@ -8,13 +8,12 @@ use serde_json::Value as Json;
 
 use super::{
     CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy,
-    Rung, Sign, Threshold, pod_template,
+    Rung, Sign, Threshold, contradictions, pod_template,
 };
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
 use crate::limits;
-use crate::nodefence::Grade;
 use crate::remedyconfiguration::{
     RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
 };
@@ -94,8 +93,8 @@ impl Reader<'_> {
         let path = base.field("policies").field("conditionStaleAfter");
         let condition_stale_after = self.period(Some(stale_after), &path).unwrap_or_default();
         self.windows(&policies, &base.field("policies"));
-        self.partition(&policies, &base.field("policies"));
-        Some(Policy {
+        let given = policies.clone();
+        let policy = Policy {
             name: root
                 .get("metadata")
                 .and_then(|metadata| metadata.get("name"))
@@ -110,7 +109,28 @@ impl Reader<'_> {
             gate: policies.gate(),
             run: policies.run(),
             repeat_alarm: policies.repeat_alarm,
-        })
+        };
+        self.contradictions(&policy, &given, &base);
+        Some(policy)
+    }
+
+    fn contradictions(&mut self, policy: &Policy, given: &super::Policies, base: &Path) {
+        for (severity, path, sentence) in
+            contradictions::of_policies(policy, given, &base.field("policies"))
+        {
+            self.push(severity, &path, sentence);
+        }
+        for (index, threshold) in policy.thresholds.iter().enumerate() {
+            let path = base.field("thresholdConfigs").index(index);
+            for (number, rung) in (1_usize..).zip(&threshold.ladder) {
+                let path = path.field(&format!("remedy{number}"));
+                if let Some((severity, path, sentence)) =
+                    contradictions::of_rung(rung, &policy.run.grades, &path)
+                {
+                    self.push(severity, &path, sentence);
+                }
+            }
+        }
     }
 
     fn selector(&mut self, text: Option<&str>, base: &Path) -> Option<Selector> {
@@ -121,20 +141,6 @@ impl Reader<'_> {
                 self.error(&base.field("nodeSelector"), found);
                 None
             }
-        }
-    }
-
-    /// A grade that rests on drivers, and drivers that no grade asks, come to nothing each by itself.
-    fn partition(&mut self, policies: &super::Policies, base: &Path) {
-        let is_asked = policies.grades.iter().flatten().any(|grade| *grade == Grade::Partition);
-        let drivers = policies.safe_detach_drivers.iter().flatten().count();
-        if is_asked && drivers == 0 {
-            let sentence = "found partition, expected safeDetachDrivers beside it";
-            self.error(&base.field("grades"), sentence.to_owned());
-        }
-        if !is_asked && drivers > 0 {
-            let sentence = "found drivers, expected partition among grades, which they are for";
-            self.error(&base.field("safeDetachDrivers"), sentence.to_owned());
         }
     }
 
@@ -275,8 +281,8 @@ impl Reader<'_> {
             let recovery = self.recovery(config, &path, remedies);
             let Some((sign, period)) = self.sign(config, &path) else { continue };
             if thresholds.iter().any(|other| other.sign.overlaps(&sign)) {
-                let sentence = "found the same condition and status as in an earlier threshold, \
-                                expected one threshold for it";
+                let sentence = "found the same sign as in an earlier threshold, expected one threshold \
+                                for it";
                 self.error(&path, sentence.to_owned());
             }
             thresholds.push(Threshold { sign, period, ladder, recovery });

@@ -56,6 +56,47 @@ fn what_is_far_too_large_is_refused_at_once() {
     );
 }
 
+/// Each document keeps the lines that its places are in: the same ones, or a mebibyte would become gibibytes.
+#[test]
+fn very_many_documents_share_their_text() {
+    let text = "---\na: 1\n".repeat(30_000);
+    let long = "# ".repeat(limits::DOCUMENT_BYTES_MAX / 2 - text.len());
+    let documents = Document::read_all("f.yaml", &format!("{text}{long}")).value;
+    assert_eq!(documents.expect("documents").len(), 30_000);
+    first(
+        &text,
+        expect![[
+            r#"f.yaml:2:1: kind: found kind "", expected Configuration, RemedyConfiguration, FenceConfiguration, ConfigMap"#
+        ]],
+    );
+    let listed = "- {kind: Configuration, apiVersion: x}\n".repeat(15_000);
+    first(
+        &format!("kind: List\nitems:\n{listed}"),
+        expect![[
+            r#"f.yaml:3:3: found apiVersion "x" and kind "Configuration", expected node-remedy/v1alpha Configuration or node-remedy.io/v1alpha1 RemedyConfiguration"#
+        ]],
+    );
+}
+
+/// Few values, and each of them long.
+#[test]
+fn a_bomb_of_one_long_text_is_refused() {
+    let long = "y".repeat(300 * 1024);
+    let aliases = vec!["*a"; 90_000].join(",");
+    first(
+        &format!("a: &a {long}\nb: [{aliases}]\n"),
+        expect![
+            "f.yaml:2:14: found aliases that stand for more than 1048576 bytes, expected a smaller document"
+        ],
+    );
+    first(
+        &format!("a: &a\n  ? {long}\n  : 1\nb: [{aliases}]\n"),
+        expect![
+            "f.yaml:4:14: found aliases that stand for more than 1048576 bytes, expected a smaller document"
+        ],
+    );
+}
+
 /// As the API server would give it, were its own limits away: an object has no lines.
 #[test]
 fn an_object_of_a_mebibyte_is_refused_by_its_path() {

@@ -272,7 +272,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\n- nodeConditionType: Ready\n  nodeConditionStatus: Unknown\n  nodeConditionPeriod: 1h\n  remedy1:\n  - name: fence\n",
         expect![[r#"
-            f.yaml:10:3: thresholdConfigs[1]: found the same condition and status as in an earlier threshold, expected one threshold for it
+            f.yaml:10:3: thresholdConfigs[1]: found the same sign as in an earlier threshold, expected one threshold for it
         "#]],
     );
     check(
@@ -441,7 +441,7 @@ fn policies() {
         "kind: Configuration",
         "kind: Configuration\npolicies: {minSchedulablePercent: 101}",
         expect![[r#"
-            f.yaml:3:35: policies.minSchedulablePercent: found 101, expected a number from 1 to 100
+            f.yaml:3:35: policies.minSchedulablePercent: found 101, expected a number from 1 to 99
         "#]],
     );
     check(

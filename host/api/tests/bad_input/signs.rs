@@ -271,7 +271,7 @@ fn signs() {
         "neverJoined: 20m",
         "nodeConditionFlaps: {type: Ready, count: 6, window: 30m}",
         expect![[r#"
-            f.yaml:22:3: thresholdConfigs[3]: found the same condition and status as in an earlier threshold, expected one threshold for it
+            f.yaml:22:3: thresholdConfigs[3]: found the same sign as in an earlier threshold, expected one threshold for it
         "#]],
     );
     check(
@@ -279,6 +279,7 @@ fn signs() {
         "kind: Configuration\npolicies: {conditionStaleAfter: 0s}",
         expect![[r#"
             f.yaml:3:33: policies.conditionStaleAfter: found 0s, expected 1s to 31d
+            f.yaml:3:33: policies.conditionStaleAfter: warning: found 0s, and conditions that do not change are reported every 5m: between two reports they are not known
         "#]],
     );
 }

@@ -12,6 +12,7 @@ use node_remedy_api::policy::GateLimits;
 use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 
 use super::Mirror;
+use super::view::is_approved;
 use crate::clock::time_of;
 use crate::cluster::{Cluster, Scope};
 
@@ -54,7 +55,13 @@ fn incident_of(nodefence: &NodeFence) -> Result<IncidentView, String> {
         let created = created.ok_or_else(|| format!("{name} has no record and no age"))?;
         return Ok(IncidentView { name, begun_at: time_of(&created.0), ending: Ending::None });
     };
-    Ok(IncidentView { name, begun_at: Time(status.opened_at.ms), ending: ending_of(status) })
+    let ending = match ending_of(status) {
+        Ending::None => stalled_since(nodefence, status).map_or(Ending::None, Ending::Stalled),
+        ending @ (Ending::Stalled(_) | Ending::Well(_) | Ending::Failed(_) | Ending::Moot) => {
+            ending
+        }
+    };
+    Ok(IncidentView { name, begun_at: Time(status.opened_at.ms), ending })
 }
 
 fn ending_of(status: &NodeFenceStatus) -> Ending {
@@ -76,6 +83,16 @@ fn ending_of(status: &NodeFenceStatus) -> Ending {
     }
 }
 
+/// Since when one that goes on waits for what may take days: a device, or a person's approval.
+fn stalled_since(nodefence: &NodeFence, status: &NodeFenceStatus) -> Option<Time> {
+    let entered_at = Time(status.entered_at.ms);
+    if status.phase == Phase::AwaitingDevice {
+        return Some(status.unreachable_at.map_or(entered_at, |at| Time(at.ms)));
+    }
+    let waits = status.phase == Phase::AwaitingPower && nodefence.spec.policy.approval;
+    (waits && !is_approved(nodefence)).then_some(entered_at)
+}
+
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
@@ -83,6 +100,7 @@ mod tests {
     use node_remedy_api::time::Moment;
 
     use super::*;
+    use crate::cli::people::APPROVE;
     use crate::testing::{Open, example, night_of_a_failed_on, play_behind};
 
     #[test]
@@ -103,7 +121,8 @@ mod tests {
             (Phase::Final, Some(FinalReason::NodeGone), Ending::Moot),
             (Phase::Final, None, Ending::Failed(Time(9))),
             (Phase::Parked, None, Ending::Failed(Time(9))),
-            (Phase::AwaitingDevice, None, Ending::None),
+            (Phase::AwaitingDevice, None, Ending::Stalled(Time(9))),
+            (Phase::AwaitingPower, None, Ending::None),
             (Phase::Recovering, None, Ending::None),
         ];
         for (phase, reason, ending) in rows {
@@ -112,6 +131,16 @@ mod tests {
             let expected = IncidentView { name, begun_at: Time(7), ending };
             assert_eq!(incident_of(&one), Ok(expected), "{phase:?} {reason:?}");
         }
+
+        change(&mut one, Phase::AwaitingDevice, None, 9);
+        one.status.as_mut().unwrap().unreachable_at = Some(Moment::from_ms(8));
+        assert_eq!(incident_of(&one).unwrap().ending, Ending::Stalled(Time(8)), "silent since");
+        change(&mut one, Phase::AwaitingPower, None, 9);
+        one.spec.policy.approval = true;
+        assert_eq!(incident_of(&one).unwrap().ending, Ending::Stalled(Time(9)), "not approved");
+        let uid = one.uid().unwrap();
+        one.annotations_mut().insert(APPROVE.to_owned(), uid);
+        assert_eq!(incident_of(&one).unwrap().ending, Ending::None, "approved");
 
         one.status = None;
         let begun = incident_of(&one).unwrap();

@@ -344,7 +344,8 @@ pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
     }
 }
 
-fn rung_of(rung: &policy::Rung) -> Rung {
+/// A remedy as a run keeps it.
+pub fn rung_of(rung: &policy::Rung) -> Rung {
     let (job, cluster) = match &rung.remedy {
         Remedy::PodTemplate(job) => (Some(job.clone()), None),
         Remedy::Cluster(chore) => (None, Some(*chore)),

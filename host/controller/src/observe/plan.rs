@@ -231,7 +231,8 @@ fn facts_of(
     }
 }
 
-fn plan_from(
+/// A snapshot as `decide` takes it, with the remedies that it serves.
+pub fn plan_from(
     plan: &NodePlan,
     node: &FencedNode,
     ladder: &[Rung],

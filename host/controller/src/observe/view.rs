@@ -75,9 +75,14 @@ fn is_reached_elsewhere<C: Cluster>(incident: &Incident<C>) -> bool {
 /// What people said of an incident and still stands.
 fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
     let kept = incident.parts.mirror.nodefences.find(&incident.name());
-    let uid = incident.nodefence.uid();
-    let approved = kept.is_some_and(|kept| kept.0.annotations().get(APPROVE) == uid.as_ref());
-    People { approved: approved && uid.is_some() }
+    let is_same = |nodefence: &NodeFence| nodefence.uid() == incident.nodefence.uid();
+    People { approved: kept.is_some_and(|kept| is_same(&kept.0) && is_approved(&kept.0)) }
+}
+
+/// Whether a person approved this very incident.
+pub fn is_approved(nodefence: &NodeFence) -> bool {
+    let uid = nodefence.uid();
+    uid.is_some() && nodefence.annotations().get(APPROVE) == uid.as_ref()
 }
 
 /// A view from its parts.

@@ -105,6 +105,9 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::Restarting { restart } => {
             warning("Restarting", format!("back to New, restart {restart}"))
         }
+        Notice::Held { reason } if is_a_persons(reason) => {
+            warning("Held", by_name(&hold(reason), nodefence, node))
+        }
         Notice::Held { reason } => normal("Held", hold(reason)),
         Notice::AbortTaken { boundary } => warning("Aborted", boundary.to_string()),
         Notice::Parked(reason) => {
@@ -131,6 +134,20 @@ fn job_ended(remedy: &str, outcome: JobOutcome, detail: &str) -> Note {
     Note { reason: word.to_owned(), text, warning }
 }
 
+/// Whether it ends only when a person does something.
+fn is_a_persons(hold: &Hold) -> bool {
+    match hold {
+        Hold::Approval | Hold::JobRefused { .. } | Hold::CleanUp { .. } => true,
+        Hold::NotYet { .. }
+        | Hold::Gate(_)
+        | Hold::NoSlot
+        | Hold::OwnNode
+        | Hold::Dump { .. }
+        | Hold::TriggerClear
+        | Hold::StaleView => false,
+    }
+}
+
 /// Why a run waits, in words.
 pub fn hold(hold: &Hold) -> String {
     match hold {
@@ -140,7 +157,7 @@ pub fn hold(hold: &Hold) -> String {
             format!("nothing is cut: {}", all.join("; "))
         }
         Hold::NoSlot => "all slots of the RemedyBudget are held".to_owned(),
-        Hold::Approval => "waits for a person's approval".to_owned(),
+        Hold::Approval => "waits for a person's approval: node-remedy approve NODEFENCE".to_owned(),
         Hold::Dump { until } => format!(
             "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
             Moment::from_ms(until.0)
@@ -148,6 +165,9 @@ pub fn hold(hold: &Hold) -> String {
         Hold::JobRefused { why } => format!(
             "the API server refuses the remedy's Job: {why}; are the deployed rights of this version?"
         ),
+        Hold::CleanUp { left } => {
+            format!("still there, and asked again to go: {}; see what holds it", left.join(", "))
+        }
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),
@@ -198,6 +218,21 @@ mod tests {
             let text =
                 note(&Notice::Parked(reason), &Plan::default(), "worker-3-1", "worker-3").text;
             assert!(text.contains(says) && !text.contains("NODEFENCE"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_person_is_a_warning_that_says_what_to_type() {
+        let left = vec!["quarantine taint of worker-3".to_owned()];
+        let rows = [
+            (Hold::Approval, true, "node-remedy approve worker-3-1"),
+            (Hold::CleanUp { left }, true, "quarantine taint of worker-3"),
+            (Hold::JobRefused { why: "403".to_owned() }, true, "403"),
+            (Hold::NoSlot, false, "slots"),
+        ];
+        for (reason, warning, says) in rows {
+            let note = note(&Notice::Held { reason }, &Plan::default(), "worker-3-1", "worker-3");
+            assert!(note.warning == warning && note.text.contains(says), "{note:?}");
         }
     }
 }

@@ -144,7 +144,13 @@ impl<C: Cluster> Incident<C> {
             }
             notices.push(notice);
         }
-        let note = |notice| notices::note(notice, &self.plan, &self.name(), self.node());
+        let note = |notice: &Notice| {
+            let mut note = notices::note(notice, &self.plan, &self.name(), self.node());
+            if let (Notice::Parked(_), Some(parked)) = (notice, &self.record.parked) {
+                note.text += &status::what_stands(parked, self.record.marks, &self.plan);
+            }
+            note
+        };
         let notes = notices.into_iter().map(note);
         let notes: Vec<Note> = notes.chain(late).collect();
         for note in &notes {

@@ -56,6 +56,8 @@ pub struct IncidentView {
 pub enum Ending {
     /// It goes on.
     None,
+    /// It goes on, and since then it waits for a device or a person.
+    Stalled(Time),
     /// Its node was well again.
     Well(Time),
     /// It stopped for a person.
@@ -126,15 +128,32 @@ pub(super) fn refuse_by_breaker(
             verdict.look_at(until);
         }
         Breaker::HalfOpen { .. } => {
-            let goes_on = |one: &&IncidentView| one.ending == Ending::None;
+            let goes_on = |one: &&IncidentView| match one.ending {
+                Ending::None => true,
+                Ending::Stalled(since) => now < given_up_at(policy, since),
+                Ending::Well(_) | Ending::Failed(_) | Ending::Moot => false,
+            };
             let mut going_on: Vec<String> =
                 incidents.iter().filter(goes_on).map(|one| one.name.clone()).collect();
+            let until = incidents.iter().filter_map(|one| match one.ending {
+                Ending::Stalled(since) => Some(given_up_at(policy, since)),
+                Ending::None | Ending::Well(_) | Ending::Failed(_) | Ending::Moot => None,
+            });
+            if let Some(until) = until.filter(|until| now < *until).min() {
+                verdict.look_at(until);
+            }
             going_on.sort();
             if !going_on.is_empty() {
                 verdict.refusals.push(Refusal::BreakerHalfOpen { going_on });
             }
         }
     }
+}
+
+/// When an incident that waits for a device or a person says nothing well any more: neither may ever come, and
+/// the rest of the cluster does not wait for them.
+fn given_up_at(policy: &BreakerPolicy, since: Time) -> Time {
+    since.after(policy.cool_down)
 }
 
 /// How the breaker stands: everything that happened is gone through in its order.
@@ -145,6 +164,12 @@ fn breaker(policy: &BreakerPolicy, incidents: &[IncidentView], now: Time) -> Bre
         events.push((one.begun_at.min(now), What::Began, one));
         match one.ending {
             Ending::None | Ending::Moot => {}
+            Ending::Stalled(since) => {
+                let at = given_up_at(policy, since);
+                if at <= now {
+                    events.push((at, What::Failed, one));
+                }
+            }
             Ending::Well(at) => events.push((at.min(now), What::EndedWell, one)),
             Ending::Failed(at) => events.push((at.min(now), What::Failed, one)),
         }

@@ -1,6 +1,8 @@
 //! After the way back: wait for the node to be well, then take off everything of ours.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
@@ -8,9 +10,9 @@ use crate::release::Left;
 use crate::retry::{climb, give_up, node_gone, park, restart};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, IsolatedForGood, Kind, LOOK_EVERY,
-    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span,
-    View,
+    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, IsolatedForGood, Kind,
+    LOOK_EVERY, Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule,
+    Rung, Span, View,
 };
 
 use super::releasing::same_boot;
@@ -146,6 +148,10 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     let cuts = still_cut(run);
     if !cuts.is_empty() {
         if run.has_released() && !may_restore_alive(run) {
+            let plan = run.plan;
+            let names = cuts.iter().filter_map(|cut| plan.method(*cut));
+            let left = names.map(|method| format!("cut by {}", method.name)).collect();
+            say_what_stays(run, left);
             return run.look_in(LOOK_EVERY);
         }
         run.rule(Rule::A5);
@@ -175,12 +181,19 @@ fn clear_left_overs(run: &mut Run<'_>, view: &View, node: &NodeView) -> Option<F
     if !pods.is_empty() {
         run.effect(Effect::GracefulDelete(pods));
     }
-    let named_at = run.record.entered_at.after(run.policy.cleanup_timeout);
-    if run.now >= named_at {
+    if say_what_stays(run, left.holders()) {
         run.rule(Rule::P5);
-        run.notice(Notice::ReleaseStalled { holders: left.holders() });
     }
     Some(run.look_in(crate::RESEND_EVERY))
+}
+
+/// Whatever keeps the run here is asked to go again at each look; people are told what it is in the end.
+fn say_what_stays(run: &mut Run<'_>, left: Vec<String>) -> bool {
+    let is_long = run.now >= run.record.entered_at.after(run.policy.cleanup_timeout);
+    if is_long {
+        run.hold(Hold::CleanUp { left });
+    }
+    is_long
 }
 
 /// Recovery stages give things back; a failure is told and waits for nobody.
@@ -242,6 +255,15 @@ fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
         if cordoned {
             run.effect(Effect::Uncordon);
         }
+        let marks = [
+            (node.out_of_service_by_us, "out-of-service taint"),
+            (quarantined, "quarantine taint"),
+            (cordoned, "cordon"),
+        ];
+        let name = &run.plan.node.name;
+        let stand = marks.iter().filter(|(stands, _)| *stands);
+        let left = stand.map(|(_, mark)| format!("{mark} of {name}")).collect();
+        say_what_stays(run, left);
         return run.look_in(LOOK_EVERY);
     }
     run.record.marks = Marks::default();

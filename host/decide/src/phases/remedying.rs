@@ -80,6 +80,7 @@ fn start(run: &mut Run<'_>) -> Flow {
         intended_at: run.now,
         seen_at: None,
         pod: None,
+        stopping_at: None,
         end: None,
     });
     let remedy = name(run);
@@ -114,7 +115,8 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
         return None;
     }
     let remedy = name(run);
-    Some(park(run, ParkReason::JobStuck { remedy }))
+    let why = "did not end, long after its deadline".to_string();
+    Some(park(run, ParkReason::JobStuck { remedy, why }))
 }
 
 /// Its pod's name goes onto the node and into the record, also where it ended before anybody saw it run.
@@ -194,7 +196,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
 }
 
 /// Stops the Job that runs, if one does: for a person who aborts, and before another one is started.
-/// `None` once nothing of it goes on.
+/// `None` once nothing of it goes on. One that does not stop, or of which nobody knows, is a person's in the end.
 pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
     let number = run.record.jobs.last().filter(|job| job.end.is_none())?.number;
     let Some(view) = run.look() else { return Some(Flow::Stay) };
@@ -202,23 +204,36 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
         run.effect(Effect::Look);
         return Some(Flow::Stay);
     };
-    match &seen.state {
-        JobState::Running => {
-            run.effect(Effect::StopJob(number));
-            return Some(run.look_in(LOOK_EVERY));
-        }
+    let now = run.now;
+    let (hold, why) = match &seen.state {
+        JobState::Running => (None, "does not stop".to_string()),
         JobState::Refused { why } => {
-            // Nobody knows whether it goes on.
-            run.look_in(PROBE_EVERY);
-            return Some(run.hold(Hold::JobRefused { why: why.clone() }));
+            (Some(Hold::JobRefused { why: why.clone() }), format!("could not be stopped: {why}"))
         }
-        JobState::Absent | JobState::Succeeded | JobState::Failed { .. } => {}
+        JobState::Absent | JobState::Succeeded | JobState::Failed { .. } => {
+            let end =
+                JobEnd { at: now, outcome: JobOutcome::Lost, detail: "it was stopped".to_string() };
+            if let Some(job) = run.record.jobs.last_mut() {
+                job.end = Some(end);
+            }
+            return None;
+        }
+    };
+    let job = run.record.jobs.last_mut()?;
+    let rung = job.rung;
+    let until = job.stopping_at.get_or_insert(now).after(run.policy.cleanup_timeout);
+    if now >= until {
+        // Whoever asks again has it tried again for as long.
+        job.stopping_at = None;
+        let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
+        run.record.request = None;
+        return Some(park(run, ParkReason::JobStuck { remedy, why }));
     }
-    let (at, detail) = (run.now, "it was stopped".to_string());
-    if let Some(job) = run.record.jobs.last_mut() {
-        job.end = Some(JobEnd { at, outcome: JobOutcome::Lost, detail });
-    }
-    None
+    // Also where nobody can see it: what cannot be read may still be deleted.
+    run.effect(Effect::StopJob(number));
+    run.look_at(until);
+    run.look_in(if hold.is_some() { PROBE_EVERY } else { LOOK_EVERY });
+    Some(hold.map_or(Flow::Stay, |hold| run.hold(hold)))
 }
 
 /// How a Job ended, for people.

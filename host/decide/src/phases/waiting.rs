@@ -103,7 +103,8 @@ pub(crate) fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<P
     let is_asked = run.policy.grades.contains(&Grade::Partition) && view.pods.iter().any(covers);
     let is_proven = run.record.proof.as_ref().is_some_and(|proof| proof.signs == node.signs);
     let is_cut_off = node.lease_seen_at.is_some() && run.is_silent(node);
-    (is_asked && !is_proven && is_cut_off).then(|| Proof {
+    let is_heard = guard(Bug::HeardIsCutOff, !is_cut_off);
+    (is_asked && !is_proven && !is_heard).then(|| Proof {
         grade: Grade::Partition,
         at: run.now,
         by: Evidence::Report("the silence of its Lease alone".to_string()),

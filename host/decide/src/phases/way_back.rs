@@ -7,7 +7,7 @@ use crate::bug::{Bug, guard};
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Kind,
+    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold, Kind,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
     RESEND_EVERY, Record, Rule, Span,
 };
@@ -144,8 +144,8 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
         run.effect(Effect::LiftOutOfService);
         if run.now >= run.record.entered_at.after(run.policy.cleanup_timeout) {
             // A person has to take it off, or to allow us to.
-            let holders = alloc::vec![format!("out-of-service taint of {}", run.plan.node.name)];
-            run.notice(Notice::ReleaseStalled { holders });
+            let left = alloc::vec![format!("out-of-service taint of {}", run.plan.node.name)];
+            run.hold(Hold::CleanUp { left });
         }
         return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
     }
@@ -298,7 +298,10 @@ pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
         let resume = run.record.phase;
         return Brought::NotYet(await_device(run, plug, resume));
     }
-    let until = asked.ended_at.unwrap_or(asked.intended_at).after(run.policy.on_timeout);
+    // What may still come by itself is not asked for again.
+    let late = run.plan.method(plug).map_or(Span::ZERO, |method| method.late_effect);
+    let patience = run.policy.on_timeout.max(late);
+    let until = asked.ended_at.unwrap_or(asked.intended_at).after(patience);
     if run.now < until && !is_lost(run, &asked, &read) {
         let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
         if run.now >= again_at {

@@ -109,6 +109,33 @@ fn half_open_lets_one_through_until_one_ends_well() {
     assert!(with(&[late, running]).starts_with("breaker half-open"));
 }
 
+/// One dead device, or a person on leave, must not keep the whole cluster from being helped.
+#[test]
+fn one_that_waits_for_a_device_or_a_person_holds_the_others_up_for_a_cool_down() {
+    let with = |one: IncidentView| {
+        let three = [well("a-1", 5_500), well("b-1", 5_250), well("c-1", 5_000)];
+        says(&[&three[..], &[one]].concat())
+    };
+    let stalled = |begun_s, since_s| incident("d-1", begun_s, Ending::Stalled(at(since_s)));
+    let half_open = "breaker half-open: one at a time until one ends well, and these go on: d-1";
+    let failed = "breaker open: d-1, let through to try it, failed; see to that";
+    let rows = [
+        ("one from before, lately", stalled(9_000, 1_700), half_open, "1 min 40 s"),
+        ("one from before, for long", stalled(9_000, 1_800), "", ""),
+        ("the trial, lately", stalled(3_000, 1_700), half_open, "1 min 40 s"),
+        ("the trial, for a cool-down", stalled(3_150, 1_900), failed, "28 min 20 s"),
+    ];
+    for (case, one, expected, next) in rows {
+        let next = if next.is_empty() { String::new() } else { format!("; look again in {next}") };
+        assert_eq!(with(one), format!("{expected}{next}"), "{case}");
+    }
+    let earlier = [well("a-1", 9_500), well("b-1", 9_250), well("c-1", 9_000)];
+    let trial = incident("d-1", 7_150, Ending::Stalled(at(7_100)));
+    assert_eq!(says(&[&earlier[..], &[trial]].concat()), "", "the next one is let through");
+    let came_back = incident("d-1", 3_150, Ending::Well(at(10)));
+    assert_eq!(with(came_back), "", "its device came back, and all is well");
+}
+
 #[test]
 fn what_is_not_known_closes_the_gate_and_what_has_begun_goes_on() {
     let rows = [
@@ -139,8 +166,9 @@ fn the_order_in_which_incidents_are_told_is_nothing() {
         for number in 0..dice.throw(9) {
             let begun_s = 1 + dice.throw(4_000);
             let ended = at(dice.throw(begun_s));
-            let ending = match dice.throw(4) {
+            let ending = match dice.throw(5) {
                 0 => Ending::None,
+                4 => Ending::Stalled(ended),
                 1 => Ending::Failed(ended),
                 2 => Ending::Moot,
                 3.. => Ending::Well(ended),
@@ -164,6 +192,7 @@ fn the_order_in_which_incidents_are_told_is_nothing() {
                 let earlier = |time: Time| Time(time.0 - POLICY.cool_down.0);
                 let ending = match one.ending {
                     Ending::None | Ending::Moot => one.ending,
+                    Ending::Stalled(time) => Ending::Stalled(Time(time.0 - 2 * POLICY.cool_down.0)),
                     Ending::Well(time) => Ending::Well(earlier(time)),
                     Ending::Failed(time) => Ending::Failed(earlier(time)),
                 };

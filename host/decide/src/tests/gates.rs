@@ -76,7 +76,7 @@ fn one_lost_node_opens_once_the_others_were_heard() {
     );
     check(cluster(30, 1, 22), &expect!["open"]);
     check(cluster(3, 1, 23), &expect!["open"]);
-    check(cluster(1, 1, 23), &expect!["silent 1 of 1 = 100 % ≥ 30 %"]);
+    check(cluster(1, 1, 23), &expect!["unwell 1 of 1 = 100 % ≥ 30 %"]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_node_that_fell_silent_after_the_target_counts_once_it_is_overdue() {
     for node in view.nodes.iter_mut().skip(1).take(9) {
         node.renewed_at = Some(Time(A).after(Span::seconds(15)));
     }
-    check((view, now), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check((view, now), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn a_dark_rack_is_never_cut() {
         let (view, now) = cluster(30, 10, after_s);
         assert!(!gate(&GatePolicy::default(), &view, now).is_open(), "{after_s} s");
     }
-    check(cluster(30, 10, 23), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(30, 10, 23), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
     check(cluster(30, 8, 23), &expect!["open"]);
-    check(cluster(30, 10, 3_600), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
-    check(cluster(3, 2, 23), &expect!["silent 2 of 3 = 66 % ≥ 30 %"]);
+    check(cluster(30, 10, 3_600), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(3, 2, 23), &expect!["unwell 2 of 3 = 66 % ≥ 30 %"]);
 }
 
 /// Whatever order ten of thirty fall silent in, within twelve seconds: the first one's gate
@@ -132,7 +132,7 @@ fn a_node_that_is_ill_and_renews_its_lease_is_judged_by_when_its_sign_began() {
         (view, now)
     };
     check(living(0, 300), &expect!["open"]);
-    check(living(9, 300), &expect!["silent 9 of 30 = 30 % ≥ 30 %"]);
+    check(living(9, 300), &expect!["unwell 9 of 30 = 30 % ≥ 30 %"]);
     check(
         living(0, 10),
         &expect![[r#"
@@ -163,7 +163,7 @@ fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
         (view, now)
     };
     check(absent(false, 0), &expect!["open"]);
-    check(absent(false, 9), &expect!["silent 10 of 30 = 33 % ≥ 30 %"]);
+    check(absent(false, 9), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
     check(absent(true, 0), &expect!["the node has no Lease to tell its silence from others'"]);
 }
 
@@ -288,7 +288,7 @@ fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
     let policy = by_rack(None);
     // Ten of forty are a quarter: the cluster's share alone would let the rack be cut.
     assert_eq!(says(&GatePolicy::default(), &racks(10)), "");
-    let dark = "rack=r0: silent 10 of 10 = 100 % ≥ 50 %; look at what they share";
+    let dark = "rack=r0: unwell 10 of 10 = 100 % ≥ 50 %; look at what they share";
     assert_eq!(says(&policy, &racks(10)), dark);
     assert_eq!(says(&policy, &racks(4)), "");
     let (mut view, now) = racks(10);
@@ -304,7 +304,7 @@ fn what_is_of_no_domain_counts_for_each_while_it_is_unwell() {
     view.nodes[3].domains = [None].into();
     view.nodes[30].domains = [None].into();
     view.nodes[30].renewed_at = Some(Time(A));
-    let said = "rack=r0: silent 5 of 11 = 45 % ≥ 40 %; look at what they share";
+    let said = "rack=r0: unwell 5 of 11 = 45 % ≥ 40 %; look at what they share";
     let mut strict = policy.clone();
     strict.domains[0].unhealthy_percent_max = 40;
     assert_eq!(says(&strict, &(view.clone(), now)), said);

@@ -193,6 +193,29 @@ impl Story {
         panic!("no {action:?} but {:?}", self.record.phase);
     }
 
+    /// Goes on for this long.
+    pub(crate) fn until_now(&mut self, later: Span) -> &mut Self {
+        let until = self.now.after(later);
+        while self.now < until {
+            self.go();
+        }
+        self
+    }
+
+    /// Goes on until this holds, with the last Job in this state whatever is asked of it.
+    pub(crate) fn go_with_job(&mut self, state: &JobState, is_reached: impl Fn(&Self) -> bool) {
+        for _ in 0..STEPS_MAX {
+            if is_reached(self) {
+                return;
+            }
+            if let Some(number) = self.record.jobs.last().map(|job| job.number) {
+                self.job(number, state.clone());
+            }
+            self.go();
+        }
+        panic!("not reached but {:?}", self.record.phase);
+    }
+
     /// Goes on until something was given away.
     pub(crate) fn until_released(&mut self) -> &mut Self {
         for _ in 0..STEPS_MAX {

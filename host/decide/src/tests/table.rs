@@ -57,7 +57,12 @@ fn record(before: Before, phase: Phase) -> Record {
     record.phase_first = record.next_operation;
     record.unreachable = Some(0);
     record.resume = Some(Phase::ReadingIdentity);
-    let parked = Parked { reason: ParkReason::NotWell, at: now, powered_off_by_us: vec![] };
+    let parked = Parked {
+        reason: ParkReason::NotWell,
+        at: now,
+        powered_off_by_us: vec![],
+        still_cut: vec![],
+    };
     record.parked = (phase == Phase::Parked).then_some(parked);
     record
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::{Location, Spanned, options::AliasLimits};
 
 use super::happening::Cast;
 use super::nodes::is_object_name;
@@ -26,6 +26,10 @@ use crate::stage::Timings;
 
 /// The largest scenario or configuration file: what etcd takes of one object.
 pub(super) const FILE_BYTES: usize = 1 << 20;
+/// The most that aliases make of a file, each taken to stand for all of it: what a laptop has to spare.
+const ALIASED_BYTES: usize = 256 << 20;
+/// The most values that aliases stand for, however short.
+const REPLAYS: usize = 100_000;
 /// The most pods of one StatefulSet.
 pub(super) const REPLICAS: u64 = 10_000;
 /// The most processes of node-remedy.
@@ -130,12 +134,15 @@ impl Reader {
             self.wrong(Location::UNKNOWN, what);
             return None;
         }
-        // The limit on bytes bounds what the parser would bound otherwise; aliases stay
-        // bounded by it.
+        // The limit on bytes bounds what the parser would bound otherwise, all but what aliases repeat.
+        let replays = ALIASED_BYTES / text.len().max(1);
+        let mut alias_limits = AliasLimits::default();
+        alias_limits.max_total_replayed_events = replays.min(REPLAYS);
         let options = serde_saphyr::options! {
             with_snippet: false,
             strict_booleans: true,
             budget: None,
+            alias_limits: alias_limits,
         };
         match serde_saphyr::from_multiple_with_options(text, options) {
             Ok(read) => Some(read),

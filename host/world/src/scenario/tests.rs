@@ -420,6 +420,22 @@ fn what_is_no_scenario_is_refused() {
 }
 
 #[test]
+fn what_aliases_repeat_is_bounded_in_values_and_in_bytes() {
+    let aliases = vec!["*a"; 2_000].join(",");
+    let long = "y".repeat(300 * 1024);
+    let object = "metadata: { name: s, namespace: d } }";
+    let metadata = format!("metadata: {{ namespace: d, name: &a {long}, b: [{aliases}] }} }}");
+    let bomb = GOOD.replacen(object, &metadata, 1);
+    assert_ne!(bomb, GOOD);
+    check(
+        &bomb,
+        &expect!["s.yaml:11:78: alias replay limit exceeded: total_replayed_events=856 > 855"],
+    );
+    let short = GOOD.replacen(object, &metadata.replace(&long, "y"), 1);
+    assert!(parse(&short).is_ok(), "what is short may be said again and again");
+}
+
+#[test]
 fn expectations_count_within_their_limits() {
     let at = |seconds: u64, node: &str| Fact {
         at: Time(START.0 + seconds * 1_000),

@@ -5,19 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_api::configuration::{Configuration, policy_documents};
 use node_remedy_api::document::{Document, Path, Spot, Tree};
+use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::{
     self, FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan, Nodes,
     Run, Stage, Written,
 };
 use node_remedy_api::policy::{self, Policy, Remedy, Rung};
-use node_remedy_decide::{Access, Backing, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView};
+use node_remedy_decide::{
+    Access, Backing, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView, refuse_plan,
+};
 use node_remedy_sandbox::Names;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::act::offline;
-use crate::observe::config::{facts_of, is_run};
-use crate::observe::plan::{run_policy_of, snapshot};
+use crate::observe::config::{facts_of, is_run, rung_of};
+use crate::observe::plan::{plan_from, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
 use crate::observe::wiring::{self, Wiring, how_bound};
 use crate::plugins::Plugins;
@@ -136,23 +139,44 @@ impl Shown {
             release: BTreeMap::new(),
             not_looked_at: NOT_LOOKED_AT,
         };
-        let needs_plan = shown.take_policy(node, &policy_documents(documents), &configuration);
-        if !needs_plan {
+        let policy = shown.take_policy(node, &policy_documents(documents), &configuration);
+        let rungs = policy.iter().flat_map(|policy| &policy.thresholds);
+        let mut rungs = rungs.flat_map(|threshold| &threshold.ladder);
+        if policy.is_some() && !rungs.any(|rung| rung.remedy.is_of_plan()) {
+            shown.refuse(policy.as_ref(), &NodePlan::default(), &node.fenced());
             shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents) {
             let wiring = shown.wiring(&node.name, documents);
-            shown.take_plan(node, plan, &wiring, plugins, names).await;
+            let plan = shown.take_plan(node, plan, &wiring, plugins, names).await;
+            shown.refuse(policy.as_ref(), &plan, &node.fenced());
         }
         shown
     }
 
-    /// Answers whether any remedy needs a plan.
+    /// What the controller would say to this plan before it opened a run of it: a plan can be whole, and a
+    /// remedy of it no run.
+    fn refuse(&mut self, policy: Option<&Policy>, plan: &NodePlan, node: &FencedNode) {
+        let Some(policy) = policy else { return };
+        for threshold in &policy.thresholds {
+            let ladder: Vec<_> = threshold.ladder.iter().map(rung_of).collect();
+            let is_run = threshold.ladder.iter().all(|rung| is_run(rung).is_ok());
+            // What no plan can be made of was said when it was read.
+            let Some(plan) = plan_from(plan, node, &ladder).ok().filter(|_| is_run) else {
+                continue;
+            };
+            let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
+            let why = refusal.map(|refusal| refusal.to_string());
+            self.missing.extend(why.filter(|why| !self.missing.contains(why)));
+        }
+    }
+
+    /// The policy that is followed for the node, if there is one.
     fn take_policy(
         &mut self,
         node: &NodeSeen,
         documents: &[Document],
         configuration: &Configuration,
-    ) -> bool {
+    ) -> Option<Policy> {
         // A key of a ConfigMap counts as a whole: what is valid beside what is not is not followed.
         let is_followed = |policy: &Policy| {
             let same =
@@ -168,7 +192,7 @@ impl Shown {
             Ok(chosen) => chosen,
             Err(twice) => {
                 self.missing.push(twice.to_string());
-                return true;
+                return None;
             }
         };
         let found =
@@ -177,7 +201,7 @@ impl Shown {
             let sentence = "no RemedyConfiguration and no Configuration selects the node: nothing is \
                             done about it";
             self.missing.push(sentence.to_owned());
-            return true;
+            return None;
         };
         self.precedence.push(format!(
             "policy: {}, whose nodeSelector is the only one that selects \
@@ -212,8 +236,7 @@ impl Shown {
         };
         self.release = release(&run_policy_of(&policy.run));
         self.policy = Some(shown);
-        let mut rungs = policy.thresholds.iter().flat_map(|threshold| &threshold.ladder);
-        rungs.any(|rung| rung.remedy.is_of_plan())
+        Some(policy.clone())
     }
 
     /// The node's plan with where its values were written, or nothing where something is missing.
@@ -282,6 +305,7 @@ impl Shown {
         }
     }
 
+    /// Answers the plan as a run would keep it.
     async fn take_plan(
         &mut self,
         node: &NodeSeen,
@@ -289,7 +313,7 @@ impl Shown {
         wiring: &Wiring,
         plugins: &Plugins,
         names: &dyn Names,
-    ) {
+    ) -> NodePlan {
         let find = |plugin: &str| offline::facts_of(plugins, plugin);
         let plan = match snapshot(&plan, &node.fenced(), wiring, find) {
             Ok(completed) => completed,
@@ -338,6 +362,7 @@ impl Shown {
                 .collect(),
             grants: plan.grants.clone(),
         });
+        plan
     }
 }
 

@@ -15,6 +15,7 @@ use crate::observe::wiring::{Tried, Wiring};
 const REMEDY: &str = include_str!("../../../../../examples/config/remedy.yaml");
 const PDU: &str = include_str!("../../../../../examples/config/fence-apc-pdu.yaml");
 const IPMI: &str = include_str!("../../../../../examples/config/fence-ipmi.yaml");
+const SWITCH: &str = include_str!("../../../../../examples/config/fence-snmp-switch.yaml");
 /// A node of the examples.
 const NODE: &str = "kind: Node
 apiVersion: v1
@@ -139,6 +140,8 @@ fn every_value_is_shown_with_where_it_comes_from() {
               storage-fenced     -                  -                  -                  -                  -
               watchdog-deadline  -                  -                  -                  -                  -
               Never: pods of DaemonSets, of files on the node, and that tolerate the out-of-service taint.
+            problems of what was read
+              remedy.yaml:30:13: spec.policies.grades: warning: found kdump-seen without kdumpGrace: power is cut in the middle of the dump
             not looked at
               whether devices answer, and whether Secrets exist and hold the right passwords: node-remedy fence PLUGIN status
         "#]],
@@ -292,6 +295,46 @@ fn what_is_missing_is_named() {
         remedy "recovery" is not run by this version; use fence, storage-fence, cluster or podTemplate
     "#]],
     );
+}
+
+/// The controller opens no run of these, and says the same.
+#[test]
+fn a_plan_that_would_be_refused_is_said_to_be() {
+    let labels = "labels: {node-remedy.io/fence: snmp-switch}";
+    let node = NODE.replace("labels: {node-remedy.io/fence: ipmi}", labels).replace(
+        "bmc-address: 192.0.2.11",
+        "bmc-address: 192.0.2.13, node-remedy.io/switch-port: Gi1",
+    );
+    let remedy = REMEDY.replace("node-remedy.io/fence=ipmi", "node-remedy.io/fence=snmp-switch");
+    let power = "  powerManagement:\n  - name: power\n    methods: [power]\n";
+    let port_alone = SWITCH.replace(power, "");
+    assert_ne!(port_alone, SWITCH);
+    let isolated = "  policies: {parkIsolated: true}\n";
+    let policies = remedy.find("  policies:").unwrap();
+    let parks = format!("{}{isolated}", &remedy[..policies]);
+    let storage_fence = remedy.replace("name: fence", "name: storage-fence");
+    let isolation = port_alone.find("  isolation:").unwrap();
+    let grants = port_alone.find("  grants:").unwrap();
+    let power_alone = format!("{}{power}{}", &SWITCH[..isolation], &port_alone[grants..]);
+    let itself = "the plan cuts the node's way to the API server and has no power method, so the node could \
+                  never come back; add one, or set parkIsolated: true";
+    let rows = [
+        ("whole", &remedy, SWITCH, ""),
+        ("the port alone", &remedy, &port_alone, itself),
+        ("the port alone, by intent", &parks, &port_alone, ""),
+        ("isolation of a plan with power", &storage_fence, SWITCH, itself),
+        (
+            "no isolation",
+            &storage_fence,
+            &power_alone,
+            "the plan neither isolates nor switches off",
+        ),
+        ("power alone", &remedy, &power_alone, ""),
+    ];
+    for (case, remedy, fence, expected) in rows {
+        let shown = shown_of(&node, &[("remedy.yaml", remedy), ("fence.yaml", fence)]);
+        assert_eq!(shown.missing.join("; "), expected, "{case}");
+    }
 }
 
 #[test]

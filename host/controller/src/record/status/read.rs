@@ -171,6 +171,7 @@ fn jobs(
             intended_at: one.intended_at.twin(),
             seen_at: one.seen_at.map(Moment::twin),
             pod: one.pod.clone(),
+            stopping_at: one.stopping_at.map(Moment::twin),
             end: one.end.as_ref().map(|end| decide::JobEnd {
                 at: end.at.twin(),
                 outcome: end.outcome.twin(),
@@ -342,7 +343,11 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
             remedy: rest.method.take().ok_or_else(missing)?,
             detail: rest.detail.take().ok_or_else(missing)?,
         },
-        Word::JobStuck => Why::JobStuck { remedy: rest.method.take().ok_or_else(missing)? },
+        Word::JobStuck => Why::JobStuck {
+            remedy: rest.method.take().ok_or_else(missing)?,
+            // An older record does not say.
+            why: rest.detail.take().unwrap_or_else(|| "did not end".to_owned()),
+        },
         Word::LeftAlone => Why::LeftAlone { word: rest.detail.take().ok_or_else(missing)? },
         Word::NotDrained => Why::NotDrained { left: rest.detail.take().ok_or_else(missing)? },
         Word::NoIdentity => Why::NoIdentity,
@@ -379,6 +384,7 @@ fn parked(parked: &api::Parked, methods: &Methods) -> Result<decide::Parked, Bro
         reason: park_reason("parked", &parked.why)?,
         at: parked.at.twin(),
         powered_off_by_us: methods.all("parked.poweredOffByUs", &parked.powered_off_by_us)?,
+        still_cut: methods.all("parked.stillCut", &parked.still_cut)?,
     })
 }
 

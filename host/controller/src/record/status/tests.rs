@@ -101,8 +101,8 @@ impl Dice {
             ParkReason::OnFailed,
             ParkReason::RestoreFailed,
             ParkReason::MethodFailed { method: a.clone(), detail: b.clone() },
-            ParkReason::RemediesExhausted { remedy: a.clone(), detail: b },
-            ParkReason::JobStuck { remedy: a.clone() },
+            ParkReason::RemediesExhausted { remedy: a.clone(), detail: b.clone() },
+            ParkReason::JobStuck { remedy: a.clone(), why: b },
             ParkReason::LeftAlone { word: a.clone() },
             ParkReason::NotDrained { left: a },
             ParkReason::DeviceUnreachable,
@@ -229,6 +229,7 @@ impl Dice {
                 intended_at: dice.time(),
                 seen_at: dice.maybe(Self::time),
                 pod: dice.maybe(Self::text),
+                stopping_at: dice.maybe(Self::time),
                 end: dice.maybe(|dice| JobEnd {
                     at: dice.time(),
                     outcome: dice.of(&outcomes),
@@ -251,6 +252,7 @@ impl Dice {
             reason: self.park_reason(),
             at: self.time(),
             powered_off_by_us: self.list(3, Self::method),
+            still_cut: self.list(3, Self::method),
         };
         let goals = [
             Goal::BringBack,
@@ -454,7 +456,8 @@ fn what_to_do_about_a_parking_names_the_node() {
     let mut record = read(&nodefence.spec, &sample()).unwrap();
     record.phase = Phase::Parked;
     let reason = ParkReason::OnFailed;
-    record.parked = Some(Parked { reason, at: Time(8), powered_off_by_us: vec![1] });
+    record.parked =
+        Some(Parked { reason, at: Time(8), powered_off_by_us: vec![1], still_cut: vec![] });
     let status = written(&record, None, 10);
     let next = status.parked.clone().unwrap().next;
     let command = format!("node-remedy ack {}", nodefence.spec.node.name);
@@ -463,13 +466,31 @@ fn what_to_do_about_a_parking_names_the_node() {
     assert!(told, "{:?}", status.conditions);
 }
 
+/// Whoever is called at night has to know what stands before they touch anything.
+#[test]
+fn a_parking_names_the_plugs_cuts_and_marks_that_stand() {
+    let spec = nodefence().spec;
+    let mut record = read(&spec, &sample()).unwrap();
+    record.phase = Phase::Parked;
+    record.marks = Marks { quarantine: true, cordon: true, out_of_service: false };
+    let (reason, at) = (ParkReason::RestoreFailed, Time(8));
+    record.parked = Some(Parked { reason, at, powered_off_by_us: vec![0], still_cut: vec![1] });
+    let status = written(&record, None, 10);
+    let parked = status.parked.clone().unwrap();
+    let stands = "(off by us: 3 on a.example. cut by us: 3 on b.example. on the Node: quarantine taint, cordon)";
+    assert!(parked.sentence.ends_with(stands), "{}", parked.sentence);
+    assert!(status.conditions.iter().any(|one| one.message.contains(stands)));
+    assert_eq!(read(&spec, &status).unwrap().parked, record.parked);
+}
+
 #[test]
 fn a_reason_keeps_what_it_speaks_of() {
     let spec = nodefence().spec;
     let mut record = read(&spec, &sample()).unwrap();
     record.phase = Phase::Parked;
     let reason = ParkReason::WrongMachine { expected: "a".into(), found: "b".into() };
-    record.parked = Some(Parked { reason, at: Time(8), powered_off_by_us: vec![1] });
+    record.parked =
+        Some(Parked { reason, at: Time(8), powered_off_by_us: vec![1], still_cut: vec![] });
     let status = written(&record, None, 10);
     let parked = status.parked.clone().unwrap();
     assert_eq!(parked.plugs, ["3 on b.example"]);

@@ -85,7 +85,7 @@ pub fn write(
         unreachable_at: record.unreachable_at.map(Time::twin),
         unreachable: record.unreachable.map(place),
         on_failed: record.on_failed.iter().map(on_failure).collect(),
-        parked: record.parked.as_ref().map(|one| parked(one, nodefence, plan)),
+        parked: record.parked.as_ref().map(|one| parked(one, record.marks, nodefence, plan)),
         request: record.request.as_ref().map(request),
         conditions: Vec::new(),
         history: Vec::new(),
@@ -129,6 +129,7 @@ pub fn park(
             at: now.twin(),
             powered_off_by_us,
             plugs,
+            still_cut: Vec::new(),
             sentence: cut(&format!("the record contradicts itself: {why}"), SENTENCE_MAX),
             next,
         }),
@@ -358,8 +359,9 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(detail, SENTENCE_MAX));
             Word::RemediesExhausted
         }
-        Why::JobStuck { remedy } => {
+        Why::JobStuck { remedy, why } => {
             written.method = Some(cut(remedy, NAME_MAX));
+            written.detail = Some(cut(why, SENTENCE_MAX));
             Word::JobStuck
         }
         Why::LeftAlone { word } => {
@@ -399,6 +401,7 @@ fn jobs(jobs: &[decide::JobRun], nodefence: &str) -> Vec<api::JobRun> {
         intended_at: job.intended_at.twin(),
         seen_at: job.seen_at.map(Time::twin),
         pod: job.pod.as_ref().map(|pod| cut(pod, NAME_MAX)),
+        stopping_at: job.stopping_at.map(Time::twin),
         end: job.end.as_ref().map(|end| api::JobEnd {
             at: end.at.twin(),
             outcome: end.outcome.twin(),
@@ -412,18 +415,48 @@ fn on_failure(failed: &decide::OnFailure) -> api::OnFailure {
     api::OnFailure { method: place(failed.method), at: failed.at.twin(), kind: failed.kind.twin() }
 }
 
-fn parked(parked: &decide::Parked, nodefence: &NodeFence, plan: &Plan) -> api::Parked {
+fn parked(
+    parked: &decide::Parked,
+    marks: decide::Marks,
+    nodefence: &NodeFence,
+    plan: &Plan,
+) -> api::Parked {
     let names = (&*nodefence.name_any(), &*nodefence.spec.node.name);
     let (sentence, next) = sentences(&parked.reason, names);
-    let methods = parked.powered_off_by_us.iter().filter_map(|index| plan.method(*index));
+    let stands = what_stands(parked, marks, plan);
     api::Parked {
         why: park_reason(&parked.reason),
         at: parked.at.twin(),
         powered_off_by_us: places(&parked.powered_off_by_us),
-        plugs: methods.map(|method| plug_name(&method.plug, &method.device)).collect(),
-        sentence,
+        plugs: plugs(&parked.powered_off_by_us, plan),
+        still_cut: places(&parked.still_cut),
+        sentence: cut(&format!("{sentence}{stands}"), SENTENCE_MAX),
         next,
     }
+}
+
+/// What of ours stands while a run is parked, for people: plugs, cuts, marks. Begins with a space, or is empty.
+pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &Plan) -> String {
+    let marks = [
+        (marks.quarantine, "quarantine taint"),
+        (marks.cordon, "cordon"),
+        (marks.out_of_service, "out-of-service taint"),
+    ];
+    let set = marks.iter().filter(|(stands, _)| *stands);
+    let groups = [
+        ("off by us", plugs(&parked.powered_off_by_us, plan)),
+        ("cut by us", plugs(&parked.still_cut, plan)),
+        ("on the Node", set.map(|(_, mark)| (*mark).to_owned()).collect()),
+    ];
+    let named = groups.iter().filter(|(_, names)| !names.is_empty());
+    let named: Vec<String> =
+        named.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(". ")) }
+}
+
+fn plugs(methods: &[MethodIndex], plan: &Plan) -> Vec<String> {
+    let methods = methods.iter().filter_map(|index| plan.method(*index));
+    methods.map(|method| plug_name(&method.plug, &method.device)).collect()
 }
 
 /// What happened, and what to do: `decide` says both, with a semicolon between them.

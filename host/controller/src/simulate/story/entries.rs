@@ -231,6 +231,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::NextRemedy { .. }
         | Notice::RemedyFailed(_)
         | Notice::AbortTaken { .. }
+        | Notice::Held { reason: Hold::CleanUp { .. } }
         | Notice::Parked(_) => Weight::Bad,
         Notice::Held { reason: Hold::Dump { .. } }
         | Notice::Isolating

@@ -253,7 +253,8 @@ fn a_job_that_does_not_end_is_a_persons_and_is_stopped_before_another_one() {
     runs(&mut story, 1);
     let began = story.now;
     story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::JobStuck { remedy: "repair".to_string() }));
+    let why = "did not end, long after its deadline".to_string();
+    assert_eq!(story.parked(), Some(&ParkReason::JobStuck { remedy: "repair".to_string(), why }));
     assert!(story.now >= began.after(DEADLINE));
     story.event(Event::Command(Command::Retry));
     runs(&mut story, 2);
@@ -296,6 +297,48 @@ fn a_job_that_the_api_server_refuses_is_asked_for_again_and_told() {
     }
     let end = story.record.jobs[0].end.clone().unwrap();
     assert_eq!((end.outcome, end.detail), (JobOutcome::Lost, why.clone()));
+}
+
+/// An abort, and another remedy, wait for a Job to be stopped, and no longer than for anything else that holds
+/// an object: then a person is told, and asks again as often as they like.
+#[test]
+fn a_job_that_cannot_be_stopped_is_a_persons_in_the_end() {
+    let hidden = JobState::Refused { why: "jobs is forbidden".to_string() };
+    let rows =
+        [(hidden, "could not be stopped: jobs is forbidden"), (JobState::Running, "does not stop")];
+    for (state, why) in rows {
+        let mut story = ladder(&[job("repair", false), fence()]);
+        runs(&mut story, 1);
+        // It runs for longer than anything is waited for, before anybody wants it stopped.
+        story.until_now(CLEANUP_TIMEOUT.times(2));
+        for _ in 0..2 {
+            let asked = story.now;
+            story.event(Event::Command(Command::Abort));
+            story.go_with_job(&state, |story| story.record.request.is_none());
+            assert_eq!(story.record.phase, Phase::Parked, "{why}");
+            let told = ParkReason::JobStuck { remedy: "repair".to_string(), why: why.to_string() };
+            assert_eq!(story.parked(), Some(&told));
+            let waited = story.now.since(asked);
+            assert!(waited >= CLEANUP_TIMEOUT && waited < CLEANUP_TIMEOUT.times(2), "{waited}");
+        }
+        assert!(story.calls.is_empty() && started(&story) == 1);
+        // The right is given back, or the finalizer is gone.
+        story.event(Event::Command(Command::Abort));
+        story.job(1, JobState::Absent);
+        story.until(Phase::Final(FinalReason::Aborted));
+    }
+}
+
+#[test]
+fn a_job_that_cannot_be_stopped_keeps_the_next_one_from_being_started() {
+    let mut story = ladder(&[job("repair", false)]);
+    runs(&mut story, 1);
+    story.until(Phase::Parked);
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::Remedying);
+    story.go_with_job(&JobState::Running, |story| story.record.phase == Phase::Parked);
+    assert!(matches!(story.parked(), Some(ParkReason::JobStuck { .. })));
+    assert_eq!(started(&story), 1);
 }
 
 #[test]

@@ -327,8 +327,28 @@ fn a_taint_that_cannot_be_lifted_is_told_of() {
         });
     }
     assert_eq!((story.record.phase, story.count(Action::On)), (Phase::Untainting, 0));
-    let holders = vec!["out-of-service taint of node-a".to_string()];
-    assert!(story.notices.contains(&Notice::ReleaseStalled { holders }));
+    let left = vec!["out-of-service taint of node-a".to_string()];
+    assert!(story.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } }));
+}
+
+/// Somebody's admission policy refuses that our marks are taken off: the node is well and takes no pods.
+#[test]
+fn marks_that_cannot_be_taken_off_are_told_of() {
+    let mut story = story();
+    story.until(Phase::AwaitingWell);
+    story.boots().until(Phase::Recovering);
+    let since = story.now;
+    let told = |story: &Story| {
+        let left = vec!["quarantine taint of node-a".to_string()];
+        story.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } })
+    };
+    while story.now.since(since) < CLEANUP_TIMEOUT.times(2) {
+        story.go();
+        story.view.node.iter_mut().for_each(|node| node.quarantined = true);
+        assert!(!told(&story) || story.now.since(since) >= CLEANUP_TIMEOUT, "not at once");
+    }
+    assert!(told(&story) && story.record.phase == Phase::Recovering);
+    story.until(Phase::Final(FinalReason::Remedied));
 }
 
 /// The fence before it failed and gave the machine back: a pause before the next remedy is waited for like

@@ -40,6 +40,24 @@ fn a12_a_device_that_asks_for_patience_is_waited_for() {
     assert_eq!(story.count(Action::Off), 1);
 }
 
+/// What may still come by itself is not asked for again, and nobody is told meanwhile that it failed.
+#[test]
+fn an_on_is_waited_for_as_long_as_its_device_may_take() {
+    let mut plan = bmc_plan();
+    plan.methods[0].late_effect = ON_TIMEOUT.times(4);
+    let mut story = Story::new(plan, RunPolicy { retries: 1, ..RunPolicy::default() });
+    story.until_call(Action::On);
+    let asked = story.now;
+    story.device = Box::new(|_, _| succeeded(PlugState::Off));
+    story.until_now(ON_TIMEOUT.times(3));
+    assert_eq!((story.record.phase, story.count(Action::On)), (Phase::PoweringOn, 1));
+    assert!(story.now.since(asked) < ON_TIMEOUT.times(4));
+    story.device = Box::new(honest);
+    story.plugs[0] = PlugState::On;
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.count(Action::On), 1);
+}
+
 /// Another process says that it reaches the device: it may lead. What it says may be wrong, so it is not
 /// offered again for a while.
 #[test]
