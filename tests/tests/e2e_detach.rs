@@ -67,9 +67,9 @@ async fn a_silent_node_gives_its_database_back_and_its_volume_when_nobody_writes
     let early: Vec<&str> = verdict
         .violations
         .iter()
-        .filter_map(|one| match one {
-            Violation::ReleasedWhileOn(release) => Some(release.what.as_str()),
-            _ => None,
+        .filter_map(|one| {
+            let Violation::ReleasedWhileOn(release) = one else { return None };
+            Some(release.what.as_str())
         })
         .collect();
     assert!(

@@ -11,7 +11,7 @@ fn missed(remedy: &str, last: &str, happens: &str, expected: &str) -> Vec<String
     let path = examples().join("config/fence-ipmi.yaml");
     let fence = std::fs::read_to_string(path).expect("an example");
     let fence = fence.replace("methods: [quarantine]", &format!("methods: [quarantine{last}]"));
-    let fence: String = fence.lines().map(|line| format!("    {line}\n")).collect();
+    let fence = format!("    {}", fence.replace('\n', "\n    "));
     let text = format!(
         "title: no device, no Node
 seed: 3
@@ -33,7 +33,8 @@ configuration:
       thresholdConfigs: [{{ nodeLeaseAge: 20s, remedy1: [{{ name: mine }}] }}]
       remedyConfigs: [{{ name: mine, {remedy} }}]
 - object:
-{fence}- object:
+{fence}
+- object:
     apiVersion: v1
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}

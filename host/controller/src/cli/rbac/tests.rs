@@ -238,7 +238,7 @@ fn nodes_are_deleted_only_where_that_was_asked_for() {
         let objects = objects(&manifest("here", &[], more));
         let rules = objects.iter().filter_map(|object| object["rules"].as_array()).flatten();
         let nodes = rules.filter(|rule| rule["resources"][0] == "nodes");
-        nodes.flat_map(|rule| rule["verbs"].as_array()).flatten().cloned().collect::<Vec<_>>()
+        nodes.filter_map(|rule| rule["verbs"].as_array()).flatten().cloned().collect::<Vec<_>>()
     };
     assert!(!verbs(More::default()).contains(&"delete".into()));
     assert!(verbs(More { deletes_nodes: true, ..More::default() }).contains(&"delete".into()));
