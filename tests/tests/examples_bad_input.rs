@@ -142,9 +142,9 @@ fn fences() {
         FENCE,
         ("[power]", "[powre]"),
         expect![[r#"
-        bad.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powre", expected a defined one (power, mark-unschedulable, mark-schedulable, quarantine, clean-resources, restart-instance)
-        exit 1
-    "#]],
+            bad.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powre", expected a defined one (power, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
+            exit 1
+        "#]],
     );
     check(
         "action",
