@@ -99,6 +99,10 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
         Some("the confirmation is for another boot of this node")
     } else if !matches!(view.trigger, Crossing::Crossed { .. }) {
         Some("the node gives signs of life; it is not off")
+    } else if !run.is_silent(node) {
+        Some(
+            "its Lease was renewed lately, so it is not off; say it again once the Lease has run out",
+        )
     } else if !run.policy.grades.contains(&Grade::OperatorConfirmed) {
         Some("policy does not release on a person's word")
     } else {

@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use super::story;
-use crate::tests::fixtures::{bmc_plan, failed, paused_by_alice};
+use crate::tests::fixtures::{BOOT, bmc_plan, failed, paused_by_alice};
 use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
@@ -124,4 +124,25 @@ fn a17_people_pause_approve_retry_and_abort() {
     retried.event(Event::Command(Command::Retry));
     retried.until(Phase::AwaitingWell);
     assert!(retried.hit(Rule::A17));
+}
+
+/// An ill node is lost to its threshold and alive: whoever says that it is off looked at another one.
+#[test]
+fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
+    let mut ill = story();
+    ill.device = Box::new(lying);
+    ill.until(Phase::Parked);
+    let renewed_at = ill.now;
+    ill.view.node.iter_mut().for_each(|node| node.lease_seen_at = Some(renewed_at));
+    let confirm = || Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() };
+    ill.event(Event::Command(confirm()));
+    ill.look();
+    assert!(!ill.released() && ill.record.proof.is_none(), "{:?}", ill.notices);
+    let told = |notice: &Notice| matches!(notice, Notice::Ignored { why } if why.contains("Lease"));
+    assert!(ill.notices.iter().any(told), "{:?}", ill.notices);
+
+    ill.now = renewed_at.after(Span::seconds(40));
+    ill.event(Event::Command(confirm()));
+    ill.look();
+    assert_eq!(ill.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
 }
