@@ -170,7 +170,9 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
 fn clear_left_overs(run: &mut Run<'_>, view: &View, node: &NodeView) -> Option<Flow> {
     let released = run.record.released.clone()?;
     let mut left = Left::of(&released, view);
-    if run.record.first_released_at.is_none() && !run.is_new_boot(&node.signs) {
+    let may_go_on =
+        run.record.partly_released_at.is_some() && run.record.first_released_at.is_none();
+    if may_go_on && !run.is_new_boot(&node.signs) {
         left.pods.retain(|pod| pod.deletion != Deletion::NotAsked);
         left.attachments.retain(|one| one.deleting);
     }

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{CLEAR, cutting_plan, position};
-use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, storage};
+use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, signs, storage};
 use crate::tests::story::Story;
 use crate::*;
 
@@ -216,4 +216,26 @@ fn what_a_pod_that_stays_uses_stays_attached() {
         story.until(Phase::Releasing).until_released();
         assert_eq!(released(&story).1, expected, "{backing:?}");
     }
+}
+
+/// A restart is about another boot, and what the first one left is still to go before the quarantine.
+#[test]
+fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
+    let release = ReleaseMode::Paced { pods_per_minute: 1 };
+    let mut story =
+        Story::new(bmc_plan(), RunPolicy { restarts: 1, release, ..RunPolicy::default() });
+    story.view.pods.push(pod("db-1", None));
+    story.view.attachments.clear();
+    story.until(Phase::Releasing).until_released();
+    // It boots by itself in the middle of the release, and is never well: another pass, about that boot.
+    story.view.node.iter_mut().for_each(|node| node.signs = signs("boot-2", 5));
+    story.until(Phase::AwaitingWell);
+    let passes = |story: &Story| story.notices.contains(&Notice::Restarting { restart: 1 });
+    while !passes(&story) {
+        story.go();
+    }
+    story.until_call(Action::Status);
+    story.live("boot-2", 9).until(Phase::Final(FinalReason::Remedied));
+    let left = story.view.pods.iter().filter(|pod| pod.exempt.is_none()).count();
+    assert_eq!(left, 0, "{:?}", story.done);
 }

@@ -40,7 +40,10 @@ impl Draft {
         if rng.below(100) >= 6 {
             return;
         }
-        policies.text = policies.text.replace("policies: { ", "policies: { approval: true, ");
+        // Also where somebody takes the policy away meanwhile and brings it back.
+        for text in [&mut policies.text, &mut self.happenings] {
+            *text = text.replace("policies: { ", "policies: { approval: true, ");
+        }
         let first = rng.within(10_000, 90_000);
         for (number, node) in names.iter().enumerate() {
             let mut at = first;
