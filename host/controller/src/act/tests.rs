@@ -318,6 +318,21 @@ fn a_release_waits_for_few_answers_of_the_api_server() {
     assert!(took <= answers + takes, "{took:?} are more than {answers:?}");
 }
 
+/// Its controller makes no further pod while the one on the lost node is Terminating.
+#[test]
+fn a_stateful_set_grows_once_what_it_lost_is_released() {
+    let night = example("lost-node.yaml", |text| {
+        let grows = "happenings:\n- { at: 3m, edit: { kind: StatefulSet, namespace: default, \
+                     name: db, merge: { spec: { replicas: 3 } } } }";
+        text.replace("volumes: true", "volumes: false").replace("happenings:", grows)
+    });
+    for (part, runs) in [(Part::With, true), (Part::Without, false)] {
+        let played = simulate::play(&night, part).unwrap();
+        let is_third = |fact: &Fact| matches!(&fact.what, What::PodPhase { pod, phase, .. } if pod == "default/db-2" && phase == "Running");
+        assert_eq!(played.facts.iter().any(is_third), runs, "{part:?}");
+    }
+}
+
 #[test]
 fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_run() {
     let played = night_of_a_failed_on();

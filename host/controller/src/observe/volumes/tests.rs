@@ -82,6 +82,8 @@ fn a_driver_checks_what_is_attached_and_one_node_writes_to() {
         ("other.example.com", true, &here[..], false),
         ("other.example.com", true, &[attachment("pv-1", "other.example.com")], false),
         ("csi.example.com", true, &[attachment("pv-2", "csi.example.com")], false),
+        // An in-tree volume has no driver that a policy could name.
+        ("", true, &[attachment("pv-1", "kubernetes.io/aws-ebs")], false),
     ];
     for (driver, exclusive, attached, expected) in cases {
         let seen = known(volume(driver, exclusive)).view(&pod(&json!([])), &claim, attached);
