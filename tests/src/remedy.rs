@@ -49,6 +49,8 @@ pub struct Installation {
     pub node_selector: &'static str,
     /// How machines are fenced, the `spec` of the FenceConfiguration; none: by their BMCs' IPMI.
     pub fence: Option<Value>,
+    /// Methods beside the one that their BMCs' power is switched by, for remedies to name.
+    pub methods: Vec<Value>,
 }
 
 impl Default for Installation {
@@ -66,6 +68,7 @@ impl Default for Installation {
             mode: "enforce",
             node_selector: "kubernetes.io/os=linux",
             fence: None,
+            methods: Vec::new(),
         }
     }
 }
@@ -119,7 +122,7 @@ pub async fn install_secret(cluster: &Cluster, name: &str, data: &Value) -> Resu
 pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let client = cluster.client();
     let ports: Vec<_> = cluster.bmcs.values().map(crate::Bmc::port).collect();
-    let by_ipmi = || ipmi(installation.cipher_suite, &ports);
+    let by_ipmi = || ipmi(installation, &ports);
     let fence = json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "FenceConfiguration",
@@ -246,7 +249,9 @@ where
 }
 
 /// Each machine by its BMC, whose address its node's annotation is.
-fn ipmi(cipher_suite: &str, ports: &[u16]) -> Value {
+fn ipmi(installation: &Installation, ports: &[u16]) -> Value {
+    let mut methods = vec![json!({"name": "power-cycle", "template": "bmc", "action": "reboot"})];
+    methods.extend(installation.methods.iter().cloned());
     json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "templates": [{
@@ -254,11 +259,11 @@ fn ipmi(cipher_suite: &str, ports: &[u16]) -> Value {
             "plugin": "ipmi",
             "parameters": {
                 "address": format!("${{node.annotations['{BMC_ANNOTATION}']}}"),
-                "cipher-suite": cipher_suite,
+                "cipher-suite": installation.cipher_suite,
             },
             "credentials": [{"secret": SECRET}],
         }],
-        "methods": [{"name": "power-cycle", "template": "bmc", "action": "reboot"}],
+        "methods": methods,
         "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
         "grants": [{"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports}],
     })

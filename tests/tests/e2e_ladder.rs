@@ -16,23 +16,28 @@ use crate::e2e_story::{INCIDENT_WITHIN, Story};
 
 const LAST_WORDS: &str = "ssh: no route to host";
 
-/// A repair, then the fence two seconds after it ended.
-fn ladder(command: &[&str]) -> Installation {
+/// Something else, then the fence two seconds after it ended.
+fn fence_after(remedy: &Value) -> Installation {
     let mut installation = Installation::default();
     let more = json!({
-        "remedy1": [{"name": "repair"}, {"period": "2s"}],
+        "remedy1": [{"name": remedy.get("name")}, {"period": "2s"}],
         "remedy2": [{"name": "fence"}],
     });
     if let (Value::Object(threshold), Value::Object(more)) = (&mut installation.threshold, more) {
         threshold.extend(more);
     }
-    installation.remedies = json!([{
+    installation.remedies = json!([remedy]);
+    installation
+}
+
+/// A repair before the fence.
+fn ladder(command: &[&str]) -> Installation {
+    fence_after(&json!({
         "name": "repair",
         "podTemplate": {"spec": {
             "containers": [{"name": "repair", "image": "repair:1", "command": command}],
         }},
-    }]);
-    installation
+    }))
 }
 
 async fn jobs(story: &Story) -> Result<Vec<Job>> {
@@ -116,5 +121,30 @@ async fn a_repair_helps_and_nothing_is_switched_off() -> Result<()> {
     assert_eq!(*status(&incident, "/finalReason"), "Remedied");
     assert_eq!(story.asked(&story.node)?, (0, 0));
     assert_eq!(*status(&incident, "/released"), Value::Null);
+    Ok(())
+}
+
+/// A reset that only the remedy names, then the fence: the reset of a machine whose node stays lost proves
+/// nothing and releases nothing, and the fence finds the machine as any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_method_has_its_turn_before_the_fence() -> Result<()> {
+    let mut installation = fence_after(&json!({"name": "gently", "method": "reset"}));
+    installation.policies = json!({"recoverTimeout": "20s"});
+    installation.methods = vec![json!({"name": "reset", "template": "bmc", "action": "reset"})];
+    let story = Story::begin("e2e-method", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&incident, "/rung"), 1);
+    let calls = status(&incident, "/operations").as_array().cloned().unwrap_or_default();
+    let text = |call: &Value, field| call.get(field).and_then(Value::as_str).map(str::to_owned);
+    let effects = calls.iter().filter(|call| text(call, "action").as_deref() != Some("status"));
+    let effects = effects.filter_map(|call| Some([text(call, "name")?, text(call, "action")?]));
+    assert_eq!(
+        effects.collect::<Vec<_>>(),
+        [["reset", "reset"], ["power-cycle", "off"], ["power-cycle", "on"]]
+    );
     Ok(())
 }

@@ -105,8 +105,7 @@ async fn a_lost_node_whose_group_replaced_it_is_released_and_left() -> Result<()
     let story = story_on("e2e-replaced", &ec2, "group-fence").await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
-    let place = story.cluster.bmcs.keys().position(|node| *node == story.node);
-    let instance = place.and_then(|place| ec2.instances().get(place)).context("no instance")?;
+    let instance = lost_instance(&story, &ec2)?;
     assert_eq!(ec2.terminate(instance).await?, "terminated");
     story.cluster.database_runs(Some(&story.node)).await?;
     let incident = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
@@ -119,6 +118,35 @@ async fn a_lost_node_whose_group_replaced_it_is_released_and_left() -> Result<()
     controller.terminate().await
 }
 
+/// Seed 000: a fencing method can also remove the node through the cloud's API. The end of its instance is
+/// the proof, and nothing is switched on again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_is_removed_through_its_cloud() -> Result<()> {
+    let ec2 = Ec2::start(&fresh_folder("e2e-remove-ec2")?).await?;
+    let story = story_on("e2e-remove", &ec2, "remove").await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let lost = lost_instance(&story, &ec2)?;
+    story.lose_node()?;
+    story.cluster.database_runs(Some(&story.node)).await?;
+    let incident = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(status(&incident, "/finalReason"), "Replaced", "{}", describe(&incident));
+    for instance in ec2.instances() {
+        let expected = if instance == lost { "terminated" } else { "running" };
+        assert_eq!(ec2.state(instance).await?, expected, "{instance}");
+    }
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(verdict.violations, []);
+    assert!(!verdict.releases.is_empty(), "node-remedy released the database");
+    controller.terminate().await
+}
+
+/// The instance that is the node of the story.
+fn lost_instance<'a>(story: &Story, ec2: &'a Ec2) -> Result<&'a String> {
+    let place = story.cluster.bmcs.keys().position(|node| *node == story.node);
+    place.and_then(|place| ec2.instances().get(place)).context("no instance")
+}
+
 /// A cluster on these instances, with node-remedy installed for them and the key of this user.
 async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
     let provider_ids = ec2.instances().each_ref().map(|instance| ec2.provider_id(instance));
@@ -129,10 +157,12 @@ async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
     let (id, secret) = ec2.key(user)?;
     let keys = json!({"username": id, "password": secret});
     install_secret(&story.cluster, "aws-keys", &keys).await?;
-    let parameters = if user == "group-fence" {
-        json!({"address": ec2.address(), "autoscaling-address": ec2.address()})
-    } else {
-        json!({"address": ec2.address()})
+    let parameters = match user {
+        "group-fence" => {
+            json!({"address": ec2.address(), "autoscaling-address": ec2.address()})
+        }
+        "remove" => json!({"address": ec2.address(), "off": "terminate"}),
+        _ => json!({"address": ec2.address()}),
     };
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",

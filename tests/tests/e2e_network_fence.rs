@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
-use node_remedy_api::plan::network_fence::{FenceSecret, FenceState, NetworkFence};
+use node_remedy_api::plan::network_fence::{FenceSecret, FenceState, NetworkFence, spec_of};
 use node_remedy_tests::Controller;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::remedy::{Installation, status};
@@ -28,6 +28,7 @@ const FINALIZER: &str = "csiaddons.openshift.io/network-fence";
 async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() -> Result<()> {
     let mut story = Story::prepare("e2e-network-fence", Settings::QUICK).await?;
     let fences = serve(&story.cluster.client()).await?;
+    one_of_a_class_stays_as_it_was_made(&fences).await?;
     story.install(&Installation::default()).await?;
     let ports: Vec<u16> = story.cluster.bmcs.values().map(node_remedy_tests::Bmc::port).collect();
     let installation = Installation { fence: Some(fence(&ports)), ..Installation::default() };
@@ -69,6 +70,25 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     story.ends_well().await?;
     assert_eq!(fences.list(&ListParams::default()).await?.items.len(), 0, "nothing is left");
     controller.terminate().await
+}
+
+/// The API server takes one that names a class, and csi-addons changes nothing of it by its finalizer.
+async fn one_of_a_class_stays_as_it_was_made(fences: &Api<NetworkFence>) -> Result<()> {
+    let parameters = [("networkFenceClass", "ceph"), ("cidrs", "192.0.2.9/32")];
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let made = NetworkFence::new("of-a-class", spec_of(&BTreeMap::from(parameters.map(own))));
+    let made = fences.create(&PostParams::default(), &made).await?;
+    // As its client writes the whole object, with every field that it knows.
+    let held = json!({
+        "metadata": {"finalizers": [FINALIZER]},
+        "spec": {"networkFenceClassName": "ceph", "driver": "", "secret": {}},
+    });
+    let held = fences.patch("of-a-class", &PatchParams::default(), &Patch::Merge(held)).await?;
+    assert_eq!((held.metadata.generation, held.spec), (Some(1), made.spec));
+    let lifted = json!({"metadata": {"finalizers": null}});
+    fences.patch("of-a-class", &PatchParams::default(), &Patch::Merge(lifted)).await?;
+    fences.delete("of-a-class", &DeleteParams::default()).await?;
+    Ok(())
 }
 
 /// The tests' own way to fence, and the storage before it.

@@ -101,6 +101,23 @@ async fn an_instance_that_is_gone_is_off_only_where_the_node_names_it() -> Resul
     Ok(())
 }
 
+/// `off: terminate`: once, and only what the node itself names.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_is_ended_where_the_node_names_it_and_boto3_agrees() -> Result<()> {
+    let (ec2, hand) = start("remove", "remove").await?;
+    let hand = hand.options(&["--set", "off=terminate"]);
+    let [instance, other, _] = ec2.instances();
+    let ended = hand.expect("off", &["--plug", instance], 1).await?;
+    assert!(ended.said.contains("expected the node's providerID"), "{}", ended.said);
+    assert_eq!(ec2.state(instance).await?, "running");
+    for _ in 0..2 {
+        hand.expect("off", &["--plug", &ec2.provider_id(instance)], 0).await?;
+        assert_eq!(ec2.state(instance).await?, "terminated");
+    }
+    assert_eq!(ec2.power(other).await?, Power::On, "the other instance was left alone");
+    Ok(())
+}
+
 /// The group of the test ends what stops in service, as Amazon's do.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_of_a_group_is_out_of_service_while_it_is_off() -> Result<()> {

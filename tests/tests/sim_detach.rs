@@ -76,6 +76,20 @@ fn a_machine_that_hangs_gives_its_databases_back_while_its_bmc_is_silent() {
     );
 }
 
+/// It goes on where it stood, and the driver keeps it from the volume that moved: its process writes no more.
+#[test]
+fn a_machine_that_hung_and_goes_on_writes_to_no_volume_that_moved() {
+    check(
+        "machineHangs",
+        CHECKED,
+        "- { at: 400s, nodeComesBack: node-a }\n",
+        "- { fact: proofRecorded, where: { node: node-a, grade: partition }, times: 1, by: 120s }
+- { fact: writerStarted, where: { pod: default/db-0 }, after: 60s, by: 180s }
+- { fact: writerStarted, where: { pod: default/db-0 }, times: 0, after: 400s }
+- { fact: powerChanged, times: 0 }",
+    );
+}
+
 /// Nobody hears it, and it goes on writing: its volume stays until it hears that its pod is gone. It is
 /// not switched off for that.
 #[test]

@@ -11,6 +11,12 @@ use crate::sim_night::parse;
 
 /// A night in which node-a is lost, in a cluster with such a csi-addons.
 fn check(cluster: &str, drivers: &str, and_then: &str, expected: &str) {
+    let asked = "driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a";
+    check_asked(asked, cluster, drivers, and_then, expected);
+}
+
+/// The same, where csi-addons is asked so.
+fn check_asked(asked: &str, cluster: &str, drivers: &str, and_then: &str, expected: &str) {
     let text = format!(
         "title: storage is cut by its driver
 seed: 3
@@ -41,7 +47,7 @@ configuration:
       methods:
       - name: storage
         builtin: network-fence
-        parameters: {{ driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a }}
+        parameters: {{ {asked} }}
         storageDrivers: [{drivers}]
       isolation: [{{ name: cut, methods: [storage] }}]
       recovery: [{{ name: back, methods: [storage] }}]
@@ -80,6 +86,12 @@ fn a_network_fence_releases_the_pods_of_its_driver() {
     for cluster in ["{}", "{ networkFence: 70s }"] {
         check(cluster, OURS, REBOOTS, RELEASED);
     }
+}
+
+/// csi-addons finds the driver; the model does not tell classes apart.
+#[test]
+fn a_network_fence_of_a_class_releases_the_pods_of_its_driver() {
+    check_asked("networkFenceClass: ceph", "{}", OURS, REBOOTS, RELEASED);
 }
 
 /// What it cut is another driver's.

@@ -1,9 +1,10 @@
 //! Fence configurations, in all three forms, down to the plan of one node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
 use node_remedy_api::document::Document;
+use node_remedy_api::plan::network_fence::{self, FenceSecret};
 use node_remedy_api::plan::{self, FenceSource, Method, NodeFacts, NodePlan};
 
 use crate::{lines, read};
@@ -64,7 +65,7 @@ pub(crate) fn sketch(plan: &NodePlan) -> String {
 }
 
 pub(crate) fn plan_of(source: &FenceSource, node: &NodeFacts) -> String {
-    let reading = source.plan_for(node);
+    let reading = source.plan_for(node, &BTreeSet::new());
     let text = lines(&reading.problems);
     reading.value.map_or(text, |plan| sketch(&plan))
 }
@@ -130,7 +131,8 @@ fn stages_and_methods_of_their_own_are_read() {
 fn no_password_reaches_a_plan() {
     for (file, node_name) in [(STAGES, "w1"), (PROPOSAL, "w1")] {
         let configuration = read(&[("a.yaml", file), ("b.yaml", TEMPLATES)]);
-        let plan = configuration.fences[0].plan_for(&node(node_name)).value.unwrap();
+        let plan =
+            configuration.fences[0].plan_for(&node(node_name), &BTreeSet::new()).value.unwrap();
         let json = serde_json::to_string(&plan).unwrap();
         assert!(!json.contains("hunter2"), "{json}");
         assert!(!format!("{configuration:?}").contains("hunter2"), "kept in memory");
@@ -151,7 +153,7 @@ fn expressions_take_from_the_node_and_its_inventory() {
     assert_eq!(lines(&configuration.problems), "");
     let table = plan::InventoryTable::parse("nodes", "node,outlet\nw1,A7\n").unwrap();
     let facts = NodeFacts { inventory: table.row("w1"), ..node("w1") };
-    let plan = configuration.fences[0].plan_for(&facts).value.unwrap();
+    let plan = configuration.fences[0].plan_for(&facts, &BTreeSet::new()).value.unwrap();
     let power = plan.methods.iter().find(|method| method.name == "power").unwrap();
     assert_eq!(power.plug, "A7");
     assert_eq!(power.parameters["address"], "bmc-w1.example:623");
@@ -197,7 +199,7 @@ fn each_instance_of_a_cloud_is_a_device_of_its_own() {
     let device = |example: &str, provider_id: &str| {
         let configuration = read(&[("f.yaml", example)]);
         let node = NodeFacts { provider_id: provider_id.to_owned(), ..node("w1") };
-        let plan = configuration.fences[0].plan_for(&node).value.unwrap();
+        let plan = configuration.fences[0].plan_for(&node, &BTreeSet::new()).value.unwrap();
         plan.methods.iter().find(|method| method.plugin.is_some()).unwrap().device.clone()
     };
     for address in ["", "\n      address: 192.0.2.1"] {
@@ -259,4 +261,65 @@ fn a_network_fence_is_over_every_internal_ip() {
     assert_eq!(both.matches("storage: NetworkFence").count(), 1, "one, cut and given back: {both}");
     assert!(plan(&[]).contains("a node without InternalIP"), "{}", plan(&[]));
     assert!(plan(&["w1.example.com"]).contains("expected an address"));
+}
+
+/// The class says what the driver and its Secret are.
+#[test]
+fn a_network_fence_may_name_a_class_instead_of_a_driver() {
+    const EXAMPLE: &str = include_str!("../../../examples/config/fence-network-fence.yaml");
+    const DRIVER: &str = "      driver: rook-ceph.rbd.csi.ceph.com
+      secretName: rook-csi-rbd-provisioner
+      secretNamespace: rook-ceph
+";
+    let read_with = |class: &str| {
+        let text = EXAMPLE.replacen(DRIVER, &format!("      networkFenceClass: {class}\n"), 1);
+        let configuration = read(&[("fence-network-fence.yaml", &text)]);
+        assert_eq!(lines(&configuration.problems), "");
+        let internal_ips = vec!["192.0.2.7".to_owned()];
+        configuration.fences[0]
+            .plan_for(&NodeFacts { internal_ips, ..node("w1") }, &BTreeSet::new())
+    };
+    let plan = read_with("ceph").value.unwrap();
+    let method = plan.methods.iter().find(|one| one.name == "storage").unwrap();
+    assert_eq!(method.device, "network-fence/ceph/192.0.2.7/32");
+    let spec = network_fence::spec_of(&method.parameters);
+    assert_eq!((&*spec.network_fence_class_name, &*spec.driver), ("ceph", ""));
+    assert_eq!(spec.secret, FenceSecret::default());
+    let refused = lines(&read_with("''").problems);
+    assert!(refused.contains("found an empty networkFenceClass, expected one"), "{refused}");
+}
+
+/// What no stage names is of a plan only where a remedy names it; elsewhere it may be unfit for the node.
+#[test]
+fn a_method_that_only_a_remedy_names_is_of_the_plan_where_one_does() {
+    const METHODS: &str = "  methods:
+  - { name: reset, template: bmc, action: reset }
+  - { name: other, template: bmc, action: reset, plug: \"${node.labels['no-such']}\" }
+  - { name: back, template: bmc, action: on }
+";
+    let text = EXAMPLE.replace("  methods:\n", METHODS);
+    let configuration = read(&[("fence-ipmi.yaml", &text)]);
+    assert_eq!(lines(&configuration.problems), "");
+    let plan = |named: &[&str]| {
+        let named = named.iter().map(|name| (*name).to_owned()).collect();
+        let reading = configuration.fences[0].plan_for(&node("w1"), &named);
+        let problems = lines(&reading.problems);
+        reading.value.map_or(problems, |plan| sketch(&plan))
+    };
+    assert_eq!(plan(&[]), plan(&["power", "quarantine", "unknown"]));
+    expect![[r#"
+        fence-ipmi.yaml
+        0 quarantine: Quarantine plug="" device=""
+        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
+        2 reset: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} reset-only
+        isolation: keep-new-pods-away All [0]
+        power: power All [1]
+        grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
+    "#]].assert_eq(&plan(&["reset"]));
+    expect![[r#"
+        fence-ipmi.yaml:25:56: spec.methods[1].plug: found node w1 without label no-such, expected one
+    "#]].assert_eq(&plan(&["other"]));
+    expect![[r#"
+        fence-ipmi.yaml:26:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy
+    "#]].assert_eq(&plan(&["back"]));
 }

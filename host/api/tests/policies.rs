@@ -19,7 +19,7 @@ pub(crate) fn sketch(policy: &Policy) -> String {
     let mut text = format!("{:?} {:?}\n", policy.mode, policy.selector.is_some());
     for threshold in &policy.thresholds {
         text += &format!("{} for {}\n", threshold.sign, threshold.period);
-        for rung in threshold.ladder.iter().chain(&threshold.recovery) {
+        for rung in &threshold.ladder {
             let Rung { name, remedy, period, clean_resource } = rung;
             let remedy = match remedy {
                 Remedy::PodTemplate(job) => {

@@ -1,7 +1,7 @@
 //! The documents that the two proposals print, read as they are printed: placeholders are filled in, and
 //! only what is no YAML was changed. What their prose says of a value is what it is read as.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
 use node_remedy_api::configuration::Configuration;
@@ -53,10 +53,8 @@ fn the_configuration_is_read_as_printed() {
         Ready=False,Unknown for 5s
           repair then 3m clean=false: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","clean node command"],"envFrom":[{"secretRef":{"name":"secret-key"}}],"image":"IMAGE:VERSION","name":"repair","volumeMounts":[{"mountPath":"/etc/node-remedy/configmaps/fence-method-config","name":"configmap-fence-method-config","readOnly":true}]}],"restartPolicy":"Never","volumes":[{"configMap":{"name":"fence-method-config"},"name":"configmap-fence-method-config"}]}}
           terminate then 5s clean=true: PodTemplate within 30m {"spec":{"containers":[{"command":["binary","terminate node command"],"image":"IMAGE:VERSION","name":"terminate"}],"restartPolicy":"Never"}}
-          recovery then 0s clean=false: Recovery
         DiskPressure=True for 10m
           storage-fence then 10m clean=true: Isolation
-          recovery then 0s clean=false: Recovery
     "#]].assert_eq(&policies::sketch(&configuration.policies[0]));
     expect![[r#"
         000.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
@@ -167,7 +165,8 @@ fn what_a_stage_and_a_template_say_is_what_the_plan_does() {
         isolation: cordon All [1]"#]]
     .assert_eq(&stages("only one", "all").join("\n"));
     let power = |from: &str, to: &str| {
-        let plan = objects(from, to).fences[0].plan_for(&node("w1")).value.unwrap();
+        let plan =
+            objects(from, to).fences[0].plan_for(&node("w1"), &BTreeSet::new()).value.unwrap();
         plan.methods.into_iter().find(|method| method.plugin.is_some()).unwrap()
     };
     assert!(power("", "").must_success);

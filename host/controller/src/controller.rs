@@ -28,6 +28,7 @@ use crate::admin::Readiness;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Scope};
 use crate::desk::Desk;
+use crate::device_network::Reach;
 use crate::lease::{Leadership, LeaseGate};
 use crate::listen::Listen;
 use crate::observe::Mirror;
@@ -108,6 +109,8 @@ pub struct Parts<C> {
     pub storage: StorageLeases,
     /// Which devices answer.
     pub paths: Paths,
+    /// Whether devices answer at all.
+    pub reach: Reach,
     /// The locks that other remediators honour.
     pub locks: NodeLocks<C>,
     /// Metrics.
@@ -239,6 +242,7 @@ impl<C: Cluster> Controller<C> {
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),
             paths: Paths::default(),
+            reach: Reach::new(settings.probe_every),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use crate::controller::Parts;
+use crate::device_network;
 use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
@@ -250,6 +251,8 @@ impl<C: Cluster> Desk<C> {
                     view::note_sign(&mut gate, Some(&node), &sign);
                     let said = words::cached(&self.parts.mirror);
                     gate.words = words::of_node(&said, seen, &policy.gate, now);
+                    gate.device_network =
+                        device_network::of_opening(&self.parts, &threshold.ladder);
                     let verdict =
                         node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));

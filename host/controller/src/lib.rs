@@ -12,6 +12,7 @@ pub mod clock;
 pub mod cluster;
 pub mod controller;
 pub mod desk;
+pub mod device_network;
 pub mod guard;
 pub mod hex;
 pub mod lease;

@@ -18,6 +18,7 @@ use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
 use crate::cluster::{Cluster, ClusterError};
 use crate::controller::Parts;
+use crate::device_network;
 use crate::observe::begun;
 use crate::observe::closed;
 use crate::observe::config::{Mode, NodePolicy};
@@ -113,6 +114,7 @@ pub async fn open<C: Cluster>(
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
     gate_view.words = words::of_node(&facts.said, &node, &policy.gate, now);
     gate_view.storage = storage;
+    gate_view.device_network = device_network::of_opening(parts, &threshold.ladder);
     gate_view.incidents = incidents;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, &Volumes::default(), Some(node_view), crossing, verdict);

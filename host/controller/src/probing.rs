@@ -24,6 +24,7 @@ use crate::cli::people::annotation;
 use crate::clock::{time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
+use crate::device_network;
 use crate::observe::config::Tables;
 use crate::observe::view;
 use crate::plugins::Plugins;
@@ -115,20 +116,23 @@ pub struct Paths {
 /// Probes for as long as this process lives.
 pub async fn probe_devices<C: Cluster>(parts: Rc<Parts<C>>, every: Duration) {
     loop {
-        let next = Instant::now() + every;
+        let begun = Instant::now();
         go_round(&parts, every).await;
-        sleep_until(next).await;
+        sleep_until(begun + parts.reach.again(every, parts.clock.now())).await;
     }
 }
 
 /// While another process leads: asks the devices that incidents wait for, and says of those that
-/// answer here that they do, so that the leader may let this process lead.
+/// answer here that they do, so that the leader may let this process lead; so, too, where no device
+/// answers the leader.
 pub async fn stand_in<C: Cluster>(parts: Rc<Parts<C>>) {
     loop {
         sleep(STAND_IN_EVERY).await;
         if parts.leads() {
+            device_network::let_lead(&parts).await;
             continue;
         }
+        device_network::say_heard(&parts).await;
         let waiting: Vec<NodeFence> = {
             let nodefences = parts.mirror.nodefences.all();
             let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
@@ -177,6 +181,8 @@ pub fn is_reached_elsewhere<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence)
 async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
     let (paths, methods) = plans(parts).await;
     parts.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
+    let named: BTreeSet<String> = methods.keys().map(|place| place.device.clone()).collect();
+    parts.reach.keep(|device| named.contains(device));
     let (mut clouds, mut others) = (Devices::new(), Devices::new());
     for (place, (method, grants)) in methods {
         let is_cloud = method.plugin.as_deref().is_some_and(is_cloud);
@@ -208,13 +214,18 @@ async fn ask<C: Cluster>(parts: &Parts<C>, devices: Devices, gap: Duration) {
         sleep(gap).await;
         device
     });
-    let asked = paced.map(|(_, plugs)| ask_device(parts, plugs)).buffer_unordered(AT_ONCE_MAX);
+    let asked =
+        paced.map(|(device, plugs)| ask_device(parts, device, plugs)).buffer_unordered(AT_ONCE_MAX);
     asked.collect::<()>().await;
 }
 
 /// Asks one device for its plugs, one at a time. What says nothing for one of them is not asked for the next.
-async fn ask_device<C: Cluster>(parts: &Parts<C>, plugs: Vec<(Place, Method, Vec<Grant>)>) {
-    let mut silent = None;
+async fn ask_device<C: Cluster>(
+    parts: &Parts<C>,
+    device: String,
+    plugs: Vec<(Place, Method, Vec<Grant>)>,
+) {
+    let (mut silent, mut heard) = (None, None);
     for (place, method, grants) in plugs {
         if is_in_use(parts, &place) {
             continue;
@@ -227,10 +238,15 @@ async fn ask_device<C: Cluster>(parts: &Parts<C>, plugs: Vec<(Place, Method, Vec
         if is_silence(&end) {
             silent = Some(end.clone());
         }
+        // One plug that answers is a way to the device, whatever the others say.
+        if !matches!(heard, Some(Ok(()))) {
+            heard = device_network::answer_of(&end).or(heard);
+        }
         if let Some(answer) = answer_of(end) {
             parts.paths.answers.borrow_mut().insert(place, answer);
         }
     }
+    parts.reach.note(&device, heard, parts.clock.now());
 }
 
 fn is_silence(end: &End) -> bool {

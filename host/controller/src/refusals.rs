@@ -24,6 +24,9 @@ const WRITE_EVERY_MS: u64 = 10_000;
 /// The budget is one object of at most 1 MiB; a storm of more nodes says enough with these.
 const LINES_MAX: usize = 200;
 
+/// The word of a refusal that other processes look for.
+pub const DEVICE_NETWORK_LOST: &str = "DeviceNetworkLost";
+
 /// What is refused now.
 #[derive(Debug, Default)]
 pub struct Refusals {
@@ -189,6 +192,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::OwnView { .. } => "OwnView",
         Refusal::HeldByOther { .. } => "HeldByOther",
         Refusal::DeviceClosed(_) => "DeviceClosed",
+        Refusal::DeviceNetworkLost { .. } => DEVICE_NETWORK_LOST,
         Refusal::CoolDown { .. } => "CoolDown",
     }
 }

@@ -14,11 +14,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use node_remedy_decide::{
-    Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, Dump, Effect, End,
-    Event, Execution, Feed, Freshness, GatePolicy, GateView, Incidents, Kind, Method, NeededFor,
-    Neighbours, Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan, PlugState,
-    READY, Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage, StorageLease,
-    Threshold, Time, Verdict, View, Words, crossed, gate, open, step,
+    Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, DeviceNetwork, Dump,
+    Effect, End, Event, Execution, Feed, Freshness, GatePolicy, GateView, Incidents, Kind, Method,
+    NeededFor, Neighbours, Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan,
+    PlugState, READY, Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage,
+    StorageLease, Threshold, Time, Verdict, View, Words, crossed, gate, open, step,
 };
 use serde_json::{Value, json};
 
@@ -230,6 +230,7 @@ fn plan() -> Plan {
             needed_for: NeededFor::NextStep,
         }],
         recovery: Vec::new(),
+        beside: vec![],
         ladder: Vec::new(),
     }
 }
@@ -304,6 +305,7 @@ fn cluster() -> GateView {
         heard_at: NOW,
         held_by: None,
         closed_device: None,
+        device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
         sign_since: None,
         never_joined: false,

@@ -9,6 +9,7 @@ use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 mod breaker;
 mod control_plane;
+mod device_network;
 mod headroom;
 mod people;
 mod storage;
@@ -17,6 +18,7 @@ mod storm;
 use self::storm::{refuse_full_domains, refuse_storm};
 
 pub use self::breaker::{BreakerPolicy, Ending, IncidentView, Incidents, Tripped};
+pub use self::device_network::DeviceNetwork;
 pub use self::people::{ForeignCordon, Pause, WORD_LOOK_EVERY, Words};
 pub use self::storage::StorageLease;
 
@@ -78,6 +80,8 @@ pub struct GateView {
     pub held_by: Option<String>,
     /// A device of the plan through which nothing is switched off.
     pub closed_device: Option<ClosedDevice>,
+    /// Which devices answer this process.
+    pub device_network: DeviceNetwork,
     /// When this node's last incident ended.
     pub last_incident_ended_at: Option<Time>,
     /// Since when the sign is there for which the target is to be switched off.
@@ -282,6 +286,15 @@ pub enum Refusal {
     },
     /// A device of the plan failed to switch on before.
     DeviceClosed(ClosedDevice),
+    /// No device answers us: we may be the one who is cut off from them.
+    DeviceNetworkLost {
+        /// So many were asked.
+        devices: u32,
+        /// For how long none of them has answered.
+        silent: Span,
+        /// One of them, and why it did not answer.
+        example: String,
+    },
     /// This node had an incident a short while ago.
     CoolDown {
         /// When it may be touched again.
@@ -326,6 +339,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     let mut verdict = Verdict::default();
     people::refuse_by_words(policy.foreign_cordon, &view.words, now, &mut verdict);
     refuse_by_peers(view, &mut verdict);
+    device_network::refuse_device_network(&view.device_network, now, &mut verdict);
     storage::refuse_storage(policy.storage_lease_age_max, &view.storage, now, &mut verdict);
     refuse_by_time(policy, view, now, &mut verdict);
     breaker::refuse_by_breaker(policy.breaker.as_ref(), &view.incidents, now, &mut verdict);
@@ -457,6 +471,11 @@ impl fmt::Display for Refusal {
             Self::DeviceClosed(ClosedDevice { device, node }) => write!(
                 f,
                 "{device} failed to switch {node} on; see to it, then node-remedy ack {node}"
+            ),
+            Self::DeviceNetworkLost { devices, silent, example } => write!(
+                f,
+                "none of the {devices} devices has answered this replica for {silent}: its own network \
+                 to them may be lost ({example})"
             ),
             Self::CoolDown { .. } => {
                 f.write_str("the node's last incident ended a short while ago")

@@ -1,8 +1,10 @@
 //! The ladder: an incident's remedies, one after the other while the condition holds (A11).
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec;
 
-use crate::{Plan, Span, Time};
+use crate::{Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time};
 
 /// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +26,8 @@ pub enum Remedy {
     Fence,
     /// The plan without its power step: isolation, and recovery once the node is well.
     Isolation,
+    /// One method of the plan, whether a stage names it or only this remedy does.
+    Method(MethodIndex),
     /// Something in the cluster itself.
     Cluster(Chore),
     /// A Job of the admin's own.
@@ -133,15 +137,79 @@ impl Plan {
         }
     }
 
-    /// Whether any remedy of the ladder isolates or switches power.
-    pub fn fences(&self) -> bool {
-        let fences = |rung: &Rung| matches!(rung.remedy, Remedy::Fence | Remedy::Isolation);
-        self.ladder.is_empty() || self.ladder.iter().any(fences)
+    /// The remedies, in their order.
+    pub(crate) fn remedies(&self) -> impl Iterator<Item = Remedy> + '_ {
+        (0..self.ladder.len().max(1)).filter_map(|rung| self.remedy(rung))
     }
 
-    /// Whether a remedy of the ladder takes the plan's power step.
-    pub(crate) fn takes_power_step(&self) -> bool {
-        let takes = |rung: &Rung| rung.remedy == Remedy::Fence;
-        self.ladder.is_empty() || self.ladder.iter().any(takes)
+    /// Whether any remedy of the ladder isolates or switches power.
+    pub fn fences(&self) -> bool {
+        self.remedies().any(Remedy::is_of_plan)
+    }
+
+    /// What a remedy does of isolation.
+    pub(crate) fn isolation_of(&self, remedy: Remedy) -> Cow<'_, [Stage]> {
+        match remedy {
+            Remedy::Fence | Remedy::Isolation => Cow::Borrowed(&self.isolation),
+            Remedy::Method(index) => self.alone(index, Method::cuts),
+            Remedy::Job { .. } | Remedy::Cluster(_) => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// What a remedy does of power-management.
+    pub(crate) fn power_of(&self, remedy: Remedy) -> Cow<'_, [Stage]> {
+        match remedy {
+            Remedy::Fence => Cow::Borrowed(&self.power),
+            Remedy::Method(index) => self.alone(index, Method::switches_power),
+            Remedy::Isolation | Remedy::Job { .. } | Remedy::Cluster(_) => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// A stage of this method alone, if it is of that kind.
+    fn alone(&self, index: MethodIndex, is_wanted: impl Fn(&Method) -> bool) -> Cow<'_, [Stage]> {
+        let Some(method) = self.method(index).filter(|method| is_wanted(method)) else {
+            return Cow::Borrowed(&[]);
+        };
+        Cow::Owned(vec![Stage {
+            name: method.name.clone(),
+            execution: Execution::All,
+            methods: vec![index],
+            needed_for: NeededFor::NextStep,
+        }])
+    }
+
+    /// Whether these stages name a method of such a kind.
+    pub(crate) fn names(&self, stages: &[Stage], is_wanted: impl Fn(&Kind) -> bool) -> bool {
+        let mut methods = stages.iter().flat_map(|stage| &stage.methods);
+        methods.any(|index| self.method(*index).is_some_and(|method| is_wanted(&method.kind)))
+    }
+
+    /// Whether a remedy can switch the machine off, and not only reset it.
+    pub(crate) fn takes_off(&self, remedy: Remedy) -> bool {
+        self.names(&self.power_of(remedy), |kind| matches!(kind, Kind::Power(_)))
+    }
+
+    /// Whether a remedy cuts the node's own way to the API server.
+    pub(crate) fn cuts_api_path(&self, remedy: Remedy) -> bool {
+        self.names(&self.isolation_of(remedy), |kind| *kind == Kind::Fabric(Path::ApiServer))
+    }
+
+    /// A remedy of the ladder that is one of several outlets: off alone, it leaves the machine on.
+    pub(crate) fn lone_outlet(&self) -> Option<MethodIndex> {
+        self.remedies().find_map(|remedy| {
+            let Remedy::Method(index) = remedy else { return None };
+            let is_part = |method: &Method| method.kind == Kind::Power(Feed::Part);
+            self.method(index).is_some_and(is_part).then_some(index)
+        })
+    }
+}
+
+impl Remedy {
+    /// Whether it carries out the node's plan, or a part of it.
+    pub(crate) const fn is_of_plan(self) -> bool {
+        match self {
+            Self::Fence | Self::Isolation | Self::Method(_) => true,
+            Self::Job { .. } | Self::Cluster(_) => false,
+        }
     }
 }

@@ -47,6 +47,8 @@ pub enum PlanRefusal {
     CutsItselfOff,
     /// It switches power only by reset, or not at all, and isolates nothing.
     NothingToDo,
+    /// A remedy is one of several outlets, which off alone leave the machine on.
+    LoneOutlet,
 }
 
 impl core::fmt::Display for PlanRefusal {
@@ -57,6 +59,10 @@ impl core::fmt::Display for PlanRefusal {
                  node could never come back; add one, or set parkIsolated: true"
             }
             Self::NothingToDo => "the plan neither isolates nor switches off",
+            Self::LoneOutlet => {
+                "a remedy is a method that switches one of several outlets, and off alone it leaves \
+                 the machine on; make the remedy fence, or say soleFeed: true if it is the only one"
+            }
         })
     }
 }
@@ -128,15 +134,19 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     if !plan.fences() {
         return None;
     }
-    if plan.cuts_api_path()
-        && !(plan.has_power() && plan.takes_power_step())
-        && policy.isolated_for_good == IsolatedForGood::Refuse
-    {
+    if plan.lone_outlet().is_some() {
+        return Some(PlanRefusal::LoneOutlet);
+    }
+    let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {
+        (is_cut_off || plan.cuts_api_path(remedy)) && !plan.takes_off(remedy)
+    });
+    if cuts_itself_off && policy.isolated_for_good == IsolatedForGood::Refuse {
         return Some(PlanRefusal::CutsItselfOff);
     }
-    let switches = plan.takes_power_step() && !plan.power.is_empty();
-    if !switches && plan.isolation.is_empty() {
-        return Some(PlanRefusal::NothingToDo);
-    }
-    None
+    let does = |remedy| {
+        let (isolation, power) = (plan.isolation_of(remedy), plan.power_of(remedy));
+        !isolation.is_empty() || !power.is_empty()
+    };
+    let mut of_plan = plan.remedies().filter(|remedy| remedy.is_of_plan());
+    (!of_plan.any(does)).then_some(PlanRefusal::NothingToDo)
 }

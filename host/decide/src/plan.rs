@@ -24,6 +24,8 @@ pub struct Plan {
     pub power: Vec<Stage>,
     /// Stages of the recovery step, in order.
     pub recovery: Vec<Stage>,
+    /// Methods that no stage of isolation or power-management names, only a remedy of the ladder.
+    pub beside: Vec<MethodIndex>,
     /// The remedies that are tried one after the other; empty: the fence alone.
     pub ladder: Vec<Rung>,
 }
@@ -204,19 +206,24 @@ impl Plan {
         self.methods.get(index)
     }
 
-    /// Methods that switch power off and on, in the order of the power stages.
+    /// Methods that switch power off and on, in the order of the power stages; whatever the remedy, these
+    /// are read for proof, and given back what was taken.
     pub fn power_methods(&self) -> impl Iterator<Item = MethodIndex> + '_ {
-        self.power.iter().flat_map(|stage| stage.methods.iter().copied()).filter(|index| {
+        self.of_stages(&self.power).filter(|index| {
             self.method(*index).is_some_and(|method| matches!(method.kind, Kind::Power(_)))
         })
     }
 
-    /// Methods of the isolation step that cut something on a device.
+    /// Methods that cut something on a device, in the order of the isolation stages.
     pub fn cut_methods(&self) -> impl Iterator<Item = MethodIndex> + '_ {
-        self.isolation
-            .iter()
-            .flat_map(|stage| stage.methods.iter().copied())
+        self.of_stages(&self.isolation)
             .filter(|index| self.method(*index).is_some_and(Method::cuts))
+    }
+
+    /// The methods of these stages, and those beside all stages.
+    fn of_stages<'p>(&'p self, stages: &'p [Stage]) -> impl Iterator<Item = MethodIndex> + 'p {
+        let named = stages.iter().flat_map(|stage| &stage.methods);
+        named.chain(&self.beside).copied()
     }
 
     /// Whether the machine is without power when exactly the plugs for which `off` holds are.
@@ -242,13 +249,6 @@ impl Plan {
             }
         }
         parts > 0 && parts == parts_off
-    }
-
-    /// Whether isolation cuts the node's own way to the API server.
-    pub fn cuts_api_path(&self) -> bool {
-        self.cut_methods().any(|index| {
-            self.method(index).is_some_and(|method| method.kind == Kind::Fabric(Path::ApiServer))
-        })
     }
 
     /// Whether the plan knows how to switch the machine off.

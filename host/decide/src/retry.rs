@@ -1,12 +1,12 @@
 //! What comes after something failed: another try, another pass, a silent device, a person.
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard};
 use crate::phases::way_back::still_cut;
 use crate::run::{Flow, Run};
 use crate::{
-    End, Failure, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Rule, Span,
+    End, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Remedy, Rule, Span,
 };
 
 /// Another try of the step after a pause, if one is left.
@@ -45,7 +45,14 @@ pub(crate) fn give_up(run: &mut Run<'_>, method: MethodIndex) {
 
 /// The step failed: another pass if one is left, else the next remedy, else a person.
 pub(crate) fn fail(run: &mut Run<'_>, reason: ParkReason) -> Flow {
-    restart(run).unwrap_or_else(|| give_way(run, reason))
+    try_again(run).unwrap_or_else(|| give_way(run, reason))
+}
+
+/// The same remedy once more, if a restart is left. One method is tried once where something else can be.
+pub(crate) fn try_again(run: &mut Run<'_>) -> Option<Flow> {
+    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
+    let is_over = has_next && matches!(run.remedy(), Some(Remedy::Method(_)));
+    if is_over { None } else { restart(run) }
 }
 
 /// A11: a remedy that failed gives way to the next one, if there is one: what it cut or switched off
@@ -186,12 +193,10 @@ pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
         | None => None,
     });
     let name = run.plan.method(method).map(|method| method.name.clone());
-    ParkReason::MethodFailed {
-        method: name.unwrap_or_default(),
-        detail: failure.map(detail_of).unwrap_or_default(),
-    }
-}
-
-fn detail_of(failure: &Failure) -> String {
-    failure.detail.clone()
+    let detail = match failure {
+        Some(failure) => failure.detail.clone(),
+        None if run.record.reads_off(method) => "the machine is off".to_string(),
+        None => String::new(),
+    };
+    ParkReason::MethodFailed { method: name.unwrap_or_default(), detail }
 }

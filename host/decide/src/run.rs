@@ -3,12 +3,14 @@
 //! The phases read like rules because the small questions they ask are answered here. Nothing
 //! in this file decides where a run goes.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
+use crate::plan::{Progress, Want, next_wanted};
 use crate::{
     Action, Builtin, Chore, Crossing, Effect, Freshness, Hold, Kind, MethodIndex, NodeView, Notice,
-    Phase, Plan, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Time, Transition,
+    Phase, Plan, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time, Transition,
     VIEW_AGE_MAX, View,
 };
 
@@ -164,29 +166,50 @@ impl<'a> Run<'a> {
         self.plan.remedy(self.record.rung)
     }
 
-    /// Whether that remedy isolates the node.
+    /// Whether that remedy carries out the plan, or a part of it.
     pub(crate) fn isolates(&self) -> bool {
-        matches!(self.remedy(), Some(Remedy::Fence | Remedy::Isolation))
+        self.remedy().is_some_and(Remedy::is_of_plan)
+    }
+
+    /// What it does of isolation.
+    pub(crate) fn isolation(&self) -> Cow<'a, [Stage]> {
+        self.remedy().map_or(Cow::Borrowed(&[]), |remedy| self.plan.isolation_of(remedy))
+    }
+
+    /// What it does of power-management.
+    pub(crate) fn power(&self) -> Cow<'a, [Stage]> {
+        self.remedy().map_or(Cow::Borrowed(&[]), |remedy| self.plan.power_of(remedy))
+    }
+
+    /// What these stages want next; a remedy that is one method has failed with it.
+    pub(crate) fn next_wanted(
+        &self,
+        stages: &[Stage],
+        progress: impl Fn(MethodIndex) -> Progress,
+    ) -> Want {
+        match (next_wanted(self.plan, stages, progress), self.remedy()) {
+            (Want::Nothing, Some(Remedy::Method(index))) if self.record.failed.contains(&index) => {
+                Want::Failed(index)
+            }
+            (want, _) => want,
+        }
     }
 
     /// Whether the Node is deleted once everything on it is released.
     pub(crate) fn deletes_node(&self) -> bool {
-        match self.remedy() {
-            Some(Remedy::Fence | Remedy::Isolation) => {
-                let mut methods = self.plan.isolation.iter().flat_map(|stage| &stage.methods);
-                methods.any(|index| {
-                    let method = self.plan.method(*index);
-                    method.is_some_and(|one| one.kind == Kind::Builtin(Builtin::DeleteNode))
-                })
-            }
-            Some(Remedy::Cluster(chore)) => chore == Chore::DeleteNode,
-            Some(Remedy::Job { .. }) | None => false,
-        }
+        let deletes = |kind: &Kind| *kind == Kind::Builtin(Builtin::DeleteNode);
+        self.remedy() == Some(Remedy::Cluster(Chore::DeleteNode))
+            || self.plan.names(&self.isolation(), deletes)
     }
 
-    /// Whether it goes on to the plan's power step.
+    /// Whether it goes on to power-management.
     pub(crate) fn switches_power(&self) -> bool {
-        self.remedy() == Some(Remedy::Fence) && !self.plan.power.is_empty()
+        !self.power().is_empty()
+    }
+
+    /// Whether it can switch the machine off, and not only reset it.
+    pub(crate) fn takes_off(&self) -> bool {
+        self.remedy().is_some_and(|remedy| self.plan.takes_off(remedy))
     }
 
     pub(crate) fn holds_slot(&self) -> bool {

@@ -29,6 +29,8 @@ pub(crate) struct Writers {
     by_volume: BTreeMap<String, Vec<Writer>>,
     /// Nodes that the storage keeps away, and what would write there: volume and process.
     kept_away: BTreeMap<String, BTreeSet<(String, Writer)>>,
+    /// Volumes, each with a node that its driver keeps from writing to it.
+    detached: BTreeSet<(String, String)>,
 }
 
 impl Writers {
@@ -38,6 +40,9 @@ impl Writers {
     }
 
     pub(crate) fn start(&mut self, facts: &mut Facts, now: Time, volume: &str, writer: &Writer) {
+        if self.detached.contains(&(volume.to_owned(), writer.node.clone())) {
+            return;
+        }
         if let Some(waiting) = self.kept_away.get_mut(&writer.node) {
             waiting.insert((volume.to_owned(), writer.clone()));
             return;
@@ -88,6 +93,16 @@ impl Writers {
                     boot: writer.boot.clone(),
                 },
             );
+        }
+    }
+
+    /// The driver lets a node write to a volume, or keeps it from that whatever its processes try.
+    pub(crate) fn allow(&mut self, volume: &str, node: &str, is_attached: bool) {
+        let place = (volume.to_owned(), node.to_owned());
+        if is_attached {
+            self.detached.remove(&place);
+        } else {
+            self.detached.insert(place);
         }
     }
 

@@ -16,8 +16,10 @@
 //! `allow-replace` says that it may be lost. In between it reads as changing while it runs: whoever
 //! died half-way is carried on by the next `off` or `on`.
 //!
-//! What this deliberately is not: terminating, hibernating, detaching volumes, or finding an instance
-//! by its name.
+//! With `off: terminate` an off ends the instance for good, as whoever removes a machine from a cluster
+//! wants it. That is asked only where the Node itself names the instance.
+//!
+//! What this deliberately is not: hibernating, detaching volumes, or finding an instance by its name.
 
 mod ec2;
 mod group;
@@ -46,10 +48,17 @@ impl FenceMethod for Aws {
     fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
         let plug = Plug::parse(&request.plug, request.parameter("region").unwrap_or_default())?;
         let may_be_replaced = request.parameter("allow-replace") == Some("true");
+        let terminates = request.parameter("off") == Some("terminate");
+        if terminates && !plug.is_of_the_node() {
+            return Err(Failure::new(FailureKind::BadParameters, not_named(&request.plug)));
+        }
+        let asks_group = !may_be_replaced && !terminates;
         let mut machine = Ec2 {
             api: &ec2::api(host, request.deadline_ms),
-            groups: Some(group::api(host, request.deadline_ms)).filter(|_| !may_be_replaced),
+            groups: Some(group::api(host, request.deadline_ms)).filter(|_| asks_group),
             plug,
+            terminates,
+            may_be_replaced,
             waits_for_os: request.parameter("skip-os-shutdown") == Some("false"),
             group: None,
             member: None,
@@ -66,9 +75,12 @@ impl FenceMethod for Aws {
 /// An instance.
 struct Ec2<'a, H> {
     api: &'a Api<'a, H>,
-    /// None where it may be replaced: then its group is not asked.
+    /// None where it may be replaced, or is ended: then its group is not asked.
     groups: Option<Api<'a, H>>,
     plug: Plug,
+    /// An off ends it for good.
+    terminates: bool,
+    may_be_replaced: bool,
     waits_for_os: bool,
     /// The group it is tagged with, as it was read last.
     group: Option<String>,
@@ -78,6 +90,15 @@ struct Ec2<'a, H> {
 }
 
 impl<H: Host> Ec2<'_, H> {
+    fn action(&self, change: Change) -> &'static str {
+        match change {
+            Change::Off if self.terminates => "TerminateInstances",
+            Change::Off => "StopInstances",
+            Change::On => "StartInstances",
+            Change::Reset => "RebootInstances",
+        }
+    }
+
     /// What its group makes of it, where it has one that matters.
     fn look_at_group(&mut self) -> Result<(), Failure> {
         if let (Some(groups), Some(tagged), None) = (&self.groups, &self.group, &self.member) {
@@ -149,9 +170,18 @@ impl<H: Host> Machine for Ec2<'_, H> {
     }
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {
-        let own = action(change);
+        let own = self.action(change);
         if change == Change::Reset || self.is_terminated {
             return Ok(own.to_owned());
+        }
+        if let (Change::Off, true, false, Some(group)) =
+            (change, self.terminates, self.may_be_replaced, &self.group)
+        {
+            let sentence = format!(
+                "the instance is of autoscaling group {group}, which starts another in its place; if \
+                 that is meant, set allow-replace to true"
+            );
+            return Err(Failure::new(FailureKind::BadParameters, sentence));
         }
         match (change, self.look_at_group()) {
             (Change::Off | Change::Reset, looked) => looked?,
@@ -179,6 +209,8 @@ impl<H: Host> Machine for Ec2<'_, H> {
 
     fn ask(&mut self, change: Change) -> Result<(), Failure> {
         let how = match change {
+            Change::Off if self.terminates && self.waits_for_os => "",
+            Change::Off if self.terminates => "&SkipOsShutdown=true",
             Change::Off if self.waits_for_os => "&Force=true",
             Change::Off => "&Force=true&SkipOsShutdown=true",
             Change::On | Change::Reset => "",
@@ -188,7 +220,7 @@ impl<H: Host> Machine for Ec2<'_, H> {
         {
             group::leave(groups, member)?;
         }
-        ec2::ask(self.api, action(change), &self.plug.id, how)?;
+        ec2::ask(self.api, self.action(change), &self.plug.id, how)?;
         let may_be_out = self.member.as_ref().is_none_or(Member::is_out);
         if change == Change::On && self.group.is_some() && may_be_out {
             self.come_back()?;
@@ -207,12 +239,12 @@ impl<H: Host> Machine for Ec2<'_, H> {
     }
 }
 
-fn action(change: Change) -> &'static str {
-    match change {
-        Change::Off => "StopInstances",
-        Change::On => "StartInstances",
-        Change::Reset => "RebootInstances",
-    }
+/// Whoever wrote an id down may mean another instance by now; what is ended does not come back.
+fn not_named(plug: &str) -> String {
+    format!(
+        "found plug {plug:?} with off: terminate, expected the node's providerID: an instance is ended \
+         only where its Node names it"
+    )
 }
 
 /// An instance never runs again once it is terminated. But an id that somebody wrote down says

@@ -34,6 +34,7 @@ users = {
     "fence": fence,
     "group-fence": [*fence, placed, leave, rejoin],
     "group-reader": [*fence, placed],
+    "remove": [described, "ec2:TerminateInstances"],
     "reader": [described],
     "observer": observe,
 }

@@ -43,6 +43,7 @@ pub(crate) fn plan() -> Plan {
         isolation: Vec::new(),
         power: vec![stage],
         recovery: Vec::new(),
+        beside: vec![],
         ladder: Vec::new(),
     }
 }

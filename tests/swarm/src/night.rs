@@ -162,7 +162,7 @@ impl Night {
         let ill = draft.people(seed, &mut policies, &lost, &names);
         draft.rack_faults(seed, &names, &lost);
         draft.terminations(seed, &lost);
-        let fence = draft.kernel_dump(seed, &mut policies, &lost);
+        let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let cluster = draft.checks_at_detach(seed, &mut policies);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{cluster}{}nodes:\n",
@@ -216,7 +216,7 @@ impl Night {
             impostors,
             lost,
             drivers_check: !cluster.is_empty(),
-            cuts_storage: false,
+            dumps_release_all: policies.text.contains("kdumpReleases: all"),
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
             has_people,

@@ -168,7 +168,8 @@ enum Told {
 
 fn told(kind: Kind, line: &str, at: Duration) -> Result<Told> {
     let mut event: Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
-    let object = event.get_mut("object").map(Value::take).context("an event without object")?;
+    let object = event.get_mut("object").map(Value::take);
+    let object = object.with_context(|| format!("an event without object: {line}"))?;
     let change = match text(&event, "/type") {
         "ADDED" => ChangeType::Added,
         "MODIFIED" => ChangeType::Modified,
@@ -226,6 +227,11 @@ impl<'a> Real<'a> {
         path = format!("{path}&resourceVersion={from}&fieldSelector={}", watch.fields);
         let answer = open(&self.cluster.client, Verb::Get, &path, &Value::Null).await?;
         make_news(&self.cluster.client).await?;
+        if answer.status() == http::StatusCode::TOO_MANY_REQUESTS {
+            // The server fills its cache of a kind when it is first asked for it.
+            tokio::time::sleep(LOOK_EVERY).await;
+            return Ok(None);
+        }
         let (mut events, mut bookmark) = (Vec::new(), None);
         for line in text_of(answer).await?.lines() {
             match told(watch.kind, line, Duration::ZERO)? {

@@ -24,6 +24,10 @@ pub struct Rung {
     /// Or what is done in the cluster itself. Absent like the Job: the plan is carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Chore>,
+    /// Of the plan this method alone, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub method: Option<String>,
     /// Of the plan the isolation step alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub isolation_only: bool,

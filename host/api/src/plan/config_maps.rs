@@ -212,6 +212,7 @@ impl<'a> Reader<'a> {
             inventory: None,
             sources: vec![node.origin.clone()],
             methods: Vec::new(),
+            beside: Vec::new(),
             isolation: Vec::new(),
             power_management: Vec::new(),
             recovery: Vec::new(),

@@ -14,6 +14,8 @@ use super::expression::NodeFacts;
 use super::object::is_cidr;
 use super::source::only;
 
+/// The parameter that names the NetworkFenceClass, which says what the next three do.
+pub const CLASS: &str = "networkFenceClass";
 /// The parameter that names the CSI driver which is asked.
 pub const DRIVER: &str = "driver";
 /// The parameter that names the Secret which the driver needs; we never read it.
@@ -27,8 +29,8 @@ pub const SUCCEEDED: &str = "Succeeded";
 /// What `status.message` says when the last success was an unfence.
 pub const UNFENCED_MESSAGE: &str = "unfencing operation successful";
 
-/// Parameters without which a configuration is refused.
-pub(super) const REQUIRED: [&str; 3] = [DRIVER, SECRET_NAME, SECRET_NAMESPACE];
+/// What a class says, and a method without a class.
+const OF_CLASS: [&str; 3] = [DRIVER, SECRET_NAME, SECRET_NAMESPACE];
 
 /// What is asked of a driver.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,10 +44,10 @@ pub(super) const REQUIRED: [&str; 3] = [DRIVER, SECRET_NAME, SECRET_NAMESPACE];
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkFenceSpec {
-    /// The CSI driver; empty where a class names it.
+    /// The CSI driver; empty where a class names it. It is written all the same, as the next one.
     #[serde(default)]
     pub driver: String,
-    /// Somebody else's class; always empty in ours. It is written all the same: csi-addons writes it when
+    /// The class; empty where the driver is named. It is written all the same: csi-addons writes it when
     /// it adds its finalizer, and what it does not change leaves the generation at 1.
     #[serde(default)]
     pub network_fence_class_name: String,
@@ -98,11 +100,11 @@ pub struct NetworkFenceStatus {
 /// What the parameters of a method ask for; its `fenceState` is Fenced.
 pub fn spec_of(parameters: &BTreeMap<String, String>) -> NetworkFenceSpec {
     let text = |name: &str| parameters.get(name).cloned().unwrap_or_default();
-    let known = [DRIVER, SECRET_NAME, SECRET_NAMESPACE, CIDRS];
+    let known = [CLASS, DRIVER, SECRET_NAME, SECRET_NAMESPACE, CIDRS];
     let others = parameters.iter().filter(|(name, _)| !known.contains(&name.as_str()));
     NetworkFenceSpec {
         driver: text(DRIVER),
-        network_fence_class_name: String::new(),
+        network_fence_class_name: text(CLASS),
         cidrs: text(CIDRS)
             .split([' ', ','])
             .filter(|one| !one.is_empty())
@@ -112,6 +114,20 @@ pub fn spec_of(parameters: &BTreeMap<String, String>) -> NetworkFenceSpec {
         secret: FenceSecret { name: text(SECRET_NAME), namespace: text(SECRET_NAMESPACE) },
         parameters: others.map(|(name, value)| (name.clone(), value.clone())).collect(),
     }
+}
+
+/// What speaks against a method with these parameters, one sentence each: it names a class, or what a class
+/// would say.
+pub(super) fn refusals(has: impl Fn(&str) -> bool) -> Vec<String> {
+    let wrong = OF_CLASS.into_iter().filter(|name| has(name) == has(CLASS));
+    let say = |name: &str| {
+        if has(CLASS) {
+            format!("found {name} beside {CLASS}, expected one of them")
+        } else {
+            format!("found no {name}, expected one for a network-fence")
+        }
+    };
+    wrong.map(say).collect()
 }
 
 /// Fills in what is fenced, and says what the device is called: no two nodes share one.
@@ -131,14 +147,11 @@ pub(super) fn complete(
         parameters.insert(CIDRS.to_owned(), ips.join(","));
     }
     let spec = spec_of(parameters);
-    for (name, value) in [
-        (DRIVER, &spec.driver),
-        (SECRET_NAME, &spec.secret.name),
-        (SECRET_NAMESPACE, &spec.secret.namespace),
-    ] {
-        if value.is_empty() {
-            return Err(format!("found an empty {name}, expected one"));
-        }
+    let is_empty = |name: &&&str| parameters.get(**name).is_none_or(String::is_empty);
+    let has_class = parameters.contains_key(CLASS);
+    let needed: &[&str] = if has_class { &[CLASS] } else { &OF_CLASS };
+    if let Some(name) = needed.iter().find(is_empty) {
+        return Err(format!("found an empty {name}, expected one"));
     }
     if let Some(found) = spec.cidrs.iter().find(|cidr| !is_cidr(cidr)) {
         return Err(format!("found cidrs {found:?}, expected networks such as 10.1.2.3/32"));
@@ -146,5 +159,6 @@ pub(super) fn complete(
     if spec.cidrs.is_empty() {
         return Err("found no cidrs and a node without InternalIP, expected one".to_owned());
     }
-    Ok(format!("network-fence/{}/{}", spec.driver, spec.cidrs.join(",")))
+    let asked = if has_class { spec.network_fence_class_name } else { spec.driver };
+    Ok(format!("network-fence/{asked}/{}", spec.cidrs.join(",")))
 }

@@ -107,6 +107,7 @@ impl Reader<'_> {
             inventory: spec.inventory.clone(),
             sources: vec![self.document.origin.clone()],
             methods: Vec::new(),
+            beside: Vec::new(),
             isolation: Vec::new(),
             power_management: Vec::new(),
             recovery: Vec::new(),
@@ -133,6 +134,12 @@ impl Reader<'_> {
                 }
             }
         }
+        let mut stages =
+            [&spec.isolation, &spec.power_management, &spec.recovery].into_iter().flatten();
+        let named: BTreeSet<&str> =
+            stages.by_ref().flat_map(|stage| &stage.methods).map(String::as_str).collect();
+        let beside = drafts.into_iter().filter(|(name, _)| !named.contains(name));
+        source.beside = beside.filter_map(|(_, draft)| draft).collect();
         source.check(&self.document.spot(base), &mut self.problems);
         Some(source)
     }
@@ -261,11 +268,8 @@ impl Reader<'_> {
             }
         }
         if does == Does::Builtin(Builtin::NetworkFence) {
-            for name in network_fence::REQUIRED {
-                if !parameters.contains_key(name) {
-                    let sentence = format!("found no {name}, expected one for a network-fence");
-                    self.error(&path.field("parameters"), sentence);
-                }
+            for sentence in network_fence::refusals(|name| parameters.contains_key(name)) {
+                self.error(&path.field("parameters"), sentence);
             }
         }
         let inherited =

@@ -1,13 +1,13 @@
 //! A fence configuration that has been read: what is common to `FenceConfiguration` and to the
 //! ConfigMaps of the two proposals. From it a plan is made for one node at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
 use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
 use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, network_fence};
-use crate::document::{Problems, Reading, Spot};
+use crate::document::{Problem, Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
 use crate::limits;
 use crate::selector::Selector;
@@ -26,6 +26,8 @@ pub struct FenceSource {
     pub inventory: Option<Inventory>,
     pub(super) sources: Vec<String>,
     pub(super) methods: Vec<Draft>,
+    /// Methods that no stage names: a plan has those of them that a remedy names.
+    pub(super) beside: Vec<Draft>,
     pub(super) isolation: Vec<StageDraft>,
     pub(super) power_management: Vec<StageDraft>,
     pub(super) recovery: Vec<StageDraft>,
@@ -154,11 +156,13 @@ pub fn default_plan(node: &NodeFacts) -> Option<NodePlan> {
 }
 
 impl FenceSource {
-    /// The plan of one node, or everything that the node lacks for it.
-    pub fn plan_for(&self, node: &NodeFacts) -> Reading<NodePlan> {
+    /// The plan of one node, or everything that the node lacks for it; with the methods that remedies name.
+    pub fn plan_for(&self, node: &NodeFacts, named: &BTreeSet<String>) -> Reading<NodePlan> {
         let mut problems = Problems::none();
         let methods: Vec<Method> =
-            self.methods.iter().map(|draft| draft.method(node, &mut problems)).collect();
+            self.drafts(named).map(|draft| draft.method(node, &mut problems)).collect();
+        let beside = self.beside.iter().filter(|draft| named.contains(&draft.name));
+        beside.filter_map(Draft::gives_only).for_each(|problem| problems.push(problem));
         let grants = self.grants_of(&methods, node);
         let stages = |drafts: &[StageDraft]| drafts.iter().map(StageDraft::stage).collect();
         let plan = NodePlan {
@@ -170,6 +174,15 @@ impl FenceSource {
             grants,
         };
         problems.with(Some(plan))
+    }
+
+    /// The methods of a plan, in its order.
+    pub(super) fn drafts<'a>(
+        &'a self,
+        named: &'a BTreeSet<String>,
+    ) -> impl Iterator<Item = &'a Draft> + 'a {
+        let beside = self.beside.iter().filter(|draft| named.contains(&draft.name));
+        self.methods.iter().chain(beside)
     }
 
     /// Whether anything is listened for on behalf of its nodes.
@@ -254,6 +267,17 @@ impl Draft {
             Does::Plugin(plugin) => only_watches(plugin),
             Does::Builtin(_) | Does::Instance => false,
         }
+    }
+
+    /// What is wrong with it as a remedy, where it only gives back.
+    fn gives_only(&self) -> Option<Problem> {
+        let Does::Plugin(_) = self.does else { return None };
+        let Asked { off, on, reset } = self.asked;
+        let sentence = format!(
+            "found {}, which only switches on, expected a method that takes something as a remedy",
+            self.name
+        );
+        (on && !off && !reset).then(|| self.plug.spot.error(sentence))
     }
 
     /// Whether the two ask for something of one and the same plug.

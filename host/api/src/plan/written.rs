@@ -1,6 +1,6 @@
 //! Where the values of a plan were written, for people who ask.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::expression::Expression;
 use super::plugins::is_secret;
@@ -28,8 +28,8 @@ pub struct MethodWritten {
 
 impl FenceSource {
     /// Where the values of each method were written, in the order of a plan's methods.
-    pub fn written(&self) -> Vec<MethodWritten> {
-        let methods = self.methods.iter().map(|draft| MethodWritten {
+    pub fn written(&self, named: &BTreeSet<String>) -> Vec<MethodWritten> {
+        let methods = self.drafts(named).map(|draft| MethodWritten {
             plug: Some(written(&draft.plug)).filter(|_| !draft.plug.to_string().is_empty()),
             parameters: draft
                 .parameters

@@ -52,7 +52,6 @@ pub(super) fn of_rung(rung: &Rung, grades: &[Grade], path: &Path) -> Option<Foun
         // What a plan proves releases in any case.
         Remedy::Fence
         | Remedy::Isolation
-        | Remedy::Recovery
         | Remedy::Method(_)
         | Remedy::PodTemplate(_)
         | Remedy::Plugin(_) => return None,

@@ -8,7 +8,7 @@ mod read;
 mod sign;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::numbers::*;
 pub use self::read::read;
@@ -52,8 +52,6 @@ pub struct Threshold {
     pub period: Span,
     /// The remedies, one after the other while the sign holds.
     pub ladder: Vec<Rung>,
-    /// What is done once the node is well, beside the recovery step that every fence ends with.
-    pub recovery: Option<Rung>,
 }
 
 /// One remedy of a ladder.
@@ -76,8 +74,6 @@ pub enum Remedy {
     Fence,
     /// Its isolation step alone (`storage-fence` of the proposal).
     Isolation,
-    /// Its recovery step alone (`recovery` of the proposal).
-    Recovery,
     /// One method of the node's fence configuration.
     Method(String),
     /// Something in the cluster itself.
@@ -92,7 +88,7 @@ impl Remedy {
     /// Whether the node's plan is carried out, or a part of it.
     pub fn is_of_plan(&self) -> bool {
         match self {
-            Self::Fence | Self::Isolation | Self::Recovery | Self::Method(_) => true,
+            Self::Fence | Self::Isolation | Self::Method(_) => true,
             Self::Cluster(_) | Self::PodTemplate(_) | Self::Plugin(_) => false,
         }
     }
@@ -120,6 +116,20 @@ impl Policy {
 }
 
 impl Policy {
+    /// The methods that its remedies name.
+    pub fn methods_named(&self) -> BTreeSet<String> {
+        let rungs = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
+        let named = rungs.filter_map(|rung| match &rung.remedy {
+            Remedy::Method(method) => Some(method.clone()),
+            Remedy::Fence
+            | Remedy::Isolation
+            | Remedy::Cluster(_)
+            | Remedy::PodTemplate(_)
+            | Remedy::Plugin(_) => None,
+        });
+        named.collect()
+    }
+
     /// Every number in force, under the name that `policies` has for it; one that is not limited is
     /// missing.
     pub fn numbers(&self) -> BTreeMap<String, serde_json::Value> {

@@ -26,7 +26,9 @@ const DOCUMENT_API_VERSION: &str = "node-remedy/v1alpha";
 /// The kind of the proposal's document.
 const DOCUMENT_KIND: &str = "Configuration";
 /// The remedies that exist without being defined.
-const OWN_REMEDIES: [&str; 3] = ["fence", "storage-fence", "recovery"];
+const OWN_REMEDIES: [&str; 2] = ["fence", "storage-fence"];
+/// The step that every fence ends with. No condition asks for it, so it is no remedy of a ladder.
+const RECOVERY: &str = "recovery";
 
 /// Reads a `Configuration` document or a `RemedyConfiguration`.
 pub fn read(document: &Document) -> Reading<Policy> {
@@ -173,7 +175,6 @@ impl Reader<'_> {
         let mut remedies = BTreeMap::from([
             ("fence".to_owned(), Remedy::Fence),
             ("storage-fence".to_owned(), Remedy::Isolation),
-            ("recovery".to_owned(), Remedy::Recovery),
         ]);
         let mut names = BTreeSet::new();
         for (index, config) in configs.iter().enumerate() {
@@ -278,14 +279,14 @@ impl Reader<'_> {
         for (index, config) in configs.iter().enumerate() {
             let path = base.field("thresholdConfigs").index(index);
             let ladder = self.ladder(config, &path, remedies);
-            let recovery = self.recovery(config, &path, remedies);
+            self.recovery(config, &path, remedies);
             let Some((sign, period)) = self.sign(config, &path) else { continue };
             if thresholds.iter().any(|other| other.sign.overlaps(&sign)) {
                 let sentence = "found the same sign as in an earlier threshold, expected one threshold \
                                 for it";
                 self.error(&path, sentence.to_owned());
             }
-            thresholds.push(Threshold { sign, period, ladder, recovery });
+            thresholds.push(Threshold { sign, period, ladder });
         }
         thresholds
     }
@@ -360,31 +361,49 @@ impl Reader<'_> {
         ladder
     }
 
-    /// How a node is fenced its FenceConfiguration says, once for the whole ladder. Only its isolation
-    /// may be tried before the whole of it.
+    /// How a node is fenced its FenceConfiguration says, once for the whole ladder. Parts of it may be tried
+    /// before: first its methods, one by one, then its isolation.
     fn one_fence(&mut self, ladder: &[Rung], rung: Option<&Rung>, path: &Path) {
         let Some(rung) = rung.filter(|rung| rung.remedy.is_of_plan()) else { return };
-        let Some(earlier) = ladder.iter().rfind(|rung| rung.remedy.is_of_plan()) else { return };
-        if (&earlier.remedy, &rung.remedy) != (&Remedy::Isolation, &Remedy::Fence) {
+        let mut earlier = ladder.iter().filter(|rung| rung.remedy.is_of_plan());
+        let is_before = |earlier: &Rung| match (&earlier.remedy, &rung.remedy) {
+            (Remedy::Method(one), Remedy::Method(other)) => one != other,
+            (Remedy::Method(_), _) | (Remedy::Isolation, Remedy::Fence) => true,
+            (_, _) => false,
+        };
+        if let Some(earlier) = earlier.find(|earlier| !is_before(earlier)) {
             let sentence = format!(
-                "found {:?} after {:?}, expected one fence in a ladder, with storage-fence before it at \
-                 most: steps that follow one another are stages of the FenceConfiguration",
+                "found {:?} after {:?}, expected one fence in a ladder, before it at most its methods, each \
+                 once, and then storage-fence: steps that follow one another are stages of the \
+                 FenceConfiguration",
                 rung.name, earlier.name
             );
             self.error(path, sentence);
         }
     }
 
+    /// `recovery` of the proposal names the step of that name, which follows anyway.
     fn recovery(
         &mut self,
         config: &ThresholdConfig,
         path: &Path,
         remedies: &BTreeMap<String, Remedy>,
-    ) -> Option<Rung> {
-        if config.recovery.is_empty() {
-            return None;
+    ) {
+        let own = remedies.contains_key(RECOVERY);
+        for (index, item) in config.recovery.iter().enumerate() {
+            if own || item.name.as_deref() != Some(RECOVERY) {
+                let found = match &item.name {
+                    Some(name) if name == RECOVERY => "a remedy of remedyConfigs".to_owned(),
+                    Some(name) => format!("the name {name:?}"),
+                    None => "no name".to_owned(),
+                };
+                let sentence = format!(
+                    "found {found}, expected - name: recovery, which is the step that every fence ends \
+                     with: what it does stands under recovery of the FenceConfiguration"
+                );
+                self.error(&path.field(RECOVERY).index(index), sentence);
+            }
         }
-        self.rung(&config.recovery, &path.field("recovery"), Span::default(), remedies)
     }
 
     /// One rung out of its list of one-key maps.
@@ -423,6 +442,9 @@ impl Reader<'_> {
         let Some(remedy) = remedies.get(&name).cloned() else {
             let known = remedies.keys().map(String::as_str);
             let expected = match nearest(&name, known.clone()) {
+                _ if name == RECOVERY => {
+                    "a remedy: recovery is the step that every fence ends with".to_owned()
+                }
                 Some(near) => format!("a defined remedy (did you mean {near}?)"),
                 None => {
                     format!("a remedy under remedyConfigs, or one of {}", OWN_REMEDIES.join(", "))

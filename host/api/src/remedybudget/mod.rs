@@ -61,6 +61,20 @@ pub struct RemedyBudgetStatus {
     #[serde(default)]
     #[schemars(length(max = limits::REFUSALS_MAX))]
     pub refusals: Vec<Refused>,
+    /// Said by who stands by, where the leader refuses because no device answers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices_answer: Option<DevicesAnswer>,
+}
+
+/// A process that stands by and hears devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DevicesAnswer {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub process: String,
+    /// When it said so.
+    pub at: Moment,
 }
 
 /// Why a node is not acted on though its threshold is crossed.

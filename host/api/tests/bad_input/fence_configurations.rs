@@ -44,21 +44,29 @@ fn a_network_fence_needs_its_driver_and_cuts_no_power() {
         "      driver: rook-ceph.rbd.csi.ceph.com\n",
         "",
         expect![[r#"
-        f.yaml:19:7: spec.methods[0].parameters: found no driver, expected one for a network-fence
-    "#]],
+            f.yaml:20:7: spec.methods[0].parameters: found no driver, expected one for a network-fence
+        "#]],
+    );
+    check(
+        "      driver: rook-ceph.rbd.csi.ceph.com\n",
+        "      networkFenceClass: ceph\n",
+        expect![[r#"
+            f.yaml:20:7: spec.methods[0].parameters: found secretName beside networkFenceClass, expected one of them
+            f.yaml:20:7: spec.methods[0].parameters: found secretNamespace beside networkFenceClass, expected one of them
+        "#]],
     );
     check(
         "methods: [power]",
         "methods: [power, storage]",
         expect![[r#"
-        f.yaml:43:22: spec.powerManagement[0].methods[1]: found storage, which cuts no power, expected it under isolation
-    "#]],
+            f.yaml:44:22: spec.powerManagement[0].methods[1]: found storage, which cuts no power, expected it under isolation
+        "#]],
     );
     check(
         "methods: [quarantine]",
         "methods: [network-fence]",
         expect![[r#"
-            f.yaml:38:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
+            f.yaml:39:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
         "#]],
     );
 }

@@ -215,8 +215,8 @@ fn policies() {
         "- name: fence",
         "- name: xyz",
         expect![[r#"
-        f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "xyz", expected a remedy under remedyConfigs, or one of fence, storage-fence, recovery
-    "#]],
+            f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "xyz", expected a remedy under remedyConfigs, or one of fence, storage-fence
+        "#]],
     );
     check(
         "- name: fence",
@@ -234,10 +234,33 @@ fn policies() {
     );
     check(
         "- name: fence",
+        "- name: recovery",
+        expect![[r#"
+            f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "recovery", expected a remedy: recovery is the step that every fence ends with
+        "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fence\n  recovery:\n  - name: recovery\n  - name: fence\n  - period: 3m",
+        expect![[r#"
+            f.yaml:12:5: thresholdConfigs[0].recovery[1]: found the name "fence", expected - name: recovery, which is the step that every fence ends with: what it does stands under recovery of the FenceConfiguration
+            f.yaml:13:5: thresholdConfigs[0].recovery[2]: found no name, expected - name: recovery, which is the step that every fence ends with: what it does stands under recovery of the FenceConfiguration
+        "#]],
+    );
+    check(
+        "- name: fence",
+        "- name: fence\n  recovery:\n  - name: recovery\nremedyConfigs:\n- { name: recovery, fence: {} }",
+        expect![[r#"
+            f.yaml:11:5: thresholdConfigs[0].recovery[0]: found a remedy of remedyConfigs, expected - name: recovery, which is the step that every fence ends with: what it does stands under recovery of the FenceConfiguration
+        "#]],
+    );
+    check(
+        "- name: fence",
         "- name: fence\n  - name: recovery",
         expect![[r#"
-        f.yaml:10:11: thresholdConfigs[0].remedy1[1].name: found it a second time, expected it once
-    "#]],
+            f.yaml:9:5: thresholdConfigs[0].remedy1: found the name "recovery", expected a remedy: recovery is the step that every fence ends with
+            f.yaml:10:11: thresholdConfigs[0].remedy1[1].name: found it a second time, expected it once
+        "#]],
     );
     check(
         "- name: fence",
@@ -324,7 +347,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\n  remedy2:\n  - name: storage-fence\n",
         expect![[r#"
-            f.yaml:11:5: thresholdConfigs[0].remedy2: found "storage-fence" after "fence", expected one fence in a ladder, with storage-fence before it at most: steps that follow one another are stages of the FenceConfiguration
+            f.yaml:11:5: thresholdConfigs[0].remedy2: found "storage-fence" after "fence", expected one fence in a ladder, before it at most its methods, each once, and then storage-fence: steps that follow one another are stages of the FenceConfiguration
         "#]],
     );
     check(
@@ -467,4 +490,34 @@ fn all_errors_of_a_document_are_reported() {
         f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found the number 5, expected a length of time such as 5s, 3m or 1h30m
         f.yaml:9:5: thresholdConfigs[0].remedy1[0].nam: found an unknown field, expected name (did you mean that?)
     "#]].assert_eq(&lines(&read(&[("f.yaml", &text)]).problems));
+}
+
+/// Methods one by one, then isolation, then the fence, and nothing of it twice.
+#[test]
+fn a_ladder_goes_from_less_to_more() {
+    let mut problems = String::new();
+    for ladder in [
+        "[{ name: fence }], remedy2: [{ name: off }]",
+        "[{ name: storage-fence }], remedy2: [{ name: reset }]",
+        "[{ name: reset }], remedy2: [{ name: again }]",
+        "[{ name: reset }], remedy2: [{ name: off }], remedy3: [{ name: storage-fence }], remedy4: [{ name: fence }]",
+    ] {
+        let methods = "remedyConfigs: [{ name: reset, method: reset }, { name: again, method: reset }, \
+                       { name: off, method: off }]\n";
+        let text = format!(
+            "apiVersion: node-remedy/v1alpha\nkind: Configuration\n{methods}thresholdConfigs:\n\
+             - {{ nodeLeaseAge: 20s, remedy1: {ladder} }}\n"
+        );
+        problems += &lines(&read(&[("f.yaml", &text)]).problems);
+        problems.push('\n');
+    }
+    expect![[r#"
+        f.yaml:5:61: thresholdConfigs[0].remedy2: found "off" after "fence", expected one fence in a ladder, before it at most its methods, each once, and then storage-fence: steps that follow one another are stages of the FenceConfiguration
+
+        f.yaml:5:69: thresholdConfigs[0].remedy2: found "reset" after "storage-fence", expected one fence in a ladder, before it at most its methods, each once, and then storage-fence: steps that follow one another are stages of the FenceConfiguration
+
+        f.yaml:5:61: thresholdConfigs[0].remedy2: found "again" after "reset", expected one fence in a ladder, before it at most its methods, each once, and then storage-fence: steps that follow one another are stages of the FenceConfiguration
+
+
+    "#]].assert_eq(&problems);
 }

@@ -327,7 +327,7 @@ mod tests {
             let documents = Document::read_all("f.yaml", example).value.unwrap();
             let source = plan::read(&documents[0]).value.unwrap();
             let node = NodeFacts { provider_id: provider_id.to_owned(), ..NodeFacts::default() };
-            let plan = source.plan_for(&node).value.unwrap();
+            let plan = source.plan_for(&node, &std::collections::BTreeSet::new()).value.unwrap();
             let method = plan.methods.iter().find(|method| method.plugin.is_some()).unwrap();
             let manifest = Manifest::parse(manifest.as_bytes()).unwrap();
             let parameters = manifest.parameters.fill(&method.parameters).unwrap();

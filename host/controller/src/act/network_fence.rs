@@ -40,7 +40,7 @@ pub fn is(method: &Method) -> bool {
 #[derive(Debug)]
 struct Found {
     ours: Option<NetworkFence>,
-    /// Of others, over one of our networks, at our driver or at one that their class names.
+    /// Of others, over one of our networks, at our driver or at one that a class of either names.
     others: Vec<NetworkFence>,
 }
 
@@ -136,7 +136,10 @@ impl<'a> Wanted<'a> {
 
     /// Whether another object may change what ours is about.
     fn meets(&self, other: &NetworkFenceSpec) -> bool {
-        let same_driver = other.driver == self.spec.driver || other.driver.is_empty();
+        // Classes are not read: any may name any driver.
+        let of_class = |spec: &NetworkFenceSpec| !spec.network_fence_class_name.is_empty();
+        let same_driver =
+            other.driver == self.spec.driver || of_class(other) || of_class(&self.spec);
         let mut pairs = self
             .spec
             .cidrs

@@ -1,6 +1,9 @@
 //! `check`: validates configuration files as the controller would read them.
 
-use std::io::Read as _;
+use std::fs::{self, File};
+use std::io::{IsTerminal as _, Read, stdin};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path as FilePath;
 use std::process::ExitCode;
 
 use node_remedy_api::configuration::Configuration;
@@ -130,12 +133,38 @@ fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a s
     })
 }
 
-/// A file's text, if it has at most `bytes_max`. A device without end says that it is empty.
-pub fn read_file(file: &std::path::Path, bytes_max: usize) -> anyhow::Result<String> {
+/// Where a shell's `<(…)` and what this process was started with are found.
+const DESCRIPTORS: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/dev/stdin"];
+
+/// The text of a file or, for `-`, of stdin, if it has at most `bytes_max`. Whoever started this process
+/// and gave it an open pipe also ends it; a pipe by name may be one that nobody ever writes to, and a
+/// device one that never ends: neither is opened.
+pub fn read_file(file: &FilePath, bytes_max: usize) -> anyhow::Result<String> {
+    if file == FilePath::new("-") {
+        if stdin().is_terminal() {
+            complain(format_args!("reading from the terminal; Ctrl-D ends it"));
+        }
+        return text_of(stdin(), bytes_max);
+    }
+    if !DESCRIPTORS.iter().any(|folder| file.starts_with(folder)) {
+        let kind = fs::metadata(file)?.file_type();
+        anyhow::ensure!(
+            !kind.is_fifo(),
+            "found a named pipe, which may never end, expected a file, or - for stdin"
+        );
+        anyhow::ensure!(
+            !kind.is_char_device() && !kind.is_block_device(),
+            "found a device, expected a file, or - for stdin"
+        );
+    }
+    text_of(File::open(file)?, bytes_max)
+}
+
+fn text_of(source: impl Read, bytes_max: usize) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     // One byte more than may be, and no more.
     let limit = u64::try_from(bytes_max)?.saturating_add(1);
-    std::fs::File::open(file).and_then(|opened| opened.take(limit).read_to_end(&mut bytes))?;
+    source.take(limit).read_to_end(&mut bytes)?;
     anyhow::ensure!(
         bytes.len() <= bytes_max,
         "found more than the {bytes_max} bytes that it may have"

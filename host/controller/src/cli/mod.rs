@@ -252,7 +252,8 @@ pub struct RunArgs {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Configuration files; each may hold several documents
+    /// Configuration files, or - for stdin; each may hold several documents. A shell's <(…) is read to its
+    /// end; a named pipe and a device are refused
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// How the result is printed

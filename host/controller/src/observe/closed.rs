@@ -92,6 +92,7 @@ fn acknowledged_until(nodefence: &NodeFence) -> Option<Moment> {
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_api::plan::Builtin;
     use node_remedy_decide::Hold;
     use node_remedy_world::facts::{Power, What};
 
@@ -145,5 +146,16 @@ mod tests {
         assert_eq!(find(&other, &second(&same, Span::minutes(1))), None, "one device, twice");
         nodefence.status.as_mut().unwrap().on_failed[0].kind = FailureKind::Denied;
         assert!(find(&other, &failed_in(&nodefence)).is_some(), "the credential is the fleet's");
+
+        // The API server refused it: no device did, and other nodes' NetworkFences are not theirs.
+        let as_network_fence = |method: &mut Method| {
+            method.plugin = None;
+            method.builtin = Some(Builtin::NetworkFence);
+        };
+        nodefence.spec.plan.methods.iter_mut().for_each(as_network_fence);
+        for plan in [&plan, &other, &nodefence.spec.plan] {
+            assert_eq!(find(plan, &failed_in(&nodefence)), None, "a 403 closes nothing");
+        }
+        assert!(!is_closing(&nodefence));
     }
 }

@@ -253,8 +253,14 @@ impl Config {
         if let Some(inventory) = &source.inventory {
             facts.inventory = self.row(inventory, &node.name, tables)?;
         }
-        let Reading { value, problems } = source.plan_for(&facts);
+        let Reading { value, problems } = source.plan_for(&facts, &self.methods_named_for(node));
         value.ok_or_else(|| problems.to_string())
+    }
+
+    /// The methods that remedies of the policy for `node` name.
+    fn methods_named_for(&self, node: &NodeSeen) -> BTreeSet<String> {
+        let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
+        policy.map(Policy::methods_named).unwrap_or_default()
     }
 
     /// What was tried of the node's wiring; what cannot be read verifies nothing.
@@ -336,9 +342,14 @@ impl Config {
 /// Whether this version runs a remedy, or why not.
 pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
     match &rung.remedy {
-        Remedy::Fence | Remedy::Isolation | Remedy::Cluster(_) | Remedy::PodTemplate(_) => Ok(()),
-        Remedy::Recovery | Remedy::Method(_) | Remedy::Plugin(_) => Err(format!(
-            "remedy {:?} is not run by this version; use fence, storage-fence, cluster or podTemplate",
+        Remedy::Fence
+        | Remedy::Isolation
+        | Remedy::Method(_)
+        | Remedy::Cluster(_)
+        | Remedy::PodTemplate(_) => Ok(()),
+        Remedy::Plugin(_) => Err(format!(
+            "remedy {:?} is not run by this version; use fence, storage-fence, method, cluster or \
+             podTemplate",
             rung.name
         )),
     }
@@ -346,18 +357,16 @@ pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
 
 /// A remedy as a run keeps it.
 pub fn rung_of(rung: &policy::Rung) -> Rung {
-    let (job, cluster) = match &rung.remedy {
-        Remedy::PodTemplate(job) => (Some(job.clone()), None),
-        Remedy::Cluster(chore) => (None, Some(*chore)),
-        Remedy::Fence
-        | Remedy::Isolation
-        | Remedy::Recovery
-        | Remedy::Method(_)
-        | Remedy::Plugin(_) => (None, None),
-    };
+    let (mut job, mut cluster, mut method) = (None, None, None);
+    match &rung.remedy {
+        Remedy::PodTemplate(template) => job = Some(template.clone()),
+        Remedy::Cluster(chore) => cluster = Some(*chore),
+        Remedy::Method(name) => method = Some(name.clone()),
+        Remedy::Fence | Remedy::Isolation | Remedy::Plugin(_) => {}
+    }
     let (name, period, clean_resource) = (rung.name.clone(), rung.period, rung.clean_resource);
     let isolation_only = rung.remedy == Remedy::Isolation;
-    Rung { name, period, clean_resource, job, cluster, isolation_only }
+    Rung { name, period, clean_resource, job, cluster, method, isolation_only }
 }
 
 /// What a plan may take from a node; its row of the inventory is added by who has one.

@@ -7,6 +7,8 @@
 
 mod identity;
 
+use std::collections::BTreeSet;
+
 use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Rung};
 use node_remedy_api::plan::{self as api, MethodFacts, NodePlan, PluginKind};
 use node_remedy_api::policy::{Breaker, GateLimits, ReleaseMode, RunPolicy, TopologyLimit};
@@ -65,6 +67,16 @@ pub enum PlanError {
         method: String,
         /// What is missing.
         field: &'static str,
+    },
+    /// A remedy names a method that cannot be one.
+    #[error("remedy {remedy}: method {method:?} cannot be a remedy: {why}")]
+    NoRemedy {
+        /// Which remedy.
+        remedy: String,
+        /// The method as it is named there.
+        method: String,
+        /// Why.
+        why: String,
     },
     /// What does not cut storage cuts no driver's.
     #[error("method {method}: found storageDrivers, expected them with a method that cuts storage")]
@@ -239,27 +251,87 @@ pub fn plan_from(
 ) -> Result<decide::Plan, PlanError> {
     let count = plan.methods.len();
     let methods = plan.methods.iter().enumerate();
+    let ladder: Vec<decide::Rung> =
+        ladder.iter().map(|rung| rung_of(rung, plan)).collect::<Result<_, _>>()?;
     let plan = decide::Plan {
         node: decide::Node { name: node.name.clone(), uid: node.uid.clone() },
         methods: methods.map(|(own, one)| method_of(one, own, count)).collect::<Result<_, _>>()?,
         isolation: stages_of("isolation", &plan.isolation, plan)?,
         power: stages_of("powerManagement", &plan.power_management, plan)?,
         recovery: stages_of("recovery", &plan.recovery, plan)?,
-        ladder: ladder.iter().map(rung_of).collect(),
+        beside: beside(plan, &ladder),
+        ladder,
     };
     refuse_lone_outlet(&plan)?;
     Ok(plan)
 }
 
-fn rung_of(rung: &Rung) -> decide::Rung {
-    let remedy = match (&rung.job, rung.cluster) {
-        (Some(job), _) => decide::Remedy::Job { deadline: job.deadline.twin() },
-        (None, Some(chore)) => decide::Remedy::Cluster(chore.twin()),
-        (None, None) if rung.isolation_only => decide::Remedy::Isolation,
-        (None, None) => decide::Remedy::Fence,
+/// The methods that only a remedy names.
+fn beside(plan: &NodePlan, ladder: &[decide::Rung]) -> Vec<decide::MethodIndex> {
+    let named = ladder.iter().filter_map(|rung| match rung.remedy {
+        decide::Remedy::Method(index) => Some(index),
+        decide::Remedy::Fence
+        | decide::Remedy::Isolation
+        | decide::Remedy::Job { .. }
+        | decide::Remedy::Cluster(_) => None,
+    });
+    let cuts = [&plan.isolation, &plan.power_management];
+    let named = named.filter(|index| !cuts.iter().any(|stages| names(stages, *index)));
+    named.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn names(stages: &[api::Stage], index: decide::MethodIndex) -> bool {
+    let mut methods = stages.iter().flat_map(|stage| &stage.methods);
+    methods.any(|named| usize::try_from(*named) == Ok(index))
+}
+
+fn rung_of(rung: &Rung, plan: &NodePlan) -> Result<decide::Rung, PlanError> {
+    let remedy = match (&rung.job, rung.cluster, &rung.method) {
+        (Some(job), _, _) => decide::Remedy::Job { deadline: job.deadline.twin() },
+        (None, Some(chore), _) => decide::Remedy::Cluster(chore.twin()),
+        (None, None, Some(method)) => decide::Remedy::Method(method_named(method, rung, plan)?),
+        (None, None, None) if rung.isolation_only => decide::Remedy::Isolation,
+        (None, None, None) => decide::Remedy::Fence,
     };
     let (name, clean) = (rung.name.clone(), rung.clean_resource);
-    decide::Rung { name, remedy, period: rung.period.twin(), clean }
+    Ok(decide::Rung { name, remedy, period: rung.period.twin(), clean })
+}
+
+/// The method that a remedy names. Of a pair such as `port-off` and `port-on` the plan has one method,
+/// under the stem of both names, and either name means it.
+fn method_named(
+    name: &str,
+    rung: &Rung,
+    plan: &NodePlan,
+) -> Result<decide::MethodIndex, PlanError> {
+    let stem = name.strip_suffix("-off").or_else(|| name.strip_suffix("-on"));
+    let place = |wanted: &str| plan.methods.iter().position(|method| method.name == wanted);
+    let index = place(name).or_else(|| place(stem?));
+    let not_one =
+        |why| PlanError::NoRemedy { remedy: rung.name.clone(), method: name.to_owned(), why };
+    let Some((index, method)) = index.and_then(|index| Some((index, plan.methods.get(index)?)))
+    else {
+        let known = plan.methods.iter().map(|method| method.name.as_str()).collect::<Vec<_>>();
+        return Err(not_one(format!(
+            "the node's FenceConfiguration has none of that name under methods; its stages name {}",
+            known.join(", ")
+        )));
+    };
+    let why = match (method.builtin, method.facts.as_ref().map(|facts| facts.kind)) {
+        (Some(builtin), _) if builtin != api::Builtin::NetworkFence => {
+            "it is built in; say cluster: and what is to be done"
+        }
+        (_, Some(PluginKind::Watch)) => "it only sees, and does nothing",
+        (_, _)
+            if names(&plan.recovery, index)
+                && !names(&plan.isolation, index)
+                && !names(&plan.power_management, index) =>
+        {
+            "only recovery names it: it gives back, and takes nothing"
+        }
+        (Some(_) | None, Some(_) | None) => return Ok(index),
+    };
+    Err(not_one(why.to_owned()))
 }
 
 fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::Method, PlanError> {

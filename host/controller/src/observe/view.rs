@@ -264,6 +264,8 @@ pub fn gate_view(
         held_by: None,
         // Known once there is a plan.
         closed_device: None,
+        // Told of a run that is not open yet.
+        device_network: decide::DeviceNetwork::default(),
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
         // Known once it is looked at.
         sign_since: None,

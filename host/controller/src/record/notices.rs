@@ -6,7 +6,7 @@ use std::fmt;
 
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{
-    Closure, Hold, JobOutcome, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
+    Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
 };
 
 use super::events::Note;
@@ -42,7 +42,9 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             normal("Identified", format!("{} answers, and names no other machine", name(method)))
         }
         Notice::PoweringOff { method } => {
-            normal("PoweringOff", format!("switching off by {}", name(method)))
+            let kind = plan.method(*method).map(|method| &method.kind);
+            let does = if kind == Some(&Kind::ResetOnly) { "resetting" } else { "switching off" };
+            normal("PoweringOff", format!("{does} by {}", name(method)))
         }
         Notice::Proven { grade } => normal("Proven", format!("proof: {grade}")),
         Notice::ProofVoided => warning(

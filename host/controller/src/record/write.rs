@@ -199,5 +199,8 @@ impl<C: Cluster> Incident<C> {
         let now = self.parts.clock.now();
         self.parts.audit.called(&self.nodefence, &self.plan, operation, called, now);
         self.parts.count_call(&self.plan, operation, &called.end);
+        if let Some(method) = self.plan.method(operation.method) {
+            self.parts.reach.note_call(&method.device, &called.end, now);
+        }
     }
 }

@@ -111,6 +111,7 @@ impl Refusal {
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
+            | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }
             | Self::BeingRemoved { .. } => false,
@@ -139,6 +140,7 @@ impl Refusal {
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
+            | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }
             | Self::BeingRemoved { .. }

@@ -1,6 +1,6 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
-use crate::plan::{Progress, Want, next_wanted};
+use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -21,9 +21,9 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
         run.effect(Effect::Quarantine);
         cordon(run);
     }
-    let plan = run.plan;
+    let (plan, stages) = (run.plan, run.isolation());
     loop {
-        match next_wanted(plan, &plan.isolation, |method| progress(plan, &run.record, method)) {
+        match run.next_wanted(&stages, |method| progress(plan, &run.record, method)) {
             Want::Nothing => break,
             Want::Failed(method) => {
                 let reason = method_failed(run, method);
@@ -42,10 +42,8 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
 
 /// Cordons where the plan says so; somebody else's cordon is left alone, now and later.
 fn cordon(run: &mut Run<'_>) {
-    let wanted = run.plan.isolation.iter().flat_map(|stage| stage.methods.iter()).any(|index| {
-        let method = run.plan.method(*index);
-        method.is_some_and(|one| one.kind == Kind::Builtin(Builtin::MarkUnschedulable))
-    });
+    let cordons = |kind: &Kind| *kind == Kind::Builtin(Builtin::MarkUnschedulable);
+    let wanted = run.plan.names(&run.isolation(), cordons);
     let node = run.seen().and_then(|view| run.node(view));
     if wanted && node.is_some_and(|node| !node.cordoned || node.cordoned_by_us) {
         run.record.marks.cordon = true;
@@ -127,7 +125,8 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
         run.record.proof = Some(proof);
         return Flow::Go(Phase::Releasing);
     }
-    if run.plan.cuts_api_path() && run.policy.isolated_for_good == IsolatedForGood::Park {
+    let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
+    if is_cut_off && run.policy.isolated_for_good == IsolatedForGood::Park {
         return crate::retry::park(run, ParkReason::Isolated);
     }
     Flow::Go(Phase::AwaitingWell)

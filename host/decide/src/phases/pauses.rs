@@ -4,7 +4,8 @@ use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, Effect, End, Feed, FinalReason, Goal, HAND_OVER_AGAIN, Kind, MethodIndex,
-    Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Rule, Time, WORD_LOOK_EVERY,
+    Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, Time,
+    WORD_LOOK_EVERY,
 };
 
 use super::recovering::{end, has_let_go};
@@ -46,16 +47,29 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::AwaitingPower);
     }
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
-    if run.now >= since.after(run.policy.device_timeout) {
+    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    let is_untouched = is_on && still_cut(run).is_empty();
+    let patience = if is_untouched { patience(run) } else { run.policy.device_timeout };
+    if run.now >= since.after(patience) {
         run.rule(Rule::A12);
-        let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
-        if is_on && still_cut(run).is_empty() {
+        if is_untouched {
             return give_way(run, ParkReason::DeviceUnreachable);
         }
         return park(run, ParkReason::DeviceUnreachable);
     }
     hand_over(run);
     probe(run, method, PROBE_EVERY)
+}
+
+/// How long a device is probed: a remedy that is one method of it does not keep the next one waiting.
+fn patience(run: &Run<'_>) -> Span {
+    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
+    match (run.remedy(), run.plan.ladder.get(run.record.rung)) {
+        (Some(Remedy::Method(_)), Some(rung)) if has_next => {
+            rung.period.min(run.policy.device_timeout)
+        }
+        (_, _) => run.policy.device_timeout,
+    }
 }
 
 /// Whether the time that the device takes is best used to give back what drivers check: with leave, and

@@ -2,7 +2,7 @@
 
 use crate::bug::{Bug, is_sown};
 use crate::identity::{Match, matches};
-use crate::plan::{Progress, Want, next_wanted};
+use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -16,10 +16,10 @@ use super::waiting::lacks_approval;
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
-    let plan = run.plan;
+    let (plan, stages) = (run.plan, run.power());
     loop {
         let known = |method| progress(plan, &run.record, method, Record::is_identified);
-        match next_wanted(plan, &plan.power, known) {
+        match run.next_wanted(&stages, known) {
             Want::Nothing => return Flow::Go(Phase::PoweringOff),
             Want::Failed(method) => {
                 let reason = method_failed(run, method);
@@ -36,10 +36,10 @@ pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
 
 /// Switches off what is not off yet, one plug after the other.
 pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
-    let plan = run.plan;
+    let (plan, stages) = (run.plan, run.power());
     loop {
         let asked = |method| progress(plan, &run.record, method, Record::is_asked_off);
-        match next_wanted(plan, &plan.power, asked) {
+        match run.next_wanted(&stages, asked) {
             Want::Nothing => return Flow::Go(Phase::VerifyingOff),
             Want::Failed(_) => {
                 let reason = not_verified(run);
@@ -110,6 +110,10 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             run.notice(Notice::Identified { method: index });
             run.record.identified.push(index);
             note_found_state(run, index, state);
+            if state.is_off() && is_reset_only(run.plan, index) {
+                // What is off stays off: a reset switches nothing on.
+                give_up(run, index);
+            }
             None
         }
         Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
@@ -123,6 +127,10 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             None
         }
     }
+}
+
+fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {
+    plan.method(index).is_some_and(|method| method.kind == Kind::ResetOnly)
 }
 
 /// P8: a machine that is not the node is never touched.
@@ -165,17 +173,7 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
     if !run.record.is_identified(index) {
         return Some(Flow::Go(Phase::ReadingIdentity));
     }
-    let action = match run.plan.method(index).map(|method| &method.kind) {
-        Some(Kind::ResetOnly) => Action::Reset,
-        Some(
-            Kind::Power(_)
-            | Kind::Fabric(_)
-            | Kind::Storage { .. }
-            | Kind::Watch
-            | Kind::Builtin(_),
-        )
-        | None => Action::Off,
-    };
+    let action = if is_reset_only(run.plan, index) { Action::Reset } else { Action::Off };
     let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
     let is_told = refused.is_some_and(Operation::is_held_back);
     let in_this_try =

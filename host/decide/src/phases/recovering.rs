@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
-use crate::retry::{climb, give_up, node_gone, park, restart};
+use crate::retry::{climb, give_up, node_gone, park, try_again};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, IsolatedForGood, Kind,
@@ -57,20 +57,16 @@ fn patience(run: &Run<'_>) -> Span {
     let rung = run.plan.ladder.get(run.record.rung);
     let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
     match rung.filter(|_| has_next) {
-        Some(Rung {
-            remedy: Remedy::Job { .. } | Remedy::Isolation | Remedy::Cluster(_),
-            period,
-            ..
-        }) => *period,
-        Some(Rung { remedy: Remedy::Fence, period, .. }) => run.policy.recover_timeout.max(*period),
+        Some(Rung { period, .. }) if !(run.switches_power() && run.sent_off()) => *period,
+        Some(Rung { period, .. }) => run.policy.recover_timeout.max(*period),
         None => run.policy.recover_timeout,
     }
 }
 
 /// What is tried before a person is asked: the fence once more, then the next remedy.
 fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
-    let fences = run.remedy() == Some(Remedy::Fence);
-    let again = if fences { restart(run) } else { None };
+    let fences = run.remedy() == Some(Remedy::Fence) || run.switches_power();
+    let again = if fences { try_again(run) } else { None };
     again.or_else(|| climb(run))
 }
 

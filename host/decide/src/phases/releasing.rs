@@ -155,9 +155,8 @@ fn void(run: &mut Run<'_>) {
 /// A6: pods were released and the boot they ran in lives. It has to end, if a restart is left.
 pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
     run.rule(Rule::A6);
-    let fences = run.remedy() == Some(Remedy::Fence) && run.plan.has_power();
     let is_released = run.record.first_released_at.is_some();
-    if is_released && fences && restart(run).is_some() {
+    if is_released && run.takes_off() && restart(run).is_some() {
         return Flow::Go(Phase::AwaitingPower);
     }
     let reason = if !is_released || grade == Grade::PowerOffVerified {
@@ -198,7 +197,7 @@ fn after_release(run: &mut Run<'_>) -> Flow {
         // Or until somebody says that it is.
         return Flow::Go(Phase::Remedying);
     }
-    if run.isolates() && !run.switches_power() || run.plan.power.is_empty() {
+    if !run.switches_power() && (run.isolates() || run.plan.power.is_empty()) {
         // The node stays isolated until it is well; its recovery restores what was cut.
         return Flow::Go(Phase::Untainting);
     }

@@ -108,7 +108,9 @@ fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
 fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let deadline = match run.remedy() {
         Some(Remedy::Job { deadline }) => deadline,
-        Some(Remedy::Fence | Remedy::Isolation | Remedy::Cluster(_)) | None => Span::ZERO,
+        Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Cluster(_)) | None => {
+            Span::ZERO
+        }
     };
     let stuck_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
     if run.now < stuck_at {

@@ -20,7 +20,7 @@ use super::power::stop_if_other_machine;
 
 /// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
 pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
-    if !run.plan.has_power() {
+    if !run.takes_off() {
         // A reset is no proof. A new boot id settles it, or the wait for well ends.
         run.rule(Rule::A10);
         return Flow::Go(Phase::AwaitingWell);

@@ -73,9 +73,14 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     if !verified {
         return Feeds::NotOff;
     }
-    let feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
+    let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
+    // What was read off says it again, and a BMC without power need not be asked then.
+    feeds.sort_by_key(|feed| !run.record.reads_off(*feed));
     let mut off = Vec::new();
     for feed in feeds {
+        if run.plan.machine_is_off(|feed| off.contains(&feed)) {
+            break;
+        }
         let Some(read) = run.record.last_in_phase(feed, Action::Status) else {
             return Feeds::Reading(run.call(feed, Action::Status));
         };

@@ -17,6 +17,7 @@ pub(crate) fn bmc_plan() -> Plan {
         isolation: Vec::new(),
         power: vec![stage(Execution::All, &[0])],
         recovery: Vec::new(),
+        beside: vec![],
         ladder: Vec::new(),
     }
 }

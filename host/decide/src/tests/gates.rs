@@ -45,6 +45,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         heard_at: now,
         held_by: None,
         closed_device: None,
+        device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
         sign_since: None,
         never_joined: false,
@@ -177,6 +178,12 @@ fn every_reason_is_told_with_its_numbers() {
     view.held_by = Some("self-node-remediation".to_string());
     view.closed_device =
         Some(ClosedDevice { device: "bmc-7".to_string(), node: "node-c".to_string() });
+    view.device_network = DeviceNetwork {
+        answering: 0,
+        silent: 12,
+        silent_since: Time(now.0 - 300_000),
+        example: "bmc-7: no answer".to_string(),
+    };
     view.last_incident_ended_at = Some(Time(now.0 - 60_000));
     check(
         (view, now),
@@ -184,6 +191,7 @@ fn every_reason_is_told_with_its_numbers() {
             paused by alice: new switches
             self-node-remediation holds this node's Lease in medik8s-leases
             bmc-7 failed to switch node-c on; see to it, then node-remedy ack node-c
+            none of the 12 devices has answered this replica for 5 min: its own network to them may be lost (bmc-7: no answer)
             nothing heard from the API server for 16 s > 15 s: we may be cut off
             the node's last incident ended a short while ago
             in flight 1 ≥ 1: node-b-1
@@ -197,6 +205,22 @@ fn every_reason_is_told_with_its_numbers() {
     let policy = GatePolicy { unhealthy_max: Some(5), ..GatePolicy::default() };
     let refusal = Refusal::UnhealthyCount { unhealthy: 9, max: 5 };
     assert_eq!(gate(&policy, &view, now).refusals, [refusal]);
+}
+
+/// One that is silent is a device; all that are asked are the network to them.
+#[test]
+fn nothing_is_opened_while_no_device_answers() {
+    let (view, now) = cluster(30, 1, 23);
+    for (answering, silent, is_open) in
+        [(0, 0, true), (0, 1, true), (0, 2, false), (0, 12, false), (1, 11, true), (12, 0, true)]
+    {
+        let silent_since = Time(now.0 - 60_000);
+        let device_network =
+            DeviceNetwork { answering, silent, silent_since, example: String::new() };
+        let view = GateView { device_network, ..view.clone() };
+        let verdict = gate(&GatePolicy::default(), &view, now);
+        assert_eq!(verdict.is_open(), is_open, "{answering} answer, {silent} do not");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod between;
 mod chores;
 mod clocks;
 mod ladder;
+mod one_method;
 mod partial;
 mod people;
 mod proof;

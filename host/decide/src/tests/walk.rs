@@ -268,3 +268,20 @@ fn every_order_of_events_around_two_feeds() {
     let stage = Setting { plan, policy };
     explore("two feeds", &stage, World::new(&stage, 1, 0), &mut Seen::default());
 }
+
+#[test]
+fn every_order_of_events_around_one_method_before_the_fence() {
+    let rung = |remedy| {
+        let (name, period) = (format!("{remedy:?}"), Span::seconds(4));
+        Rung { name, remedy, period, clean: false }
+    };
+    let ladder = vec![rung(Remedy::Method(0)), rung(Remedy::Fence)];
+    let policy = RunPolicy { restarts: 0, ..short_policy() };
+    for power in [Vec::new(), bmc_plan().power] {
+        let beside = if power.is_empty() { vec![0] } else { Vec::new() };
+        let ladder = if power.is_empty() { vec![ladder[0].clone()] } else { ladder.clone() };
+        let plan = Plan { power, beside, ladder, ..bmc_plan() };
+        let stage = Setting { plan, policy: policy.clone() };
+        explore("one method", &stage, World::new(&stage, 1, 1), &mut Seen::default());
+    }
+}

@@ -249,15 +249,19 @@ impl Instance {
         if self.is_to_come() {
             return;
         }
+        self.end(Cause::Cloud);
+    }
+
+    fn end(&mut self, cause: Cause) {
         match self.state() {
             State::Terminated | State::ShuttingDown => {}
             State::Running | State::Stopping => {
-                self.enter(self.now_ms, State::ShuttingDown, Cause::Cloud);
-                self.pass(SHUTTING_DOWN_MS, Cause::Cloud);
+                self.enter(self.now_ms, State::ShuttingDown, cause);
+                self.pass(SHUTTING_DOWN_MS, cause);
             }
             State::Pending | State::Stopped => {
                 self.passes = None;
-                self.enter(self.now_ms, State::Terminated, Cause::Cloud);
+                self.enter(self.now_ms, State::Terminated, cause);
             }
         }
     }
@@ -317,7 +321,14 @@ impl Instance {
         let now = match (action, before) {
             (Action::Stop, State::Running) if self.faults.forgets => State::Stopping,
             (Action::Start, State::Stopped) if self.faults.forgets => State::Pending,
-            (Action::Describe | Action::Stop | Action::Start | Action::Reboot, _) => {
+            (
+                Action::Describe
+                | Action::Stop
+                | Action::Start
+                | Action::Reboot
+                | Action::Terminate,
+                _,
+            ) => {
                 if !self.faults.forgets {
                     self.change(action, Cause::Command);
                 }
@@ -359,7 +370,8 @@ impl Instance {
     /// Why its state, or want of capacity, does not allow a change.
     fn refuses(&self, action: Action) -> Option<Refusal> {
         let is_allowed = match (action, self.state()) {
-            (Action::Describe, _)
+            // What is ended is ended, however often.
+            (Action::Describe | Action::Terminate, _)
             | (_, State::Running)
             | (Action::Stop, State::Stopping | State::Stopped)
             | (Action::Start, State::Pending) => true,
@@ -391,6 +403,7 @@ impl Instance {
                 self.pass(self.faults.slow_start_ms.unwrap_or(self.config.start_ms), cause);
             }
             (Action::Reboot, State::Running) => self.power(self.now_ms, Change::Reset, cause),
+            (Action::Terminate, _) => self.end(cause),
             // It is so already, or about to be, or cannot be so.
             (Action::Describe | Action::Stop | Action::Start | Action::Reboot, _) => {}
         }

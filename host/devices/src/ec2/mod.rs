@@ -37,10 +37,12 @@ pub enum Action {
     Start,
     /// Resets.
     Reboot,
+    /// Ends it for good.
+    Terminate,
 }
 
 impl Action {
-    const ALL: [Self; 4] = [Self::Describe, Self::Stop, Self::Start, Self::Reboot];
+    const ALL: [Self; 5] = [Self::Describe, Self::Stop, Self::Start, Self::Reboot, Self::Terminate];
 
     /// As a request names it.
     pub fn name(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Action {
             Self::Stop => "StopInstances",
             Self::Start => "StartInstances",
             Self::Reboot => "RebootInstances",
+            Self::Terminate => "TerminateInstances",
         }
     }
 }

@@ -130,7 +130,7 @@ fn a_state_allows_what_it_allows() {
     let mut table = String::new();
     for (name, lead) in states {
         table.push_str(name);
-        for action in [Action::Stop, Action::Start, Action::Reboot] {
+        for action in [Action::Stop, Action::Start, Action::Reboot, Action::Terminate] {
             let mut one = running();
             lead(&mut one);
             assert_eq!(ask(&mut one, 10_000, Action::Describe), format!("200 {name}"));
@@ -140,12 +140,12 @@ fn a_state_allows_what_it_allows() {
         table.push('\n');
     }
     expect![[r"
-        pending | 400 IncorrectInstanceState | 200 pending | 400 IncorrectInstanceState
-        running | 200 stopping | 200 running | 200 true
-        shutting-down | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 400 IncorrectInstanceState
-        terminated | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 400 IncorrectInstanceState
-        stopping | 200 stopping | 400 IncorrectInstanceState | 400 IncorrectInstanceState
-        stopped | 200 stopped | 200 pending | 400 IncorrectInstanceState
+        pending | 400 IncorrectInstanceState | 200 pending | 400 IncorrectInstanceState | 200 terminated
+        running | 200 stopping | 200 running | 200 true | 200 shutting-down
+        shutting-down | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 200 shutting-down
+        terminated | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 200 terminated
+        stopping | 200 stopping | 400 IncorrectInstanceState | 400 IncorrectInstanceState | 200 shutting-down
+        stopped | 200 stopped | 200 pending | 400 IncorrectInstanceState | 200 terminated
     "]]
     .assert_eq(&table);
 }
@@ -252,7 +252,7 @@ fn what_is_no_request_of_a_fence_method_is_refused() {
     };
     for (form, says) in [
         ("", "400 InvalidAction"),
-        ("Action=TerminateInstances&InstanceId.1=i-0123456789abcdef0", "400 InvalidAction"),
+        ("Action=HibernateInstances&InstanceId.1=i-0123456789abcdef0", "400 InvalidAction"),
         ("Action=DescribeInstances", "400 MissingParameter"),
         ("Action=DescribeInstances&InstanceId.1=i-0", "400 InvalidInstanceID.NotFound"),
         ("Action=StopInstances&InstanceId.1=i-0123456789abcdef0", "400 UnsupportedOperation"),

@@ -34,7 +34,7 @@ pub(super) fn described(config: &Config, state: State) -> Vec<u8> {
 pub(super) fn accepted(action: Action, id: &str, before: State, now: State) -> Vec<u8> {
     let inside = match action {
         Action::Reboot => "<return>true</return>".to_owned(),
-        Action::Describe | Action::Stop | Action::Start => format!(
+        Action::Describe | Action::Stop | Action::Start | Action::Terminate => format!(
             "<instancesSet><item><instanceId>{id}</instanceId>{}{}</item></instancesSet>",
             worded("currentState", now),
             worded("previousState", before),

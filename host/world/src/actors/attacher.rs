@@ -75,6 +75,7 @@ fn task(attachment: &Value) -> Option<Task> {
 
 fn attach(stage: &mut Stage<'_>, attachment: &str) {
     let key = Key::cluster(Kind::VolumeAttachment, attachment);
+    allow(stage, &key, true);
     let mut client = stage.api.client(NAME);
     let held = json!({ "metadata": { "finalizers": [finalizer()] } });
     let attached = json!({ "status": { "attached": true } });
@@ -91,19 +92,33 @@ fn detach(stage: &mut Stage<'_>, attachment: &str) {
     let others: Vec<&Value> = finalizers.filter(|one| **one != finalizer()).collect();
     let released = json!({ "metadata": { "finalizers": others } });
     let detached = json!({ "status": { "attached": false } });
+    allow(stage, &key, false);
     let mut client = stage.api.client(NAME);
     // What is gone by now comes up no more; anything else the next turn finds again.
     drop(client.merge_patch(&key, &detached, Part::Status));
     drop(client.merge_patch(&key, &released, Part::Main));
 }
 
+/// A driver that checks at detach keeps the node from the volume from then on, until it is attached again.
+fn allow(stage: &mut Stage<'_>, attachment: &Key, is_attached: bool) {
+    if stage.timings.checks_at_detach
+        && let Some((volume, node)) = stage.api.peek(attachment).map(place)
+    {
+        stage.writers.allow(volume, node, is_attached);
+    }
+}
+
 /// Whether the driver refuses to detach, as somebody still writes from there.
 fn is_written_to(stage: &Stage<'_>, attachment: &str) -> bool {
     let object = stage.api.peek(&Key::cluster(Kind::VolumeAttachment, attachment));
     let Some(object) = object.filter(|_| stage.timings.checks_at_detach) else { return false };
-    let (volume, node) =
-        (text(object, "/spec/source/persistentVolumeName"), text(object, "/spec/nodeName"));
+    let (volume, node) = place(object);
     stage.writers.of(volume).iter().any(|writer| writer.node == node)
+}
+
+/// Which volume an attachment attaches, and where.
+fn place(attachment: &Value) -> (&str, &str) {
+    (text(attachment, "/spec/source/persistentVolumeName"), text(attachment, "/spec/nodeName"))
 }
 
 /// What keeps an attachment until its volume is detached.

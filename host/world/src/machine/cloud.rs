@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use node_remedy_devices::ec2::{self, Action, Asked, Cause, Change, Reply, State};
+use node_remedy_devices::ec2::{self, Action, Asked, Cause, Change, Instance, Reply, State};
 
 use super::Machine;
 use crate::api::object::{Key, condition_status};
@@ -32,9 +32,14 @@ impl Machine {
         asked: &Asked,
     ) -> Reply {
         let Some(instance) = &mut self.cloud else { return ec2::no_such_instance() };
+        let was_ending = is_ending(instance);
         let reply = instance.answer(stage.now.0, asked);
+        let is_ended_now = !was_ending && is_ending(instance);
         for event in instance.drain_events() {
             stage.say(told(&self.spec.name, by, &event));
+        }
+        if is_ended_now {
+            stage.say(What::InstanceTerminated { node: self.spec.name.clone() });
         }
         self.follow_cloud(stage);
         reply
@@ -93,11 +98,15 @@ impl Machine {
     }
 }
 
+fn is_ending(instance: &Instance) -> bool {
+    matches!(instance.state(), State::ShuttingDown | State::Terminated)
+}
+
 fn told(node: &str, by: &str, event: &ec2::Event) -> What {
     let (node, by) = (node.to_owned(), by.to_owned());
     let command = match event.action {
         Action::Describe => "status",
-        Action::Stop => "off",
+        Action::Stop | Action::Terminate => "off",
         Action::Start => "on",
         Action::Reboot => "reset",
     };

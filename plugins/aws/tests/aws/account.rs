@@ -143,6 +143,7 @@ impl Account {
             "DescribeInstances" => {
                 return (200, described_in(instance.place, instance.id, instance.state, ""));
             }
+            "TerminateInstances" => TERMINATED,
             _ if is_terminated => {
                 let says = format!("The instance '{id}' is not in a state for that.");
                 return (400, error("IncorrectInstanceState", &says));
@@ -288,8 +289,12 @@ pub(crate) fn ask(
 
 /// A request as the host makes it.
 pub(crate) fn request(action: Action, plug: &str) -> Request {
-    let parameters =
-        [("region", "eu-west-1"), ("skip-os-shutdown", "true"), ("allow-replace", "false")];
+    let parameters = [
+        ("region", "eu-west-1"),
+        ("skip-os-shutdown", "true"),
+        ("allow-replace", "false"),
+        ("off", "stop"),
+    ];
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     Request { plug: plug.to_owned(), parameters, ..Request::new(action, DEADLINE_MS) }
 }

@@ -1,6 +1,7 @@
 //! Reading and switching an instance.
 
 use node_remedy_plugin_aws::Aws;
+use node_remedy_plugin_sdk::testing::web::Ended;
 use node_remedy_plugin_sdk::testing::{TestHost, Trace};
 use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 use std::cell::RefCell;
@@ -136,6 +137,66 @@ fn an_instance_that_is_gone_is_off_only_where_the_node_itself_names_it() {
     }
     let stopped = ask(Account::with(STOPPED), Action::Status, &of_the_node).result.unwrap();
     assert_eq!(stopped.extra, [], "that one can come back");
+}
+
+/// `off: terminate`: an off is the end of it.
+fn end(account: Account, plug: &str, allow_replace: bool) -> Ended<Account> {
+    let mut off = request(Action::Off, plug);
+    for (name, value) in &mut off.parameters {
+        match name.as_str() {
+            "off" => "terminate".clone_into(value),
+            "allow-replace" => *value = allow_replace.to_string(),
+            _ => {}
+        }
+    }
+    ask_for(account, &off, |host| host)
+}
+
+#[test]
+fn an_instance_is_ended_where_the_node_itself_names_it() {
+    let of_the_node = format!("aws:///eu-west-1a/{A}");
+    let ended = end(Account::with(RUNNING), &of_the_node, false);
+    let outcome = ended.result.unwrap();
+    assert_eq!(outcome.state, PlugState::Off);
+    assert_eq!(outcome.extra, [("terminated".to_owned(), "true".to_owned())]);
+    let form = format!(
+        "Action=TerminateInstances&InstanceId.1={A}&SkipOsShutdown=true&Version=2016-11-15"
+    );
+    assert_eq!(ended.web.borrow().server.changes(), [form]);
+
+    let by_hand = end(Account::with(RUNNING), A, false);
+    assert_eq!(by_hand.web.borrow().server.asked.len(), 0);
+    let failure = by_hand.result.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::BadParameters);
+    assert!(failure.detail.contains("expected the node's providerID"), "{}", failure.detail);
+}
+
+/// An accepted end is none yet, and one that has come comes once.
+#[test]
+fn an_instance_is_not_said_to_be_ended_before_it_is() {
+    let of_the_node = format!("aws:///eu-west-1a/{A}");
+    let late = Account { late_ms: 600_000, ..Account::with(RUNNING) };
+    let outcome = end(late, &of_the_node, false).result.unwrap();
+    assert_eq!((outcome.state, outcome.extra), (PlugState::Transitioning, Vec::new()));
+    for state in [TERMINATED, STOPPED] {
+        let outcome = end(Account::with(state), &of_the_node, false).result.unwrap();
+        let gone = [("terminated".to_owned(), "true".to_owned())];
+        assert_eq!((outcome.state, &outcome.extra[..]), (PlugState::Off, &gone[..]), "{state:?}");
+    }
+}
+
+/// Its group would start another: whoever wants that says so.
+#[test]
+fn an_instance_of_a_group_is_ended_only_where_it_may_be_replaced() {
+    let of_the_node = format!("aws:///eu-west-1a/{A}");
+    let kept = end(Account::in_group(RUNNING, "InService"), &of_the_node, false);
+    assert_eq!(kept.web.borrow().server.changes().len(), 0);
+    let failure = kept.result.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::BadParameters);
+    assert!(failure.detail.contains("set allow-replace to true"), "{}", failure.detail);
+    let ended = end(Account::in_group(RUNNING, "InService"), &of_the_node, true);
+    assert_eq!(ended.web.borrow().server.actions(), ["TerminateInstances"]);
+    assert_eq!(ended.result.unwrap().state, PlugState::Off);
 }
 
 /// What EC2 knows it does not know everywhere at once.

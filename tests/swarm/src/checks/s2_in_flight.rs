@@ -15,13 +15,15 @@ const SEEN_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) struct InFlight {
     max: usize,
+    needs_approval: bool,
     /// Nodes, and what of them was told to be off: the machine ("", 0), outlets, ports.
     held: BTreeMap<String, BTreeSet<(String, u64)>>,
 }
 
 impl InFlight {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { max: setting.in_flight_max, held: BTreeMap::new() }
+        let Setting { in_flight_max, needs_approval, .. } = *setting;
+        Self { max: in_flight_max, needs_approval, held: BTreeMap::new() }
     }
 }
 
@@ -37,6 +39,10 @@ impl Check for InFlight {
                 self.held.remove(node);
             }
             What::FenceState { node, state, .. } if state == "Error" || state == "Final" => {
+                self.held.remove(node);
+            }
+            // Cut off by isolation, and waiting for a person's yes to its power.
+            What::FenceState { node, state, .. } if self.needs_approval && state == "Running" => {
                 self.held.remove(node);
             }
             _ => {}

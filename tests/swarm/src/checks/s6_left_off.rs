@@ -1,6 +1,7 @@
 //! S6: a machine that we switched off is switched on again, and so is each outlet and each port, or
 //! its record is parked and says so. Of a port it is enough that it is parked; of one feed of a machine
-//! that is on, that it was parked and said so: it goes on when the machine is well.
+//! that is on, or that somebody switched off after it, that it was parked and said so: it goes on when the
+//! machine is well.
 //! Of a BMC that tells old news nobody can know what it did: there a parked record is enough.
 
 use std::collections::BTreeSet;
@@ -36,7 +37,8 @@ impl Check for LeftOff {
         let is_told = |node: &str, is_port: bool| {
             let says_so = self.has_stale_bmc || is_port || scene.told_left_off.contains(node);
             let is_parked = scene.state_of(node) == Some("Error");
-            says_so && (is_parked || !is_port && !scene.off.contains_key(node))
+            let is_off_by_us = scene.off.get(node).is_some_and(is_ours);
+            says_so && (is_parked || !is_port && !is_off_by_us)
         };
         let silent = machines.chain(plugs).filter(|(node, _, is_port)| !is_told(node, *is_port));
         silent

@@ -18,6 +18,21 @@ const WATCH_METHOD: &str = "  - name: crash-dump
     methods: [crash-dump]
 ";
 
+/// An object of the night, from the text of a file.
+fn as_object(text: &str) -> String {
+    format!("- object:\n{}", indented(text))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| ["    ", line, "\n"]).collect()
+}
+
+/// A night's configuration with some lines in place of others; it may still be the file itself.
+fn in_place(night: &str, file: &str, from: &str, to: &str) -> String {
+    let object = if night.starts_with("- object") { night.to_owned() } else { as_object(file) };
+    object.replacen(&indented(from), &indented(to), 1)
+}
+
 /// What people do to the configuration, and undo.
 pub(super) const EDITS: [&str; 7] = [
     "edit maxInFlight",
@@ -30,13 +45,14 @@ pub(super) const EDITS: [&str; 7] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 12] = [
+pub(super) const CLASSES: [&str; 13] = [
     "two policies",
     "another remediator",
     "clock jumps",
     "clock drifts",
     "server's clock set",
     repairs::REPAIR,
+    repairs::ONE_METHOD,
     DEVICES_LOST,
     PAUSE,
     people::APPROVAL,
@@ -63,6 +79,19 @@ pub(super) struct Policies {
     pub(super) cycles_max: u64,
     /// The pools that nodes are in, in turn.
     pub(super) pools: &'static [&'static str],
+}
+
+impl Policies {
+    /// Says what a remedy is that a ladder names.
+    fn define(&mut self, remedy: &str) {
+        for text in [&mut self.text, &mut self.spec] {
+            *text = if text.contains("remedyConfigs: [") {
+                text.replace("remedyConfigs: [", &format!("remedyConfigs: [{remedy}, "))
+            } else {
+                text.replace(", policies: {", &format!(", remedyConfigs: [{remedy}], policies: {{"))
+            };
+        }
+    }
 }
 
 impl Draft {
@@ -185,15 +214,21 @@ impl Draft {
         }
     }
 
-    /// Now and then the first node is lost because its kernel crashes, and a dump is written, heard and
-    /// mostly waited for. Answers the fence configuration of the night. It draws from a seed of its own,
-    /// so that other nights stay as they were.
-    pub(super) fn kernel_dump(
+    /// The fence configuration of the night, with what a kernel dump and a remedy need.
+    pub(super) fn fence_configuration(
         &mut self,
         seed: u64,
         policies: &mut Policies,
         lost: &[String],
     ) -> String {
+        let fence = self.kernel_dump(seed, policies, lost);
+        self.one_method(seed, policies, fence)
+    }
+
+    /// Now and then the first node is lost because its kernel crashes, and a dump is written, heard and
+    /// mostly waited for. Answers the fence configuration of the night. It draws from a seed of its own,
+    /// so that other nights stay as they were.
+    fn kernel_dump(&mut self, seed: u64, policies: &mut Policies, lost: &[String]) -> String {
         let mut rng = Rng::named(seed, "kernel dump");
         let node = lost.first().filter(|_| rng.below(100) < 6 && self.machines == Machines::Bmcs);
         let line = node.and_then(|node| {
@@ -218,14 +253,17 @@ impl Draft {
         if rng.below(100) < 80 {
             let grades =
                 if rng.below(100) < 50 { ", grades: [power-off-verified, kdump-seen]" } else { "" };
+            let mut of_volumes = Rng::named(seed, "kernel dump, volumes too");
+            let all = !grades.is_empty() && of_volumes.below(100) < 50;
+            let grades = format!("{grades}{}", if all { ", kdumpReleases: all" } else { "" });
             let waits = format!("policies: {{ kdumpGrace: {}s{grades}, ", rng.within(10, 150));
             policies.text = policies.text.replace("policies: { ", &waits);
         }
-        let watched = FENCE
-            .replace("  isolation:\n", WATCH_METHOD)
-            .replace("  grants:\n", "  grants:\n  - plugin: kdump\n    cidrs: [10.1.0.0/16]\n");
-        let indented = watched.lines().map(|line| format!("    {line}\n"));
-        format!("- object:\n{}", indented.collect::<String>())
+        as_object(
+            &FENCE
+                .replace("  isolation:\n", WATCH_METHOD)
+                .replace("  grants:\n", "  grants:\n  - plugin: kdump\n    cidrs: [10.1.0.0/16]\n"),
+        )
     }
 
     /// A driver that checks, and a policy that gives back what it does: what the cluster says of it.

@@ -82,12 +82,19 @@ fn an_object_of_somebody_else_over_an_address_makes_it_unknown() {
         ("csi.example.com", "2001:db8::/64", true),
         ("csi.example.com", "192.0.2.8/32", false),
         ("csi.example.com", "what", true),
-        // A class names the driver.
-        ("", "192.0.2.7/32", true),
         ("other.example.com", "192.0.2.7/32", false),
     ] {
         assert_eq!(wanted.meets(&of_others(driver, cidr)), meets, "{driver} {cidr}");
     }
+    // Theirs, or ours, is of a class, which may name any driver.
+    let of_class = NetworkFenceSpec {
+        network_fence_class_name: "ceph".to_owned(),
+        ..of_others("", "192.0.2.7/32")
+    };
+    assert!(wanted.meets(&of_class));
+    let classed = Wanted { spec: of_class, ..self::wanted() };
+    assert!(classed.meets(&of_others("other.example.com", "192.0.2.7/32")));
+    assert!(!classed.meets(&of_others("other.example.com", "192.0.2.8/32")));
     let ours = ours(SUCCEEDED, FENCED);
     let other = NetworkFence::new("theirs", of_others("csi.example.com", "192.0.2.7/32"));
     let found = Found { ours: Some(ours.clone()), others: vec![other] };

@@ -140,12 +140,13 @@ impl Shown {
             not_looked_at: NOT_LOOKED_AT,
         };
         let policy = shown.take_policy(node, &policy_documents(documents), &configuration);
+        let named = policy.as_ref().map(Policy::methods_named).unwrap_or_default();
         let rungs = policy.iter().flat_map(|policy| &policy.thresholds);
         let mut rungs = rungs.flat_map(|threshold| &threshold.ladder);
         if policy.is_some() && !rungs.any(|rung| rung.remedy.is_of_plan()) {
             shown.refuse(policy.as_ref(), &NodePlan::default(), &node.fenced());
             shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
-        } else if let Some(plan) = shown.find_plan(node, &configuration, documents) {
+        } else if let Some(plan) = shown.find_plan(node, &configuration, documents, &named) {
             let wiring = shown.wiring(&node.name, documents);
             let plan = shown.take_plan(node, plan, &wiring, plugins, names).await;
             shown.refuse(policy.as_ref(), &plan, &node.fenced());
@@ -159,13 +160,17 @@ impl Shown {
         let Some(policy) = policy else { return };
         for threshold in &policy.thresholds {
             let ladder: Vec<_> = threshold.ladder.iter().map(rung_of).collect();
-            let is_run = threshold.ladder.iter().all(|rung| is_run(rung).is_ok());
-            // What no plan can be made of was said when it was read.
-            let Some(plan) = plan_from(plan, node, &ladder).ok().filter(|_| is_run) else {
+            if !threshold.ladder.iter().all(|rung| is_run(rung).is_ok()) {
                 continue;
+            }
+            let why = match plan_from(plan, node, &ladder) {
+                Ok(plan) => {
+                    let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
+                    refusal.map(|refusal| refusal.to_string())
+                }
+                // What is wrong with the plan itself was said when it was read.
+                Err(error) => plan_from(plan, node, &[]).is_ok().then(|| error.to_string()),
             };
-            let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
-            let why = refusal.map(|refusal| refusal.to_string());
             self.missing.extend(why.filter(|why| !self.missing.contains(why)));
         }
     }
@@ -245,6 +250,7 @@ impl Shown {
         node: &NodeSeen,
         configuration: &Configuration,
         documents: &[Document],
+        named: &BTreeSet<String>,
     ) -> Option<(NodePlan, Vec<MethodWritten>)> {
         let mut facts = facts_of(node);
         let fences = &configuration.fences;
@@ -265,10 +271,10 @@ impl Shown {
                 Err(why) => self.missing.push(why),
             }
         }
-        let reading = source.plan_for(&facts);
+        let reading = source.plan_for(&facts, named);
         let errors = reading.problems.errors().map(ToString::to_string);
         self.missing.extend(errors);
-        reading.value.map(|plan| (plan, source.written()))
+        reading.value.map(|plan| (plan, source.written(named)))
     }
 
     fn cloud_default(&mut self, facts: &NodeFacts) -> Option<(NodePlan, Vec<MethodWritten>)> {
@@ -418,7 +424,6 @@ fn rung(rung: &Rung) -> ShownRung {
     let remedy = match &rung.remedy {
         Remedy::Fence => "the plan below".to_owned(),
         Remedy::Isolation => "the plan's isolation".to_owned(),
-        Remedy::Recovery => "the plan's recovery".to_owned(),
         Remedy::Method(method) => format!("the method {method}"),
         Remedy::Cluster(chore) => format!("{chore}, in the cluster"),
         Remedy::PodTemplate(job) => format!("a Job, within {}", job.deadline),

@@ -193,7 +193,12 @@ metadata:
         ..NodeFacts::default()
     };
     let documents = Document::read_all("pdu.yaml", PDU).value.unwrap();
-    let plan = plan::read(&documents[0]).value.unwrap().plan_for(&facts).value.unwrap();
+    let plan = plan::read(&documents[0])
+        .value
+        .unwrap()
+        .plan_for(&facts, &std::collections::BTreeSet::new())
+        .value
+        .unwrap();
     let outlet = plan.methods.iter().find(|method| method.name == "outlet-a").unwrap();
     let tried = Tried::now("uid-a", outlet, Moment::from_ms(0), "alice");
     let data = Wiring::default().with(tried).data();
@@ -288,12 +293,16 @@ fn what_is_missing_is_named() {
         fence.yaml:18:16: spec.templates[0].parameters.address: found node w1 without annotation node-remedy.io/other-address, expected one
     "#]],
     );
-    let recovery = REMEDY.replacen("name: fence", "name: recovery", 1);
+    let plugin = REMEDY.replacen("name: fence", "name: own", 1).replacen(
+        "mode: enforce\n",
+        "mode: shadow\n  remedyConfigs: [{ name: own, plugin: own }]\n",
+        1,
+    );
     missing(
-        &[("remedy.yaml", &recovery), ("fence.yaml", IPMI)],
+        &[("remedy.yaml", &plugin), ("fence.yaml", IPMI)],
         expect![[r#"
-        remedy "recovery" is not run by this version; use fence, storage-fence, cluster or podTemplate
-    "#]],
+            remedy "own" is not run by this version; use fence, storage-fence, method, cluster or podTemplate
+        "#]],
     );
 }
 

@@ -115,6 +115,52 @@ fn a_plug_that_was_tried_for_this_very_node_is_verified() {
     assert_eq!(bindings(&anew), expected, "a node made anew");
 }
 
+fn remedy(method: &str) -> Rung {
+    Rung {
+        name: "gently".into(),
+        period: Span::from_s(60),
+        clean_resource: false,
+        job: None,
+        cluster: None,
+        method: Some(method.into()),
+        isolation_only: false,
+    }
+}
+
+#[test]
+fn a_remedy_may_be_one_method_whether_a_stage_names_it_or_not() {
+    let plan = NodePlan {
+        methods: vec![
+            method("bmc", "ipmi"),
+            Method { reset_only: true, ..method("reset", "ipmi") },
+            method("port", "switch"),
+            method("crash", "kdump"),
+            Method { plugin: None, builtin: Some(Builtin::Quarantine), ..method("quarantine", "") },
+            method("back", "switch"),
+        ],
+        isolation: vec![stage(Run::All, &[4, 2])],
+        power_management: vec![stage(Run::All, &[0])],
+        recovery: vec![stage(Run::All, &[2, 5])],
+        ..NodePlan::default()
+    };
+    let plan = snapshot(&plan, &node(), &Wiring::default(), find).unwrap();
+    let with = |name: &str| plan_from(&plan, &node(), &[remedy(name)]);
+    for (name, index, beside) in
+        [("bmc", 0, &[][..]), ("reset", 1, &[1]), ("port", 2, &[]), ("port-off", 2, &[])]
+    {
+        let plan = with(name).unwrap();
+        assert_eq!(plan.ladder[0].remedy, decide::Remedy::Method(index), "{name}");
+        assert_eq!(plan.beside, beside, "{name}");
+    }
+    let refused = |name: &str| with(name).unwrap_err().to_string();
+    let why = ["crash", "quarantine", "back", "outlet"].map(refused).join("\n");
+    expect_test::expect![[r#"
+        remedy gently: method "crash" cannot be a remedy: it only sees, and does nothing
+        remedy gently: method "quarantine" cannot be a remedy: it is built in; say cluster: and what is to be done
+        remedy gently: method "back" cannot be a remedy: only recovery names it: it gives back, and takes nothing
+        remedy gently: method "outlet" cannot be a remedy: the node's FenceConfiguration has none of that name under methods; its stages name bmc, reset, port, crash, quarantine, back"#]].assert_eq(&why);
+}
+
 #[test]
 fn a_plan_that_contradicts_itself_is_refused_by_name() {
     let must = Method { must_success: true, ..method("must", "ipmi") };

@@ -99,6 +99,7 @@ fn volumes_are_read_where_a_grade_may_come_that_covers_some() {
         isolation: Vec::new(),
         power: Vec::new(),
         recovery: Vec::new(),
+        beside: Vec::new(),
         ladder: Vec::new(),
     };
     let plain = pod(&json!([]));

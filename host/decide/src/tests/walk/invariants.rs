@@ -72,7 +72,8 @@ impl World {
 
     /// What must hold wherever the run rests.
     pub(super) fn check_rest(&self, stage: &Setting) -> Result<(), String> {
-        let most = stage.policy.restarts + 1 + 2;
+        let remedies = u32::try_from(stage.plan.remedies().count()).unwrap_or(u32::MAX);
+        let most = (stage.policy.restarts + 1) * remedies + 2;
         if u32::from(self.ghost.cycles) > most {
             return Err(format!("L5: {} power cycles", self.ghost.cycles));
         }

@@ -90,17 +90,12 @@ impl Draft {
              nodeConditionPeriod: 5s, remedy1: [{{ name: drain }}, {{ period: {period}s }}], \
              remedy2: [{{ name: fence }}] }}, "
         );
-        let remedy = "{ name: drain, cluster: drain }";
         for text in [&mut policies.text, &mut policies.spec] {
             *text = text
                 .replace("thresholdConfigs: [", &threshold)
                 .replace("policies: { ", &format!("policies: {{ pdbPatience: {patience}s, "));
-            *text = if text.contains("remedyConfigs: [") {
-                text.replace("remedyConfigs: [", &format!("remedyConfigs: [{remedy}, "))
-            } else {
-                text.replace(", policies: {", &format!(", remedyConfigs: [{remedy}], policies: {{"))
-            };
         }
+        policies.define("{ name: drain, cluster: drain }");
         let _ = writeln!(
             policies.text,
             "- object: {{ apiVersion: policy/v1, kind: PodDisruptionBudget, \

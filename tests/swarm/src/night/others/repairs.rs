@@ -1,15 +1,46 @@
-//! Ladders: now and then a Job has its turn before the fence.
+//! Ladders: now and then a Job, or one method alone, has its turn before the fence.
 
 use node_remedy_world::rng::Rng;
 
-use super::Policies;
-use crate::night::Draft;
+use super::{Policies, in_place};
+use crate::night::{Draft, FENCE as IPMI, Machines};
 
 /// The class of fault.
 pub(super) const REPAIR: &str = "repair first";
 
+/// The class of fault.
+pub(super) const ONE_METHOD: &str = "one method first";
+
+/// A method that no stage names.
+const RESET: &str = "  - name: reset
+    template: bmc
+    action: reset
+";
+
 /// What a policy says without a ladder.
 const FENCE: &str = "remedy1: [{ name: fence }]";
+
+impl Policies {
+    /// A machine has no longer than that, in seconds, to be well.
+    fn recover_within(&mut self, most_s: u64) {
+        for text in [&mut self.text, &mut self.spec] {
+            let mut parts = text.split("recoverTimeout: ");
+            let before = parts.next().unwrap_or_default().to_owned();
+            *text = parts.fold(before, |text, part| {
+                let (seconds, rest) = part.split_once('s').unwrap_or((part, ""));
+                let seconds = seconds.parse().unwrap_or(most_s).min(most_s);
+                format!("{text}recoverTimeout: {seconds}s{rest}")
+            });
+        }
+    }
+
+    /// The fence has its turn after something else.
+    fn climb(&mut self, ladder: &str) {
+        for text in [&mut self.text, &mut self.spec] {
+            *text = text.replace(FENCE, ladder);
+        }
+    }
+}
 
 impl Draft {
     /// A Job before the fence. One that should take the machine out of service always fails here: its
@@ -27,15 +58,46 @@ impl Draft {
         let ladder = format!(
             "remedy1: [{{ name: repair }}, {{ period: {period}s }}{clean}], remedy2: [{{ name: fence }}]"
         );
-        let remedies = format!(
-            "remedyConfigs: [{{ name: repair, deadline: {deadline}s, podTemplate: {{ \
+        let remedy = format!(
+            "{{ name: repair, deadline: {deadline}s, podTemplate: {{ \
              metadata: {{ annotations: {{ simulate.node-remedy.io/takes: {takes}s, \
              simulate.node-remedy.io/ends: {ends} }} }}, \
-             spec: {{ containers: [{{ name: repair, image: repair }}] }} }} }}], policies: {{ "
+             spec: {{ containers: [{{ name: repair, image: repair }}] }} }} }}"
         );
-        for text in [&mut policies.text, &mut policies.spec] {
-            *text = text.replace(FENCE, &ladder).replace("policies: { ", &remedies);
-        }
+        policies.climb(&ladder);
+        policies.define(&remedy);
         self.drawn.push(REPAIR.to_owned());
+    }
+    /// One method before the fence: the one that the fence has itself, or a reset that only the remedy
+    /// names. Answers the night's fence configuration.
+    pub(in crate::night) fn one_method(
+        &mut self,
+        seed: u64,
+        policies: &mut Policies,
+        fence: String,
+    ) -> String {
+        let mut rng = Rng::named(seed, ONE_METHOD);
+        let is_plain = self.machines == Machines::Bmcs && self.rack.configuration().is_empty();
+        if rng.below(100) >= 10 || !is_plain || !policies.text.contains(FENCE) {
+            return fence;
+        }
+        let period = rng.within(5, 60);
+        // Whoever puts the configuration back knows of no reset.
+        let resets = rng.below(100) < 60 && !self.drawn.iter().any(|one| one == "edit fence gone");
+        let method = if resets { "reset" } else { "power" };
+        let ladder = format!(
+            "remedy1: [{{ name: gently }}, {{ period: {period}s }}], remedy2: [{{ name: fence }}]"
+        );
+        policies.climb(&ladder);
+        policies.define(&format!("{{ name: gently, method: {method} }}"));
+        // Twice the time for a boot, and the night goes on after it.
+        policies.recover_within(rng.within(100, 300));
+        policies.cycles_max = policies.cycles_max.saturating_mul(2);
+        self.drawn.push(ONE_METHOD.to_owned());
+        if resets {
+            in_place(&fence, IPMI, "  isolation:\n", &format!("{RESET}  isolation:\n"))
+        } else {
+            fence
+        }
     }
 }

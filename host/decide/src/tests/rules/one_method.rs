@@ -1,0 +1,202 @@
+//! A remedy that is one method of the plan: that and nothing else is cut, proof and the way back are
+//! those of the whole plan, and a remedy that cannot help does not keep the next one waiting.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::cutting_plan;
+use crate::tests::fixtures::{bmc_plan, not_attempted, power, stage};
+use crate::tests::story::{Story, honest, silent};
+use crate::*;
+
+const PERIOD: Span = Span::minutes(3);
+const BMC: MethodIndex = 0;
+/// What only a remedy names.
+const BESIDE: MethodIndex = 1;
+
+fn rung(name: &str, remedy: Remedy) -> Rung {
+    Rung { name: name.to_string(), remedy, period: PERIOD, clean: false }
+}
+
+fn method(index: MethodIndex) -> Rung {
+    rung("method", Remedy::Method(index))
+}
+
+fn fence() -> Rung {
+    rung("fence", Remedy::Fence)
+}
+
+/// A BMC that a stage names, and a method of this kind that none does.
+fn plan_with(kind: Kind, ladder: Vec<Rung>) -> Plan {
+    let mut plan = bmc_plan();
+    plan.methods.push(Method { kind, ..power("beside", Feed::Whole) });
+    Plan { beside: vec![BESIDE], ladder, ..plan }
+}
+
+fn story(plan: Plan) -> Story {
+    Story::new(plan, RunPolicy::default())
+}
+
+fn cut(story: &Story) -> Vec<(MethodIndex, Action)> {
+    let cuts = |call: &&(MethodIndex, Action)| matches!(call.1, Action::Off | Action::Reset);
+    story.calls.iter().filter(cuts).copied().collect()
+}
+
+#[test]
+fn one_method_of_power_is_switched_and_proves_like_the_whole_plan() {
+    let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
+    let mut story = story(Plan { ladder: vec![method(BMC)], ..plan });
+    story.until(Phase::AwaitingWell);
+    assert!(story.released());
+    assert_eq!(story.record.proof.as_ref().map(|proof| proof.grade), Some(Grade::PowerOffVerified));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(cut(&story), [(BMC, Action::Off)], "isolation is no part of it");
+    assert_eq!(story.plugs, vec![PlugState::On; 2]);
+}
+
+#[test]
+fn a_reset_that_does_not_help_gives_way_to_the_fence() {
+    let mut story = story(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
+    story.until(Phase::AwaitingWell);
+    assert!(
+        cut(&story) == [(BESIDE, Action::Reset)] && !story.released(),
+        "a reset proves nothing"
+    );
+    let since = story.now;
+    story.until(Phase::PoweringOn);
+    assert!(story.now.since(since) >= story.policy.recover_timeout, "a boot takes its time");
+    assert_eq!(cut(&story), [(BESIDE, Action::Reset), (BMC, Action::Off)]);
+    story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+}
+
+#[test]
+fn a_reset_that_helps_is_the_end_of_it() {
+    let mut story = story(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
+    story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(cut(&story), [(BESIDE, Action::Reset)]);
+    assert!(!story.released());
+}
+
+#[test]
+fn one_method_that_cuts_is_given_back_once_the_node_is_well() {
+    let mut story = story(plan_with(Kind::Fabric(Path::Other), vec![method(BESIDE)]));
+    story.until(Phase::AwaitingWell);
+    assert_eq!((story.plugs[BESIDE], story.plugs[BMC]), (PlugState::Off, PlugState::On));
+    story.wakes().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(cut(&story), [(BESIDE, Action::Off)]);
+    assert_eq!(story.plugs[BESIDE], PlugState::On);
+}
+
+/// What a remedy alone switched off is ours to switch on, whatever happens to the run.
+#[test]
+fn one_method_beside_the_stages_is_on_again_after_an_abort() {
+    let mut story = story(plan_with(Kind::Power(Feed::Whole), vec![method(BESIDE)]));
+    story.until_call(Action::Off).event(Event::Command(Command::Abort));
+    story.until(Phase::Parked);
+    assert_eq!(cut(&story), [(BESIDE, Action::Off)]);
+    assert_eq!(story.plugs[BESIDE], PlugState::On);
+}
+
+#[test]
+fn one_method_that_fails_gives_way_at_once() {
+    for (kind, action) in [
+        (Kind::ResetOnly, Action::Reset),
+        (Kind::Fabric(Path::Other), Action::Off),
+        (Kind::Power(Feed::Whole), Action::Off),
+    ] {
+        let mut story = story(plan_with(kind, vec![method(BESIDE), fence()]));
+        story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+            (BESIDE, Action::Off | Action::Reset) => not_attempted(FailureKind::Denied),
+            (_, _) => honest(operation, plugs),
+        });
+        story.until(Phase::VerifyingOff).until(Phase::AwaitingWell);
+        assert!(story.hit(Rule::A11), "{action:?}");
+        assert_eq!(cut(&story).last(), Some(&(BMC, Action::Off)), "{action:?}");
+        let told = |notice: &Notice| matches!(notice, Notice::RemedyFailed(ParkReason::MethodFailed { method, .. }) if method == "beside");
+        assert!(story.notices.iter().any(told), "{:?}", story.notices);
+    }
+}
+
+#[test]
+fn one_method_that_fails_and_is_the_last_remedy_is_told_to_a_person() {
+    let mut story = story(plan_with(Kind::ResetOnly, vec![method(BESIDE)]));
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::Reset => not_attempted(FailureKind::Denied),
+        Action::Off | Action::On | Action::Status | Action::Monitor => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    let (method, detail) = ("beside".to_string(), "detail".to_string());
+    assert_eq!(story.parked(), Some(&ParkReason::MethodFailed { method, detail }));
+    assert!(!story.released());
+}
+
+/// It switches nothing on; and it is tried once, however often the fence may be.
+#[test]
+fn a_reset_of_a_machine_that_is_off_gives_way_at_once() {
+    let plan = plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]);
+    let mut story = Story::new(plan, RunPolicy { restarts: 3, ..RunPolicy::default() });
+    story.plugs = vec![PlugState::Off; 2];
+    story.until(Phase::VerifyingOff);
+    assert_eq!(cut(&story), []);
+    let (method, detail) = ("beside".to_string(), "the machine is off".to_string());
+    let told = Notice::RemedyFailed(ParkReason::MethodFailed { method, detail });
+    assert!(story.notices.contains(&told), "{:?}", story.notices);
+    story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.record.found_off, [BESIDE, BMC]);
+}
+
+/// A day is for devices that nothing else stands in for.
+#[test]
+fn one_method_of_a_silent_device_gives_way_after_its_period() {
+    let mut story = story(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
+    story.device = Box::new(|operation, plugs| match operation.method {
+        BESIDE => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingDevice);
+    let since = story.now;
+    story.until(Phase::VerifyingOff);
+    let waited = story.now.since(since);
+    assert!(waited >= PERIOD.times(2), "once for the device, once for the node");
+    assert!(waited < PERIOD.times(3), "nothing was sent, so nothing boots: {waited:?}");
+    assert_eq!(cut(&story), [(BMC, Action::Off)]);
+}
+
+#[test]
+fn a_method_that_cannot_be_a_remedy_is_refused() {
+    let refusal = |plan: &Plan| refuse_plan(plan, &RunPolicy::default());
+    let outlet = plan_with(Kind::Power(Feed::Part), vec![method(BESIDE)]);
+    assert_eq!(refusal(&outlet), Some(PlanRefusal::LoneOutlet));
+    let watch = plan_with(Kind::Watch, vec![method(BESIDE)]);
+    assert_eq!(refusal(&watch), Some(PlanRefusal::NothingToDo));
+    let cuts = plan_with(Kind::Fabric(Path::ApiServer), vec![method(BESIDE)]);
+    assert_eq!(refusal(&cuts), Some(PlanRefusal::CutsItselfOff));
+    let then_fence = Plan { ladder: vec![method(BESIDE), fence()], ..cuts.clone() };
+    assert_eq!(refusal(&then_fence), None);
+    let then_reset = Plan { power: vec![], ..then_fence };
+    assert_eq!(refusal(&then_reset), Some(PlanRefusal::CutsItselfOff));
+    let whole = Plan { isolation: vec![stage(Execution::All, &[BESIDE])], ..cuts };
+    assert_eq!(refusal(&Plan { ladder: vec![method(BMC)], ..whole }), None);
+}
+
+/// An outlet takes a BMC's power with the machine's: what was cut before is given back on the outlet's word.
+#[test]
+fn a_bmc_without_power_is_not_waited_for_on_the_way_back() {
+    let mut plan = cutting_plan(Kind::Fabric(Path::Other));
+    let (port, outlet) = (1, 2);
+    plan.methods.push(power("outlet", Feed::Whole));
+    plan.beside = vec![outlet];
+    plan.ladder = vec![method(port), method(outlet), fence()];
+    let mut story = story(plan);
+    story.device = Box::new(move |operation, plugs| match operation.method {
+        BMC if plugs[outlet] == PlugState::Off => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    story.until_released().until(Phase::AwaitingWell);
+    assert_eq!(story.plugs, vec![PlugState::On; 3]);
+    assert!(!story.hit(Rule::A12));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(cut(&story), [(port, Action::Off), (outlet, Action::Off)]);
+}
