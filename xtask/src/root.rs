@@ -26,6 +26,10 @@ pub(crate) fn cargo() -> Command {
     command.current_dir(root()).env("CARGO_TARGET_DIR", at("target"));
     // Its output goes to a log, or is read.
     command.env("CARGO_TERM_COLOR", "never");
+    if is_ci() {
+        // Who builds once has no use for what a second build would start from: gigabytes.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     // rustup's choice for this process must not bind the child: the toolchain file decides.
     for inherited in ["CARGO", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(inherited);
