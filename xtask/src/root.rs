@@ -27,8 +27,8 @@ pub(crate) fn cargo() -> Command {
     // Its output goes to a log, or is read.
     command.env("CARGO_TERM_COLOR", "never");
     if is_ci() {
-        // Who builds once has no use for what a second build would start from: gigabytes.
-        command.env("CARGO_INCREMENTAL", "0");
+        // Who builds once has no use for what a second build would start from, nor for line tables: gigabytes.
+        command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     }
     // rustup's choice for this process must not bind the child: the toolchain file decides.
     for inherited in ["CARGO", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTUP_TOOLCHAIN"] {
