@@ -174,7 +174,7 @@ pub async fn grant_more(client: &Client, options: &[&str]) -> Result<()> {
 }
 
 /// Applies every object of a file.
-async fn apply_all(client: &Client, text: &str) -> Result<()> {
+pub async fn apply_all(client: &Client, text: &str) -> Result<()> {
     for object in serde_saphyr::from_multiple::<DynamicObject>(text)? {
         let types = object.types.clone().context("an object without a kind")?;
         let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::ipmi::{PASSWORD, USERNAME};
+use crate::ipmi::{PASSWORD, PowerFile, USERNAME};
 use crate::pki::Pki;
 use crate::process::{Process, Program, free_tcp_ports, repository};
 use crate::time::until;
@@ -25,10 +25,18 @@ const READY_WITHIN: Duration = Duration::from_mins(1);
 pub enum Door {
     /// Plain HTTP, anybody.
     Open,
+    /// Plain HTTP, user name and password.
+    PlainBasic,
     /// TLS, user name and password.
     Basic,
     /// TLS, a token.
     Bearer,
+}
+
+impl Door {
+    fn is_tls(self) -> bool {
+        matches!(self, Self::Basic | Self::Bearer)
+    }
 }
 
 /// The server; it ends with this value.
@@ -42,18 +50,30 @@ pub struct Plugs {
 impl Plugs {
     /// Starts one whose home-made controller switches so long after it said yes.
     pub async fn start(folder: &Path, door: Door, late: Duration) -> Result<Self> {
+        Self::start_with(folder, door, json!({ "late": late.as_secs_f64() })).await
+    }
+
+    /// Starts one whose relays switch these machines, the first for plug 1.
+    pub async fn wired(folder: &Path, door: Door, machines: &[PowerFile]) -> Result<Self> {
+        let relays: Vec<_> = machines.iter().map(PowerFile::path).collect();
+        Self::start_with(folder, door, json!({ "relays": relays })).await
+    }
+
+    async fn start_with(folder: &Path, door: Door, more: Value) -> Result<Self> {
         let [port] = free_tcp_ports()?;
         let pki = Pki::generate(&folder.join("pki"))?;
         let login = match door {
             Door::Open => json!({}),
-            Door::Basic => json!({ "basic": [USERNAME, PASSWORD] }),
+            Door::PlainBasic | Door::Basic => json!({ "basic": [USERNAME, PASSWORD] }),
             Door::Bearer => json!({ "bearer": PASSWORD }),
         };
-        let tls = (door != Door::Open).then(|| {
+        let tls = door.is_tls().then(|| {
             [&pki.server_certificate, &pki.server_key].map(|file| file.display().to_string())
         });
-        let late_s = late.as_secs_f64();
-        let configuration = json!({ "port": port, "login": login, "late": late_s, "tls": tls });
+        let mut configuration = json!({ "port": port, "login": login, "tls": tls });
+        if let (Some(all), Value::Object(more)) = (configuration.as_object_mut(), more) {
+            all.extend(more);
+        }
         let file = folder.join("plugs.json");
         fs::write(&file, configuration.to_string())?;
         let sim = repository().join("tests/sims/webhook/plugs.py");
@@ -82,6 +102,12 @@ impl Plugs {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// The port of it.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The authority that signed its certificate.
     #[must_use]
     pub fn authority(&self) -> &Path {
@@ -94,13 +120,13 @@ impl Plugs {
                     request = urllib.request.Request(url, headers={name: value}); \
                     tls = ssl.create_default_context(cafile=ca) if url.startswith('https') else None; \
                     print(urllib.request.urlopen(request, context=tls).read().decode())";
-        let scheme = if self.door == Door::Open { "http" } else { "https" };
+        let scheme = if self.door.is_tls() { "https" } else { "http" };
         let url = format!("{scheme}://{}{path}", self.address());
         let basic = "import base64, sys; print(base64.b64encode(sys.argv[1].encode()).decode())";
         let header = match self.door {
             Door::Open => "none".to_owned(),
             Door::Bearer => format!("Bearer {PASSWORD}"),
-            Door::Basic => {
+            Door::PlainBasic | Door::Basic => {
                 format!("Basic {}", say(&[basic, &format!("{USERNAME}:{PASSWORD}")]).await?)
             }
         };

@@ -20,6 +20,7 @@ mod e2e_ladder;
 mod e2e_lost_node;
 mod e2e_methods;
 mod e2e_network_fence;
+mod e2e_outside;
 mod e2e_paths;
 mod e2e_people;
 mod e2e_rack;

@@ -76,6 +76,7 @@ impl Hand {
         command.args(["--plug", plug, "--timeout", "20"]);
         let own: &[&str] = match self.door {
             Door::Open => &["scheme=http"],
+            Door::PlainBasic => &["scheme=http", "authentication=basic"],
             Door::Basic => &["authentication=basic"],
             Door::Bearer => &["authentication=bearer"],
         };

@@ -14,7 +14,8 @@ use crate::{setup, stamp};
 pub(crate) const HELP: &str = "\
 Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
 target/plugins/NAME.wasm and compiles it ahead to target/plugins/NAME.cwasm, which the node-remedy
-binary embeds. A watcher goes to target/watchers instead. What is up to date by content is skipped.
+binary embeds. A watcher goes to target/watchers instead. examples/plugins/* go to target/outside: they
+are not embedded, nor compiled ahead. What is up to date by content is skipped.
 
 Examples:
   cargo xtask plugins
@@ -26,12 +27,13 @@ const COMPRESS: &str = "link-arg=--compress-relocations";
 /// A plugin as it was built.
 struct Plugin {
     name: String,
+    folder: PathBuf,
     package: String,
     /// The libraries beside the SDK that it is built on.
     libraries: Vec<PathBuf>,
     component: PathBuf,
-    /// Its machine code.
-    ahead: PathBuf,
+    /// Its machine code, where it is built in.
+    ahead: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
@@ -44,20 +46,30 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 /// Builds what is not up to date; one line for each plugin.
 pub(crate) fn build_all() -> Result<Vec<String>> {
-    fs::create_dir_all(at("target/plugins"))?;
-    fs::create_dir_all(at("target/watchers"))?;
+    for folder in ["target/plugins", "target/watchers", "target/outside"] {
+        fs::create_dir_all(at(folder))?;
+    }
     let plugins = all()?;
     let mut lines = Vec::new();
     for plugin in &plugins {
         let was_built = build(plugin)?;
-        let was_compiled = compile_ahead(plugin, &plugin.ahead)?;
         let kilobytes = |path: &PathBuf| -> Result<u64> { Ok(fs::metadata(path)?.len() / 1_000) };
+        let component = kilobytes(&plugin.component)?;
+        let Some(ahead) = &plugin.ahead else {
+            let done = if was_built { "built" } else { "up to date" };
+            lines.push(format!(
+                "{:<12} {component:>5} kB component, an example  {done}",
+                plugin.name
+            ));
+            continue;
+        };
+        let was_compiled = compile_ahead(plugin, ahead)?;
         let done = match (was_built, was_compiled) {
             (true, _) => "built",
             (false, true) => "compiled ahead",
             (false, false) => "up to date",
         };
-        let (component, ahead) = (kilobytes(&plugin.component)?, kilobytes(&plugin.ahead)?);
+        let ahead = kilobytes(ahead)?;
         lines.push(format!(
             "{:<12} {component:>5} kB component, {ahead:>5} kB compiled ahead  {done}",
             plugin.name
@@ -68,7 +80,8 @@ pub(crate) fn build_all() -> Result<Vec<String>> {
 
 fn all() -> Result<Vec<Plugin>> {
     let mut crates = Vec::new();
-    for entry in fs::read_dir(at("plugins"))? {
+    let folders = ["plugins", "examples/plugins"].map(|parent| fs::read_dir(at(parent)));
+    for entry in folders.into_iter().collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten() {
         let folder = entry?.path();
         let manifest = folder.join("Cargo.toml");
         if !manifest.exists() {
@@ -89,10 +102,16 @@ fn all() -> Result<Vec<Plugin>> {
     for (folder, package, text) in crates.iter().filter(|(_, _, text)| is_component(text)) {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_watcher = is_watcher(&fs::read_to_string(folder.join("manifest.json"))?);
-        let kind = if is_watcher { "watchers" } else { "plugins" };
-        let ahead = at(&format!("target/{kind}/{name}.cwasm"));
+        let is_built_in = folder.starts_with(at("plugins"));
+        let kind = match (is_built_in, is_watcher) {
+            (false, _) => "outside",
+            (true, false) => "plugins",
+            (true, true) => "watchers",
+        };
+        let ahead = is_built_in.then(|| at(&format!("target/{kind}/{name}.cwasm")));
         plugins.push(Plugin {
             name: name.to_owned(),
+            folder: folder.clone(),
             package: package.clone(),
             libraries: libraries(text),
             component: at(&format!("target/{kind}/{name}.wasm")),
@@ -126,7 +145,7 @@ fn is_watcher(manifest: &str) -> bool {
 }
 
 fn build(plugin: &Plugin) -> Result<bool> {
-    let mut sources = vec![at("plugins").join(&plugin.name), at("plugins/sdk"), at("wit")];
+    let mut sources = vec![plugin.folder.clone(), at("plugins/sdk"), at("wit")];
     sources.extend(plugin.libraries.iter().filter(|folder| !folder.ends_with("sdk")).cloned());
     // How it is built is here.
     sources.extend(["xtask/src/plugins.rs", "Cargo.toml", "Cargo.lock"].map(at));

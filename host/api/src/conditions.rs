@@ -10,6 +10,8 @@ use crate::time::Moment;
 pub const ACCEPTED: &str = "Accepted";
 /// `FenceConfiguration`: every method of every selected node can be called.
 pub const FENCE_READY: &str = "FenceReady";
+/// `FencePlugin`: the component that the object names is loaded, and methods can call it.
+pub const READY: &str = "Ready";
 /// `NodeFence`: the node is proven off or isolated; the message names the grade.
 pub const PROVEN: &str = "Proven";
 /// `NodeFence`: pods and attachments of the snapshot are gone.
@@ -25,6 +27,19 @@ pub const REASON_VALID: &str = "Valid";
 pub const REASON_INVALID: &str = "Invalid";
 /// Reason of [`ACCEPTED`] when the object is refused and its last valid version stays in force.
 pub const REASON_LAST_VALID_IN_FORCE: &str = "LastValidInForce";
+
+/// Reason of [`READY`] when true.
+pub const REASON_LOADED: &str = "Loaded";
+/// Reason of [`READY`] while nothing was tried yet.
+pub const REASON_LOADING: &str = "Loading";
+/// Reason of [`READY`]: the source cannot be read, or lacks the component.
+pub const REASON_SOURCE_MISSING: &str = "SourceMissing";
+/// Reason of [`READY`]: the ConfigMap could be changed under its readers.
+pub const REASON_NOT_IMMUTABLE: &str = "NotImmutable";
+/// Reason of [`READY`]: the source holds other bytes than the object names.
+pub const REASON_DIGEST_MISMATCH: &str = "DigestMismatch";
+/// Reason of [`READY`]: the component is not one that can be run.
+pub const REASON_REFUSED: &str = "Refused";
 
 /// One condition, in the shape every Kubernetes tool reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

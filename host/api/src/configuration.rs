@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::document::{Document, Path, Problems, Reading, Severity, Tree, Value, nearest};
+use crate::fenceplugin;
 use crate::plan::{self, FenceSource, NodeReading};
 use crate::policy::{self, Policy};
 
 /// The kinds that are read.
-const KINDS: [&str; 4] =
-    ["Configuration", "RemedyConfiguration", "FenceConfiguration", "ConfigMap"];
+const KINDS: [&str; 5] =
+    ["Configuration", "RemedyConfiguration", "FenceConfiguration", "FencePlugin", "ConfigMap"];
 
 /// What only a text that configures contains.
 const MARKS: [&str; 2] = ["node-remedy/v1alpha", "kind: Configuration"];
@@ -21,6 +22,8 @@ pub struct Configuration {
     pub policies: Vec<Policy>,
     /// Every valid fence configuration.
     pub fences: Vec<FenceSource>,
+    /// Every valid plugin from outside.
+    pub plugins: Vec<fenceplugin::Source>,
     /// All that was found wrong or questionable, in the order it was read.
     pub problems: Problems,
 }
@@ -56,6 +59,11 @@ impl Configuration {
                         all.problems.append(fenced.add(document));
                     }
                     all.fences.extend(reading.value);
+                    all.problems.append(reading.problems);
+                }
+                "FencePlugin" => {
+                    let reading = fenceplugin::read(document);
+                    all.plugins.extend(reading.value);
                     all.problems.append(reading.problems);
                 }
                 "ConfigMap" => all.take_inside(document),

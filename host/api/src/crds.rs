@@ -5,6 +5,7 @@ use kube::CustomResourceExt;
 use serde_json::Value;
 
 use crate::fenceconfiguration::FenceConfiguration;
+use crate::fenceplugin::FencePlugin;
 use crate::nodefence::NodeFence;
 use crate::remedybudget::RemedyBudget;
 use crate::remedyconfiguration::RemedyConfiguration;
@@ -26,6 +27,7 @@ pub struct CrdError {
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
         FenceConfiguration::crd(),
+        FencePlugin::crd(),
         NodeFence::crd(),
         RemedyBudget::crd(),
         RemedyConfiguration::crd(),

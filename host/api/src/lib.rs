@@ -11,6 +11,7 @@ pub mod configuration;
 pub mod crds;
 pub mod document;
 pub mod fenceconfiguration;
+pub mod fenceplugin;
 pub mod limits;
 pub mod nodefence;
 pub mod plan;

@@ -49,6 +49,12 @@ pub const STAGES_MAX: usize = 16;
 pub const METHODS_MAX: usize = 16;
 /// Methods of one plan: more devices than any machine hangs on.
 pub const PLAN_METHODS_MAX: usize = 64;
+/// Grants of one plan: of its configuration, and of each plugin from outside that it calls.
+pub const PLAN_GRANTS_MAX: usize = 64;
+/// Grants of one configuration, or of one plugin from outside.
+pub const GRANTS_MAX: usize = 16;
+/// Components that a FencePlugin's status remembers.
+pub const EARLIER_PLUGINS_MAX: usize = 8;
 /// Methods and templates that one configuration defines.
 pub const DEFINITIONS_MAX: usize = 256;
 /// Parameters of one method.

@@ -224,7 +224,7 @@ fn what_only_sees_is_a_method_without_an_action() {
         let senders = methods.iter().flat_map(|method| method.senders(facts));
         let senders: Vec<String> = senders.map(|sender| sender.to_string()).collect();
         let granted = grants.iter().filter(|grant| grant.plugin == "kdump");
-        let granted: Vec<String> = granted.flat_map(|grant| grant.cidrs.clone()).collect();
+        let granted: Vec<String> = granted.flat_map(|grant| grant.allows.cidrs.clone()).collect();
         format!("{} within {}", senders.join(" "), granted.join(" "))
     };
     let addresses =

@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod crds;
+mod fenceplugins;
 mod fences;
 mod nodefence;
 mod policies;

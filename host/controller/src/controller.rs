@@ -37,6 +37,7 @@ use crate::observe::dumps::{self, Dumps};
 use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
+use crate::outside::{self, Outside};
 use crate::plugins::Plugins;
 use crate::probing::{Paths, probe_devices, stand_in};
 use crate::record::audit::Audit;
@@ -97,8 +98,12 @@ pub struct Parts<C> {
     pub mirror: Rc<Mirror>,
     /// The configuration in force.
     pub config: RefCell<Config>,
-    /// Told whenever it was read again.
+    /// Told whenever it was read again: who listens.
     pub configured: Notify,
+    /// The same: who loads plugins.
+    pub plugins_configured: Notify,
+    /// What became of the plugins from outside.
+    pub outside: Outside,
     /// Kernel dumps that this process hears.
     pub dumps: Dumps,
     /// Plugin calls.
@@ -138,6 +143,7 @@ impl<C: Cluster> Parts<C> {
         self.mirror.events.ask(self.event_reasons(&config));
         self.config.replace(config);
         self.configured.notify_one();
+        self.plugins_configured.notify_one();
         readouts
     }
 
@@ -249,6 +255,8 @@ impl<C: Cluster> Controller<C> {
             mirror: Mirror::new(&sender),
             config: RefCell::default(),
             configured: Notify::new(),
+            plugins_configured: Notify::new(),
+            outside: Outside::default(),
             dumps: Dumps::default(),
             calls,
             lease,
@@ -306,7 +314,9 @@ impl<C: Cluster> Controller<C> {
         }
         tracing::info!("the caches are filled");
         let mut listening = JoinSet::new();
+        let plugins = self.parts.clone();
         listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
+        listening.spawn_local(async move { match outside::keep(plugins).await {} });
         if let Some(every) = self.settings.probe_every {
             listening.spawn_local(probe_devices(self.parts.clone(), every));
             listening.spawn_local(stand_in(self.parts.clone()));

@@ -19,6 +19,7 @@ pub mod lease;
 pub mod listen;
 pub mod observe;
 pub mod opening;
+pub mod outside;
 pub mod plugins;
 pub mod probing;
 pub mod reconcile;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use node_remedy::cli::out::{self, Unread};
 use node_remedy::cli::{self, Cli};
+use node_remedy_sandbox::compile;
 
 /// A command that was mistyped (EX_USAGE of sysexits.h). Not 2, as is clap's habit: that is
 /// what `fence … status` says of a machine that is off.
@@ -13,6 +14,10 @@ const USAGE: u8 = 64;
 fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    // A child of `run`, which compiles a plugin from outside and holds nothing else.
+    if arguments.get(1).is_some_and(|first| first == compile::CHILD_ARGUMENT) {
+        return compile::child_main();
+    }
     if let Some(done) = cli::as_agent(&arguments) {
         return ended(done);
     }

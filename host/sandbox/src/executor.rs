@@ -55,6 +55,17 @@ impl Executor {
         Ok(Self::Threads(Pool { workers, next: AtomicUsize::new(0), _ticker: ticker }))
     }
 
+    /// Does work that blocks where nobody waits for it but the caller; `None` where it was broken off.
+    pub async fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        match self {
+            Self::Inline => Some(work()),
+            Self::Threads(_) => tokio::task::spawn_blocking(work).await.ok(),
+        }
+    }
+
     /// Makes one call. Dropping the future before its report came asks the call to stop.
     pub async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
         match self {

@@ -45,6 +45,7 @@ mod precompiled;
 mod randomness;
 mod seams;
 mod secret;
+
 mod state;
 mod trial;
 mod trust;

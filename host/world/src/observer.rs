@@ -39,7 +39,8 @@ pub(crate) fn note(facts: &mut Facts, change: &Change) {
         | Kind::RemedyBudget
         | Kind::RemedyPause
         | Kind::NodeMaintenance
-        | Kind::NetworkFence => {}
+        | Kind::NetworkFence
+        | Kind::FencePlugin => {}
     }
 }
 

@@ -476,6 +476,7 @@ fn concerned(change: &Change) -> Option<&str> {
         | Kind::CsiDriver
         | Kind::RemedyConfiguration
         | Kind::FenceConfiguration
+        | Kind::FencePlugin
         | Kind::NodeFence
         | Kind::RemedyBudget
         | Kind::RemedyPause

@@ -1,25 +1,48 @@
 """Devices that switch power when HTTP asks them to, each with state of its own:
 
   /rpc/Switch.Set, /rpc/Switch.GetStatus   outlets 0 and 1 in the shapes of Shelly's second generation
-  /cm?cmnd=Power…                          one relay in the shapes of Tasmota
+  /cm?cmnd=Power…                          relays in the shapes of Tasmota; the first also without its number
   /outlets/NAME                            a controller of one's own: PUT {"state": "off"}, GET says a word
 
 plugs.py CONFIG, where CONFIG is JSON: port; tls, certificate and key, or null; login {"basic": ["user", "password"]} or
-{"bearer": "token"}; late, the seconds after its yes that a change of the controller takes. Standard library only.
+{"bearer": "token"}; late, the seconds after its yes that a change of the controller takes; relays, the state files of
+../ipmi/chassis.sh that the relays are tied to, in their order, or none: one relay with a state of its own. Standard
+library only.
 """
 
 import base64
 import http.server
 import json
+import pathlib
 import ssl
+import subprocess
 import sys
 import threading
 import urllib.parse
 
 config = json.load(open(sys.argv[1], encoding="utf-8"))
 shelly = {"0": True, "1": True}
-tasmota = {"POWER": True}
+CHASSIS = pathlib.Path(__file__).parent.parent / "ipmi" / "chassis.sh"
 outlets = {"rack 3": "on", "rack 4": "on"}
+
+
+class Relay:
+    def __init__(self, file=None):
+        self.file, self.state = file, True
+
+    def chassis(self, *request):
+        return subprocess.run([CHASSIS, self.file, *request], check=True, capture_output=True, text=True).stdout
+
+    def is_on(self):
+        return self.chassis("get", "power").strip() == "power:1" if self.file else self.state
+
+    def switch(self, on):
+        if self.file:
+            self.chassis("set", "power", "1" if on else "0")
+        self.state = on
+
+
+relays = [Relay(file) for file in config.get("relays", [])] or [Relay()]
 
 
 def wanted_login():
@@ -68,14 +91,20 @@ class Plugs(http.server.BaseHTTPRequestHandler):
         return self.answer(200, status)
 
     def tasmota(self, command):
-        match [word.lower() for word in command]:
-            case ["power", "on" | "off" as word]:
-                tasmota["POWER"] = word == "on"
-            case ["power"]:
+        name = command[0].lower() if command else ""
+        number = name.removeprefix("power") or "1"
+        if not name.startswith("power") or not number.isdigit() or not 1 <= int(number) <= len(relays):
+            return self.answer(200, {"Command": "Unknown"})
+        relay = relays[int(number) - 1]
+        match [word.lower() for word in command[1:]]:
+            case ["on" | "off" as word]:
+                relay.switch(word == "on")
+            case []:
                 pass
             case _:
-                return self.answer(200, {"Command": "Unknown"})
-        return self.answer(200, {"POWER": "ON" if tasmota["POWER"] else "OFF"})
+                return self.answer(200, {"Command": "Error"})
+        said = "POWER" + (number if len(relays) > 1 else "")
+        return self.answer(200, {said: "ON" if relay.is_on() else "OFF"})
 
     def outlet(self, name, body):
         if name not in outlets:

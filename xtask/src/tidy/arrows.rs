@@ -57,6 +57,10 @@ fn allowed(folder: &str) -> Option<Allowed> {
         plugin if plugin.starts_with("plugins/") => {
             Allowed { normal: &["plugins/sdk", "plugins/snmp"], dev: &["host/devices"] }
         }
+        // What a stranger has.
+        example if example.starts_with("examples/plugins/") => {
+            Allowed { normal: &["plugins/sdk"], dev: &[] }
+        }
         _ => return None,
     })
 }
@@ -147,6 +151,9 @@ mod tests {
             ("plugins/apc-pdu", "plugins/snmp", false, true),
             ("plugins/snmp", "plugins/snmp", true, true),
             ("plugins/snmp", "host/devices", true, false),
+            ("examples/plugins/lamp", "plugins/sdk", false, true),
+            ("examples/plugins/lamp", "plugins/snmp", false, false),
+            ("examples/plugins/lamp", "host/devices", true, false),
             ("tests", "plugins/ipmi", false, true),
             ("tests/small-world", "host/decide", false, true),
             ("tests/small-world", "host/controller", false, false),

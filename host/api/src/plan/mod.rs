@@ -4,6 +4,7 @@
 
 mod config_maps;
 mod expression;
+mod grants;
 mod inventory;
 mod method_lines;
 pub mod network_fence;
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 
 pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
+pub(crate) use self::grants::check as check_grant;
+pub use self::grants::{Allows, Grant, TlsGrant};
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
 pub use self::plugins::{Meaning, is_cloud, meaning, plugin_of, value_of};
@@ -56,7 +59,7 @@ pub struct NodePlan {
     pub recovery: Vec<Stage>,
     /// Where the plugins of this plan may connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = limits::STAGES_MAX))]
+    #[schemars(length(max = limits::PLAN_GRANTS_MAX))]
     pub grants: Vec<Grant>,
 }
 
@@ -241,63 +244,6 @@ pub struct LiteralPlace {
     /// The line, or key, that holds the password.
     #[schemars(length(min = 1, max = 253))]
     pub secret_key: String,
-}
-
-/// What a plugin may reach; its manifest's ask is cut down to this.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Grant {
-    /// The plugin.
-    #[schemars(length(min = 1, max = 63))]
-    pub plugin: String,
-    /// Networks, such as 10.1.0.0/16 or one address as 10.1.2.3/32. Loopback and link-local
-    /// addresses are granted only one by one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 64)))]
-    pub cidrs: Vec<String>,
-    /// Host names, exactly as parameters write them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
-    pub hosts: Vec<String>,
-    /// Ports; none: those that the plugin's manifest names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
-    pub ports: Vec<u16>,
-    /// HTTP methods, such as GET and POST; none: those that the plugin's manifest names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 6), inner(length(max = 8)))]
-    pub methods: Vec<String>,
-    /// Paths of HTTP requests, each with all that is below it, such as /redfish/v1; none: those that
-    /// the plugin's manifest names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32), inner(length(min = 1, max = 1024)))]
-    pub paths: Vec<String>,
-    /// Whom the device must prove to be, where the plugin speaks TLS; none: its name, to an authority
-    /// that the system trusts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsGrant>,
-    /// Credentials whose bytes the plugin may see, because its device knows no other way.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), inner(length(max = 63)))]
-    pub reveal: Vec<String>,
-}
-
-/// Whom the other side of TLS must prove to be: exactly one of these.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TlsGrant {
-    /// Its name, to one of these authorities: certificates in PEM.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 65_536))]
-    pub ca_bundle: String,
-    /// That it holds one of these keys, whatever its certificate says: SHA-256 of the
-    /// SubjectPublicKeyInfo, as curl writes it: `sha256//BASE64` (RFC 7469, section 2.4).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), inner(length(max = 52)))]
-    pub pins: Vec<String>,
-    /// Nothing: whoever sits on the wire can read the credential.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub insecure: bool,
 }
 
 /// What plugin and node say of a method; none of it stands in a configuration.

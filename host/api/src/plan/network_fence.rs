@@ -11,7 +11,7 @@ use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
 use super::expression::NodeFacts;
-use super::object::is_cidr;
+use super::grants::is_cidr;
 use super::source::only;
 
 /// The parameter that names the NetworkFenceClass, which says what the next three do.

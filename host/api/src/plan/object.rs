@@ -2,7 +2,6 @@
 //! actions and grants.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
@@ -10,7 +9,7 @@ use serde_json::Value as Json;
 use super::expression::Expression;
 use super::plugins::{Asked, only_watches};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
-use super::{Builtin, Credential, Grant, Run, SecretPlace, TlsGrant, network_fence};
+use super::{Builtin, Credential, Run, SecretPlace, grants, network_fence};
 use crate::document::{
     Document, Path, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
@@ -29,9 +28,6 @@ pub(super) const IDENTITY_KEY: &str = "username";
 pub(super) const SECRET_KEY: &str = "password";
 /// The name under which a plan keeps a plugin's first credential.
 pub(super) const FIRST_CREDENTIAL: &str = "default";
-
-/// The HTTP methods that can be granted.
-const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// Reads a `FenceConfiguration`, from a file or as the API server gave it.
 pub fn read(document: &Document) -> Reading<FenceSource> {
@@ -92,7 +88,8 @@ impl Reader<'_> {
         self.unique(spec.methods.iter().map(|method| &method.name), &base.field("methods"));
         let grants = &spec.grants;
         for (index, grant) in grants.iter().enumerate() {
-            self.grant(grant, &base.field("grants").index(index));
+            let path = base.field("grants").index(index);
+            grants::check(&grant.allows, &path, &mut |path, sentence| self.error(path, sentence));
         }
         let drafts: BTreeMap<&str, Option<Draft>> = (0_usize..)
             .zip(&spec.methods)
@@ -161,50 +158,6 @@ impl Reader<'_> {
                 let sentence = format!("found {name:?} a second time, expected another name");
                 self.error(&path.index(index).field("name"), sentence);
             }
-        }
-    }
-
-    fn grant(&mut self, grant: &Grant, path: &Path) {
-        for (index, cidr) in grant.cidrs.iter().enumerate() {
-            if !is_cidr(cidr) {
-                let sentence = format!(
-                    "found {cidr:?}, expected a network such as 10.1.0.0/16 or 10.1.2.3/32"
-                );
-                self.error(&path.field("cidrs").index(index), sentence);
-            }
-        }
-        if grant.cidrs.is_empty() && grant.hosts.is_empty() {
-            self.error(path, "found neither cidrs nor hosts, expected one".to_owned());
-        }
-        for (index, method) in grant.methods.iter().enumerate() {
-            if !METHODS.contains(&method.as_str()) {
-                let sentence = format!("found {method:?}, expected one of {}", METHODS.join(", "));
-                self.error(&path.field("methods").index(index), sentence);
-            }
-        }
-        for (index, granted) in grant.paths.iter().enumerate() {
-            if !granted.starts_with('/') {
-                let sentence = format!("found {granted:?}, expected a path such as /redfish/v1");
-                self.error(&path.field("paths").index(index), sentence);
-            }
-        }
-        if let Some(tls) = &grant.tls {
-            self.tls(tls, &path.field("tls"));
-        }
-    }
-
-    fn tls(&mut self, tls: &TlsGrant, path: &Path) {
-        for (index, pin) in tls.pins.iter().enumerate() {
-            if !is_pin(pin) {
-                let sentence = format!("found {pin:?}, expected sha256// and 32 bytes in base64");
-                self.error(&path.field("pins").index(index), sentence);
-            }
-        }
-        let said = [!tls.ca_bundle.is_empty(), !tls.pins.is_empty(), tls.insecure];
-        let said = said.into_iter().filter(|said| *said).count();
-        if said != 1 {
-            let sentence = format!("found {said} of caBundle, pins and insecure, expected one");
-            self.error(path, sentence);
         }
     }
 
@@ -460,21 +413,4 @@ fn credential(spec: &CredentialSpec) -> (String, Credential) {
         secret_key: spec.secret_key.clone().unwrap_or_else(|| SECRET_KEY.to_owned()),
     };
     (name, Credential { secret: Some(secret), config_map: None })
-}
-
-/// A SHA-256 as curl writes a pin: 43 digits of base64 and a filler.
-fn is_pin(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256//").and_then(|digits| digits.strip_suffix('='));
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    digits.is_some_and(|digits| digits.len() == 43 && digits.bytes().all(is_digit))
-}
-
-pub(super) fn is_cidr(text: &str) -> bool {
-    let Some((address, prefix)) = text.split_once('/') else { return false };
-    let bits = match address.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits)
 }

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
 use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
-use super::{Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, network_fence};
+use super::{
+    Allows, Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, network_fence,
+};
 use crate::document::{Problem, Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
 use crate::limits;
@@ -379,8 +381,10 @@ fn exact_grants(method: &Method, node: &NodeFacts) -> Vec<Grant> {
     };
     let senders = method.senders(node);
     let cidrs: Vec<String> = senders.iter().map(|sender| only(*sender)).collect();
-    let grant = Grant { plugin, cidrs, ..Grant::default() };
-    if grant.cidrs.is_empty() { Vec::new() } else { vec![grant] }
+    if cidrs.is_empty() {
+        return Vec::new();
+    }
+    vec![Grant { plugin, allows: Allows { cidrs, ..Allows::default() } }]
 }
 
 /// The network of one address.
@@ -399,7 +403,8 @@ fn exact_grant(method: &Method) -> Option<Grant> {
         Ok(ip) => (vec![only(ip)], Vec::new()),
         Err(_) => (Vec::new(), vec![host.to_owned()]),
     };
-    Some(Grant { plugin, cidrs, hosts, ports: port.into_iter().collect(), ..Grant::default() })
+    let ports = port.into_iter().collect();
+    Some(Grant { plugin, allows: Allows { cidrs, hosts, ports, ..Allows::default() } })
 }
 
 /// `host`, `host:port`, `[IPv6]:port` or a bare IPv6 address.

@@ -275,7 +275,8 @@ impl<C: Cluster> Calls<C> {
     ) -> Result<(Arc<sandbox::Plugin>, Call), String> {
         let method = &asked.method;
         let name = method.plugin.as_deref().unwrap_or_default();
-        let plugin = self.plugins.find(name).map_err(|error| chain(&error))?;
+        let begun_with = method.facts.as_ref().map(|facts| facts.digest.as_str());
+        let plugin = self.plugins.find(name, begun_with).map_err(|error| chain(&error))?;
         let manifest = plugin.manifest();
         let parameters =
             manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;

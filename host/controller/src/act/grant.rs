@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_api::plan::{Grant, TlsGrant};
+use node_remedy_api::plan::{Allows, Grant, TlsGrant};
 use node_remedy_sandbox::manifest::Operation;
 use node_remedy_sandbox::{
     AdminGrant, Authorities, Cidr, Grants, HttpGrant, HttpMethod, Manifest, Names, Trust,
@@ -29,7 +29,7 @@ pub(super) async fn decide(
     let mut refusals = Vec::new();
     for grant in allowed.grants.iter().filter(|grant| grant.plugin == plugin) {
         let guarded = allowed.guarded.to_vec();
-        let admin = AdminGrant { guarded, ..admin_grant(manifest, grant)? };
+        let admin = AdminGrant { guarded, ..admin_grant(manifest, &grant.allows)? };
         match Grants::decide(manifest, parameters, &admin, names).await {
             Ok(decided) => return Ok(decided),
             Err(refusal) => refusals.push(chain(&refusal)),
@@ -67,7 +67,7 @@ pub(super) fn check_reveal<'a>(
     }
 }
 
-fn admin_grant(manifest: &Manifest, grant: &Grant) -> Result<AdminGrant, String> {
+fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
     let asks = &manifest.asks;
     let operations = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
     let mut admin = AdminGrant {
@@ -90,7 +90,7 @@ fn admin_grant(manifest: &Manifest, grant: &Grant) -> Result<AdminGrant, String>
     Ok(admin)
 }
 
-fn http_grant(manifest: &Manifest, grant: &Grant) -> Result<HttpGrant, String> {
+fn http_grant(manifest: &Manifest, grant: &Allows) -> Result<HttpGrant, String> {
     let mut granted = HttpGrant::default();
     for word in &grant.methods {
         let method = HttpMethod::parse(word).ok_or_else(|| format!("no HTTP method {word:?}"))?;

@@ -22,15 +22,20 @@ pub fn facts_of(plugins: &Plugins, name: &str) -> Result<PluginFacts, String> {
     let (manifest, digest) = plugins.about(name).map_err(|error| chain(&error))?;
     Ok(PluginFacts {
         digest: digest.to_string(),
-        kind: match manifest.kind {
-            Kind::Power => PluginKind::Power,
-            Kind::Fabric => PluginKind::Fabric,
-            Kind::Storage => PluginKind::Storage,
-            Kind::Watch => PluginKind::Watch,
-        },
+        kind: kind_of_plugin(manifest.kind),
         late_effect: Span::from_s(u64::from(manifest.late_effect_seconds)),
         identity: manifest.identity,
     })
+}
+
+/// What a plugin's success proves, as records have it.
+pub fn kind_of_plugin(kind: Kind) -> PluginKind {
+    match kind {
+        Kind::Power => PluginKind::Power,
+        Kind::Fabric => PluginKind::Fabric,
+        Kind::Storage => PluginKind::Storage,
+        Kind::Watch => PluginKind::Watch,
+    }
 }
 
 /// Whether parameters, grants and the names of credentials suffice for a method of a plugin; `names`
@@ -67,7 +72,7 @@ pub(super) fn watcher_ready(
 ) -> Result<(), String> {
     let (manifest, _) = plugins.about(name).map_err(|error| chain(&error))?;
     manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-    let is_heard = |grant: &Grant| grant.plugin == name && !grant.cidrs.is_empty();
+    let is_heard = |grant: &Grant| grant.plugin == name && !grant.allows.cidrs.is_empty();
     if grants.iter().any(is_heard) {
         return Ok(());
     }

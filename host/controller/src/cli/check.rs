@@ -1,16 +1,14 @@
 //! `check`: validates configuration files as the controller would read them.
 
-use std::fs::{self, File};
-use std::io::{IsTerminal as _, Read, stdin};
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path as FilePath;
 use std::process::ExitCode;
 
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::{Document, Path, Problem, Problems, Severity, Tree, Value};
+use node_remedy_api::fenceplugin;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use serde_json::json;
 
+use super::file::read_text;
 use super::out::{complain, outln};
 use super::{CheckArgs, Output};
 use crate::plugins::Plugins;
@@ -20,7 +18,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let (mut files, mut unread) = (Vec::new(), Vec::new());
     for file in &args.files {
         let name = file.display().to_string();
-        match read_file(file, DOCUMENT_BYTES_MAX) {
+        match read_text(file, DOCUMENT_BYTES_MAX) {
             Ok(text) => files.push((name, text)),
             Err(error) => unread.push(problem(&name, &format!("failed to read it: {error:#}"))),
         }
@@ -59,7 +57,7 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
         }
         count += documents.len();
         for document in &documents {
-            plugins_of(document, &mut problems);
+            plugins_of(document, &configuration.plugins, &mut problems);
         }
     }
     let policies = configuration.policies.iter().map(|one| (&one.origin, &one.selector));
@@ -99,8 +97,9 @@ fn twice<'a, T: PartialEq + 'a>(
     }
 }
 
-/// Plugins that a FenceConfiguration names: built in, and granted something.
-fn plugins_of(document: &Document, problems: &mut Problems) {
+/// Plugins that a FenceConfiguration names: built in, and granted something, or a FencePlugin, which
+/// brings its grants along.
+fn plugins_of(document: &Document, outside: &[fenceplugin::Source], problems: &mut Problems) {
     let spec = document.root.get("spec");
     let (Some("FenceConfiguration"), Some(spec)) =
         (document.root.get("kind").and_then(Tree::text), spec)
@@ -109,9 +108,13 @@ fn plugins_of(document: &Document, problems: &mut Problems) {
     };
     let granted: Vec<&str> = named(spec, "grants").map(|(_, name)| name).collect();
     for (path, name) in named(spec, "templates").chain(named(spec, "methods")) {
-        let sentence = if !Plugins::names().any(|known| known == name) {
+        let sentence = if outside.iter().any(|source| source.name == name) {
+            continue;
+        } else if !Plugins::is_builtin(name) {
             let known = Plugins::names().collect::<Vec<_>>().join(", ");
-            format!("found {name:?}, expected a built-in plugin: {known}")
+            format!(
+                "found {name:?}, expected a FencePlugin in the same files or a built-in plugin: {known}"
+            )
         } else if !granted.contains(&name) {
             format!("found no grant for {name:?}, expected one under spec.grants")
         } else {
@@ -131,43 +134,4 @@ fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a s
         let path = Path::root().field("spec").field(list).index(index).field("plugin");
         Some((path, entry.get("plugin")?.text()?))
     })
-}
-
-/// Where a shell's `<(…)` and what this process was started with are found.
-const DESCRIPTORS: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/dev/stdin"];
-
-/// The text of a file or, for `-`, of stdin, if it has at most `bytes_max`. Whoever started this process
-/// and gave it an open pipe also ends it; a pipe by name may be one that nobody ever writes to, and a
-/// device one that never ends: neither is opened.
-pub fn read_file(file: &FilePath, bytes_max: usize) -> anyhow::Result<String> {
-    if file == FilePath::new("-") {
-        if stdin().is_terminal() {
-            complain(format_args!("reading from the terminal; Ctrl-D ends it"));
-        }
-        return text_of(stdin(), bytes_max);
-    }
-    if !DESCRIPTORS.iter().any(|folder| file.starts_with(folder)) {
-        let kind = fs::metadata(file)?.file_type();
-        anyhow::ensure!(
-            !kind.is_fifo(),
-            "found a named pipe, which may never end, expected a file, or - for stdin"
-        );
-        anyhow::ensure!(
-            !kind.is_char_device() && !kind.is_block_device(),
-            "found a device, expected a file, or - for stdin"
-        );
-    }
-    text_of(File::open(file)?, bytes_max)
-}
-
-fn text_of(source: impl Read, bytes_max: usize) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    // One byte more than may be, and no more.
-    let limit = u64::try_from(bytes_max)?.saturating_add(1);
-    source.take(limit).read_to_end(&mut bytes)?;
-    anyhow::ensure!(
-        bytes.len() <= bytes_max,
-        "found more than the {bytes_max} bytes that it may have"
-    );
-    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("found bytes that are no text (UTF-8)"))
 }

@@ -15,7 +15,7 @@ use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_sandbox::{Sandbox, SystemNames};
 
 use self::shown::Shown;
-use super::check::read_file;
+use super::file::read_text;
 use super::out::{complain, out, outln};
 use super::{ConfigShowArgs, Output};
 use crate::cluster::kube::KubeCluster;
@@ -73,7 +73,7 @@ fn from_files(args: &ConfigShowArgs) -> anyhow::Result<Looked> {
     let mut is_broken = false;
     for file in &args.files {
         let name = file.display().to_string();
-        let text = read_file(file, DOCUMENT_BYTES_MAX)
+        let text = read_text(file, DOCUMENT_BYTES_MAX)
             .with_context(|| format!("failed to read {name}"))?;
         let reading = Document::read_all(&name, &text);
         if reading.problems.has_errors() {

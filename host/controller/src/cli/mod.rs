@@ -11,6 +11,7 @@ pub mod bound;
 pub mod check;
 pub mod config;
 pub mod fence;
+mod file;
 pub mod history;
 pub mod out;
 pub mod paths;
@@ -142,13 +143,15 @@ The machine boots once for each of its outlets. Only devices that know no machin
 plug at a time; nothing is fenced meanwhile. What is off is switched on again, also after Ctrl-C.
 Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if nothing was proven.")]
     VerifyWiring(wiring::WiringArgs),
-    /// Which fence methods there are, and what each asks for
+    /// Which fence methods there are, what each asks for, and how one comes from outside
     #[command(
         subcommand,
         after_help = "Examples:
   node-remedy plugin list
   node-remedy plugin describe redfish
-  node-remedy plugin describe redfish --output json"
+  node-remedy plugin describe redfish --output json
+  node-remedy plugin inspect tasmota.wasm
+  node-remedy plugin configmap tasmota.wasm | kubectl apply -f -"
     )]
     Plugin(PluginCommand),
     /// Print the permissions that the controller needs, for your own Secrets
@@ -466,6 +469,32 @@ pub enum PluginCommand {
         /// How the result is printed
         #[arg(long, value_enum, default_value_t)]
         output: Output,
+    },
+    /// The same of a component in a file, which is compiled and tried out; its digest
+    Inspect {
+        /// A .wasm, .wasm.gz or .wasm.zst file
+        file: PathBuf,
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Print an immutable ConfigMap with a component in it
+    #[command(
+        name = "configmap",
+        after_help = "Example:
+  node-remedy plugin configmap tasmota.wasm | kubectl apply -f -
+  node-remedy plugin configmap tasmota.wasm --fence-plugin > tasmota.yaml
+Its name ends in the first digits of the digest: another component is another ConfigMap."
+    )]
+    ConfigMap {
+        /// A .wasm, .wasm.gz or .wasm.zst file
+        file: PathBuf,
+        /// The controller's namespace
+        #[arg(long, default_value = "node-remedy")]
+        namespace: String,
+        /// Print a FencePlugin for it, too, which grants nothing yet
+        #[arg(long)]
+        fence_plugin: bool,
     },
 }
 

@@ -1,4 +1,7 @@
-//! `plugin`: which fence methods are built in, and what each says of itself.
+//! `plugin`: which fence methods are built in, what each says of itself, and what one from outside would be
+//! ([`mod@file`]).
+
+mod file;
 
 use std::process::ExitCode;
 
@@ -13,7 +16,9 @@ use crate::plugins::Plugins;
 
 /// Carries it out.
 pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
-    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+    let exe = std::env::current_exe().context("failed to find this program's own file")?;
+    let plugins =
+        Plugins::new(Sandbox::new().context("failed to start the sandbox")?).compiled_by(exe);
     match command {
         PluginCommand::List { output } => {
             let mut all = Vec::new();
@@ -41,6 +46,10 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
                 Output::Json => outln!("{}", document(&manifest, &digest)),
                 Output::Text => describe(&manifest, &digest)?,
             }
+        }
+        PluginCommand::Inspect { file, output } => file::inspect(&plugins, file, *output)?,
+        PluginCommand::ConfigMap { file, namespace, fence_plugin } => {
+            file::config_map(&plugins, file, namespace, *fence_plugin)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -120,7 +120,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 29] = [
+const CONTROLLER: [Right; 31] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -204,6 +204,20 @@ const CONTROLLER: [Right; 29] = [
         Any,
         &["patch"],
         "whether it is in force, and if not, why",
+    ),
+    right(
+        Everywhere,
+        (OURS, "fenceplugins"),
+        Any,
+        &["list", "watch"],
+        "plugins from outside, and what they are allowed",
+    ),
+    right(
+        Everywhere,
+        (OURS, "fenceplugins/status"),
+        Any,
+        &["patch"],
+        "whether one is loaded, and if not, why",
     ),
     right(
         Everywhere,

@@ -80,7 +80,8 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         probe_every: args.probe_every.0,
         job_accounts: args.job_service_accounts.clone(),
     };
-    let plugins = Plugins::new(sandbox);
+    let exe = std::env::current_exe().context("failed to find this program's own file")?;
+    let plugins = Plugins::new(sandbox).compiled_by(exe);
     let controller = Controller::new(seams, settings, plugins, metrics.clone(), readiness.clone());
     tokio::select! {
         biased;

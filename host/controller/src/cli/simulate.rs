@@ -23,7 +23,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::scenario::{Loss, LossHow};
 use serde_json::{Value, json};
 
-use super::check::read_file;
+use super::file::read_text;
 use super::out::{out, outln};
 use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
@@ -179,7 +179,7 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
 }
 
 fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
-    read_file(path, bytes_max).with_context(|| format!("failed to read {}", path.display()))
+    read_text(path, bytes_max).with_context(|| format!("failed to read {}", path.display()))
 }
 
 /// Plays what a report carries again and compares.

@@ -10,7 +10,8 @@ use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::configuration::{Inside, inside};
-use node_remedy_api::document::{Document, Reading};
+use node_remedy_api::document::{Document, Path, Reading, Severity};
+use node_remedy_api::fenceplugin;
 use node_remedy_api::nodefence::Rung;
 use node_remedy_api::plan::{
     self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes,
@@ -25,6 +26,7 @@ use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
 use super::wiring::{self, Wiring};
 use crate::cluster::Object;
+use crate::plugins::Plugins;
 
 /// Everything in force.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +35,8 @@ pub struct Config {
     /// `Configuration` documents in ConfigMaps, by `ConfigMap/name[key]`.
     inside: BTreeMap<String, Rc<Vec<Policy>>>,
     fences: BTreeMap<String, Rc<FenceSource>>,
+    /// Plugins from outside.
+    plugins: BTreeMap<String, Rc<fenceplugin::Source>>,
     /// What is wrong with a node's own ConfigMap that was never valid, by node: nobody knows how
     /// that node is to be fenced, so nothing less specific speaks for it.
     unreadable: BTreeMap<String, String>,
@@ -46,7 +50,7 @@ pub type Tables = BTreeMap<(String, String), Result<plan::InventoryTable, String
 /// What became of an object that configures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readout {
-    /// `RemedyConfiguration`, `FenceConfiguration` or `ConfigMap`.
+    /// `RemedyConfiguration`, `FenceConfiguration`, `FencePlugin` or `ConfigMap`.
     pub kind: &'static str,
     /// Its name; for a `Configuration` in a ConfigMap `name[key]`.
     pub name: String,
@@ -129,6 +133,13 @@ impl Config {
             let (read, readout) = settle(&kept.0, plan::read(&document), last);
             readouts.push(readout);
             config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
+        }
+        for kept in mirror.plugins.all().values() {
+            let document = Document::from_object(&json("FencePlugin", &kept.0));
+            let last = before.plugins.get(&kept.0.name_any()).cloned();
+            let (read, readout) = settle(&kept.0, plugin(&document), last);
+            readouts.push(readout);
+            config.plugins.extend(read.map(|source| (kept.0.name_any(), source)));
         }
         config.read_config_maps(mirror, before, &mut readouts);
         (config, readouts)
@@ -254,7 +265,23 @@ impl Config {
             facts.inventory = self.row(inventory, &node.name, tables)?;
         }
         let Reading { value, problems } = source.plan_for(&facts, &self.methods_named_for(node));
-        value.ok_or_else(|| problems.to_string())
+        value.ok_or_else(|| problems.to_string()).map(|plan| self.granted(plan))
+    }
+
+    /// The plugins from outside that are wanted.
+    pub fn plugins(&self) -> Vec<Rc<fenceplugin::Source>> {
+        self.plugins.values().cloned().collect()
+    }
+
+    /// With what plugins from outside are allowed: it stands in their own objects, and nothing that
+    /// anybody else writes adds to it.
+    fn granted(&self, mut plan: NodePlan) -> NodePlan {
+        let called =
+            |name: &str| plan.methods.iter().any(|one| one.plugin.as_deref() == Some(name));
+        let called: Vec<_> = self.plugins.values().filter(|source| called(&source.name)).collect();
+        plan.grants.retain(|grant| !self.plugins.contains_key(&grant.plugin));
+        plan.grants.extend(called.into_iter().flat_map(|source| source.grants()));
+        plan
     }
 
     /// The methods that remedies of the policy for `node` name.
@@ -391,6 +418,20 @@ fn in_force<T>(read: Option<T>, last: Option<Rc<T>>) -> (Option<Rc<T>>, InForce)
     }
 }
 
+/// A plugin from outside, unless it would stand in the place of one that is built in.
+fn plugin(document: &Document) -> Reading<fenceplugin::Source> {
+    let mut reading = fenceplugin::read(document);
+    if let Some(source) = reading.value.take_if(|source| Plugins::is_builtin(&source.name)) {
+        let sentence = format!(
+            "found {:?}, which is a built-in plugin, expected a name of its own",
+            source.name
+        );
+        let path = Path::root().field("metadata").field("name");
+        reading.problems.push(document.problem(Severity::Error, &path, sentence));
+    }
+    reading
+}
+
 /// What is in force of an object after reading it, and what to say about it.
 fn settle<K: Object, T>(
     object: &K,
@@ -399,11 +440,10 @@ fn settle<K: Object, T>(
 ) -> (Option<Rc<T>>, Readout) {
     let (value, in_force) = in_force(reading.value, last);
     let readout = Readout {
-        kind: if K::kind(&()) == "RemedyConfiguration" {
-            "RemedyConfiguration"
-        } else {
-            "FenceConfiguration"
-        },
+        kind: ["RemedyConfiguration", "FencePlugin"]
+            .into_iter()
+            .find(|kind| K::kind(&()) == *kind)
+            .unwrap_or("FenceConfiguration"),
         name: object.name_any(),
         generation: object.meta().generation.unwrap_or_default(),
         in_force,

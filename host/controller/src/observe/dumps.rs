@@ -332,7 +332,8 @@ impl<C: Cluster> Listener<C> {
 fn trusted(watch: &NodeWatch) -> impl Iterator<Item = IpAddr> {
     let plugin = watch.method.plugin.as_deref();
     let grants = watch.grants.iter().filter(move |grant| Some(grant.plugin.as_str()) == plugin);
-    let networks = grants.flat_map(|grant| &grant.cidrs).filter_map(|cidr| cidr.parse().ok());
+    let networks =
+        grants.flat_map(|grant| &grant.allows.cidrs).filter_map(|cidr| cidr.parse().ok());
     let networks: Vec<Cidr> = networks.collect();
     let senders = watch.senders.iter().map(IpAddr::to_canonical);
     senders.filter(move |sender| networks.iter().any(|network| network.holds(*sender)))

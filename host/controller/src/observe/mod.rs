@@ -33,6 +33,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::remedypause::RemedyPause;
@@ -71,7 +72,9 @@ pub struct Mirror {
     pub remedies: Rc<Store<Kept<RemedyConfiguration>>>,
     /// By name.
     pub fences: Rc<Store<Kept<FenceConfiguration>>>,
-    /// By namespace/name; those of our own namespace.
+    /// By name.
+    pub plugins: Rc<Store<Kept<FencePlugin>>>,
+    /// By namespace/name; those of our own namespace, without their binary data.
     pub config_maps: Rc<Store<Kept<ConfigMap>>>,
     /// By name.
     pub nodefences: Rc<Store<Kept<NodeFence>>>,
@@ -115,6 +118,7 @@ impl Mirror {
             leases: Store::new("Lease", changes.clone()),
             remedies: Store::new("RemedyConfiguration", changes.clone()),
             fences: Store::new("FenceConfiguration", changes.clone()),
+            plugins: Store::new("FencePlugin", changes.clone()),
             config_maps: Store::new("ConfigMap", changes.clone()),
             nodefences: Store::new("NodeFence", changes.clone()),
             events: NodeEvents::new(changes),
@@ -173,7 +177,16 @@ impl Mirror {
         keep.up(Scope::within(NODE_LEASES), &self.leases, see_lease);
         keep.up(all(), &self.remedies, Kept::<RemedyConfiguration>::of);
         keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);
-        keep.up(own(), &self.config_maps, Kept::<ConfigMap>::of);
+        keep.up(all(), &self.plugins, Kept::<FencePlugin>::of);
+        // Plugins are read once, when they are loaded.
+        keep.up(
+            own(),
+            &self.config_maps,
+            |mut one: ConfigMap, before: Option<&Kept<ConfigMap>>| {
+                one.binary_data = None;
+                Kept::of(one, before)
+            },
+        );
         keep.up(all(), &self.nodefences, Kept::<NodeFence>::of);
         keep.up(all(), &self.pauses, Kept::<RemedyPause>::of);
     }
@@ -187,6 +200,7 @@ impl Mirror {
             ("leases in kube-node-lease", self.leases.is_synced()),
             ("remedyconfigurations (is the CRD installed?)", self.remedies.is_synced()),
             ("fenceconfigurations (is the CRD installed?)", self.fences.is_synced()),
+            ("fenceplugins (is the CRD installed?)", self.plugins.is_synced()),
             ("configmaps of our namespace", self.config_maps.is_synced()),
             ("nodefences (is the CRD installed?)", self.nodefences.is_synced()),
             ("remedypauses (is the CRD installed?)", self.pauses.is_synced()),

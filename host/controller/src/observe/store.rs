@@ -21,7 +21,10 @@ pub struct Changed {
 impl Changed {
     /// Whether it may change the configuration.
     pub fn configures(&self) -> bool {
-        matches!(self.kind, "RemedyConfiguration" | "FenceConfiguration" | "ConfigMap")
+        matches!(
+            self.kind,
+            "RemedyConfiguration" | "FenceConfiguration" | "FencePlugin" | "ConfigMap"
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use node_remedy_api::conditions::{
     ACCEPTED, Condition, ConditionStatus, REASON_INVALID, REASON_LAST_VALID_IN_FORCE, REASON_VALID,
 };
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::time::Moment;
 use serde_json::json;
@@ -45,6 +46,11 @@ impl Told {
                     let kept = parts.mirror.fences.find(&readout.name);
                     let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
                     say::<C, FenceConfiguration>(parts, readout, &status.conditions).await
+                }
+                "FencePlugin" => {
+                    let kept = parts.mirror.plugins.find(&readout.name);
+                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
+                    say::<C, FencePlugin>(parts, readout, &status.conditions).await
                 }
                 _ => {
                     if let Some(note) = self.news_of_config_map(readout) {

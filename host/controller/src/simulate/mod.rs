@@ -284,6 +284,12 @@ impl<C: Cluster> Stage<C> {
             guarded,
         };
         let metrics = Rc::new(Metrics::new());
-        Controller::new(seams, settings, self.plugins.clone(), metrics, Readiness::new())
+        Controller::new(
+            seams,
+            settings,
+            self.plugins.of_another_process(),
+            metrics,
+            Readiness::new(),
+        )
     }
 }

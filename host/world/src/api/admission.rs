@@ -36,6 +36,7 @@ pub(super) fn admit(kind: Kind, object: &mut Value) {
         | Kind::CsiDriver
         | Kind::RemedyConfiguration
         | Kind::FenceConfiguration
+        | Kind::FencePlugin
         | Kind::NodeFence
         | Kind::RemedyBudget
         | Kind::RemedyPause

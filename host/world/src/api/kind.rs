@@ -44,6 +44,8 @@ pub enum Kind {
     RemedyConfiguration,
     /// `node-remedy.io/v1alpha1` FenceConfiguration.
     FenceConfiguration,
+    /// `node-remedy.io/v1alpha1` FencePlugin.
+    FencePlugin,
     /// `node-remedy.io/v1alpha1` NodeFence.
     NodeFence,
     /// `node-remedy.io/v1alpha1` RemedyBudget.
@@ -84,7 +86,7 @@ pub const NODE_REMEDY: &str = "node-remedy.io";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Node,
         Self::Pod,
         Self::Namespace,
@@ -104,6 +106,7 @@ impl Kind {
         Self::CsiDriver,
         Self::RemedyConfiguration,
         Self::FenceConfiguration,
+        Self::FencePlugin,
         Self::NodeFence,
         Self::RemedyBudget,
         Self::RemedyPause,
@@ -250,6 +253,7 @@ impl Kind {
             Self::FenceConfiguration => {
                 ours("fenceconfigurations", "FenceConfiguration", Subresource)
             }
+            Self::FencePlugin => ours("fenceplugins", "FencePlugin", Subresource),
             Self::NodeFence => ours("nodefences", "NodeFence", Subresource),
             Self::RemedyBudget => ours("remedybudgets", "RemedyBudget", Subresource),
             Self::RemedyPause => ours("remedypauses", "RemedyPause", Status::None),

@@ -167,6 +167,7 @@ impl Scenario {
             | Kind::PodDisruptionBudget
             | Kind::CsiNode
             | Kind::CsiDriver
+            | Kind::FencePlugin
             | Kind::RemedyPause
             | Kind::NodeMaintenance
             | Kind::NetworkFence => self.existing.push(item),

@@ -123,7 +123,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "edit: { kind: Nod, name: node-a, merge: { a: 1 } }",
             expect![[
-                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, PodDisruptionBudget, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance, NetworkFence"#
+                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, PodDisruptionBudget, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, FencePlugin, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance, NetworkFence"#
             ]],
         ),
         (

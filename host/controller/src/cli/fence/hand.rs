@@ -183,7 +183,7 @@ impl Hand {
 pub(super) fn load(name: &str) -> anyhow::Result<(Executor, Arc<Plugin>)> {
     let sandbox = Sandbox::new().context("failed to start the sandbox")?;
     let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
-    Ok((executor, Plugins::new(sandbox).find(name)?))
+    Ok((executor, Plugins::new(sandbox).find(name, None)?))
 }
 
 fn settle(report: &CallReport) -> Result<Outcome, Failure> {

@@ -205,3 +205,55 @@ fn a_lost_node_is_remedied_by_a_configuration_in_a_config_map() {
     }
     assert_eq!(*heard.0.borrow(), ["LastValidInForce about remedies"]);
 }
+
+/// A FencePlugin of this name, which may connect to this network.
+fn fence_plugin(name: &str, network: &str) -> Kept<node_remedy_api::fenceplugin::FencePlugin> {
+    let object = json!({
+        "metadata": {"name": name, "resourceVersion": network, "generation": 1},
+        "spec": {
+            "source": {"configMap": {"name": name, "key": "plugin.wasm"}},
+            "digest": format!("sha256:{}", "0".repeat(64)),
+            "grants": [{"cidrs": [network]}],
+        },
+    });
+    Kept(serde_json::from_value(object).unwrap())
+}
+
+/// A FenceConfiguration for every node, with a method of plugin `lamp` and a grant for it.
+fn lamps() -> Kept<node_remedy_api::fenceconfiguration::FenceConfiguration> {
+    let object = json!({
+        "metadata": {"name": "lamps", "resourceVersion": "1", "generation": 1},
+        "spec": {
+            "nodeSelector": "type=a",
+            "methods": [{"name": "power", "plugin": "lamp", "action": "reboot"}],
+            "powerManagement": [{"name": "power", "methods": ["power"]}],
+            "grants": [{"plugin": "lamp", "cidrs": ["0.0.0.0/0"], "reveal": ["account"]}],
+        },
+    });
+    Kept(serde_json::from_value(object).unwrap())
+}
+
+#[test]
+fn a_plugin_from_outside_is_granted_by_its_own_object_alone() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    mirror.fences.apply("lamps".to_owned(), lamps());
+    mirror.plugins.apply("lamp".to_owned(), fence_plugin("lamp", "192.0.2.0/24"));
+    mirror.plugins.apply("other".to_owned(), fence_plugin("other", "198.51.100.0/24"));
+    let (config, said) = Config::read(&mirror, &Config::default());
+    assert_eq!(in_force(&said), [InForce::This; 3]);
+    let plan = config.plan_for(&labelled("a")).unwrap();
+    let granted: Vec<_> = plan.grants.iter().map(|one| (&*one.plugin, &one.allows.cidrs)).collect();
+    assert_eq!(granted, [("lamp", &vec!["192.0.2.0/24".to_owned()])]);
+}
+
+#[test]
+fn nobody_takes_the_name_of_a_plugin_that_is_built_in() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    mirror.plugins.apply("ipmi".to_owned(), fence_plugin("ipmi", "192.0.2.0/24"));
+    let (config, said) = Config::read(&mirror, &Config::default());
+    assert_eq!(in_force(&said), [InForce::Nothing]);
+    assert!(said[0].problems.contains("which is a built-in plugin"), "{}", said[0].problems);
+    assert_eq!(config.plugins(), []);
+}

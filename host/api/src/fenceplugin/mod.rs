@@ -1,0 +1,132 @@
+//! `FencePlugin`: a plugin from outside, where its component stands, and what it is allowed. Types, and
+//! reading them; fetching and loading are the controller's work.
+
+mod read;
+
+pub use self::read::{Source, read};
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::limits;
+use crate::plan::{Allows, PluginKind};
+
+/// One plugin, under the name that methods call it by.
+#[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "node-remedy.io",
+    version = "v1alpha1",
+    kind = "FencePlugin",
+    plural = "fenceplugins",
+    shortname = "fp",
+    status = "FencePluginStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    doc = "A fence method from outside: its component by digest, and what it is allowed to reach.",
+    validation = Rule::new("self.metadata.name.matches('^[a-z0-9-]{1,40}$')")
+        .message("a plugin's name is 1 to 40 of a-z, 0-9 and -, as in its manifest"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].reason"
+    ),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "Digest", type_ = "string", json_path = ".status.digest", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct FencePluginSpec {
+    /// Where the component stands.
+    pub source: PluginSource,
+    /// The component's SHA-256, `sha256:` and 64 hex digits: of the `.wasm` itself, however it is packed
+    /// at its source; `node-remedy plugin inspect FILE` prints it. Nothing else is ever run.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub digest: String,
+    /// Where the plugin may connect; without a grant no method of it is ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::GRANTS_MAX))]
+    pub grants: Vec<Allows>,
+}
+
+/// Where a component stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginSource {
+    /// A key of a ConfigMap.
+    pub config_map: ConfigMapSource,
+}
+
+/// A key of an immutable ConfigMap in the controller's namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMapSource {
+    /// The ConfigMap; its `immutable` must be true.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key under `binaryData`; it ends in `.wasm`, `.wasm.gz` or `.wasm.zst`.
+    #[schemars(
+        length(min = 6, max = 253),
+        regex(pattern = r"^[-._a-zA-Z0-9]+\.wasm(\.gz|\.zst)?$")
+    )]
+    pub key: String,
+}
+
+/// A component that was loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadedPlugin {
+    /// Its SHA-256, as `spec.digest` had it.
+    #[schemars(length(max = 71))]
+    pub digest: String,
+    /// Where it stood.
+    pub source: PluginSource,
+}
+
+/// What became of the plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FencePluginStatus {
+    /// Accepted and Ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+    /// The generation that the conditions speak of.
+    #[serde(default)]
+    pub observed_generation: i64,
+    /// What was loaded, the newest last, and where it stood: an incident ends with the component that it
+    /// began with, also behind a controller that has just started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::EARLIER_PLUGINS_MAX))]
+    pub loaded: Vec<LoadedPlugin>,
+    /// What is loaded now; empty: nothing. While a newer one cannot be had it stays what it was.
+    #[serde(default)]
+    #[schemars(length(max = 71))]
+    pub digest: String,
+    /// The plugin's own version.
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub version: String,
+    /// What it says of itself.
+    #[serde(default)]
+    #[schemars(length(max = 1024))]
+    pub description: String,
+    /// What its success proves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PluginKind>,
+    /// What it can do.
+    #[serde(default)]
+    #[schemars(length(max = 16), inner(length(max = 32)))]
+    pub actions: Vec<String>,
+    /// What it asks for, one line each: `endpoint bmc: udp from address, port 623`,
+    /// `credential account: mac session-key`.
+    #[serde(default)]
+    #[schemars(length(max = 64), inner(length(max = 1024)))]
+    pub asks: Vec<String>,
+}

@@ -1,0 +1,137 @@
+//! What an admin allows a plugin: as it is written, and what is wrong with it.
+
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Path;
+
+/// The HTTP methods that can be granted.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// What a plugin may reach; its manifest's ask is cut down to this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// The plugin.
+    #[schemars(length(min = 1, max = 63))]
+    pub plugin: String,
+    /// What it may reach.
+    #[serde(flatten)]
+    pub allows: Allows,
+}
+
+/// One grant without its plugin: where it may connect, and how it may speak there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Allows {
+    /// Networks, such as 10.1.0.0/16 or one address as 10.1.2.3/32. Loopback and link-local
+    /// addresses are granted only one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 64)))]
+    pub cidrs: Vec<String>,
+    /// Host names, exactly as parameters write them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub hosts: Vec<String>,
+    /// Ports; none: those that the plugin's manifest names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub ports: Vec<u16>,
+    /// HTTP methods, such as GET and POST; none: those that the plugin's manifest names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 6), inner(length(max = 8)))]
+    pub methods: Vec<String>,
+    /// Paths of HTTP requests, each with all that is below it, such as /redfish/v1; none: those that
+    /// the plugin's manifest names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 1024)))]
+    pub paths: Vec<String>,
+    /// Whom the device must prove to be, where the plugin speaks TLS; none: its name, to an authority
+    /// that the system trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsGrant>,
+    /// Credentials whose bytes the plugin may see, because its device knows no other way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 63)))]
+    pub reveal: Vec<String>,
+}
+
+/// Whom the other side of TLS must prove to be: exactly one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TlsGrant {
+    /// Its name, to one of these authorities: certificates in PEM.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 65_536))]
+    pub ca_bundle: String,
+    /// That it holds one of these keys, whatever its certificate says: SHA-256 of the
+    /// SubjectPublicKeyInfo, as curl writes it: `sha256//BASE64` (RFC 7469, section 2.4).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 52)))]
+    pub pins: Vec<String>,
+    /// Nothing: whoever sits on the wire can read the credential.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+}
+
+/// Tells what is wrong with a grant that stands at `path`.
+pub(crate) fn check(allows: &Allows, path: &Path, tell: &mut dyn FnMut(&Path, String)) {
+    for (index, cidr) in allows.cidrs.iter().enumerate() {
+        if !is_cidr(cidr) {
+            let sentence =
+                format!("found {cidr:?}, expected a network such as 10.1.0.0/16 or 10.1.2.3/32");
+            tell(&path.field("cidrs").index(index), sentence);
+        }
+    }
+    if allows.cidrs.is_empty() && allows.hosts.is_empty() {
+        tell(path, "found neither cidrs nor hosts, expected one".to_owned());
+    }
+    for (index, method) in allows.methods.iter().enumerate() {
+        if !METHODS.contains(&method.as_str()) {
+            let sentence = format!("found {method:?}, expected one of {}", METHODS.join(", "));
+            tell(&path.field("methods").index(index), sentence);
+        }
+    }
+    for (index, granted) in allows.paths.iter().enumerate() {
+        if !granted.starts_with('/') {
+            let sentence = format!("found {granted:?}, expected a path such as /redfish/v1");
+            tell(&path.field("paths").index(index), sentence);
+        }
+    }
+    if let Some(tls) = &allows.tls {
+        check_tls(tls, &path.field("tls"), tell);
+    }
+}
+
+fn check_tls(tls: &TlsGrant, path: &Path, tell: &mut dyn FnMut(&Path, String)) {
+    for (index, pin) in tls.pins.iter().enumerate() {
+        if !is_pin(pin) {
+            let sentence = format!("found {pin:?}, expected sha256// and 32 bytes in base64");
+            tell(&path.field("pins").index(index), sentence);
+        }
+    }
+    let said = [!tls.ca_bundle.is_empty(), !tls.pins.is_empty(), tls.insecure];
+    let said = said.into_iter().filter(|said| *said).count();
+    if said != 1 {
+        tell(path, format!("found {said} of caBundle, pins and insecure, expected one"));
+    }
+}
+
+/// A SHA-256 as curl writes a pin: 43 digits of base64 and a filler.
+fn is_pin(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256//").and_then(|digits| digits.strip_suffix('='));
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    digits.is_some_and(|digits| digits.len() == 43 && digits.bytes().all(is_digit))
+}
+
+pub(super) fn is_cidr(text: &str) -> bool {
+    let Some((address, prefix)) = text.split_once('/') else { return false };
+    let bits = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits)
+}

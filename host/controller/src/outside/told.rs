@@ -1,0 +1,126 @@
+//! Says in the status of every `FencePlugin` what became of it. Written only where it changes something.
+
+use kube::Resource as _;
+use node_remedy_api::conditions::{Condition, ConditionStatus, READY, REASON_LOADED};
+use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
+use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
+use node_remedy_api::time::Moment;
+use node_remedy_sandbox::Manifest;
+use serde_json::json;
+
+use super::Standing;
+use crate::act::offline::kind_of_plugin;
+use crate::cluster::{At, Cluster, ClusterError};
+use crate::controller::Parts;
+
+/// A condition's message is a few lines for people.
+const MESSAGE_MAX: usize = 4_000;
+
+/// Says it of all of them.
+pub(super) async fn tell_all<C: Cluster>(parts: &Parts<C>) {
+    let objects: Vec<FencePlugin> =
+        parts.mirror.plugins.all().values().map(|kept| kept.0.clone()).collect();
+    for object in objects {
+        let name = object.meta().name.clone().unwrap_or_default();
+        let Some(standing) = parts.outside.standing(&name) else { continue };
+        if let Err(error) = tell(parts, &object, &standing).await {
+            tracing::debug!(%error, plugin = name, "failed to write a status");
+        }
+    }
+}
+
+async fn tell<C: Cluster>(
+    parts: &Parts<C>,
+    object: &FencePlugin,
+    standing: &Standing,
+) -> Result<(), ClusterError> {
+    let name = object.meta().name.clone().unwrap_or_default();
+    let before = object.status.clone().unwrap_or_default();
+    let loaded = parts.calls.plugins.loaded(&name);
+    let digest = loaded.as_ref().map(|plugin| plugin.digest().to_string());
+    let now = Moment::from_ms(parts.clock.now().0);
+    let is_ready = before.conditions.iter().find(|condition| condition.kind == READY);
+    let condition = ready(standing, digest.as_deref(), object.meta().generation, is_ready, now);
+    let others = before.conditions.iter().filter(|one| one.kind != READY).cloned();
+    let digest = digest.unwrap_or_default();
+    let said = FencePluginStatus {
+        conditions: others.chain([condition]).collect(),
+        loaded: remembered(&before.loaded, &digest, standing),
+        digest,
+        ..loaded.map(|plugin| about(plugin.manifest())).unwrap_or_default()
+    };
+    let said = FencePluginStatus { observed_generation: before.observed_generation, ..said };
+    if said == before {
+        return Ok(());
+    }
+    let patch = json!({"status": {
+        "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest, "version": said.version,
+        "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
+    }});
+    parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
+}
+
+/// What was loaded, and what is now, the newest last.
+fn remembered(before: &[LoadedPlugin], digest: &str, standing: &Standing) -> Vec<LoadedPlugin> {
+    let spec = &standing.wanted.spec;
+    let is_new = spec.digest == digest && standing.result.is_ok();
+    let newest = LoadedPlugin { digest: digest.to_owned(), source: spec.source.clone() };
+    let earlier = before.iter().filter(|one| !is_new || one.digest != digest).cloned();
+    let mut all: Vec<_> = earlier.chain(is_new.then_some(newest)).collect();
+    all.drain(..all.len().saturating_sub(EARLIER_PLUGINS_MAX));
+    all
+}
+
+fn ready(
+    standing: &Standing,
+    loaded: Option<&str>,
+    generation: Option<i64>,
+    before: Option<&Condition>,
+    now: Moment,
+) -> Condition {
+    let (status, reason, message) = match (&standing.result, loaded) {
+        (Ok(()), _) => (ConditionStatus::True, REASON_LOADED, String::new()),
+        (Err(refusal), None) => (ConditionStatus::False, refusal.reason, refusal.why.clone()),
+        (Err(refusal), Some(digest)) => {
+            let message = format!("{}; {digest} stays in force", refusal.why);
+            (ConditionStatus::False, refusal.reason, message)
+        }
+    };
+    let same = before.filter(|before| before.status == status);
+    Condition {
+        kind: READY.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.chars().take(MESSAGE_MAX).collect(),
+        last_transition_time: same.map_or(now, |before| before.last_transition_time),
+        observed_generation: generation,
+    }
+}
+
+/// What a plugin says of itself, as a status has it.
+fn about(manifest: &Manifest) -> FencePluginStatus {
+    let endpoints = manifest.asks.endpoints.iter().map(|ask| {
+        let port = ask.port.or(ask.protocol.usual_port());
+        let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
+        let optional = if ask.optional { ", optional" } else { "" };
+        format!(
+            "endpoint {}: {} from {}{port}{optional}",
+            ask.name,
+            ask.protocol.as_str(),
+            ask.from
+        )
+    });
+    let credentials = manifest.asks.credentials.iter().map(|ask| {
+        let operations: Vec<&str> = ask.operations.iter().map(|one| one.as_str()).collect();
+        let optional = if ask.optional { ", optional" } else { "" };
+        format!("credential {}: {}{optional}", ask.name, operations.join(" "))
+    });
+    FencePluginStatus {
+        version: manifest.version.clone(),
+        description: manifest.description.clone(),
+        kind: Some(kind_of_plugin(manifest.kind)),
+        actions: manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase()).collect(),
+        asks: endpoints.chain(credentials).collect(),
+        ..FencePluginStatus::default()
+    }
+}

@@ -1,0 +1,228 @@
+//! Plugins from outside: a component in a ConfigMap, granted by a FencePlugin, fences a node; another one
+//! takes its place while an incident runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::controller::NAMESPACE;
+use node_remedy_tests::ipmi::{Power, PowerFile};
+use node_remedy_tests::process::repository;
+use node_remedy_tests::remedy::{self, Installation, SECRET, apply_all, custom, describe};
+use node_remedy_tests::time::until;
+use node_remedy_tests::webhook::{Door, Plugs};
+use node_remedy_tests::{Bmc, Controller};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::e2e_methods::place;
+use crate::e2e_story::{Story, is_being_switched_off};
+
+/// The example plugin's name, which is the FencePlugin's.
+const PLUGIN: &str = "tasmota";
+/// Compiled in a child by a debug build, on a busy machine.
+const LOADED_WITHIN: Duration = Duration::from_mins(1);
+
+/// What the example is built to: `cargo xtask plugins`.
+fn component() -> Result<Vec<u8>> {
+    let path = repository().join("target/outside/tasmota.wasm");
+    fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// The same component with other bytes of the same length in the place of some.
+fn patched(component: &[u8], from: &str, to: &str) -> Result<Vec<u8>> {
+    ensure!(from.len() == to.len(), "{from} and {to} differ in length");
+    let mut patched = component.to_vec();
+    let places = component.windows(from.len()).enumerate();
+    let places = places.filter(|(_, bytes)| *bytes == from.as_bytes()).map(|(place, _)| place);
+    let places: Vec<_> = places.collect();
+    ensure!(!places.is_empty(), "the component has no {from}");
+    for place in places {
+        let bytes = patched.get_mut(place..place + to.len()).context("no such place")?;
+        bytes.copy_from_slice(to.as_bytes());
+    }
+    Ok(patched)
+}
+
+fn digest(component: &[u8]) -> String {
+    let bytes = Sha256::digest(component);
+    let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
+    format!("sha256:{}", hex.collect::<String>())
+}
+
+/// The ConfigMap and the FencePlugin that are printed for it.
+fn printed() -> Result<(String, String)> {
+    let file = repository().join("target/outside/tasmota.wasm");
+    let mut command = Command::new(Controller::binary());
+    let printed = command.args(["plugin", "configmap", "--fence-plugin"]).arg(file).output()?;
+    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let printed = String::from_utf8(printed.stdout)?;
+    let (map, plugin) = printed.split_once("---\n").context("one document")?;
+    Ok((map.to_owned(), plugin.to_owned()))
+}
+
+/// As gzip packs it.
+fn gzipped(component: &[u8]) -> Result<Vec<u8>> {
+    let folder = node_remedy_tests::process::fresh_folder("e2e-outside-gzip")?;
+    let file = folder.join("plugin.wasm");
+    fs::write(&file, component)?;
+    let output = Command::new("gzip").args(["-9", "-c"]).arg(&file).output()?;
+    ensure!(output.status.success(), "gzip: {}", output.status);
+    Ok(output.stdout)
+}
+
+/// An immutable ConfigMap in the controller's namespace.
+async fn keep(story: &Story, name: &str, files: Vec<(&str, Vec<u8>)>) -> Result<()> {
+    let files = files.into_iter().map(|(key, bytes)| (key.to_owned(), ByteString(bytes)));
+    let object = ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        binary_data: Some(files.collect::<BTreeMap<_, _>>()),
+        immutable: Some(true),
+        ..ConfigMap::default()
+    };
+    let maps = Api::<ConfigMap>::namespaced(story.cluster.client(), NAMESPACE);
+    maps.create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
+/// Writes the FencePlugin, or edits it.
+async fn name_plugin(story: &Story, map: &str, key: &str, digest: &str, port: u16) -> Result<()> {
+    let object = json!({
+        "apiVersion": "node-remedy.io/v1alpha1", "kind": "FencePlugin", "metadata": {"name": PLUGIN},
+        "spec": {
+            "source": {"configMap": {"name": map, "key": key}},
+            "digest": digest,
+            "grants": [{"cidrs": ["127.0.0.1/32"], "ports": [port]}],
+        },
+    });
+    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    plugins.patch(PLUGIN, &PatchParams::apply("admin").force(), &Patch::Apply(object)).await?;
+    Ok(())
+}
+
+/// Waits until its condition `Ready` is so, and gives its status.
+async fn until_ready(story: &Story, status: &str, reason: &str) -> Result<Value> {
+    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    let wanted = (Some(status), Some(reason));
+    until(&format!("{PLUGIN} is {reason}"), LOADED_WITHIN, || async {
+        let object = plugins.get(PLUGIN).await?;
+        let (said, conditions) =
+            (remedy::status(&object, "").clone(), remedy::status(&object, "/conditions"));
+        let mut conditions = conditions.as_array().into_iter().flatten();
+        let ready = conditions.find(|one| one["type"] == "Ready");
+        let is = ready.map(|ready| (ready["status"].as_str(), ready["reason"].as_str()));
+        Ok((is == Some(wanted)).then_some(said))
+    })
+    .await
+}
+
+/// Every machine hangs on a relay of one board, which the plugin from outside switches.
+async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
+    let mut story = Story::prepare(name, Settings::QUICK).await?;
+    let mut machines = Vec::new();
+    for (node, bmc) in &story.cluster.bmcs {
+        machines.push((place(node)?, bmc));
+        story.label(node, "place", &place(node)?.to_string()).await?;
+    }
+    machines.sort_by_key(|(place, _)| *place);
+    let machines: Vec<PowerFile> = machines.iter().map(|(_, bmc)| Bmc::power_file(bmc)).collect();
+    let folder = story.cluster.control_plane().folder().join("relays");
+    let board = Plugs::wired(&folder, Door::PlainBasic, &machines).await?;
+    let fence = json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "templates": [{
+            "name": "relay", "plugin": PLUGIN, "parameters": {"address": board.address()},
+            "credentials": [{"secret": SECRET}],
+        }],
+        "methods": [{
+            "name": "power-cycle", "template": "relay", "action": "reboot", "soleFeed": true,
+            "plug": "${node.labels['place']}",
+        }],
+        "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
+    });
+    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    Ok((story, board))
+}
+
+/// The component of a stranger, gzipped in a ConfigMap, by a digest that an admin pinned.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
+    let (story, board) = on_relays("e2e-outside").await?;
+    let component = component()?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    // Named before it is there, and its coming is seen.
+    let (map, plugin) = printed()?;
+    let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
+    let client = story.cluster.client();
+    apply_all(&client, &plugin.replace("grants: []", &allowed)).await?;
+    until_ready(&story, "False", "SourceMissing").await?;
+    apply_all(&client, &map).await?;
+    let said = until_ready(&story, "True", "Loaded").await?;
+    assert_eq!(said["digest"], digest(&component));
+    assert_eq!(said["version"], "0.1.0");
+    assert_eq!(
+        said["asks"],
+        json!(["endpoint relay: http from address, port 80", "credential account: write"])
+    );
+    story.lose_node()?;
+    story.ends_well().await?;
+    let metrics = controller.metrics().await?;
+    for action in ["off", "on"] {
+        let line = format!(
+            "node_remedy_plugin_calls_total{{plugin=\"tasmota\",action=\"{action}\",result=\"ok\"}} 1"
+        );
+        assert!(metrics.contains(&line), "no {line} in {metrics}");
+    }
+    controller.terminate().await
+}
+
+/// Another component takes the plugin's name between off and on, and it can do nothing. The incident ends
+/// with the one that it began with, although another process ends it; a wrong digest changes nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_is_swapped_while_an_incident_runs() -> Result<()> {
+    let (story, board) = on_relays("e2e-swapped").await?;
+    let (good, port) = (component()?, board.port());
+    let broken = patched(&patched(&good, "cmnd=Power", "cmnd=Pow3r")?, "\"0.1.0\"", "\"0.2.0\"")?;
+    let files = vec![("good.wasm.gz", gzipped(&good)?), ("broken.wasm.gz", gzipped(&broken)?)];
+    keep(&story, "tasmota", files).await?;
+    name_plugin(&story, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    until_ready(&story, "True", "Loaded").await?;
+    let wrong = digest(b"");
+    name_plugin(&story, "tasmota", "good.wasm.gz", &wrong, port).await?;
+    let said = until_ready(&story, "False", "DigestMismatch").await?;
+    assert_eq!(said["digest"], digest(&good), "what was loaded stays in force");
+
+    // The machine goes off late, and meanwhile the other component comes.
+    let state = story.cluster.bmc(&story.node)?.power_file().path().to_owned();
+    fs::write(state.with_extension("delay"), "8")?;
+    story.lose_node()?;
+    let incident = story.incident("being switched off", is_being_switched_off).await?;
+    name_plugin(&story, "tasmota", "broken.wasm.gz", &digest(&broken), port).await?;
+    let said = until_ready(&story, "True", "Loaded").await?;
+    assert_eq!(said["version"], "0.2.0");
+    // Who takes over never knew the first one.
+    controller.kill9()?;
+    let mut controller = Controller::start(&story.cluster, "two")?;
+    let power = story.cluster.bmc(&story.node)?.power_file().read();
+    assert_eq!(power, Power::On, "it is not off yet: {}", describe(&incident));
+    fs::remove_file(state.with_extension("delay"))?;
+    controller.until_ready().await?;
+    story.ends_well().await?;
+
+    name_plugin(&story, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
+    until(&format!("{PLUGIN} is rolled back"), LOADED_WITHIN, || async {
+        let said = until_ready(&story, "True", "Loaded").await?;
+        Ok((said["version"] == "0.1.0").then_some(()))
+    })
+    .await?;
+    controller.terminate().await
+}
