@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use node_remedy_api::policy::{GateLimits, RunPolicy};
 use node_remedy_tests::cluster::Settings;
@@ -71,6 +72,87 @@ async fn a_word_needs_its_right_and_a_name_is_the_users_own() -> Result<()> {
     Ok(())
 }
 
+/// Who updates plugins does not say where they may connect, nor whose signature they need.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_plugin_is_allowed_needs_the_right_to_grant() -> Result<()> {
+    let cluster = Cluster::start("grants", Settings { nodes: 1, ..Settings::QUICK }).await?;
+    remedy::install(&cluster, &Installation::default()).await?;
+    for (user, verbs) in
+        [("updates", vec!["create", "patch"]), ("grants", vec!["create", "patch", "grant"])]
+    {
+        make_role(&cluster, user, json!([{
+            "apiGroups": ["node-remedy.io"], "resources": ["fenceplugins", "fenceconfigurations"],
+            "verbs": verbs,
+        }]))
+        .await?;
+        bind(&cluster, user, user).await?;
+    }
+    let (updates, grants) =
+        (as_user(&cluster, "updates").await?, as_user(&cluster, "grants").await?);
+    let create = async |who: &Client, name: &str, more: Value| {
+        let plugins = remedy::custom(who, "FencePlugin");
+        plugins
+            .create(&PostParams::default(), &fence_plugin(name, more)?)
+            .await
+            .map_err(anyhow::Error::from)
+    };
+    let granted = json!({"grants": [{"cidrs": ["192.0.2.0/24"]}]});
+    until("the policy is in force", IN_FORCE_WITHIN, || async {
+        let name = format!("lamp-{}", std::process::id());
+        let made = create(&updates, &name, granted.clone()).await;
+        if made.is_ok() {
+            remedy::custom(&cluster.client(), "FencePlugin")
+                .delete(&name, &DeleteParams::default())
+                .await?;
+        }
+        Ok(made.err())
+    })
+    .await?;
+    create(&updates, "lamp", json!({})).await.context("without grants")?;
+    let patch = async |who: &Client, kind: &str, name: &str, spec: Value| {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        remedy::custom(who, kind).patch(name, &PatchParams::default(), &patch).await
+    };
+    let digest = json!({"digest": format!("sha256:{}", "1".repeat(64))});
+    patch(&updates, "FencePlugin", "lamp", digest.clone()).await.context("another component")?;
+    let verify = json!({"verify": {"policy": "require", "keys": ["-----BEGIN PUBLIC KEY-----"]}});
+    for (kind, name, spec, resource) in [
+        ("FencePlugin", "lamp", granted.clone(), "fenceplugins"),
+        ("FencePlugin", "lamp", verify, "fenceplugins"),
+        ("FenceConfiguration", remedy::FENCE, json!({"grants": []}), "fenceconfigurations"),
+    ] {
+        let refused =
+            patch(&updates, kind, name, spec.clone()).await.err().context("it was taken")?;
+        let expected = format!("updates has no right to grant {resource}");
+        assert!(refused.to_string().contains(&expected), "{refused}");
+        patch(&grants, kind, name, spec)
+            .await
+            .with_context(|| format!("{kind} by who may grant"))?;
+    }
+    patch(&updates, "FencePlugin", "lamp", digest).await.context("grants stand as they stood")?;
+    let taken = patch(&updates, "FencePlugin", "lamp", json!({"verify": null})).await;
+    assert!(taken.is_err(), "no signature is needed any more");
+    Ok(())
+}
+
+fn fence_plugin(name: &str, more: Value) -> Result<DynamicObject> {
+    let mut object = json!({
+        "apiVersion": "node-remedy.io/v1alpha1",
+        "kind": "FencePlugin",
+        "metadata": {"name": name},
+        "spec": {
+            "source": {"configMap": {"name": "lamp", "key": "lamp.wasm"}},
+            "digest": format!("sha256:{}", "0".repeat(64)),
+        },
+    });
+    if let (Some(spec), Value::Object(more)) =
+        (object.pointer_mut("/spec").and_then(Value::as_object_mut), more)
+    {
+        spec.extend(more);
+    }
+    Ok(serde_json::from_value(object)?)
+}
+
 /// What the role for people is there for: who is on call reads `status`, `explain` and `history`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_on_call_may_read_what_is_told() -> Result<()> {
@@ -117,18 +199,12 @@ async fn as_user(cluster: &Cluster, user: &str) -> Result<Client> {
 
 /// Binds a person to a role; `patches-alone` may patch NodeFences and pause, and say no word.
 async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
-    use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
     if role == "patches-alone" {
-        let role: ClusterRole = serde_json::from_value(json!({
-            "metadata": {"name": role},
-            "rules": [
-                {"apiGroups": ["node-remedy.io"], "resources": ["nodefences"],
-                 "verbs": ["get", "patch"]},
-                {"apiGroups": ["node-remedy.io"], "resources": ["remedypauses"],
-                 "verbs": ["create"]},
-            ],
-        }))?;
-        Api::all(cluster.client()).create(&PostParams::default(), &role).await?;
+        let rules = json!([
+            {"apiGroups": ["node-remedy.io"], "resources": ["nodefences"], "verbs": ["get", "patch"]},
+            {"apiGroups": ["node-remedy.io"], "resources": ["remedypauses"], "verbs": ["create"]},
+        ]);
+        make_role(cluster, role, rules).await?;
     }
     let binding: ClusterRoleBinding = serde_json::from_value(json!({
         "metadata": {"name": user},
@@ -136,6 +212,13 @@ async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
     }))?;
     Api::all(cluster.client()).create(&PostParams::default(), &binding).await?;
+    Ok(())
+}
+
+async fn make_role(cluster: &Cluster, name: &str, rules: Value) -> Result<()> {
+    let role: ClusterRole =
+        serde_json::from_value(json!({"metadata": {"name": name}, "rules": rules}))?;
+    Api::all(cluster.client()).create(&PostParams::default(), &role).await?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::controller::NAMESPACE;
 use node_remedy_tests::ipmi::{Power, PowerFile};
-use node_remedy_tests::process::repository;
+use node_remedy_tests::process::{fresh_folder, repository};
 use node_remedy_tests::remedy::{self, Installation, SECRET, apply_all, custom, describe};
 use node_remedy_tests::time::until;
 use node_remedy_tests::webhook::{Door, Plugs};
@@ -58,18 +59,15 @@ fn digest(component: &[u8]) -> String {
 
 /// The ConfigMap and the FencePlugin that are printed for it.
 fn printed() -> Result<(String, String)> {
-    let file = repository().join("target/outside/tasmota.wasm");
-    let mut command = Command::new(Controller::binary());
-    let printed = command.args(["plugin", "configmap", "--fence-plugin"]).arg(file).output()?;
-    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
-    let printed = String::from_utf8(printed.stdout)?;
+    let file = repository().join("target/outside/tasmota.wasm").display().to_string();
+    let printed = plugin_command(&["configmap", "--fence-plugin", &file])?;
     let (map, plugin) = printed.split_once("---\n").context("one document")?;
     Ok((map.to_owned(), plugin.to_owned()))
 }
 
 /// As gzip packs it.
 fn gzipped(component: &[u8]) -> Result<Vec<u8>> {
-    let folder = node_remedy_tests::process::fresh_folder("e2e-outside-gzip")?;
+    let folder = fresh_folder("e2e-outside-gzip")?;
     let file = folder.join("plugin.wasm");
     fs::write(&file, component)?;
     let output = Command::new("gzip").args(["-9", "-c"]).arg(&file).output()?;
@@ -225,4 +223,96 @@ async fn a_plugin_is_swapped_while_an_incident_runs() -> Result<()> {
     })
     .await?;
     controller.terminate().await
+}
+
+/// A FencePlugin that wants a signature by one of these keys.
+async fn want_signature(story: &Story, map: &str, policy: &str, keys: &[&str]) -> Result<()> {
+    let patch = json!({"spec": {
+        "source": {"configMap": {"name": map, "key": "tasmota.wasm.gz"}},
+        "verify": {"policy": policy, "keys": keys},
+    }});
+    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    plugins.patch(PLUGIN, &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(())
+}
+
+/// What `node-remedy plugin` prints.
+fn plugin_command(arguments: &[&str]) -> Result<String> {
+    let output = Command::new(Controller::binary()).arg("plugin").args(arguments).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// A key pair as OpenSSL makes it: the private one's file, and the public one.
+fn key_pair(folder: &Path, name: &str, algorithm: &[&str]) -> Result<(String, String)> {
+    let (private, public) = (folder.join(name), folder.join(format!("{name}.pub")));
+    let (private, public) = (private.display().to_string(), public.display().to_string());
+    let genpkey = [&["genpkey", "-out", &private], algorithm].concat();
+    let pubout = vec!["pkey", "-in", &private, "-pubout", "-out", &public];
+    for arguments in [genpkey, pubout] {
+        let output = Command::new("openssl").args(&arguments).output()?;
+        ensure!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok((private, fs::read_to_string(&public)?))
+}
+
+/// Signatures are wanted, and the component is refused, accepted with a warning, accepted, and refused again
+/// when the key that signed it is trusted no more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_from_outside_is_loaded_only_as_its_signature_allows() -> Result<()> {
+    let (story, board) = on_relays("e2e-signed").await?;
+    let client = story.cluster.client();
+    let file = repository().join("target/outside/tasmota.wasm").display().to_string();
+    let folder = fresh_folder("e2e-signed-keys")?;
+    let (ours, our_key) = key_pair(&folder, "ours", &["-algorithm", "ED25519"])?;
+    let p256 = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    let (_, their_key) = key_pair(&folder, "theirs", &p256)?;
+    let signature = folder.join("tasmota.sig").display().to_string();
+    fs::write(&signature, plugin_command(&["sign", &file, "--key", &ours])?)?;
+
+    let unsigned =
+        plugin_command(&["configmap", &file])?.replacen("name: tasmota-", "name: unsigned-", 1);
+    let signed = plugin_command(&["configmap", &file, "--signature", &signature])?;
+    let signed = signed.replacen("name: tasmota-", "name: signed-", 1);
+    let name = |printed: &str| {
+        let line = printed.lines().find_map(|line| line.strip_prefix("  name: "));
+        line.map(str::to_owned).context("no name")
+    };
+    let (unsigned_name, signed_name) = (name(&unsigned)?, name(&signed)?);
+    apply_all(&client, &unsigned).await?;
+    apply_all(&client, &signed).await?;
+
+    name_plugin(&story, "none", "tasmota.wasm.gz", &digest(&component()?), board.port()).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let both = [their_key.as_str(), our_key.as_str()];
+    want_signature(&story, &unsigned_name, "require", &both).await?;
+    let said = until_ready(&story, "False", "Unsigned").await?;
+    assert_eq!(said["digest"], "", "nothing is loaded");
+    want_signature(&story, &unsigned_name, "warn", &both).await?;
+    let said = until_ready(&story, "True", "Loaded").await?;
+    assert_eq!(
+        (&said["verifiedBy"], condition(&said, "Verified")),
+        (&json!(""), json!("Unsigned"))
+    );
+    want_signature(&story, &signed_name, "require", &both).await?;
+    let said = until(&format!("{PLUGIN} is verified"), LOADED_WITHIN, || async {
+        let said = until_ready(&story, "True", "Loaded").await?;
+        Ok((condition(&said, "Verified") == "Signed").then_some(said))
+    })
+    .await?;
+    let id = said["verifiedBy"].as_str().context("no key")?;
+    assert!(id.starts_with("sha256:"), "{id}");
+    // The key is trusted no more: nothing begins with what it signed.
+    want_signature(&story, &signed_name, "require", &[&their_key]).await?;
+    let said = until_ready(&story, "False", "WrongKey").await?;
+    assert_eq!(said["digest"], "", "it is called no more");
+    controller.terminate().await
+}
+
+/// The reason of a condition.
+fn condition(status: &Value, kind: &str) -> Value {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let mut reasons = conditions.filter(|one| one["type"] == kind).map(|one| one["reason"].clone());
+    reasons.next().unwrap_or_default()
 }

@@ -12,6 +12,8 @@ pub const ACCEPTED: &str = "Accepted";
 pub const FENCE_READY: &str = "FenceReady";
 /// `FencePlugin`: the component that the object names is loaded, and methods can call it.
 pub const READY: &str = "Ready";
+/// `FencePlugin`: somebody whom the object trusts has signed what is loaded.
+pub const VERIFIED: &str = "Verified";
 /// `NodeFence`: the node is proven off or isolated; the message names the grade.
 pub const PROVEN: &str = "Proven";
 /// `NodeFence`: pods and attachments of the snapshot are gone.
@@ -38,6 +40,12 @@ pub const REASON_SOURCE_MISSING: &str = "SourceMissing";
 pub const REASON_NOT_IMMUTABLE: &str = "NotImmutable";
 /// Reason of [`READY`]: the source holds other bytes than the object names.
 pub const REASON_DIGEST_MISMATCH: &str = "DigestMismatch";
+/// Reason of [`READY`] and [`VERIFIED`]: there is no signature beside the component.
+pub const REASON_UNSIGNED: &str = "Unsigned";
+/// Reason of [`READY`] and [`VERIFIED`]: none of the keys that the object names made the signature.
+pub const REASON_WRONG_KEY: &str = "WrongKey";
+/// Reason of [`VERIFIED`] when true.
+pub const REASON_SIGNED: &str = "Signed";
 /// Reason of [`READY`]: the component is not one that can be run.
 pub const REASON_REFUSED: &str = "Refused";
 

@@ -55,6 +55,8 @@ pub const PLAN_GRANTS_MAX: usize = 64;
 pub const GRANTS_MAX: usize = 16;
 /// Components that a FencePlugin's status remembers.
 pub const EARLIER_PLUGINS_MAX: usize = 8;
+/// Keys that may have signed a plugin from outside.
+pub const PLUGIN_KEYS_MAX: usize = 8;
 /// Methods and templates that one configuration defines.
 pub const DEFINITIONS_MAX: usize = 256;
 /// Parameters of one method.

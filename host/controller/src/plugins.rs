@@ -181,6 +181,13 @@ impl Plugins {
         loaded.map(|plugin| self.put(name, plugin)).is_some()
     }
 
+    /// Has nobody call what is loaded by this name, but incidents that began with it.
+    pub fn withdraw(&self, name: &str) {
+        if let Some(one) = self.outside().get_mut(name) {
+            one.current = None;
+        }
+    }
+
     /// Keeps why what is wanted of a plugin is not loaded, for whoever calls it.
     pub fn note_refused(&self, name: &str, why: &str) {
         self.outside().entry(name.to_owned()).or_default().refusal = Some(why.to_owned());

@@ -45,6 +45,7 @@ mod precompiled;
 mod randomness;
 mod seams;
 mod secret;
+pub mod signature;
 
 mod state;
 mod trial;

@@ -47,8 +47,11 @@ pub struct FencePluginSpec {
     pub source: PluginSource,
     /// The component's SHA-256, `sha256:` and 64 hex digits: of the `.wasm` itself, however it is packed
     /// at its source; `node-remedy plugin inspect FILE` prints it. Nothing else is ever run.
-    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    #[schemars(length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
+    /// Whose signature the component must carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
     /// Where the plugin may connect; without a grant no method of it is ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::GRANTS_MAX))]
@@ -78,6 +81,29 @@ pub struct ConfigMapSource {
     pub key: String,
 }
 
+/// Whose signature over the component is wanted, as `node-remedy plugin sign` and `cosign sign-blob` make it:
+/// beside a key `NAME.wasm.gz` of a ConfigMap it stands under `NAME.wasm.gz.sig`, in base64.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verify {
+    /// What becomes of a component without one.
+    pub policy: VerifyPolicy,
+    /// Public keys in PEM, ECDSA on P-256 or Ed25519; the signature of one of them suffices.
+    #[schemars(length(min = 1, max = limits::PLUGIN_KEYS_MAX), inner(length(min = 1, max = 1_024)))]
+    pub keys: Vec<String>,
+}
+
+/// What becomes of a component that none of the keys has signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum VerifyPolicy {
+    /// It is not loaded.
+    #[default]
+    Require,
+    /// It is loaded, and the condition `Verified` says so.
+    Warn,
+}
+
 /// A component that was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -87,13 +113,17 @@ pub struct LoadedPlugin {
     pub digest: String,
     /// Where it stood.
     pub source: PluginSource,
+    /// The key that had signed it, where that was wanted.
+    #[serde(default)]
+    #[schemars(length(max = 71))]
+    pub verified_by: String,
 }
 
 /// What became of the plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FencePluginStatus {
-    /// Accepted and Ready.
+    /// Accepted, Ready, and Verified where that is wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub conditions: Vec<Condition>,
@@ -109,6 +139,10 @@ pub struct FencePluginStatus {
     #[serde(default)]
     #[schemars(length(max = 71))]
     pub digest: String,
+    /// The key that signed what is loaded now: the SHA-256 of its SubjectPublicKeyInfo.
+    #[serde(default)]
+    #[schemars(length(max = 71))]
+    pub verified_by: String,
     /// The plugin's own version.
     #[serde(default)]
     #[schemars(length(max = 128))]

@@ -92,6 +92,13 @@ fn source(document: &Document, problems: &mut Problems) -> Option<Source> {
             format!("found {key:?}, expected a key that ends in .wasm, .wasm.gz or .wasm.zst");
         tell(&base.field("source").field("configMap").field("key"), sentence);
     }
+    for (index, key) in spec.verify.iter().flat_map(|verify| verify.keys.iter().enumerate()) {
+        if !key.trim_start().starts_with("-----BEGIN PUBLIC KEY-----") {
+            let sentence =
+                "found no public key in PEM, expected -----BEGIN PUBLIC KEY-----, as in cosign.pub";
+            tell(&base.field("verify").field("keys").index(index), sentence.to_owned());
+        }
+    }
     for (index, allows) in spec.grants.iter().enumerate() {
         check_grant(allows, &base.field("grants").index(index), &mut tell);
     }

@@ -66,7 +66,7 @@ fn very_many_documents_share_their_text() {
     first(
         &text,
         expect![[
-            r#"f.yaml:2:1: kind: found kind "", expected Configuration, RemedyConfiguration, FenceConfiguration, ConfigMap"#
+            r#"f.yaml:2:1: kind: found kind "", expected Configuration, RemedyConfiguration, FenceConfiguration, FencePlugin, ConfigMap"#
         ]],
     );
     let listed = "- {kind: Configuration, apiVersion: x}\n".repeat(15_000);

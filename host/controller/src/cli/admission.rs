@@ -2,7 +2,8 @@
 //!
 //! A role may patch NodeFences and still not every word is everybody's: each annotation of ours
 //! needs a right of its own (`approve nodefences` and its like, in `node-remedy rbac`), and what
-//! carries a name carries the user's own. Taking a word back needs no right.
+//! carries a name carries the user's own. Taking a word back needs no right. What plugins are allowed, and
+//! whose signature they need, is changed only with the right to `grant`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -19,6 +20,10 @@ pub(super) const WORDS: [(&str, &str); 5] = [
     (ACK, "ack"),
     (CONFIRM_OFF, "confirm-off"),
 ];
+
+/// What only those may change who may `grant`, by resource.
+const GRANTS: [(&str, &[&str]); 2] =
+    [("fenceplugins", &["grants", "verify"]), ("fenceconfigurations", &["grants"])];
 
 /// Prints the policies as YAML.
 pub fn admission() -> anyhow::Result<ExitCode> {
@@ -76,7 +81,39 @@ fn manifest() -> String {
          message: \"spec.by is whoever pauses\"\n",
     );
     binding(&mut out, "node-remedy-pauses");
+    for (resource, fields) in GRANTS {
+        grants(&mut out, resource, fields);
+    }
     out
+}
+
+/// A policy for fields that only those may change who may grant.
+fn grants(out: &mut String, resource: &str, fields: &[&str]) {
+    let name = format!("node-remedy-grants-{resource}");
+    policy(out, &name, resource);
+    out.push_str("  variables:\n");
+    for field in fields {
+        let value =
+            |object: &str| format!("(has({object}.spec.{field}) ? [{object}.spec.{field}] : [])");
+        let _ = writeln!(
+            out,
+            "  - name: changes_{field}\n    expression: \"(oldObject == null ? [] : {}) != {}\"",
+            value("oldObject"),
+            value("object"),
+        );
+    }
+    out.push_str("  validations:\n");
+    for field in fields {
+        let _ = writeln!(
+            out,
+            "  - expression: \"!variables.changes_{field} || authorizer.group('node-remedy.io')\
+             .resource('{resource}').name(object.metadata.name).check('grant').allowed()\"\n    \
+             reason: Forbidden\n    \
+             messageExpression: \"request.userInfo.username + ' has no right to grant {resource}, \
+             and so may not change spec.{field}'\""
+        );
+    }
+    binding(out, &name);
 }
 
 /// The variable that says whether a word is said anew.
@@ -126,7 +163,7 @@ mod tests {
                 serde_json::from_value::<ValidatingAdmissionPolicyBinding>(object).unwrap();
             }
         }
-        assert_eq!(policies, 2);
+        assert_eq!(policies, 4);
         for word in COMMANDS.iter().chain(&[APPROVE, ACK]) {
             assert!(WORDS.iter().any(|(key, _)| key == word), "{word}");
         }

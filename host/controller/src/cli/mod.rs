@@ -151,7 +151,8 @@ Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if not
   node-remedy plugin describe redfish
   node-remedy plugin describe redfish --output json
   node-remedy plugin inspect tasmota.wasm
-  node-remedy plugin configmap tasmota.wasm | kubectl apply -f -"
+  node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
+  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -"
     )]
     Plugin(PluginCommand),
     /// Print the permissions that the controller needs, for your own Secrets
@@ -492,9 +493,26 @@ Its name ends in the first digits of the digest: another component is another Co
         /// The controller's namespace
         #[arg(long, default_value = "node-remedy")]
         namespace: String,
+        /// A signature over it, from `plugin sign` or `cosign sign-blob`
+        #[arg(long, value_name = "FILE")]
+        signature: Option<PathBuf>,
         /// Print a FencePlugin for it, too, which grants nothing yet
         #[arg(long)]
         fence_plugin: bool,
+    },
+    /// Sign a component; prints the signature in base64
+    #[command(after_help = "Example:
+  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out signer.pem
+  openssl pkey -in signer.pem -pubout -out signer.pub      for spec.verify.keys
+  node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
+  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
+The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasmota.wasm")]
+    Sign {
+        /// A .wasm, .wasm.gz or .wasm.zst file; what is signed is the component, unpacked
+        file: PathBuf,
+        /// The private key, ECDSA on P-256 or Ed25519, in PEM (PKCS #8), not encrypted
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
     },
 }
 

@@ -48,9 +48,15 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             }
         }
         PluginCommand::Inspect { file, output } => file::inspect(&plugins, file, *output)?,
-        PluginCommand::ConfigMap { file, namespace, fence_plugin } => {
-            file::config_map(&plugins, file, namespace, *fence_plugin)?;
+        PluginCommand::ConfigMap { file, namespace, signature, fence_plugin } => {
+            let printed = file::Printed {
+                namespace,
+                signature: signature.as_deref(),
+                fence_plugin: *fence_plugin,
+            };
+            file::config_map(&plugins, file, &printed)?;
         }
+        PluginCommand::Sign { file, key } => file::sign(file, key)?,
     }
     Ok(ExitCode::SUCCESS)
 }

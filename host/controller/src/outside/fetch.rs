@@ -8,11 +8,27 @@ use super::Refusal;
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
 
-/// The packed component.
+/// What ends the key of a signature, beside that of its component.
+const SIGNATURE: &str = "sig";
+
+/// What stood at a source.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    /// Where, for people.
+    pub(super) what: String,
+    /// The component's own name there, which says how it is packed.
+    pub(super) name: String,
+    /// The packed component.
+    pub(super) packed: Vec<u8>,
+    /// The signature beside it, in base64.
+    pub(super) signature: Option<String>,
+}
+
+/// Reads it.
 pub(super) async fn fetch<C: Cluster>(
     parts: &Parts<C>,
     source: &PluginSource,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Fetched, Refusal> {
     let ConfigMapSource { name, key } = &source.config_map;
     let namespace = &parts.calls.namespace;
     let what = format!("ConfigMap {namespace}/{name}");
@@ -31,12 +47,17 @@ pub(super) async fn fetch<C: Cluster>(
         );
         return Err(Refusal::new(REASON_NOT_IMMUTABLE, why));
     }
-    let mut data = object.binary_data.unwrap_or_default();
-    data.remove(key).map(|bytes| bytes.0).ok_or_else(|| {
-        let known = data.keys().cloned().collect::<Vec<_>>().join(", ");
-        missing(match known.as_str() {
+    let (mut binary, mut text) =
+        (object.binary_data.unwrap_or_default(), object.data.unwrap_or_default());
+    let beside = format!("{key}.{SIGNATURE}");
+    let in_binary = binary.remove(&beside).and_then(|bytes| String::from_utf8(bytes.0).ok());
+    let signature = in_binary.or_else(|| text.remove(&beside));
+    let Some(packed) = binary.remove(key) else {
+        let known = binary.keys().cloned().collect::<Vec<_>>().join(", ");
+        return Err(missing(match known.as_str() {
             "" => format!("{what} has no binaryData; expected key {key:?}"),
             known => format!("{what} has no binaryData {key:?}; it has {known}"),
-        })
-    })
+        }));
+    };
+    Ok(Fetched { what, name: key.clone(), packed: packed.0, signature })
 }

@@ -1,14 +1,15 @@
 //! Plugins from outside: keeps what is loaded equal to the `FencePlugin`s in force.
 //!
 //! In the order it happens, for each object, on every replica: its source is read ([`fetch`]) and
-//! unpacked ([`unpack`]), the digest is compared, the component is compiled in a child with limits and
-//! tried out, and takes its place in [`crate::plugins::Plugins`]. Whoever leads says what came of it
+//! unpacked ([`unpack`]), the digest is compared and the signature checked ([`signed`]), the component is
+//! compiled in a child with limits and tried out, and takes its place in [`crate::plugins::Plugins`]. Whoever leads says what came of it
 //! ([`told`]). While a newer component cannot be had, the one that was loaded stays in force; an open
 //! incident keeps the very component it began with.
 //!
 //! Not here: what a plugin may reach (its grants go into plans), and calling it.
 
 mod fetch;
+mod signed;
 mod told;
 pub mod unpack;
 
@@ -19,12 +20,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
-use node_remedy_api::fenceplugin::{LoadedPlugin, PluginSource, Source};
+use node_remedy_api::fenceplugin::{LoadedPlugin, PluginSource, Source, Verify};
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::{Digest, Plugin};
 
-use self::fetch::fetch;
+use self::fetch::{Fetched, fetch};
+use self::signed::Verified;
 use crate::act::calls::chain;
 use crate::cluster::Cluster;
 use crate::controller::Parts;
@@ -67,8 +70,12 @@ pub struct Outside {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     wanted: Rc<Source>,
+    /// The version of its ConfigMap that the mirror held then.
+    seen: Option<String>,
     /// `Ok`: what is wanted is loaded.
-    pub result: Result<(), Refusal>,
+    result: Result<Verified, Refusal>,
+    /// What is known of the signature of what is loaded, be it wanted or not.
+    in_force: Verified,
 }
 
 /// Keeps the plugins loaded for as long as this process lives.
@@ -100,31 +107,49 @@ async fn settle_all<C: Cluster>(parts: &Parts<C>) -> bool {
         is_passing |= have(parts, component).await.is_err_and(|refusal| refusal.may_pass);
     }
     for source in wanted {
-        let result = settle(parts, &source).await;
-        is_passing |= result.as_ref().is_err_and(|refusal| refusal.may_pass);
-        if let Err(refusal) = &result {
-            parts.calls.plugins.note_refused(&source.name, &refusal.why);
-        }
-        let standing = Standing { wanted: source.clone(), result };
-        let before =
-            parts.outside.standing.borrow_mut().insert(source.name.clone(), standing.clone());
-        if before.as_ref() != Some(&standing) {
-            match &standing.result {
-                Ok(()) => {
-                    tracing::info!(plugin = source.name, digest = source.spec.digest, "loaded");
-                }
-                Err(refusal) => {
-                    tracing::warn!(
-                        plugin = source.name,
-                        reason = refusal.reason,
-                        "{}",
-                        refusal.why
-                    );
-                }
-            }
+        let standing = settle(parts, source.clone()).await;
+        is_passing |= standing.result.as_ref().is_err_and(|refusal| refusal.may_pass);
+        let mut standings = parts.outside.standing.borrow_mut();
+        let before = standings.insert(source.name.clone(), standing.clone());
+        if before.is_none_or(|before| before.result != standing.result) {
+            log(&source, &standing.result);
         }
     }
     is_passing
+}
+
+fn log(source: &Source, result: &Result<Verified, Refusal>) {
+    let (plugin, digest) = (&source.name, &source.spec.digest);
+    match result {
+        Ok(verified) => tracing::info!(plugin, digest, signature = %verified, "loaded"),
+        Err(Refusal { reason, why, .. }) => tracing::warn!(plugin, digest, reason, "{why}"),
+    }
+}
+
+/// Sees that what one object wants is loaded; nothing that it does not trust is called any more.
+async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
+    let before = parts.outside.standing(&wanted.name);
+    let map = format!("{}/{}", parts.calls.namespace, wanted.spec.source.config_map.name);
+    let seen = parts.mirror.config_maps.all().get(&map).and_then(|kept| kept.0.resource_version());
+    if let Some(before) = &before
+        && before.wanted == wanted
+        && (before.result.is_ok() || before.seen == seen && !before.may_pass())
+    {
+        return before.clone();
+    }
+    let plugins = &parts.calls.plugins;
+    let result = take(parts, &wanted).await;
+    let mut in_force = before.map(|before| before.in_force).unwrap_or_default();
+    match &result {
+        Ok(verified) => in_force = verified.clone(),
+        Err(refusal) => {
+            plugins.note_refused(&wanted.name, &refusal.why);
+            if !in_force.suffices(wanted.spec.verify.as_ref()) {
+                plugins.withdraw(&wanted.name);
+            }
+        }
+    }
+    Standing { wanted, seen, result, in_force }
 }
 
 /// The components that open incidents began with.
@@ -152,8 +177,9 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
     else {
         return Ok(());
     };
-    let loaded = fetch_and_load(parts, plugin, digest, &source).await;
-    let loaded = loaded.inspect_err(|refusal| {
+    // It was verified when the incident began, and its digest stands in the incident.
+    let loaded = fetch_and_load(parts, plugin, digest, &source, None).await;
+    let (loaded, _) = loaded.inspect_err(|refusal| {
         tracing::warn!(
             plugin,
             digest,
@@ -167,18 +193,16 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
     Ok(())
 }
 
-/// Sees that what one object wants is loaded.
-async fn settle<C: Cluster>(parts: &Parts<C>, source: &Rc<Source>) -> Result<(), Refusal> {
-    let (plugins, name) = (&parts.calls.plugins, &source.name);
-    if plugins.take_loaded(name, &source.spec.digest) {
-        return Ok(());
+/// Has what one object wants called by its name.
+async fn take<C: Cluster>(parts: &Parts<C>, source: &Source) -> Result<Verified, Refusal> {
+    let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
+    if spec.verify.is_none() && plugins.take_loaded(name, &spec.digest) {
+        return Ok(Verified::NotAsked);
     }
-    if let Some(before) = parts.outside.last(source) {
-        return Err(before);
-    }
-    let plugin = fetch_and_load(parts, name, &source.spec.digest, &source.spec.source).await?;
+    let (plugin, verified) =
+        fetch_and_load(parts, name, &spec.digest, &spec.source, spec.verify.as_ref()).await?;
     plugins.put(name, plugin);
-    Ok(())
+    Ok(verified)
 }
 
 /// From a source to a component that was tried out.
@@ -187,29 +211,27 @@ async fn fetch_and_load<C: Cluster>(
     name: &str,
     digest: &str,
     source: &PluginSource,
-) -> Result<Arc<Plugin>, Refusal> {
-    let packed = fetch(parts, source).await?;
+    verify: Option<&Verify>,
+) -> Result<(Arc<Plugin>, Verified), Refusal> {
+    let fetched = fetch(parts, source).await?;
     let plugins = parts.calls.plugins.clone();
-    let (name, digest, key) = (name.to_owned(), digest.to_owned(), source.config_map.key.clone());
-    let loading = move || load(&plugins, &name, &digest, &key, &packed);
-    let plugin = parts.calls.executor.block(loading).await;
-    plugin.unwrap_or_else(|| {
+    let (name, digest, verify) = (name.to_owned(), digest.to_owned(), verify.cloned());
+    let loading = move || load(&plugins, &name, &digest, &fetched, verify.as_ref());
+    let loaded = parts.calls.executor.block(loading).await;
+    loaded.unwrap_or_else(|| {
         Err(Refusal::passing(REASON_LOADING, "loading it was broken off; it is tried again"))
     })
 }
 
-impl Outside {
-    /// What came of exactly this before, where trying again cannot help.
-    fn last(&self, source: &Rc<Source>) -> Option<Refusal> {
-        let standing = self.standing.borrow();
-        let before = standing.get(&source.name).filter(|before| before.wanted == *source)?;
-        let refusal = before.result.as_ref().err()?;
-        let is_of_bytes = [REASON_DIGEST_MISMATCH, REASON_REFUSED].contains(&refusal.reason);
-        (is_of_bytes && !refusal.may_pass).then(|| refusal.clone())
+impl Standing {
+    fn may_pass(&self) -> bool {
+        self.result.as_ref().is_err_and(|refusal| refusal.may_pass)
     }
+}
 
+impl Outside {
     /// What became of the object of this name.
-    pub fn standing(&self, name: &str) -> Option<Standing> {
+    fn standing(&self, name: &str) -> Option<Standing> {
         self.standing.borrow().get(name).cloned()
     }
 }
@@ -219,15 +241,19 @@ fn load(
     plugins: &Plugins,
     name: &str,
     wanted: &str,
-    key: &str,
-    packed: &[u8],
-) -> Result<Arc<Plugin>, Refusal> {
-    let wasm = unpack::unpack(key, packed, COMPONENT_BYTES_MAX)
+    fetched: &Fetched,
+    verify: Option<&Verify>,
+) -> Result<(Arc<Plugin>, Verified), Refusal> {
+    let wasm = unpack::unpack(&fetched.name, &fetched.packed, COMPONENT_BYTES_MAX)
         .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let found = Digest::of(&wasm).to_string();
     if found != wanted {
         let why = format!("found a component of digest {found}, expected {wanted}");
         return Err(Refusal::new(REASON_DIGEST_MISMATCH, why));
+    }
+    let verified = signed::verified(&wasm, fetched, verify)?;
+    if let Ok(loaded) = plugins.find(name, Some(wanted)) {
+        return Ok((loaded, verified));
     }
     let plugin =
         plugins.load_outside(&wasm).map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
@@ -239,5 +265,5 @@ fn load(
         );
         return Err(Refusal::new(REASON_REFUSED, why));
     }
-    Ok(plugin)
+    Ok((plugin, verified))
 }

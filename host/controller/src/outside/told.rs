@@ -1,14 +1,18 @@
 //! Says in the status of every `FencePlugin` what became of it. Written only where it changes something.
 
 use kube::Resource as _;
-use node_remedy_api::conditions::{Condition, ConditionStatus, READY, REASON_LOADED};
+use node_remedy_api::conditions::{
+    Condition, ConditionStatus, READY, REASON_LOADED, REASON_SIGNED, REASON_UNSIGNED,
+    REASON_WRONG_KEY, VERIFIED,
+};
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
 use node_remedy_api::time::Moment;
 use node_remedy_sandbox::Manifest;
 use serde_json::json;
 
-use super::Standing;
+use super::signed::Verified;
+use super::{Refusal, Standing};
 use crate::act::offline::kind_of_plugin;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
@@ -38,15 +42,20 @@ async fn tell<C: Cluster>(
     let before = object.status.clone().unwrap_or_default();
     let loaded = parts.calls.plugins.loaded(&name);
     let digest = loaded.as_ref().map(|plugin| plugin.digest().to_string());
-    let now = Moment::from_ms(parts.clock.now().0);
-    let is_ready = before.conditions.iter().find(|condition| condition.kind == READY);
-    let condition = ready(standing, digest.as_deref(), object.meta().generation, is_ready, now);
-    let others = before.conditions.iter().filter(|one| one.kind != READY).cloned();
+    let told = Told {
+        generation: object.meta().generation,
+        before: &before.conditions,
+        now: Moment::from_ms(parts.clock.now().0),
+    };
+    let ours = [READY, VERIFIED];
+    let others = before.conditions.iter().filter(|one| !ours.contains(&one.kind.as_str())).cloned();
+    let own = [Some(told.ready(standing, digest.as_deref())), told.verified(&standing.result)];
     let digest = digest.unwrap_or_default();
     let said = FencePluginStatus {
-        conditions: others.chain([condition]).collect(),
+        conditions: others.chain(own.into_iter().flatten()).collect(),
         loaded: remembered(&before.loaded, &digest, standing),
         digest,
+        verified_by: signer(&standing.in_force),
         ..loaded.map(|plugin| about(plugin.manifest())).unwrap_or_default()
     };
     let said = FencePluginStatus { observed_generation: before.observed_generation, ..said };
@@ -54,7 +63,8 @@ async fn tell<C: Cluster>(
         return Ok(());
     }
     let patch = json!({"status": {
-        "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest, "version": said.version,
+        "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest,
+        "verifiedBy": said.verified_by, "version": said.version,
         "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
     }});
     parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
@@ -64,36 +74,80 @@ async fn tell<C: Cluster>(
 fn remembered(before: &[LoadedPlugin], digest: &str, standing: &Standing) -> Vec<LoadedPlugin> {
     let spec = &standing.wanted.spec;
     let is_new = spec.digest == digest && standing.result.is_ok();
-    let newest = LoadedPlugin { digest: digest.to_owned(), source: spec.source.clone() };
+    let newest = LoadedPlugin {
+        digest: digest.to_owned(),
+        source: spec.source.clone(),
+        verified_by: signer(&standing.in_force),
+    };
     let earlier = before.iter().filter(|one| !is_new || one.digest != digest).cloned();
     let mut all: Vec<_> = earlier.chain(is_new.then_some(newest)).collect();
     all.drain(..all.len().saturating_sub(EARLIER_PLUGINS_MAX));
     all
 }
 
-fn ready(
-    standing: &Standing,
-    loaded: Option<&str>,
+/// The key that signed what is loaded, if one did.
+fn signer(verified: &Verified) -> String {
+    match verified {
+        Verified::By(key) => key.to_string(),
+        Verified::NotAsked | Verified::Not(_) => String::new(),
+    }
+}
+
+/// What conditions are made from.
+struct Told<'a> {
     generation: Option<i64>,
-    before: Option<&Condition>,
+    before: &'a [Condition],
     now: Moment,
-) -> Condition {
-    let (status, reason, message) = match (&standing.result, loaded) {
-        (Ok(()), _) => (ConditionStatus::True, REASON_LOADED, String::new()),
-        (Err(refusal), None) => (ConditionStatus::False, refusal.reason, refusal.why.clone()),
-        (Err(refusal), Some(digest)) => {
-            let message = format!("{}; {digest} stays in force", refusal.why);
-            (ConditionStatus::False, refusal.reason, message)
+}
+
+impl Told<'_> {
+    fn ready(&self, standing: &Standing, loaded: Option<&str>) -> Condition {
+        match (&standing.result, loaded) {
+            (Ok(_), _) => self.condition(READY, ConditionStatus::True, REASON_LOADED, ""),
+            (Err(refusal), None) => {
+                self.condition(READY, ConditionStatus::False, refusal.reason, &refusal.why)
+            }
+            (Err(refusal), Some(digest)) => {
+                let message = format!("{}; {digest} stays in force", refusal.why);
+                self.condition(READY, ConditionStatus::False, refusal.reason, &message)
+            }
         }
-    };
-    let same = before.filter(|before| before.status == status);
-    Condition {
-        kind: READY.to_owned(),
-        status,
-        reason: reason.to_owned(),
-        message: message.chars().take(MESSAGE_MAX).collect(),
-        last_transition_time: same.map_or(now, |before| before.last_transition_time),
-        observed_generation: generation,
+    }
+
+    /// None where nobody wanted it, or nobody knows.
+    fn verified(&self, result: &Result<Verified, Refusal>) -> Option<Condition> {
+        let is_of_signatures =
+            |refusal: &&Refusal| [REASON_UNSIGNED, REASON_WRONG_KEY].contains(&refusal.reason);
+        let refusal = match result {
+            Ok(Verified::NotAsked) => return None,
+            Ok(Verified::By(key)) => {
+                let message = format!("by {key}");
+                let condition =
+                    self.condition(VERIFIED, ConditionStatus::True, REASON_SIGNED, &message);
+                return Some(condition);
+            }
+            Ok(Verified::Not(refusal)) => refusal,
+            Err(refusal) => Some(refusal).filter(is_of_signatures)?,
+        };
+        Some(self.condition(VERIFIED, ConditionStatus::False, refusal.reason, &refusal.why))
+    }
+
+    fn condition(
+        &self,
+        kind: &str,
+        status: ConditionStatus,
+        reason: &str,
+        message: &str,
+    ) -> Condition {
+        let same = self.before.iter().find(|before| before.kind == kind && before.status == status);
+        Condition {
+            kind: kind.to_owned(),
+            status,
+            reason: reason.to_owned(),
+            message: message.chars().take(MESSAGE_MAX).collect(),
+            last_transition_time: same.map_or(self.now, |before| before.last_transition_time),
+            observed_generation: self.generation,
+        }
     }
 }
 

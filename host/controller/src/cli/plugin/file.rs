@@ -11,17 +11,22 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use node_remedy_sandbox::Plugin;
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
+use node_remedy_sandbox::signature::SigningKey;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::{describe, document};
 use crate::cli::Output;
-use crate::cli::file::read_bytes;
+use crate::cli::file::{read_bytes, read_text};
 use crate::cli::out::{out, outln};
 use crate::outside::unpack::unpack;
 use crate::plugins::Plugins;
 
 /// What an object's values may be together (`MaxSecretSize` of Kubernetes' API).
 const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
+/// Of a signature's file, and of a key's.
+const SIGNATURE_BYTES_MAX: usize = 4_096;
+const KEY_BYTES_MAX: usize = 16_384;
 /// Of the digest in a ConfigMap's name.
 const NAME_DIGITS: usize = 12;
 
@@ -45,13 +50,35 @@ pub(super) fn inspect(plugins: &Plugins, file: &Path, output: Output) -> anyhow:
     Ok(())
 }
 
+/// What is printed beside a component.
+pub(super) struct Printed<'a> {
+    /// Where the ConfigMap goes.
+    pub(super) namespace: &'a str,
+    /// The file with its signature.
+    pub(super) signature: Option<&'a Path>,
+    /// Whether its FencePlugin is printed, too.
+    pub(super) fence_plugin: bool,
+}
+
 /// Prints a ConfigMap with the component in it, and a FencePlugin where it is wanted.
 pub(super) fn config_map(
     plugins: &Plugins,
     file: &Path,
-    namespace: &str,
-    with_fence_plugin: bool,
+    printed: &Printed<'_>,
 ) -> anyhow::Result<()> {
+    let namespace = printed.namespace;
+    let signature = printed.signature.map(|file| {
+        let text = read_text(file, SIGNATURE_BYTES_MAX);
+        let text = text.with_context(|| format!("failed to read {}", file.display()))?;
+        let text = text.trim().to_owned();
+        anyhow::ensure!(
+            STANDARD.decode(&text).is_ok_and(|bytes| !bytes.is_empty()),
+            "{}: found no base64, expected a signature from `node-remedy plugin sign`",
+            file.display()
+        );
+        Ok(text)
+    });
+    let signature = signature.transpose()?;
     let (wasm, plugin) = load(plugins, file)?;
     let packed = gzipped(&wasm)?;
     anyhow::ensure!(
@@ -68,7 +95,10 @@ pub(super) fn config_map(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {map}\n  namespace: {namespace}\n\
          immutable: true\nbinaryData:\n  {key}: {data}\n"
     );
-    if with_fence_plugin {
+    if let Some(signature) = signature {
+        out!("data:\n  {key}.sig: {signature}\n");
+    }
+    if printed.fence_plugin {
         out!(
             "---\napiVersion: node-remedy.io/v1alpha1\nkind: FencePlugin\nmetadata:\n  name: {name}\nspec:\n  \
              source:\n    configMap:\n      name: {map}\n      key: {key}\n  digest: {digest}\n  grants: []\n"
@@ -77,14 +107,34 @@ pub(super) fn config_map(
     Ok(())
 }
 
+/// Prints a signature over the component in a file.
+pub(super) fn sign(file: &Path, key: &Path) -> anyhow::Result<()> {
+    let wasm = component(file)?;
+    let text = read_text(key, KEY_BYTES_MAX).map(Zeroizing::new);
+    let text = text.with_context(|| format!("failed to read {}", key.display()))?;
+    let key = SigningKey::from_pem(&text).with_context(|| {
+        format!(
+            "failed to use {}; cosign signs with its own encrypted keys: cosign sign-blob",
+            key.display()
+        )
+    })?;
+    outln!("{}", key.sign(&wasm)?);
+    Ok(())
+}
+
 /// The component in a file, and the same loaded.
 fn load(plugins: &Plugins, file: &Path) -> anyhow::Result<(Vec<u8>, Arc<Plugin>)> {
-    let failed = || format!("failed to load {}", file.display());
+    let wasm = component(file)?;
+    let plugin = plugins.load_outside(&wasm);
+    Ok((wasm, plugin.with_context(|| format!("failed to load {}", file.display()))?))
+}
+
+/// The component in a file, unpacked.
+fn component(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("failed to read {}", file.display());
     let bytes = read_bytes(file, COMPONENT_BYTES_MAX).with_context(failed)?;
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let wasm = unpack(&name, &bytes, COMPONENT_BYTES_MAX).with_context(failed)?;
-    let plugin = plugins.load_outside(&wasm).with_context(failed)?;
-    Ok((wasm, plugin))
+    unpack(&name, &bytes, COMPONENT_BYTES_MAX).with_context(failed)
 }
 
 fn gzipped(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {

@@ -1,0 +1,136 @@
+//! Whether somebody whom an object trusts has signed its component.
+
+use std::fmt;
+
+use node_remedy_api::conditions::{REASON_REFUSED, REASON_UNSIGNED, REASON_WRONG_KEY};
+use node_remedy_api::fenceplugin::{Verify, VerifyPolicy};
+use node_remedy_sandbox::signature::{KeyId, PublicKey};
+
+use super::Refusal;
+use super::fetch::Fetched;
+
+/// What is known of a component's signature.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Verified {
+    /// Nobody wanted one.
+    #[default]
+    NotAsked,
+    /// The owner of this key made it.
+    By(KeyId),
+    /// None of those that were wanted did, and it is run all the same.
+    Not(Refusal),
+}
+
+impl Verified {
+    /// Whether what is loaded may be called by whoever begins now.
+    pub(super) fn suffices(&self, wanted: Option<&Verify>) -> bool {
+        let Some(Verify { policy: VerifyPolicy::Require, keys }) = wanted else { return true };
+        let Self::By(signer) = self else { return false };
+        keys.iter().any(|pem| PublicKey::from_pem(pem).is_ok_and(|key| key.id() == *signer))
+    }
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("not asked for"),
+            Self::By(key) => write!(f, "by {key}"),
+            Self::Not(refusal) => f.write_str(&refusal.why),
+        }
+    }
+}
+
+/// Checks the signature that was fetched with a component.
+pub(super) fn verified(
+    wasm: &[u8],
+    fetched: &Fetched,
+    wanted: Option<&Verify>,
+) -> Result<Verified, Refusal> {
+    let Some(Verify { policy, keys }) = wanted else { return Ok(Verified::NotAsked) };
+    match (signer(wasm, fetched, keys), policy) {
+        (Ok(key), _) => Ok(Verified::By(key)),
+        (Err(refusal), VerifyPolicy::Require) => Err(refusal),
+        (Err(refusal), VerifyPolicy::Warn) => Ok(Verified::Not(refusal)),
+    }
+}
+
+fn signer(wasm: &[u8], fetched: &Fetched, keys: &[String]) -> Result<KeyId, Refusal> {
+    let keys = keys.iter().map(|pem| PublicKey::from_pem(pem)).collect::<Result<Vec<_>, _>>();
+    let keys =
+        keys.map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.verify.keys: {error}")))?;
+    let Some(signature) = &fetched.signature else {
+        let why =
+            format!("{} has no signature, expected one under {}.sig", fetched.what, fetched.name);
+        return Err(Refusal::new(REASON_UNSIGNED, why));
+    };
+    let made_it = keys.iter().find(|key| key.verifies(wasm, signature));
+    made_it.map(PublicKey::id).ok_or_else(|| {
+        let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
+        let why =
+            format!("none of the keys made the signature in {}: {}", fetched.what, ids.join(", "));
+        Refusal::new(REASON_WRONG_KEY, why)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_sandbox::signature::SigningKey;
+
+    use super::*;
+
+    const WASM: &[u8] = b"a component";
+    const PUBLIC: [&str; 2] = [
+        include_str!("../../../sandbox/src/signature/p256.pub"),
+        include_str!("../../../sandbox/src/signature/ed25519.pub"),
+    ];
+    const PRIVATE: &str = include_str!("../../../sandbox/src/signature/p256.key");
+
+    fn fetched(signature: Option<String>) -> Fetched {
+        let (what, name) = ("ConfigMap a/b".to_owned(), "b.wasm".to_owned());
+        Fetched { what, name, packed: WASM.to_vec(), signature }
+    }
+
+    fn wanted(policy: VerifyPolicy, keys: &[&str]) -> Verify {
+        Verify { policy, keys: keys.iter().map(|key| (*key).to_owned()).collect() }
+    }
+
+    #[test]
+    fn one_of_the_keys_must_have_signed_or_it_is_said() {
+        let key = SigningKey::from_pem(PRIVATE).unwrap();
+        let signed = fetched(Some(key.sign(WASM).unwrap()));
+        let id = key.public().unwrap().id();
+        for policy in [VerifyPolicy::Require, VerifyPolicy::Warn] {
+            let both = wanted(policy, &[PUBLIC[1], PUBLIC[0]]);
+            assert_eq!(verified(WASM, &signed, Some(&both)), Ok(Verified::By(id)));
+        }
+        let reason = |fetched: &Fetched, keys: &[&str]| {
+            let refused = verified(WASM, fetched, Some(&wanted(VerifyPolicy::Require, keys)));
+            let warned = verified(WASM, fetched, Some(&wanted(VerifyPolicy::Warn, keys)));
+            assert_eq!(
+                warned,
+                Ok(Verified::Not(refused.clone().unwrap_err())),
+                "it is run all the same"
+            );
+            refused.unwrap_err().reason
+        };
+        assert_eq!(reason(&signed, &[PUBLIC[1]]), REASON_WRONG_KEY);
+        assert_eq!(reason(&fetched(None), &PUBLIC), REASON_UNSIGNED);
+        let of_another = fetched(Some(key.sign(b"another component").unwrap()));
+        assert_eq!(reason(&of_another, &PUBLIC), REASON_WRONG_KEY);
+        assert_eq!(verified(WASM, &fetched(None), None), Ok(Verified::NotAsked));
+    }
+
+    #[test]
+    fn what_is_loaded_is_called_while_one_of_the_keys_has_signed_it() {
+        let signer = PublicKey::from_pem(PUBLIC[0]).unwrap().id();
+        let by = Verified::By(signer);
+        let require = |keys: &[&str]| Some(wanted(VerifyPolicy::Require, keys));
+        assert!(by.suffices(require(&PUBLIC).as_ref()));
+        assert!(!by.suffices(require(&PUBLIC[1..]).as_ref()), "its key was taken away");
+        assert!(!Verified::NotAsked.suffices(require(&PUBLIC).as_ref()));
+        let warn = Some(wanted(VerifyPolicy::Warn, &PUBLIC[1..]));
+        for any in [by, Verified::NotAsked] {
+            assert!(any.suffices(warn.as_ref()) && any.suffices(None));
+        }
+    }
+}
