@@ -45,6 +45,7 @@ mod plugins_ipmi;
 mod plugins_kdump;
 mod plugins_libvirt;
 mod plugins_openstack;
+mod plugins_outside;
 mod plugins_ovirt;
 mod plugins_proxmox;
 mod plugins_redfish;

@@ -28,6 +28,11 @@ impl Cidr {
         Self { network: address, prefix: width(address) }
     }
 
+    /// Its address, as it was written.
+    pub fn first(&self) -> IpAddr {
+        self.network
+    }
+
     /// Whether the address lies in it.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.network, address) {

@@ -36,8 +36,8 @@ pub struct AdminGrant {
     pub trust: Trust,
     /// What may be done with its credentials, `reveal` excepted.
     pub operations: BTreeSet<Operation>,
-    /// Whether it may see a secret's bytes.
-    pub reveal: bool,
+    /// The credentials whose bytes it may see, by the plugin's names for them.
+    pub reveal: BTreeSet<String>,
     /// The pod's own and the API server's addresses, and others that only an exact grant opens.
     pub guarded: Vec<Cidr>,
 }
@@ -324,7 +324,7 @@ impl AdminGrant {
 
     fn operations(&self, ask: &CredentialAsk) -> Result<BTreeSet<Operation>, GrantError> {
         let granted = |operation: &Operation| match operation {
-            Operation::Reveal => self.reveal,
+            Operation::Reveal => self.reveal.contains(&ask.name),
             Operation::Mac | Operation::SessionKey | Operation::UsmKey | Operation::Write => {
                 self.operations.contains(operation)
             }
@@ -342,7 +342,9 @@ impl AdminGrant {
             found: format!("operation {}", missing.as_str()),
             reason: "which is not granted".to_owned(),
             add: match missing {
-                Operation::Reveal => "grants.reveal: true, if the plugin may read it".to_owned(),
+                Operation::Reveal => {
+                    format!("{} to grants.reveal, if the plugin may read it", ask.name)
+                }
                 Operation::Mac | Operation::SessionKey | Operation::UsmKey | Operation::Write => {
                     format!("{} to grants.operations", missing.as_str())
                 }
@@ -533,8 +535,10 @@ mod tests {
         curious.asks.credentials[0].operations.insert(Operation::Reveal);
         let ask = &curious.asks.credentials[0];
         let refusal = wide().operations(ask).unwrap_err().to_string();
-        assert!(refusal.contains("grants.reveal: true"), "{refusal}");
-        let open = AdminGrant { reveal: true, ..wide() };
+        assert!(refusal.contains("account to grants.reveal"), "{refusal}");
+        let another = AdminGrant { reveal: BTreeSet::from(["community".to_owned()]), ..wide() };
+        assert!(another.operations(ask).is_err(), "of another credential");
+        let open = AdminGrant { reveal: BTreeSet::from(["account".to_owned()]), ..wide() };
         assert!(open.operations(ask).unwrap().contains(&Operation::Reveal));
         // A method that can do without a community needs no grant for it.
         curious.asks.credentials[0].optional = true;

@@ -10,6 +10,12 @@ use crate::document::Path;
 /// The HTTP methods that can be granted.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
+/// The protocols that can be granted, as manifests write them.
+const PROTOCOLS: [&str; 5] = ["udp", "tcp", "tls", "http", "https"];
+
+/// What can be granted to be done with a credential; to see it is `reveal`.
+const OPERATIONS: [&str; 4] = ["mac", "session-key", "usm-key", "write"];
+
 /// What a plugin may reach; its manifest's ask is cut down to this.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +37,10 @@ pub struct Allows {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 64)))]
     pub cidrs: Vec<String>,
+    /// Protocols, of udp, tcp, tls, http and https; none: those that the plugin's manifest names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 16)))]
+    pub protocols: Vec<String>,
     /// Host names, exactly as parameters write them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
@@ -52,6 +62,11 @@ pub struct Allows {
     /// that the system trusts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsGrant>,
+    /// What may be done with its credentials, of mac, session-key, usm-key and write; none: what its
+    /// manifest names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 16)))]
+    pub operations: Vec<String>,
     /// Credentials whose bytes the plugin may see, because its device knows no other way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 63)))]
@@ -88,10 +103,16 @@ pub(crate) fn check(allows: &Allows, path: &Path, tell: &mut dyn FnMut(&Path, St
     if allows.cidrs.is_empty() && allows.hosts.is_empty() {
         tell(path, "found neither cidrs nor hosts, expected one".to_owned());
     }
-    for (index, method) in allows.methods.iter().enumerate() {
-        if !METHODS.contains(&method.as_str()) {
-            let sentence = format!("found {method:?}, expected one of {}", METHODS.join(", "));
-            tell(&path.field("methods").index(index), sentence);
+    for (field, written, known) in [
+        ("protocols", &allows.protocols, PROTOCOLS.as_slice()),
+        ("methods", &allows.methods, METHODS.as_slice()),
+        ("operations", &allows.operations, OPERATIONS.as_slice()),
+    ] {
+        for (index, word) in written.iter().enumerate() {
+            if !known.contains(&word.as_str()) {
+                let sentence = format!("found {word:?}, expected one of {}", known.join(", "));
+                tell(&path.field(field).index(index), sentence);
+            }
         }
     }
     for (index, granted) in allows.paths.iter().enumerate() {

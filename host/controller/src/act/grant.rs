@@ -13,13 +13,13 @@ use super::calls::chain;
 
 /// What a plan allows, and what no range in it opens.
 #[derive(Clone, Copy)]
-pub(super) struct Allowed<'a> {
-    pub(super) grants: &'a [Grant],
-    pub(super) guarded: &'a [Cidr],
+pub(crate) struct Allowed<'a> {
+    pub(crate) grants: &'a [Grant],
+    pub(crate) guarded: &'a [Cidr],
 }
 
 /// What the first grant that covers it lets a method reach.
-pub(super) async fn decide(
+pub(crate) async fn decide(
     plugin: &str,
     manifest: &Manifest,
     parameters: &BTreeMap<String, String>,
@@ -37,7 +37,7 @@ pub(super) async fn decide(
     }
     if refusals.is_empty() {
         return Err(format!(
-            "plugin {plugin:?} is granted nothing; add spec.grants to the FenceConfiguration: \
+            "plugin {plugin:?} is granted nothing; add spec.grants to the FenceConfiguration, or to its FencePlugin where it is not built in: \
              {{plugin: {plugin}, cidrs: [ADDRESS/32]}}"
         ));
     }
@@ -69,15 +69,20 @@ pub(super) fn check_reveal<'a>(
 
 fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
     let asks = &manifest.asks;
-    let operations = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
+    let asked = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
+    let asked = asked.filter(|operation| *operation != Operation::Reveal);
+    let speaks = asks.endpoints.iter().map(|ask| ask.protocol);
+    // A word that no manifest of this host knows allows nothing; `check` names it.
+    let allows =
+        |words: &[String], word: &str| words.is_empty() || words.iter().any(|one| one == word);
     let mut admin = AdminGrant {
         hosts: grant.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
         ports: grant.ports.iter().map(|port| *port..=*port).collect(),
-        protocols: asks.endpoints.iter().map(|ask| ask.protocol).collect(),
+        protocols: speaks.filter(|one| allows(&grant.protocols, one.as_str())).collect(),
         http: http_grant(manifest, grant)?,
         trust: trust(grant.tls.as_ref())?,
-        operations: operations.filter(|operation| *operation != Operation::Reveal).collect(),
-        reveal: !grant.reveal.is_empty(),
+        operations: asked.filter(|one| allows(&grant.operations, one.as_str())).collect(),
+        reveal: grant.reveal.iter().cloned().collect(),
         ..AdminGrant::default()
     };
     for cidr in &grant.cidrs {
@@ -289,6 +294,45 @@ mod tests {
             if let Err(refusal) = checked {
                 assert!(refusal.contains("add reveal: [community] to its grant"), "{refusal}");
             }
+        }
+    }
+
+    /// Who opens the community has not opened the password.
+    #[tokio::test]
+    async fn a_credential_is_revealed_only_where_its_own_name_stands() {
+        let mut manifest = manifest();
+        manifest.asks.credentials[0].operations.insert(Operation::Reveal);
+        let mut community = manifest.asks.credentials[0].clone();
+        community.name = "community".to_owned();
+        manifest.asks.credentials.push(community);
+        let parameters = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+        let decided = async |reveal: serde_json::Value| {
+            let granted = [grant(json!({ "cidrs": ["192.0.2.7/32"], "reveal": reveal }))];
+            decide("web", &manifest, &parameters, unguarded(&granted), &Fixed("192.0.2.9")).await
+        };
+        let refusal = decided(json!(["community"])).await.unwrap_err();
+        assert!(
+            refusal.ends_with("add account to grants.reveal, if the plugin may read it"),
+            "{refusal}"
+        );
+        assert!(decided(json!(["community", "account"])).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn protocols_and_operations_are_narrowed_by_a_grant() {
+        for (more, refused) in [
+            (json!({ "protocols": ["https"], "operations": ["write"] }), None),
+            (json!({ "protocols": ["http", "udp"] }), Some("add https to grants.protocols")),
+            (json!({ "operations": ["mac"] }), Some("add write to grants.operations")),
+        ] {
+            let mut narrow = more.clone();
+            narrow["cidrs"] = json!(["192.0.2.7/32"]);
+            let decided = decided("192.0.2.7", &[grant(narrow)]).await;
+            let refusal = decided.err();
+            assert_eq!(refusal.is_some(), refused.is_some(), "{more}: {refusal:?}");
+            assert!(
+                refusal.is_none_or(|said| refused.is_some_and(|wanted| said.ends_with(wanted)))
+            );
         }
     }
 

@@ -4,7 +4,7 @@
 pub mod budget;
 pub mod calls;
 pub mod effects;
-mod grant;
+pub(crate) mod grant;
 pub mod job;
 pub mod network_fence;
 pub mod node;

@@ -154,7 +154,7 @@ Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if not
   node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
   node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -"
     )]
-    Plugin(PluginCommand),
+    Plugin(plugin::PluginCommand),
     /// Print the permissions that the controller needs, for your own Secrets
     #[command(after_help = "Example:
   node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
@@ -451,69 +451,6 @@ pub struct TlsArgs {
     /// Whoever answers is the device; who sits on the wire can read the password
     #[arg(long)]
     pub tls_insecure: bool,
-}
-
-/// `plugin`.
-#[derive(Debug, Subcommand)]
-pub enum PluginCommand {
-    /// One line for each
-    List {
-        /// How the result is printed
-        #[arg(long, value_enum, default_value_t)]
-        output: Output,
-    },
-    /// Parameters, endpoints and credentials of one
-    Describe {
-        /// The plugin, such as ipmi
-        #[arg(value_name = "PLUGIN")]
-        name: String,
-        /// How the result is printed
-        #[arg(long, value_enum, default_value_t)]
-        output: Output,
-    },
-    /// The same of a component in a file, which is compiled and tried out; its digest
-    Inspect {
-        /// A .wasm, .wasm.gz or .wasm.zst file
-        file: PathBuf,
-        /// How the result is printed
-        #[arg(long, value_enum, default_value_t)]
-        output: Output,
-    },
-    /// Print an immutable ConfigMap with a component in it
-    #[command(
-        name = "configmap",
-        after_help = "Example:
-  node-remedy plugin configmap tasmota.wasm | kubectl apply -f -
-  node-remedy plugin configmap tasmota.wasm --fence-plugin > tasmota.yaml
-Its name ends in the first digits of the digest: another component is another ConfigMap."
-    )]
-    ConfigMap {
-        /// A .wasm, .wasm.gz or .wasm.zst file
-        file: PathBuf,
-        /// The controller's namespace
-        #[arg(long, default_value = "node-remedy")]
-        namespace: String,
-        /// A signature over it, from `plugin sign` or `cosign sign-blob`
-        #[arg(long, value_name = "FILE")]
-        signature: Option<PathBuf>,
-        /// Print a FencePlugin for it, too, which grants nothing yet
-        #[arg(long)]
-        fence_plugin: bool,
-    },
-    /// Sign a component; prints the signature in base64
-    #[command(after_help = "Example:
-  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out signer.pem
-  openssl pkey -in signer.pem -pubout -out signer.pub      for spec.verify.keys
-  node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
-  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
-The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasmota.wasm")]
-    Sign {
-        /// A .wasm, .wasm.gz or .wasm.zst file; what is signed is the component, unpacked
-        file: PathBuf,
-        /// The private key, ECDSA on P-256 or Ed25519, in PEM (PKCS #8), not encrypted
-        #[arg(long, value_name = "FILE")]
-        key: PathBuf,
-    },
 }
 
 /// What `fence` can do; `reboot` is off, verified, then on, verified.

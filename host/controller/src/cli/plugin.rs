@@ -2,17 +2,101 @@
 //! ([`mod@file`]).
 
 mod file;
+mod verify;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::Subcommand;
 use node_remedy_sandbox::manifest::{Auth, Kind, Protocol};
 use node_remedy_sandbox::{Manifest, Sandbox};
 use serde_json::{Value, json};
 
+use super::Output;
 use super::out::outln;
-use super::{Output, PluginCommand};
 use crate::plugins::Plugins;
+
+/// `plugin`.
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// One line for each
+    List {
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Parameters, endpoints and credentials of one
+    Describe {
+        /// The plugin, such as ipmi
+        #[arg(value_name = "PLUGIN")]
+        name: String,
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// The same of a component in a file, which is compiled and tried out; its digest
+    Inspect {
+        /// A .wasm, .wasm.gz or .wasm.zst file
+        file: PathBuf,
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Print an immutable ConfigMap with a component in it
+    #[command(
+        name = "configmap",
+        after_help = "Example:
+  node-remedy plugin configmap tasmota.wasm | kubectl apply -f -
+  node-remedy plugin configmap tasmota.wasm --fence-plugin > tasmota.yaml
+Its name ends in the first digits of the digest: another component is another ConfigMap."
+    )]
+    ConfigMap {
+        /// A .wasm, .wasm.gz or .wasm.zst file
+        file: PathBuf,
+        /// The controller's namespace
+        #[arg(long, default_value = "node-remedy")]
+        namespace: String,
+        /// A signature over it, from `plugin sign` or `cosign sign-blob`
+        #[arg(long, value_name = "FILE")]
+        signature: Option<PathBuf>,
+        /// Print a FencePlugin for it, too, which grants nothing yet
+        #[arg(long)]
+        fence_plugin: bool,
+    },
+    /// Show what a FencePlugin would make of a component: digest, signature, what it may reach
+    #[command(after_help = "Example:
+  node-remedy plugin verify tasmota.wasm --grants tasmota.yaml --signature tasmota.sig
+For each network or name of spec.grants: endpoints, HTTP methods and paths, operations with credentials.
+Exits 0 if the component would be loaded and each grant covers what it asks for, 1 with what is missing.")]
+    Verify {
+        /// A .wasm, .wasm.gz or .wasm.zst file
+        file: PathBuf,
+        /// A file with the FencePlugin in it
+        #[arg(long, value_name = "FILE")]
+        grants: PathBuf,
+        /// A signature over it
+        #[arg(long, value_name = "FILE")]
+        signature: Option<PathBuf>,
+        /// How the result is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Sign a component; prints the signature in base64
+    #[command(after_help = "Example:
+  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out signer.pem
+  openssl pkey -in signer.pem -pubout -out signer.pub      for spec.verify.keys
+  node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
+  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
+The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasmota.wasm")]
+    Sign {
+        /// A .wasm, .wasm.gz or .wasm.zst file; what is signed is the component, unpacked
+        file: PathBuf,
+        /// The private key, ECDSA on P-256 or Ed25519, in PEM (PKCS #8), not encrypted
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+}
 
 /// Carries it out.
 pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
@@ -57,6 +141,10 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             file::config_map(&plugins, file, &printed)?;
         }
         PluginCommand::Sign { file, key } => file::sign(file, key)?,
+        PluginCommand::Verify { file, grants, signature, output } => {
+            let signature = signature.as_deref().map(file::signature).transpose()?;
+            return verify::verify(&plugins, file, grants, signature.as_deref(), *output);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -223,6 +223,15 @@ async fn fetch_and_load<C: Cluster>(
     })
 }
 
+/// Which of these keys, in PEM, made this signature over a component; for a person who asks beforehand.
+///
+/// # Errors
+/// A sentence where none did.
+pub fn signed_by(wasm: &[u8], signature: Option<&str>, keys: &[String]) -> Result<String, String> {
+    let key = signed::signer(wasm, signature, keys, "the file", "--signature");
+    key.map(|key| key.to_string()).map_err(|refusal| refusal.why)
+}
+
 impl Standing {
     fn may_pass(&self) -> bool {
         self.result.as_ref().is_err_and(|refusal| refusal.may_pass)

@@ -47,27 +47,34 @@ pub(super) fn verified(
     wanted: Option<&Verify>,
 ) -> Result<Verified, Refusal> {
     let Some(Verify { policy, keys }) = wanted else { return Ok(Verified::NotAsked) };
-    match (signer(wasm, fetched, keys), policy) {
+    let expected = format!("key {}.sig", fetched.name);
+    let signer = signer(wasm, fetched.signature.as_deref(), keys, &fetched.what, &expected);
+    match (signer, policy) {
         (Ok(key), _) => Ok(Verified::By(key)),
         (Err(refusal), VerifyPolicy::Require) => Err(refusal),
         (Err(refusal), VerifyPolicy::Warn) => Ok(Verified::Not(refusal)),
     }
 }
 
-fn signer(wasm: &[u8], fetched: &Fetched, keys: &[String]) -> Result<KeyId, Refusal> {
+/// Which key made the signature; `expected` says where it should stand.
+pub(super) fn signer(
+    wasm: &[u8],
+    signature: Option<&str>,
+    keys: &[String],
+    what: &str,
+    expected: &str,
+) -> Result<KeyId, Refusal> {
     let keys = keys.iter().map(|pem| PublicKey::from_pem(pem)).collect::<Result<Vec<_>, _>>();
     let keys =
         keys.map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.verify.keys: {error}")))?;
-    let Some(signature) = &fetched.signature else {
-        let why =
-            format!("{} has no signature, expected one under {}.sig", fetched.what, fetched.name);
+    let Some(signature) = signature else {
+        let why = format!("{what} has no signature, expected {expected}");
         return Err(Refusal::new(REASON_UNSIGNED, why));
     };
     let made_it = keys.iter().find(|key| key.verifies(wasm, signature));
     made_it.map(PublicKey::id).ok_or_else(|| {
         let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
-        let why =
-            format!("none of the keys made the signature in {}: {}", fetched.what, ids.join(", "));
+        let why = format!("none of the keys made the signature of {what}: {}", ids.join(", "));
         Refusal::new(REASON_WRONG_KEY, why)
     })
 }

@@ -125,7 +125,7 @@ pub(crate) fn admin() -> AdminGrant {
         ports: vec![623..=623],
         protocols: BTreeSet::from([Protocol::Udp]),
         operations: BTreeSet::from([Operation::Mac, Operation::SessionKey, Operation::UsmKey]),
-        reveal: true,
+        reveal: BTreeSet::from(["community".to_owned()]),
         ..AdminGrant::default()
     }
 }

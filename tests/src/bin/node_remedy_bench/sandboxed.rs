@@ -115,7 +115,7 @@ impl Sandboxed {
                 paths: asks.endpoints.iter().flat_map(|ask| ask.paths.clone()).collect(),
             },
             trust: reach.trust,
-            reveal: true,
+            reveal: asks.credentials.iter().map(|ask| ask.name.clone()).collect(),
             ..AdminGrant::default()
         };
         Ok(Call {

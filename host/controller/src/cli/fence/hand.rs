@@ -240,7 +240,7 @@ async fn exactly_these(
         ports: vec![1..=u16::MAX],
         protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
         operations: BTreeSet::new(),
-        reveal: true,
+        reveal: manifest.asks.credentials.iter().map(|ask| ask.name.clone()).collect(),
         trust,
         http: HttpGrant {
             methods: manifest.asks.endpoints.iter().flat_map(|ask| ask.methods.clone()).collect(),

@@ -67,18 +67,7 @@ pub(super) fn config_map(
     printed: &Printed<'_>,
 ) -> anyhow::Result<()> {
     let namespace = printed.namespace;
-    let signature = printed.signature.map(|file| {
-        let text = read_text(file, SIGNATURE_BYTES_MAX);
-        let text = text.with_context(|| format!("failed to read {}", file.display()))?;
-        let text = text.trim().to_owned();
-        anyhow::ensure!(
-            STANDARD.decode(&text).is_ok_and(|bytes| !bytes.is_empty()),
-            "{}: found no base64, expected a signature from `node-remedy plugin sign`",
-            file.display()
-        );
-        Ok(text)
-    });
-    let signature = signature.transpose()?;
+    let signature = printed.signature.map(signature).transpose()?;
     let (wasm, plugin) = load(plugins, file)?;
     let packed = gzipped(&wasm)?;
     anyhow::ensure!(
@@ -107,6 +96,19 @@ pub(super) fn config_map(
     Ok(())
 }
 
+/// The signature in a file.
+pub(super) fn signature(file: &Path) -> anyhow::Result<String> {
+    let text = read_text(file, SIGNATURE_BYTES_MAX);
+    let text = text.with_context(|| format!("failed to read {}", file.display()))?;
+    let text = text.trim().to_owned();
+    anyhow::ensure!(
+        STANDARD.decode(&text).is_ok_and(|bytes| !bytes.is_empty()),
+        "{}: found no base64, expected a signature from `node-remedy plugin sign`",
+        file.display()
+    );
+    Ok(text)
+}
+
 /// Prints a signature over the component in a file.
 pub(super) fn sign(file: &Path, key: &Path) -> anyhow::Result<()> {
     let wasm = component(file)?;
@@ -123,7 +125,7 @@ pub(super) fn sign(file: &Path, key: &Path) -> anyhow::Result<()> {
 }
 
 /// The component in a file, and the same loaded.
-fn load(plugins: &Plugins, file: &Path) -> anyhow::Result<(Vec<u8>, Arc<Plugin>)> {
+pub(super) fn load(plugins: &Plugins, file: &Path) -> anyhow::Result<(Vec<u8>, Arc<Plugin>)> {
     let wasm = component(file)?;
     let plugin = plugins.load_outside(&wasm);
     Ok((wasm, plugin.with_context(|| format!("failed to load {}", file.display()))?))
