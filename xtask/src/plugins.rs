@@ -210,7 +210,7 @@ mod tests {
         assert!(!is_component("[lib]\nname = \"a\"\n"));
         assert!(depends_on(manifest, "node-remedy-plugin-snmp"));
         assert!(!depends_on(manifest, "node-remedy-plugin"), "another one");
-        assert!(!depends_on(manifest, "node-remedy-plugin-sdk"));
+        assert!(!depends_on(manifest, "node-remedy-sdk"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ const METHODS: Table<5> = Table {
     header: ["method", "authentication", "action", "device", "verdict"],
     last_max: 100,
 };
-/// `node_remedy_plugin_sdk::testing::faults` leaves them, and `node_remedy_tests::hand` some.
+/// `node_remedy_sdk::testing::faults` leaves them, and `node_remedy_tests::hand` some.
 const FAULTS: Table<7> = Table {
     folder: "target/tmp/faults-table",
     header: ["method", "fault", "action", "kind", "seconds", "left", "what is said"],

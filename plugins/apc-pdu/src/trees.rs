@@ -1,8 +1,8 @@
 //! APC's tables of outlets (PowerNet-MIB), the newest first: a PDU keeps the older ones beside its
 //! own, and the newest knows most of its outlets.
 
-use node_remedy_plugin_sdk::PlugState;
 use node_remedy_plugin_snmp::{Oid, States, Switch, Tree, join, number};
+use node_remedy_sdk::PlugState;
 
 /// All of them.
 pub(crate) const TREES: &[Tree] = &[

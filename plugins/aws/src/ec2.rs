@@ -1,8 +1,8 @@
 //! EC2: how an instance is read and asked for something, and what EC2's own error codes mean. Not here:
 //! what is asked for.
 
-use node_remedy_plugin_sdk::web::{Answer, Api, Manner, Meaning};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host};
+use node_remedy_sdk::web::{Answer, Api, Manner, Meaning};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host};
 use roxmltree::Node;
 
 use crate::query::{self, REQUEST_MS, UNAUTHENTICATED, child, children, text};

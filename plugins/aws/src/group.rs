@@ -2,8 +2,8 @@
 //! out of service and back. The service has an endpoint of its own, which is asked only about instances
 //! of a group. Not here: when that is done, and changing a group.
 
-use node_remedy_plugin_sdk::web::{Answer, Api, Manner, Meaning, encoded};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host};
+use node_remedy_sdk::web::{Answer, Api, Manner, Meaning, encoded};
+use node_remedy_sdk::{Failure, FailureKind, Host};
 
 use crate::query::{self, REQUEST_MS, UNAUTHENTICATED, child, children, text};
 

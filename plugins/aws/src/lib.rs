@@ -26,9 +26,9 @@ mod group;
 mod plug;
 mod query;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::Api;
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::Api;
+use node_remedy_sdk::{
     Failure, FailureKind, FenceMethod, Host, Outcome, PlugState, Request, TERMINATED, fence_plugin,
 };
 

@@ -1,6 +1,6 @@
 //! Which instance a plug names: an instance id, or the `spec.providerID` of its Node.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 /// An instance, as it is named.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! How Amazon's query APIs are spoken to: forms in, XML out, and what their error codes mean. Not here:
 //! what is asked for.
 
-use node_remedy_plugin_sdk::web::{Answer, Api, Body, Manner, Meaning, text_of};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host};
+use node_remedy_sdk::web::{Answer, Api, Body, Manner, Meaning, text_of};
+use node_remedy_sdk::{Failure, FailureKind, Host};
 use roxmltree::{Document, Node};
 
 /// One request. A service answers within a second or two, or it is not well.

@@ -1,9 +1,9 @@
 //! How Azure Resource Manager is spoken to, and what its operations and refusals mean. Not here: what
 //! is asked for.
 
-use node_remedy_plugin_sdk::power::Reading;
-use node_remedy_plugin_sdk::web::{Answer, Api, Body, Manner, Meaning};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Level, NetError, PlugState};
+use node_remedy_sdk::power::Reading;
+use node_remedy_sdk::web::{Answer, Api, Body, Manner, Meaning};
+use node_remedy_sdk::{Failure, FailureKind, Host, Level, NetError, PlugState};
 use serde_json::Value;
 
 use crate::plug::Plug;

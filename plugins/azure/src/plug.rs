@@ -1,7 +1,7 @@
 //! Which virtual machine a plug names: a name, with subscription and resource group from the
 //! parameters, or the `spec.providerID` of its Node.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 /// A machine, as it is named.
 #[derive(Debug, PartialEq, Eq)]

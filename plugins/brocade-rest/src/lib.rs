@@ -13,9 +13,9 @@
 
 mod port;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::{Api, Body, Manner};
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::{Api, Body, Manner};
+use node_remedy_sdk::{
     Failure, FailureKind, FenceMethod, Fields, Host, Level, Outcome, PlugInfo, PlugsRequest,
     Request, fence_plugin,
 };

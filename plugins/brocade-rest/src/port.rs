@@ -1,8 +1,8 @@
 //! A port, as the YANG module `brocade-interface` has it in XML: its leaves before and since Fabric OS 9, and
 //! when it is cut.
 
-use node_remedy_plugin_sdk::web::text_of;
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, PlugInfo, PlugState};
+use node_remedy_sdk::web::text_of;
+use node_remedy_sdk::{Failure, FailureKind, Fields, PlugInfo, PlugState};
 
 /// A port, as it was read.
 #[derive(Clone)]

@@ -9,10 +9,10 @@
 
 mod trees;
 
-use node_remedy_plugin_sdk::{
+use node_remedy_plugin_snmp::{Outlet, Session, carry_out};
+use node_remedy_sdk::{
     Failure, FenceMethod, Host, Outcome, PlugInfo, PlugsRequest, Request, fence_plugin,
 };
-use node_remedy_plugin_snmp::{Outlet, Session, carry_out};
 
 use trees::TREES;
 

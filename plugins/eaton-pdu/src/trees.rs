@@ -1,7 +1,7 @@
 //! Eaton's tables of outlets: EATON-EPDU-MIB (G2, G3), the managed ePDU's, and Pulizzi's.
 
-use node_remedy_plugin_sdk::PlugState;
 use node_remedy_plugin_snmp::{Oid, Switch, Tree, join, number};
+use node_remedy_sdk::PlugState;
 
 /// All of them. No device has two.
 pub(crate) const TREES: &[Tree] = &[

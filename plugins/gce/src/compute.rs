@@ -1,8 +1,8 @@
 //! How the Compute API is spoken to, and what its operations and refusals mean. Not here: what is asked
 //! for.
 
-use node_remedy_plugin_sdk::web::{Api, Body, Manner, Meaning};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Level, NetError};
+use node_remedy_sdk::web::{Api, Body, Manner, Meaning};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, Level, NetError};
 use serde_json::Value;
 
 use crate::plug::Plug;

@@ -15,11 +15,9 @@
 mod compute;
 mod plug;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::Api;
-use node_remedy_plugin_sdk::{
-    Failure, FenceMethod, Host, Outcome, PlugState, Request, fence_plugin,
-};
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::Api;
+use node_remedy_sdk::{Failure, FenceMethod, Host, Outcome, PlugState, Request, fence_plugin};
 
 use plug::Plug;
 

@@ -1,7 +1,7 @@
 //! Which instance a plug names: a name, with project and zone from the parameters, or the
 //! `spec.providerID` of its Node.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 /// An instance, as it is named.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 
 use node_remedy_plugin_ipmi::Ipmi;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{Action, FenceMethod, Host, Request};
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{Action, FenceMethod, Host, Request};
 
 const DEADLINE_MS: u32 = 60_000;
 

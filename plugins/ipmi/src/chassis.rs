@@ -1,6 +1,6 @@
 //! The commands sent inside a session, and what their answers say.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugState};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugState};
 
 use crate::codec::message::Command;
 use crate::failures;

@@ -5,7 +5,7 @@
 //! come, the list gets a few round trips more, and the wait for both is bounded to a second. Without a
 //! list each suite is simply tried: a BMC that lacks it says so.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host};
+use node_remedy_sdk::{Failure, FailureKind, Host};
 
 use crate::codec::message::{self, Command, Response};
 use crate::codec::packet::{self, Kind, Packet};

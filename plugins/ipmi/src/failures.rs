@@ -1,6 +1,6 @@
 //! What a refusal means, in words that say what to check. One place for every status and code.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 use crate::parameters::Privilege;
 

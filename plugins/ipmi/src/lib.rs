@@ -29,7 +29,7 @@ mod parameters;
 mod rakp;
 mod session;
 
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::{
     Action, Failure, FailureKind, FenceMethod, Fields, Host, Level, Outcome, PlugState, Request,
     fence_plugin,
 };

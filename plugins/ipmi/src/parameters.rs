@@ -1,7 +1,7 @@
 //! What the method instance is configured with. The host has checked it against the manifest's
 //! schema and filled in defaults; it is parsed all the same.
 
-use node_remedy_plugin_sdk::{Action, Failure, FailureKind, Request};
+use node_remedy_sdk::{Action, Failure, FailureKind, Request};
 
 use crate::codec::Suite;
 

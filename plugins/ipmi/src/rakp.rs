@@ -7,7 +7,7 @@
 //!
 //! Keys are handles: every code is made by the host.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Key, Refused, Secret};
+use node_remedy_sdk::{Failure, FailureKind, Host, Key, Refused, Secret};
 
 use crate::codec::Suite;
 use crate::codec::packet::{self, Kind, Packet};

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use node_remedy_plugin_sdk::{Cipher, Failure, FailureKind, Fields, Host, Key, Refused};
+use node_remedy_sdk::{Cipher, Failure, FailureKind, Fields, Host, Key, Refused};
 
 use crate::chassis::{self, Control, Refusal};
 use crate::codec::message::{self, Command};

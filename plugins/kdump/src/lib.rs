@@ -7,7 +7,7 @@
 //!
 //! What this deliberately is not: a listener. The host owns the socket and drops strangers.
 
-use node_remedy_plugin_sdk::{DatagramWatcher, Sight, watcher_plugin};
+use node_remedy_sdk::{DatagramWatcher, Sight, watcher_plugin};
 
 /// The watcher.
 #[derive(Clone, Copy, Debug, Default)]

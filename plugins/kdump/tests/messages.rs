@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use node_remedy_plugin_kdump::Kdump;
-use node_remedy_plugin_sdk::testing::faults::FaultTable;
-use node_remedy_plugin_sdk::{DatagramWatcher, Sight};
+use node_remedy_sdk::testing::faults::FaultTable;
+use node_remedy_sdk::{DatagramWatcher, Sight};
 
 /// As `fence_kdump_send` of Debian 12 was seen to send it.
 const LITTLE: [u8; 8] = [0x40, 0x2a, 0x30, 0x1b, 1, 0, 0, 0];

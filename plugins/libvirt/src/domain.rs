@@ -1,7 +1,7 @@
 //! A domain, as libvirt calls a machine: how the right one is found, what its state means, what it
 //! can be asked for. Not here: how calls travel.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugState};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugState};
 
 use crate::limits;
 use crate::refusal::NO_DOMAIN;

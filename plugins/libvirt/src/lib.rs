@@ -21,7 +21,7 @@ mod rpc;
 mod session;
 mod xdr;
 
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::{
     Action, Failure, FailureKind, FenceMethod, Fields, Host, Level, Outcome, PlugInfo, PlugState,
     PlugsRequest, Request, fence_plugin,
 };

@@ -1,6 +1,6 @@
 //! What a libvirt daemon's own errors mean (`virErrorNumber`). Not here: errors of the way to it.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 use crate::limits;
 use crate::rpc::protocol;

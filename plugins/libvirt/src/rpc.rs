@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use node_remedy_plugin_sdk::{Connection, Failure, FailureKind, Host, NetError, Part};
+use node_remedy_sdk::{Connection, Failure, FailureKind, Host, NetError, Part};
 
 use crate::limits;
 use crate::refusal;

@@ -1,7 +1,7 @@
 //! How a session begins: over TLS or not, logged in or not at all, with one driver. It ends by a call
 //! that the host sends when the connection goes, however this plugin ends.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host};
 
 use crate::limits;
 use crate::rpc::{Link, Procedure, protocol};

@@ -1,8 +1,8 @@
 //! The cloud: which endpoint of the manifest is used, where Nova's API is, and what the catalogue says
 //! of that. Not here: servers.
 
-use node_remedy_plugin_sdk::web::{Api, Manner};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Level};
+use node_remedy_sdk::web::{Api, Manner};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, Level};
 use serde_json::Value;
 
 const MANNER: Manner = Manner {

@@ -14,9 +14,9 @@
 mod cloud;
 mod server;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::Body;
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::Body;
+use node_remedy_sdk::{
     Failure, FailureKind, FenceMethod, Host, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
     fence_plugin,
 };

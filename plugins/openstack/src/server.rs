@@ -1,6 +1,6 @@
 //! A server: its id, what it reads, and when that is off.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, PlugInfo, PlugState};
+use node_remedy_sdk::{Failure, FailureKind, Host, PlugInfo, PlugState};
 use serde_json::Value;
 
 use crate::cloud::Cloud;

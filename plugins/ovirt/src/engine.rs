@@ -1,9 +1,9 @@
 //! The engine: how its API is spoken to, and how a machine is found. Not here: what a machine's status
 //! means.
 
-use node_remedy_plugin_sdk::power::is_same_uuid;
-use node_remedy_plugin_sdk::web::{Api, Manner, encoded};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host};
+use node_remedy_sdk::power::is_same_uuid;
+use node_remedy_sdk::web::{Api, Manner, encoded};
+use node_remedy_sdk::{Failure, FailureKind, Host};
 use serde_json::Value;
 
 /// Where the machines are.

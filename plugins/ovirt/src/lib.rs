@@ -12,9 +12,9 @@
 
 mod engine;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::{Api, Body};
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::{Api, Body};
+use node_remedy_sdk::{
     Failure, FenceMethod, Host, Outcome, PlugInfo, PlugState, PlugsRequest, Request, fence_plugin,
 };
 use serde_json::json;

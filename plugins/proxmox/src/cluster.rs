@@ -1,9 +1,9 @@
 //! The cluster: how its API is spoken to, which guests it has and where, and the tasks that change
 //! them. Not here: what a guest reads.
 
-use node_remedy_plugin_sdk::power::Change;
-use node_remedy_plugin_sdk::web::{Api, Body, Manner, encoded};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Level, PlugInfo, PlugState};
+use node_remedy_sdk::power::Change;
+use node_remedy_sdk::web::{Api, Body, Manner, encoded};
+use node_remedy_sdk::{Failure, FailureKind, Host, Level, PlugInfo, PlugState};
 use serde_json::Value;
 
 /// A ticket of the host, sent as a cookie.

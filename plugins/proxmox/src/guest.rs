@@ -1,7 +1,7 @@
 //! One guest: what it reads.
 
-use node_remedy_plugin_sdk::web::Api;
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, Level, PlugState};
+use node_remedy_sdk::web::Api;
+use node_remedy_sdk::{Failure, FailureKind, Host, Level, PlugState};
 use serde_json::Value;
 
 use crate::cluster::Place;

@@ -15,9 +15,9 @@
 mod cluster;
 mod guest;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::Api;
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::Api;
+use node_remedy_sdk::{
     Failure, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugsRequest, Request, fence_plugin,
 };
 

@@ -16,9 +16,9 @@ mod limits;
 mod service;
 mod system;
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::{Api, Body};
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::{Api, Body};
+use node_remedy_sdk::{
     Failure, FailureKind, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugsRequest, Request,
     fence_plugin,
 };

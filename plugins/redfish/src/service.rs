@@ -1,6 +1,6 @@
 //! How the Redfish service is spoken to (DSP0266, sections 7 and 8). Not here: what the resources say.
 
-use node_remedy_plugin_sdk::web::Manner;
+use node_remedy_sdk::web::Manner;
 
 use crate::limits;
 

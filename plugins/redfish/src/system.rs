@@ -1,9 +1,9 @@
 //! The ComputerSystem resource (schema `ComputerSystem.v1`, DSP8010) and how the right one is found:
 //! by id, UUID or path, and never by its place in the list.
 
-use node_remedy_plugin_sdk::power::is_same_uuid;
-use node_remedy_plugin_sdk::web::Api;
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
+use node_remedy_sdk::power::is_same_uuid;
+use node_remedy_sdk::web::Api;
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
 use serde_json::Value;
 
 use crate::limits;

@@ -2,7 +2,7 @@
 //! build with `cargo build --target wasm32-wasip2 --release`.
 //!
 //! ```
-//! use node_remedy_plugin_sdk::{
+//! use node_remedy_sdk::{
 //!     FailureKind, Failure, FenceMethod, Host, Outcome, PlugState, Request, fence_plugin,
 //! };
 //!

@@ -16,10 +16,10 @@
 mod limits;
 mod port;
 
-use node_remedy_plugin_sdk::{
+use node_remedy_plugin_snmp::{Session, carry_out};
+use node_remedy_sdk::{
     Failure, FenceMethod, Host, Outcome, PlugInfo, PlugsRequest, Request, fence_plugin,
 };
-use node_remedy_plugin_snmp::{Session, carry_out};
 
 use port::Port;
 

@@ -1,9 +1,9 @@
 //! A port: found by what people call it, read by both of its states, written by one.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
 use node_remedy_plugin_snmp::{
     Oid, Plug, Reading, Session, Switch, Value, join, no_such_plug, number,
 };
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
 
 use crate::limits;
 

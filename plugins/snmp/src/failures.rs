@@ -1,7 +1,7 @@
 //! What a refusal means, in words that say what to check. One place for every error-status and
 //! every report.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Refused};
+use node_remedy_sdk::{Failure, FailureKind, Refused};
 
 use crate::codec::Oid;
 

@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use node_remedy_plugin_sdk::{Datagram, Failure, FailureKind, Host, NetError};
+use node_remedy_sdk::{Datagram, Failure, FailureKind, Host, NetError};
 
 use crate::codec::Malformed;
 use crate::limits;

@@ -1,7 +1,7 @@
 //! PDUs. Makers have several tables of outlets, old and new, and devices of one make have some of
 //! them: which ones is asked of the device, not concluded from what it says it is.
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugInfo, PlugState};
 
 use crate::codec::{Oid, Value};
 use crate::limits;

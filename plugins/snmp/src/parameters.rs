@@ -1,7 +1,7 @@
 //! What the method instance is configured with, the same for all methods that speak SNMP. The host
 //! has checked it against the manifest's schema and filled in defaults; it is parsed all the same.
 
-use node_remedy_plugin_sdk::{Cipher, Extension, Failure, FailureKind, Fields, Hash};
+use node_remedy_sdk::{Cipher, Extension, Failure, FailureKind, Fields, Hash};
 
 use crate::limits;
 

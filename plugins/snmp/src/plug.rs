@@ -1,6 +1,6 @@
 //! What every plug does the same: read, switch, read back. What came of it is what was read.
 
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::{
     Action, Failure, FailureKind, Fields, Host, Level, Outcome, PlugState, Request,
 };
 

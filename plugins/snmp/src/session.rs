@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Secret};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, Secret};
 
 use crate::codec::{Kind, Oid, Pdu, Plain, Secured, Value};
 use crate::failures::{Report, error_status, not_used};

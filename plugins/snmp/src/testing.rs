@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 
-use node_remedy_plugin_sdk::testing::{Device, TestHost, TestKey, TestSecret};
-use node_remedy_plugin_sdk::{Cipher, Extension, Hash, Host, Key, Refused, Secret};
+use node_remedy_sdk::testing::{Device, TestHost, TestKey, TestSecret};
+use node_remedy_sdk::{Cipher, Extension, Hash, Host, Key, Refused, Secret};
 
 use crate::codec::{AUTHENTICATED, Data, ENCRYPTED, Kind, Oid, Pdu, Plain, Scoped, Secured, Value};
 use crate::user::{code_length, key_length};

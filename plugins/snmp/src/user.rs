@@ -3,7 +3,7 @@
 
 use std::cell::{Ref, RefCell};
 
-use node_remedy_plugin_sdk::{Extension, Failure, FailureKind, Hash, Host, Key, Secret};
+use node_remedy_sdk::{Extension, Failure, FailureKind, Hash, Host, Key, Secret};
 
 use crate::codec::{AUTHENTICATED, Data, ENCRYPTED, Kind, Pdu, REPORTABLE, Scoped, Secured};
 use crate::failures::not_used;

@@ -1,7 +1,7 @@
 //! A virtual machine: how it is found by id, name or UUID, what it reads, and when that is off.
 
-use node_remedy_plugin_sdk::power::is_same_uuid;
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host, Level, PlugInfo, PlugState};
+use node_remedy_sdk::power::is_same_uuid;
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host, Level, PlugInfo, PlugState};
 use serde_json::Value;
 
 use crate::vcenter::VCenter;

@@ -1,8 +1,8 @@
 //! vCenter's REST API in both its forms: where things are, and what wraps the answers. Not here: what
 //! they mean.
 
-use node_remedy_plugin_sdk::web::{Api, Body, Manner, encoded};
-use node_remedy_plugin_sdk::{Failure, FailureKind, Fields, Host};
+use node_remedy_sdk::web::{Api, Body, Manner, encoded};
+use node_remedy_sdk::{Failure, FailureKind, Fields, Host};
 use serde_json::Value;
 
 /// Since vCenter 7.0 U2.

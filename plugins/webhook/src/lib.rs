@@ -17,7 +17,7 @@ mod plan;
 mod template;
 mod web;
 
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::{
     Action, Failure, FailureKind, FenceMethod, Fields, Host, Level, Outcome, PlugState, Request,
     fence_plugin,
 };

@@ -1,7 +1,7 @@
 //! What the parameters make of a request: everything that may be sent, written out and checked before
 //! the first of it is. Not here: sending it.
 
-use node_remedy_plugin_sdk::{Action, Failure, FailureKind, PlugState, Request};
+use node_remedy_sdk::{Action, Failure, FailureKind, PlugState, Request};
 use serde_json::Value;
 
 use crate::limits;

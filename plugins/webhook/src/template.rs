@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use node_remedy_plugin_sdk::{Failure, FailureKind};
+use node_remedy_sdk::{Failure, FailureKind};
 
 /// What stands in the places.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use node_remedy_plugin_sdk::{Failure, FailureKind, Host, HttpRequest, HttpResponse, NetError};
+use node_remedy_sdk::{Failure, FailureKind, Host, HttpRequest, HttpResponse, NetError};
 
 use crate::limits;
 use crate::plan::{Ask, Plan};

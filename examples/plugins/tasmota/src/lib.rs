@@ -4,9 +4,9 @@
 //! state, `{"POWER2": "OFF"}` (Tasmota's documentation, "Commands", with web requests). The host adds user
 //! name and password.
 
-use node_remedy_plugin_sdk::power::{Change, Machine, Reading, carry_out};
-use node_remedy_plugin_sdk::web::{Api, Manner};
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+use node_remedy_sdk::web::{Api, Manner};
+use node_remedy_sdk::{
     Failure, FailureKind, FenceMethod, Fields, Host, Outcome, PlugState, Request, fence_plugin,
 };
 use serde_json::Value;

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_example_tasmota::Tasmota;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{
     Action, FailureKind, FenceMethod, HttpRequest, HttpResponse, Outcome, PlugState, Request,
 };
 

@@ -1,9 +1,9 @@
 //! Finding, reading and switching outlets, in each of the tables.
 
 use node_remedy_plugin_apc_pdu::ApcPdu;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 use node_remedy_plugin_snmp::testing::{Agent, Faults};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 
 use crate::pdu::{DEADLINE_MS, MODELS, Model, ask, ask_for};
 

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_apc_pdu::ApcPdu;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, Failure, FenceMethod, Outcome, Request};
 use node_remedy_plugin_snmp::testing::{Agent, Change};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, Failure, FenceMethod, Outcome, Request};
 
 /// As most calls are allowed to take.
 pub(crate) const DEADLINE_MS: u32 = 30_000;

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_aws::Aws;
-use node_remedy_plugin_sdk::testing::web::{Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::{Action, FenceMethod as _, HttpRequest, HttpResponse, Request};
+use node_remedy_sdk::testing::web::{Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::{Action, FenceMethod as _, HttpRequest, HttpResponse, Request};
 
 /// As most calls are allowed to take.
 pub(crate) const DEADLINE_MS: u32 = 60_000;

@@ -1,9 +1,9 @@
 //! Each fault of EC2 or of the way there: the sentence it gives, and how long it takes.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::FaultTable;
-use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_plugin_sdk::{Action, PlugState};
+use node_remedy_sdk::testing::faults::FaultTable;
+use node_remedy_sdk::testing::web::{Overlay, fault_table};
+use node_remedy_sdk::{Action, PlugState};
 
 use crate::account::{
     A, Account, B, DEADLINE_MS, RUNNING, STOPPED, ask, described, error, placed, request, response,

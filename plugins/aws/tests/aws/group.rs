@@ -1,9 +1,9 @@
 //! Instances of an autoscaling group: out of service before they stop, back in service when they run,
 //! carried on from wherever somebody died.
 
-use node_remedy_plugin_sdk::testing::web::Ended;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, NetError, PlugState, Request};
+use node_remedy_sdk::testing::web::Ended;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, NetError, PlugState, Request};
 
 use crate::account::{
     A, Account, DEADLINE_MS, RUNNING, STOPPED, STOPPING, State, TERMINATED, ask, ask_for, error,

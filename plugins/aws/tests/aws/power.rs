@@ -1,9 +1,9 @@
 //! Reading and switching an instance.
 
 use node_remedy_plugin_aws::Aws;
-use node_remedy_plugin_sdk::testing::web::Ended;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
+use node_remedy_sdk::testing::web::Ended;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -2,9 +2,9 @@
 //! Azure Resource Manager's shapes.
 
 use node_remedy_plugin_azure::Azure;
-use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::{Action, HttpRequest, HttpResponse, Request};
+use node_remedy_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::{Action, HttpRequest, HttpResponse, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.

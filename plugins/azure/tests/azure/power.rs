@@ -1,8 +1,8 @@
 //! Reading and switching a machine.
 
 use node_remedy_plugin_azure::Azure;
-use node_remedy_plugin_sdk::testing::Trace;
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
+use node_remedy_sdk::testing::Trace;
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 use serde_json::json;
 
 use crate::group::{Group, PATH, ask, ask_for, machine, request};

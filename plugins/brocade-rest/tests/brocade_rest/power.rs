@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_brocade_rest::BrocadeRest;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest};
 
 use crate::switch::{DEADLINE_MS, Switch, ask, ask_for};
 

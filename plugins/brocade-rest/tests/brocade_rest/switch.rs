@@ -1,10 +1,10 @@
 //! A switch in memory. Shapes are those of Brocade's YANG module `brocade-interface`, 9.1.0.
 
 use node_remedy_plugin_brocade_rest::BrocadeRest;
-use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::web::text_of;
-use node_remedy_plugin_sdk::{Action, HttpRequest, HttpResponse, Request};
+use node_remedy_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::web::text_of;
+use node_remedy_sdk::{Action, HttpRequest, HttpResponse, Request};
 
 /// As most calls are allowed to take.
 pub(crate) const DEADLINE_MS: u32 = 60_000;

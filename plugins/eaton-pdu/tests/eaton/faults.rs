@@ -1,10 +1,10 @@
 //! What goes wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::testing::faults::{Fault, FaultTable, Sessions};
-use node_remedy_plugin_sdk::{Action, Request};
 use node_remedy_plugin_snmp::testing::{Agent, Faults};
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::testing::faults::{Fault, FaultTable, Sessions};
+use node_remedy_sdk::{Action, Request};
 
 use crate::pdu::{DEADLINE_MS, Ended, Model, ask_for};
 

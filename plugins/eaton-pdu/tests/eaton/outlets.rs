@@ -1,9 +1,9 @@
 //! Finding, reading and switching outlets, in each of the tables.
 
 use node_remedy_plugin_eaton_pdu::EatonPdu;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest};
 use node_remedy_plugin_snmp::testing::Faults;
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest};
 use proptest::prelude::*;
 
 use crate::pdu::{DEADLINE_MS, MODELS, Model, all_outlets, ask};

@@ -1,9 +1,9 @@
 //! Each fault of Google or of the way there: the sentence it gives, and how long it takes.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::{Fault, FaultTable};
-use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_plugin_sdk::{Action, FailureKind, NetError, PlugState};
+use node_remedy_sdk::testing::faults::{Fault, FaultTable};
+use node_remedy_sdk::testing::web::{Overlay, fault_table};
+use node_remedy_sdk::{Action, FailureKind, NetError, PlugState};
 
 use crate::project::{DEADLINE_MS, Project, ask, ask_for, error, request};
 

@@ -1,8 +1,8 @@
 //! Reading and switching an instance.
 
 use node_remedy_plugin_gce::Gce;
-use node_remedy_plugin_sdk::testing::Trace;
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
+use node_remedy_sdk::testing::Trace;
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 use serde_json::json;
 
 use crate::project::{PATH, Project, ask, ask_for, instance, request};

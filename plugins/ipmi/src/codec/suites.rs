@@ -1,6 +1,6 @@
 //! Cipher suites: the two this method uses, and the list a BMC gives of its own.
 
-use node_remedy_plugin_sdk::Hash;
+use node_remedy_sdk::Hash;
 
 /// A suite that authenticates, protects and encrypts. No other can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use node_remedy_devices::bmc::{Bmc, Config};
 use node_remedy_plugin_ipmi::Ipmi;
-use node_remedy_plugin_sdk::testing::{Device, TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, Failure, FenceMethod, Host, Outcome, Request};
+use node_remedy_sdk::testing::{Device, TestHost, Trace};
+use node_remedy_sdk::{Action, Failure, FenceMethod, Host, Outcome, Request};
 
 /// A deadline no call here comes near, unless it is the thing tested.
 pub(crate) const DEADLINE_MS: u32 = 60_000;

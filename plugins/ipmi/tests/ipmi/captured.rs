@@ -7,8 +7,8 @@ use node_remedy_plugin_ipmi::codec::message::{self, Command};
 use node_remedy_plugin_ipmi::codec::packet::{self, Kind, Packet, Sealed};
 use node_remedy_plugin_ipmi::codec::setup::{self, Exchange, Status};
 use node_remedy_plugin_ipmi::codec::suites::parse_list;
-use node_remedy_plugin_sdk::testing::{TestHost, TestKey, TestSecret};
-use node_remedy_plugin_sdk::{Cipher, Host, Key, Secret};
+use node_remedy_sdk::testing::{TestHost, TestKey, TestSecret};
+use node_remedy_sdk::{Cipher, Host, Key, Secret};
 
 const SUITE_17: &str = include_str!("captured/suite-17.hex");
 const SUITE_3: &str = include_str!("captured/suite-3.hex");

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use expect_test::expect;
 use node_remedy_devices::bmc::{Config, Faults};
 use node_remedy_plugin_ipmi::EXPECT_SYSTEM_UUID;
-use node_remedy_plugin_sdk::testing::Device;
-use node_remedy_plugin_sdk::testing::faults::{Fault, FaultTable, Sessions};
-use node_remedy_plugin_sdk::{Action, FailureKind, PlugState, Request};
+use node_remedy_sdk::testing::Device;
+use node_remedy_sdk::testing::faults::{Fault, FaultTable, Sessions};
+use node_remedy_sdk::{Action, FailureKind, PlugState, Request};
 
 use crate::bmc::{DEADLINE_MS, Ended, OnNetwork, bmc, call, call_over, host, request};
 

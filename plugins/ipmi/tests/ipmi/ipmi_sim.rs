@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use node_remedy_plugin_ipmi::Ipmi;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{
     Action, Failure, FailureKind, FenceMethod, Host, Outcome, PlugState, Request,
 };
 

@@ -1,7 +1,7 @@
 //! The manifest.
 
 use node_remedy_plugin_ipmi::Ipmi;
-use node_remedy_plugin_sdk::FenceMethod;
+use node_remedy_sdk::FenceMethod;
 use serde_json::Value;
 
 fn manifest() -> Value {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use node_remedy_devices::bmc::{Bmc, Cause, Change, Config, Suite};
 use node_remedy_plugin_ipmi::{EXPECT_SYSTEM_UUID, Ipmi};
-use node_remedy_plugin_sdk::testing::{Device, TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, Host, PlugState, Request};
+use node_remedy_sdk::testing::{Device, TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, Host, PlugState, Request};
 
 use crate::bmc::{DEADLINE_MS, Ended, OnNetwork, bmc, call, call_from, host, request, with};
 

@@ -9,8 +9,8 @@ use node_remedy_plugin_ipmi::codec::message::{self, Command, PAIR_MAX};
 use node_remedy_plugin_ipmi::codec::packet::{self, Kind, Packet};
 use node_remedy_plugin_ipmi::codec::suites::{Listed, parse_list};
 use node_remedy_plugin_ipmi::codec::{Malformed, Suite, setup};
-use node_remedy_plugin_sdk::testing::Device;
-use node_remedy_plugin_sdk::{Action, FenceMethod, Host, PlugState};
+use node_remedy_sdk::testing::Device;
+use node_remedy_sdk::{Action, FenceMethod, Host, PlugState};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

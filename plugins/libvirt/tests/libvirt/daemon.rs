@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use node_remedy_plugin_libvirt::Libvirt;
-use node_remedy_plugin_sdk::testing::faults::{Fault as Row, Sessions};
-use node_remedy_plugin_sdk::testing::{Said, Stream, TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, Failure, FenceMethod, Outcome, Request};
+use node_remedy_sdk::testing::faults::{Fault as Row, Sessions};
+use node_remedy_sdk::testing::{Said, Stream, TestHost, Trace};
+use node_remedy_sdk::{Action, Failure, FenceMethod, Outcome, Request};
 
 /// As most calls are allowed to take.
 pub(crate) const DEADLINE_MS: u32 = 60_000;

@@ -1,9 +1,9 @@
 //! What a daemon does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::FaultTable;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FenceMethod, PlugState, Request};
+use node_remedy_sdk::testing::faults::FaultTable;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FenceMethod, PlugState, Request};
 
 use crate::daemon::{
     AUTH_LIST, BY_NAME, CLOSE, DEADLINE_MS, DESTROY, Daemon, Fault, OPEN, STATE, ask, ask_for,
@@ -129,7 +129,7 @@ fn a_silent_daemon_is_left_before_the_deadline() {
 /// Every byte of every answer, changed in four ways.
 #[test]
 fn no_single_wrong_byte_makes_a_machine_that_runs_read_off() {
-    use node_remedy_plugin_sdk::testing::{Said, Stream};
+    use node_remedy_sdk::testing::{Said, Stream};
     struct Flips {
         daemon: Daemon,
         at: usize,

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_libvirt::{EXPECT_SYSTEM_UUID, Libvirt};
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 
 use crate::daemon::{
     BY_NAME, CREATE, CREATE_WITH_FLAGS, DEADLINE_MS, DESTROY, Daemon, Fault, MANAGED_SAVE, Machine,

@@ -2,9 +2,9 @@
 //! the compute API reference, v2.1.
 
 use node_remedy_plugin_openstack::OpenStack;
-use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::{Action, Fields, HttpRequest, HttpResponse, Request};
+use node_remedy_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::{Action, Fields, HttpRequest, HttpResponse, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.

@@ -1,9 +1,9 @@
 //! An engine in memory. Shapes are those of the REST API guide of oVirt 4.5.
 
 use node_remedy_plugin_ovirt::Ovirt;
-use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::{Action, HttpRequest, HttpResponse, Request};
+use node_remedy_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::{Action, HttpRequest, HttpResponse, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.

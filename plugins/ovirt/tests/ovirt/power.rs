@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_ovirt::Ovirt;
-use node_remedy_plugin_sdk::power::EXPECT_SYSTEM_UUID;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
+use node_remedy_sdk::power::EXPECT_SYSTEM_UUID;
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 
 use crate::engine::{DEADLINE_MS, Engine, ID, OTHER, STRANGER, ask, ask_for};
 

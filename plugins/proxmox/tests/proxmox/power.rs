@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_plugin_proxmox::Proxmox;
-use node_remedy_plugin_sdk::power::EXPECT_SYSTEM_UUID;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
+use node_remedy_sdk::power::EXPECT_SYSTEM_UUID;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 
 use crate::cluster::{Cluster, DEADLINE_MS, UUID, ask, ask_for};
 

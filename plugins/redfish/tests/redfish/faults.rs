@@ -1,9 +1,9 @@
 //! What a device does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::FaultTable;
-use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_plugin_sdk::{Action, PlugState, Request};
+use node_remedy_sdk::testing::faults::FaultTable;
+use node_remedy_sdk::testing::web::{Overlay, fault_table};
+use node_remedy_sdk::{Action, PlugState, Request};
 use serde_json::{Value, json};
 
 use crate::bmc::{Bmc, DEADLINE_MS, ask, ask_for, error};

@@ -1,9 +1,9 @@
 //! Reading and switching power, and finding whose it is.
 
 use node_remedy_plugin_redfish::Redfish;
-use node_remedy_plugin_sdk::power::EXPECT_SYSTEM_UUID;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
+use node_remedy_sdk::power::EXPECT_SYSTEM_UUID;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
 //! Finding, reading and cutting ports.
 
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 use node_remedy_plugin_snmp::testing::{Agent, Faults};
 use node_remedy_plugin_snmp_switch::SnmpSwitch;
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
 
 use crate::device::{
     DEADLINE_MS, admin, alias, ask, ask_for, descr, index, name, oper, poe, switch,

@@ -1,9 +1,9 @@
 //! What net-snmp's tools and agent said to each other, byte for byte (`captured.txt`).
 
-use node_remedy_plugin_sdk::testing::{TestHost, TestKey};
-use node_remedy_plugin_sdk::{Cipher, Extension, Hash, Host, Key, Secret};
 use node_remedy_plugin_snmp::Value;
 use node_remedy_plugin_snmp::codec::{Data, Kind, Plain, REPORTABLE, Scoped, Secured};
+use node_remedy_sdk::testing::{TestHost, TestKey};
+use node_remedy_sdk::{Cipher, Extension, Hash, Host, Key, Secret};
 
 const CAPTURED: &str = include_str!("captured.txt");
 const OUTLET: [u32; 15] = [1, 3, 6, 1, 4, 1, 318, 1, 1, 12, 3, 5, 1, 1, 4];

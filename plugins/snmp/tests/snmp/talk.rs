@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{Failure, FailureKind};
 use node_remedy_plugin_snmp::testing::{Agent, Change, Faults};
 use node_remedy_plugin_snmp::{Session, Value};
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{Failure, FailureKind};
 
 pub(crate) const DEADLINE_MS: u32 = 30_000;
 pub(crate) const STATE: [u32; 9] = [1, 3, 6, 1, 4, 1, 9, 1, 1];

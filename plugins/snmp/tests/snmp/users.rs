@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Cipher, Extension, Failure, Hash};
 use node_remedy_plugin_snmp::codec::{ENCRYPTED, Secured};
 use node_remedy_plugin_snmp::testing::{Account, Agent, Faults};
 use node_remedy_plugin_snmp::{Session, Value};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Cipher, Extension, Failure, Hash};
 
 use crate::talk::{DEADLINE_MS, STATE, agent, said};
 

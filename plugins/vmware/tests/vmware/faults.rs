@@ -1,9 +1,9 @@
 //! What a vCenter does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::FaultTable;
-use node_remedy_plugin_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_plugin_sdk::{Action, PlugState};
+use node_remedy_sdk::testing::faults::FaultTable;
+use node_remedy_sdk::testing::web::{Overlay, fault_table};
+use node_remedy_sdk::{Action, PlugState};
 
 use crate::vcenter::{DEADLINE_MS, VCenter, ask, error};
 

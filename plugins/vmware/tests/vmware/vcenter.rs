@@ -1,10 +1,10 @@
 //! A vCenter in memory, in both forms of its REST API: machines, hosts, and what goes wrong. Shapes are
 //! those of the vSphere Automation API reference.
 
-use node_remedy_plugin_sdk::testing::web::{self, Ended, Overlay};
-use node_remedy_plugin_sdk::testing::{TestHost, Web};
-use node_remedy_plugin_sdk::{Action, HttpRequest, HttpResponse, Request};
 use node_remedy_plugin_vmware::VMware;
+use node_remedy_sdk::testing::web::{self, Ended, Overlay};
+use node_remedy_sdk::testing::{TestHost, Web};
+use node_remedy_sdk::{Action, HttpRequest, HttpResponse, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.

@@ -4,11 +4,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use node_remedy_plugin_sdk::testing::{TestHost, Trace, Web};
-use node_remedy_plugin_sdk::{
-    Action, Failure, FenceMethod, HttpRequest, HttpResponse, Outcome, Request,
-};
 use node_remedy_plugin_webhook::Webhook;
+use node_remedy_sdk::testing::{TestHost, Trace, Web};
+use node_remedy_sdk::{Action, Failure, FenceMethod, HttpRequest, HttpResponse, Outcome, Request};
 use serde_json::{Value, json};
 
 /// As most calls are allowed to take.

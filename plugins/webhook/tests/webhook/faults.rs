@@ -1,9 +1,9 @@
 //! What a device does wrong, what is said of it, and how long that takes. None of it reads as off.
 
 use expect_test::expect;
-use node_remedy_plugin_sdk::testing::faults::{Fault, FaultTable, Sessions};
-use node_remedy_plugin_sdk::testing::web::FAILING;
-use node_remedy_plugin_sdk::{Action, Request};
+use node_remedy_sdk::testing::faults::{Fault, FaultTable, Sessions};
+use node_remedy_sdk::testing::web::FAILING;
+use node_remedy_sdk::{Action, Request};
 
 use crate::device::{DEADLINE_MS, Device, Ended, SHELLY, ask, ask_for, request};
 

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use node_remedy_plugin_sdk::testing::{TestHost, Trace};
-use node_remedy_plugin_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 use node_remedy_plugin_webhook::{EXPECT_SYSTEM_UUID, Webhook};
+use node_remedy_sdk::testing::{TestHost, Trace};
+use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, Request};
 
 use crate::device::{DEADLINE_MS, Device, HOME_MADE, SHELLY, TASMOTA, ask, ask_for, request};
 

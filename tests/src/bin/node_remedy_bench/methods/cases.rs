@@ -12,9 +12,9 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, ensure};
 use node_remedy_plugin_apc_pdu::ApcPdu;
 use node_remedy_plugin_ipmi::Ipmi;
-use node_remedy_plugin_sdk::testing::TestHost;
-use node_remedy_plugin_sdk::{FenceMethod, PlugState, Request};
 use node_remedy_sandbox::{Action, Authorities, Trust};
+use node_remedy_sdk::testing::TestHost;
+use node_remedy_sdk::{FenceMethod, PlugState, Request};
 use node_remedy_tests::Bmc;
 use node_remedy_tests::ec2::Ec2;
 use node_remedy_tests::ipmi::{Kind, PASSWORD, USERNAME};
@@ -150,7 +150,7 @@ fn natively(
     parameters: &[(&str, &str)],
     host: &TestHost,
 ) -> Result<()> {
-    let mut request = Request::new(node_remedy_plugin_sdk::Action::Status, DEADLINE_MS);
+    let mut request = Request::new(node_remedy_sdk::Action::Status, DEADLINE_MS);
     plug.clone_into(&mut request.plug);
     let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
     request.parameters.extend(parameters.iter().map(owned));
