@@ -22,6 +22,9 @@ pub(crate) const HELP: &str = "\
               sandbox and the same code native, and 40 BMCs at once. Fails where one of them does not
               say that the machine is on; names each that could not run. Makes a release build first,
               which takes minutes
+  sandbox     what it costs to load a component, to call it, to have a thousand calls wait at once, and what
+              a loop of one thread feels of guests that compute without end; each beside the same
+              natively. Makes a release build first, which takes minutes
 
 Examples:
   cargo xtask bench floor
@@ -47,7 +50,7 @@ enum Build {
     Example(&'static str),
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 6] = [
     Bench {
         name: "floor",
         needs: &[Part::DebianPackages, Part::ControlPlane],
@@ -71,6 +74,12 @@ const BENCHES: [Bench; 5] = [
         name: "methods",
         needs: &[Part::WasmTarget, Part::DebianPackages, Part::PythonVenv, Part::Plugins],
         likes: &[Part::FenceAgents, Part::AgentsVenv, Part::OpenStackVenv],
+        build: Build::Release,
+    },
+    Bench {
+        name: "sandbox",
+        needs: &[Part::WasmTarget, Part::Plugins],
+        likes: &[],
         build: Build::Release,
     },
 ];

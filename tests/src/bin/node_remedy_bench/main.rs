@@ -6,6 +6,7 @@ mod end_to_end;
 mod floor;
 mod memory;
 mod methods;
+mod sandbox;
 mod sandboxed;
 
 use std::time::Duration;
@@ -29,9 +30,10 @@ async fn main() -> Result<()> {
         Some("end-to-end") => end_to_end::measure().await,
         Some("memory") => memory::measure().await,
         Some("methods") => methods::measure().await,
-        other => {
-            bail!("there is no bench {other:?}; there are: floor, end-to-end, memory, methods")
-        }
+        Some("sandbox") => sandbox::measure().await,
+        other => bail!(
+            "there is no bench {other:?}; there are: floor, end-to-end, memory, methods, sandbox"
+        ),
     }
 }
 

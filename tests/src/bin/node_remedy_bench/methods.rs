@@ -11,7 +11,7 @@ mod at_once;
 mod cases;
 mod peers;
 mod table;
-mod ways;
+pub(crate) mod ways;
 
 use anyhow::{Result, bail};
 use node_remedy_tests::ipmi::Kind;

@@ -121,7 +121,7 @@ impl Way {
 }
 
 /// Fails unless the call came to a machine that is on.
-pub(super) fn must_report_on(report: &CallReport) -> Result<()> {
+pub(crate) fn must_report_on(report: &CallReport) -> Result<()> {
     match report.verdict() {
         Verdict::Outcome(outcome) if outcome.state == PlugState::On => Ok(()),
         Verdict::Outcome(outcome) => Err(anyhow!("expected on, it reported {outcome:?}")),
