@@ -26,7 +26,7 @@ pub const FENCE: &str = "machines";
 /// The name of the one RemedyConfiguration.
 pub const REMEDY: &str = "lost-nodes";
 /// The annotation that names a node's BMC.
-const BMC_ANNOTATION: &str = "bmc";
+pub const BMC_ANNOTATION: &str = "bmc";
 /// The API server needs a moment to serve a new kind.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 

@@ -16,7 +16,8 @@ pub(crate) const HELP: &str = "\
   memory      what node-remedy needs of memory and CPU while nothing happens, with 3, 1,000 and
               5,000 simulated nodes of ten pods each. Makes a release build first
   decide      decisions a second on one core, and one pass over 15,000 nodes: time and memory, beside the
-              parsing of those nodes' JSON. Makes a release build of the pure part, which takes seconds
+              parsing of those nodes' JSON; the gate while one of three zones is dark. Makes a release
+              build of the pure part, which takes seconds
   methods     one read of a machine's power: `node-remedy fence … status` and fence agents, ipmitool,
               snmpget as whole processes side by side (wall, CPU, peak memory), the components in their
               sandbox and the same code native, and 40 BMCs at once. Fails where one of them does not

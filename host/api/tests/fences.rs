@@ -47,6 +47,7 @@ pub(crate) fn sketch(plan: &NodePlan) -> String {
         ] {
             text += &if set { format!(" {flag}") } else { String::new() };
         }
+        text += &method.witness.map(|place| format!(" witness={place}")).unwrap_or_default();
         text.push('\n');
     }
     for (step, stages) in [
@@ -91,6 +92,21 @@ fn a_node_without_the_annotation_is_named() {
     expect![[r#"
         fence-ipmi.yaml:18:16: spec.templates[0].parameters.address: found node w2 without annotation node-remedy.io/bmc-address, expected one
     "#]].assert_eq(&plan_of(&configuration.fences[0], &bare));
+}
+
+#[test]
+fn a_witness_stands_beside_the_stages_and_is_named_by_its_place() {
+    const WITNESS: &str = include_str!("../../../examples/config/fence-witness.yaml");
+    let configuration = read(&[("fence-witness.yaml", WITNESS)]);
+    assert_eq!(lines(&configuration.problems), "");
+    expect![[r#"
+        fence-witness.yaml
+        0 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} witness=1
+        1 hypervisor: proxmox plug="w1" device="proxmox/w1" address=pve.example.com:8006 default:{"secret":{"name":"hypervisor-credentials","identityKey":"username","secretKey":"password"}}
+        power: power All [0]
+        grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
+        grant {"plugin":"proxmox","hosts":["pve.example.com"],"ports":[8006]}
+    "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w1")));
 }
 
 #[test]

@@ -14,11 +14,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use node_remedy_decide::{
-    Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, DeviceNetwork, Dump,
-    Effect, End, Event, Execution, Feed, Freshness, GatePolicy, GateView, Incidents, Kind, Method,
-    NeededFor, Neighbours, Node, NodeHealth, NodeView, OpenDecision, Opening, People, Phase, Plan,
-    PlugState, READY, Record, RunPolicy, STALE_AFTER, Sign, Signs, SlotAnswer, Span, Stage,
-    StorageLease, Threshold, Time, Verdict, View, Words, crossed, gate, open, step,
+    Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, DeviceNetwork,
+    DomainLimit, Dump, Effect, End, Event, Execution, Feed, Freshness, GatePolicy, GateView,
+    Incidents, Kind, Method, NeededFor, Neighbours, Node, NodeHealth, NodeView, OpenDecision,
+    Opening, People, Phase, Plan, PlugState, READY, Record, RunPolicy, STALE_AFTER, Sign, Signs,
+    SlotAnswer, Span, Stage, StorageLease, Threshold, Time, Verdict, View, Words, crossed, gate,
+    open, step,
 };
 use serde_json::{Value, json};
 
@@ -65,6 +66,15 @@ fn main() {
     });
     println!("{NODES} nodes: {pass:.1?} for every node's threshold and the gate of the lost one");
     println!("{NODES} nodes: {:.1} MiB of views", mib(taken));
+
+    let (limits, dark) = (zone_limits(), dark_zone());
+    let refused = median(|| {
+        let verdict = gate(&limits, &dark, NOW);
+        assert!(!verdict.is_open(), "a zone is dark");
+    });
+    println!(
+        "{NODES} nodes, one of {ZONES} zones dark: {refused:.1?} for the gate of one of its nodes"
+    );
 
     let text = node_json().to_string();
     let parse = median(|| {
@@ -280,6 +290,31 @@ fn heard_at(number: usize) -> Time {
 
 fn nodes() -> Vec<NodeView> {
     (0..NODES).map(|number| node(number, heard_at(number))).collect()
+}
+
+/// As many as regions of clouds have.
+const ZONES: usize = 3;
+
+fn zone_limits() -> GatePolicy {
+    let limit = DomainLimit {
+        key: "topology.kubernetes.io/zone".to_owned(),
+        unhealthy_percent_max: 50,
+        in_flight_max: Some(1),
+    };
+    GatePolicy { domains: vec![limit], ..GatePolicy::default() }
+}
+
+/// The same cluster, where every node of the target's zone was heard as long ago as the target.
+fn dark_zone() -> GateView {
+    let mut view = cluster();
+    for (number, node) in view.nodes.iter_mut().enumerate() {
+        let zone = number % ZONES;
+        node.domains = vec![Some(format!("zone-{zone}"))];
+        if zone == 0 {
+            (node.ready, node.renewed_at) = (false, Some(heard_at(0)));
+        }
+    }
+    view
 }
 
 fn cluster() -> GateView {

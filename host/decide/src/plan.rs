@@ -80,7 +80,8 @@ pub struct Method {
     pub late_effect: Span,
     /// How the machine behind the plug is known to be the node.
     pub binding: Binding,
-    /// Another method whose `status` proves this one's effect, where independence is asked for.
+    /// Another method that must read off, too, before this one's off is proof: a [`Kind::Watch`], which no
+    /// stage names.
     pub witness: Option<MethodIndex>,
 }
 

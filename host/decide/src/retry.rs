@@ -6,7 +6,8 @@ use crate::bug::{Bug, guard};
 use crate::phases::way_back::still_cut;
 use crate::run::{Flow, Run};
 use crate::{
-    End, FailureKind, Goal, MethodIndex, Notice, ParkReason, Parked, Phase, Remedy, Rule, Span,
+    End, FailureKind, Goal, MethodIndex, Notice, Operation, ParkReason, Parked, Phase, Remedy,
+    Rule, Span,
 };
 
 /// Another try of the step after a pause, if one is left.
@@ -181,12 +182,12 @@ pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase
     Flow::Go(Phase::AwaitingDevice)
 }
 
-/// What a method's last failure says, for the reason to park.
+/// What the last failure of a method, or of its witness, says, for the reason to park.
 pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
+    let witness = run.plan.method(method).and_then(|method| method.witness);
+    let is_its = |one: &Operation| one.method == method || Some(one.method) == witness;
     let failure = run.record.operations.iter().rev().find_map(|one| match &one.end {
-        Some(End::Failed(failure) | End::NotAttempted(failure)) if one.method == method => {
-            Some(failure)
-        }
+        Some(End::Failed(failure) | End::NotAttempted(failure)) if is_its(one) => Some(failure),
         Some(
             End::Failed(_) | End::NotAttempted(_) | End::Succeeded { .. } | End::Indeterminate,
         )

@@ -129,7 +129,7 @@ pub struct MethodSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Builtin>,
     /// off, on, reboot or reset; reboot is split into off and on. A bare `off` or `on`, which
-    /// kubectl hands on as false or true, means the same.
+    /// kubectl hands on as false or true, means the same. None: it is only read, as a witness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "action_schema")]
     pub action: Option<MethodAction>,
@@ -152,6 +152,11 @@ pub struct MethodSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]
     pub storage_drivers: Vec<String>,
+    /// A method of another plugin, without an action, that must read the machine as off, too, before
+    /// this one's off counts as proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub witness: Option<String>,
 }
 
 /// What a configured method asks for.

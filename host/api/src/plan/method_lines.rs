@@ -174,6 +174,7 @@ impl Gathered {
             must_success: self.must_success,
             sole_feed: false,
             storage_drivers: Vec::new(),
+            witness: None,
         })
     }
 

@@ -1,6 +1,8 @@
 //! Reads a `FenceConfiguration`: schema first, then names, templates, expressions, pairs of
 //! actions and grants.
 
+mod witness;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -98,6 +100,7 @@ impl Reader<'_> {
                 (method.name.as_str(), self.draft(method, &spec.templates, &path))
             })
             .collect();
+        self.witnesses(spec, &drafts, base);
         let mut source = FenceSource {
             origin: self.document.origin.clone(),
             nodes: self.nodes(&spec.node_selector, &base.field("nodeSelector"))?,
@@ -194,10 +197,8 @@ impl Reader<'_> {
                 self.error(&path.field("action"), sentence.to_owned());
                 return None;
             }
-            (Some(_), None, None) => {
-                let sentence = "found nothing, expected off, on, reboot or reset";
-                self.error(&path.field("action"), sentence.to_owned());
-                return None;
+            (Some(plugin), None, None) if template.is_none() || method.plugin.is_none() => {
+                (Does::Plugin(plugin.clone()), Asked::default())
             }
             (Some(_) | None, Some(_) | None, _) => {
                 let sentence =
@@ -238,6 +239,7 @@ impl Reader<'_> {
             must_success: false,
             sole_feed: method.sole_feed,
             storage_drivers: method.storage_drivers.clone(),
+            witness: method.witness.clone(),
         })
     }
 
@@ -339,6 +341,7 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
         must_success: false,
         sole_feed: false,
         storage_drivers: Vec::new(),
+        witness: None,
     })
 }
 
@@ -346,6 +349,9 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
 pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
     let name = &draft.name;
     match (step, &draft.does) {
+        (_, Does::Plugin(plugin)) if draft.asked == Asked::default() && !only_watches(plugin) => {
+            Some(format!("found {name}, which has no action, expected it as a witness alone"))
+        }
         (Step::Power | Step::Recovery, Does::Plugin(plugin)) if only_watches(plugin) => {
             Some(format!("found {name}, which only sees, expected it under isolation"))
         }

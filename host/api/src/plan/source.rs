@@ -28,7 +28,8 @@ pub struct FenceSource {
     pub inventory: Option<Inventory>,
     pub(super) sources: Vec<String>,
     pub(super) methods: Vec<Draft>,
-    /// Methods that no stage names: a plan has those of them that a remedy names.
+    /// Methods that no stage names: a plan has those of them that a remedy names, or as its witness
+    /// another method.
     pub(super) beside: Vec<Draft>,
     pub(super) isolation: Vec<StageDraft>,
     pub(super) power_management: Vec<StageDraft>,
@@ -67,6 +68,8 @@ pub(super) struct Draft {
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
     pub(super) storage_drivers: Vec<String>,
+    /// The name of the method that must read the machine as off, too.
+    pub(super) witness: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,8 +164,16 @@ impl FenceSource {
     /// The plan of one node, or everything that the node lacks for it; with the methods that remedies name.
     pub fn plan_for(&self, node: &NodeFacts, named: &BTreeSet<String>) -> Reading<NodePlan> {
         let mut problems = Problems::none();
-        let methods: Vec<Method> =
-            self.drafts(named).map(|draft| draft.method(node, &mut problems)).collect();
+        let drafts: Vec<&Draft> = self.drafts(named).collect();
+        let place = |name: &String| {
+            let place = drafts.iter().position(|draft| draft.name == *name);
+            place.and_then(|place| u32::try_from(place).ok())
+        };
+        let methods = drafts.iter().map(|draft| Method {
+            witness: draft.witness.as_ref().and_then(place),
+            ..draft.method(node, &mut problems)
+        });
+        let methods: Vec<Method> = methods.collect();
         let beside = self.beside.iter().filter(|draft| named.contains(&draft.name));
         beside.filter_map(Draft::gives_only).for_each(|problem| problems.push(problem));
         let grants = self.grants_of(&methods, node);
@@ -183,8 +194,17 @@ impl FenceSource {
         &'a self,
         named: &'a BTreeSet<String>,
     ) -> impl Iterator<Item = &'a Draft> + 'a {
-        let beside = self.beside.iter().filter(|draft| named.contains(&draft.name));
-        self.methods.iter().chain(beside)
+        let remedies = self.beside.iter().filter(|draft| named.contains(&draft.name));
+        let called = |witness: &Draft| {
+            let mut known = self.methods.iter().chain(remedies.clone());
+            known.any(|draft| draft.witness.as_ref() == Some(&witness.name))
+        };
+        let witnesses: Vec<&Draft> = self
+            .beside
+            .iter()
+            .filter(|draft| !named.contains(&draft.name) && called(draft))
+            .collect();
+        self.methods.iter().chain(remedies).chain(witnesses)
     }
 
     /// Whether anything is listened for on behalf of its nodes.
@@ -275,11 +295,12 @@ impl Draft {
     fn gives_only(&self) -> Option<Problem> {
         let Does::Plugin(_) = self.does else { return None };
         let Asked { off, on, reset } = self.asked;
+        let does = if on { "switches on" } else { "reads" };
         let sentence = format!(
-            "found {}, which only switches on, expected a method that takes something as a remedy",
+            "found {}, which only {does}, expected a method that takes something as a remedy",
             self.name
         );
-        (on && !off && !reset).then(|| self.plug.spot.error(sentence))
+        (!off && !reset && !self.only_watches()).then(|| self.plug.spot.error(sentence))
     }
 
     /// Whether the two ask for something of one and the same plug.
@@ -287,6 +308,7 @@ impl Draft {
         self.does == other.does
             && self.plug.same_as(&other.plug)
             && self.credentials == other.credentials
+            && (self.witness.is_none() || other.witness.is_none() || self.witness == other.witness)
             && self.parameters.len() == other.parameters.len()
             && self.parameters.iter().zip(&other.parameters).all(
                 |((name, value), (other_name, other_value))| {
@@ -300,6 +322,7 @@ impl Draft {
         self.must_success |= other.must_success;
         self.sole_feed |= other.sole_feed;
         self.storage_drivers.extend(other.storage_drivers.iter().cloned());
+        self.witness = self.witness.take().or_else(|| other.witness.clone());
         self.storage_drivers.sort();
         self.storage_drivers.dedup();
         let stem = |name: &str| {

@@ -9,6 +9,8 @@ pub(super) const FENCE: &str = include_str!("../../../../examples/config/fence-i
 
 const NETWORK_FENCE: &str = include_str!("../../../../examples/config/fence-network-fence.yaml");
 
+const WITNESS: &str = include_str!("../../../../examples/config/fence-witness.yaml");
+
 const KDUMP: &str = include_str!("../../../../examples/config/fence-kdump.yaml");
 
 #[test]
@@ -33,6 +35,78 @@ fn what_only_sees_is_asked_for_nothing() {
         "run: only-one\n    methods: [crash-dump, quarantine]",
         expect![[r#"
         f.yaml:18:5: spec.methods[0].plug: found crash-dump, which only sees, in a stage of which only one method has to succeed, expected it in a stage of its own
+    "#]],
+    );
+}
+
+#[test]
+fn a_witness_is_another_plugin_s_and_does_nothing() {
+    let check = |from: &str, to: &str, expected: Expect| check(WITNESS, from, to, expected);
+    let by = "witness: hypervisor";
+    check(
+        by,
+        "witness: hyperviser",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found the method "hyperviser", expected a defined one (did you mean hypervisor?)
+        f.yaml:28:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+    "#]],
+    );
+    check(
+        by,
+        "witness: power",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found power, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
+        f.yaml:28:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+    "#]],
+    );
+    check(
+        by,
+        "witness: quarantine",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found the method "quarantine", expected a defined one (hypervisor, power)
+        f.yaml:28:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+    "#]],
+    );
+    check(
+        "plugin: proxmox",
+        "plugin: ipmi",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found hypervisor, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
+    "#]],
+    );
+    check(
+        "plugin: proxmox",
+        "plugin: kdump",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found hypervisor, which reads no power, expected a method without an action, of another plugin that reads the machine's power
+    "#]],
+    );
+    check(
+        "    plug: ${node.name}\n",
+        "    plug: ${node.name}\n    action: reboot\n",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found hypervisor, which has an action, expected a method without an action, of another plugin that reads the machine's power
+    "#]],
+    );
+    check(
+        "action: reboot",
+        "action: reset",
+        expect![[r#"
+        f.yaml:26:14: spec.methods[0].witness: found hypervisor for a method that switches nothing off, expected action off or reboot
+    "#]],
+    );
+    check(
+        "methods: [power]",
+        "methods: [power, hypervisor]",
+        expect![[r#"
+        f.yaml:37:22: spec.powerManagement[0].methods[1]: found hypervisor, which has no action, expected it as a witness alone
+    "#]],
+    );
+    check(
+        "    witness: hypervisor\n",
+        "",
+        expect![[r#"
+        f.yaml:27:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
     "#]],
     );
 }
@@ -134,8 +208,9 @@ fn fence_configurations() {
         "    action: reboot\n",
         "",
         expect![[r#"
-        f.yaml:24:5: spec.methods[0].action: found nothing, expected off, on, reboot or reset
-    "#]],
+            f.yaml:24:5: spec.methods[0].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:32:15: spec.powerManagement[0].methods[0]: found power, which has no action, expected it as a witness alone
+        "#]],
     );
     check(
         "action: reboot",

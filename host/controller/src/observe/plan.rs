@@ -84,6 +84,17 @@ pub enum PlanError {
         /// Which.
         method: String,
     },
+    /// What proves an off by other eyes must be another plugin's, and see power.
+    #[error(
+        "method {method}: found {witness} as its witness, expected a method of another plugin that reads \
+         the machine's power"
+    )]
+    NoWitness {
+        /// Whose.
+        method: String,
+        /// What was named.
+        witness: String,
+    },
     /// Its own witness is no second pair of eyes.
     #[error("method {method}: found itself as witness, expected another method")]
     OwnWitness {
@@ -255,7 +266,12 @@ pub fn plan_from(
         ladder.iter().map(|rung| rung_of(rung, plan)).collect::<Result<_, _>>()?;
     let plan = decide::Plan {
         node: decide::Node { name: node.name.clone(), uid: node.uid.clone() },
-        methods: methods.map(|(own, one)| method_of(one, own, count)).collect::<Result<_, _>>()?,
+        methods: methods
+            .map(|(own, one)| {
+                check_witness(one, own, &plan.methods)?;
+                method_of(one, own, &plan.methods)
+            })
+            .collect::<Result<_, _>>()?,
         isolation: stages_of("isolation", &plan.isolation, plan)?,
         power: stages_of("powerManagement", &plan.power_management, plan)?,
         recovery: stages_of("recovery", &plan.recovery, plan)?,
@@ -323,6 +339,14 @@ fn method_named(
         }
         (_, Some(PluginKind::Watch)) => "it only sees, and does nothing",
         (_, _)
+            if plan
+                .methods
+                .iter()
+                .any(|one| one.witness.map(usize::try_from) == Some(Ok(index))) =>
+        {
+            "it is another method's witness: it reads, and does nothing"
+        }
+        (_, _)
             if names(&plan.recovery, index)
                 && !names(&plan.isolation, index)
                 && !names(&plan.power_management, index) =>
@@ -334,16 +358,43 @@ fn method_named(
     Err(not_one(why.to_owned()))
 }
 
-fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::Method, PlanError> {
+/// The method that must read off, too; another plugin's, and one that reads power.
+fn check_witness(
+    method: &api::Method,
+    own: usize,
+    methods: &[api::Method],
+) -> Result<(), PlanError> {
+    let Some(witness) = witness_of(method, methods.len())? else { return Ok(()) };
     let name = || method.name.clone();
-    let witness = method
-        .witness
-        .map(|found| method_index(found, count, || format!("method {}: witness", method.name)))
-        .transpose()?;
-    if witness == Some(own) {
+    if witness == own {
         return Err(PlanError::OwnWitness { method: name() });
     }
+    let Some(witness) = methods.get(witness) else { return Ok(()) };
+    let reads = |method: &api::Method| method.facts.as_ref().map(|facts| facts.kind);
+    if witness.plugin == method.plugin || reads(witness) != Some(PluginKind::Power) {
+        return Err(PlanError::NoWitness { method: name(), witness: witness.name.clone() });
+    }
+    Ok(())
+}
+
+fn witness_of(
+    method: &api::Method,
+    count: usize,
+) -> Result<Option<decide::MethodIndex>, PlanError> {
+    let place = |found| method_index(found, count, || format!("method {}: witness", method.name));
+    method.witness.map(place).transpose()
+}
+
+fn method_of(
+    method: &api::Method,
+    own: usize,
+    methods: &[api::Method],
+) -> Result<decide::Method, PlanError> {
+    let name = || method.name.clone();
+    let is_witness =
+        methods.iter().any(|other| other.witness.map(usize::try_from) == Some(Ok(own)));
     let (kind, device_kind) = match (&method.plugin, method.builtin) {
+        (Some(plugin), None) if is_witness => (decide::Kind::Watch, plugin.clone()),
         (Some(plugin), None) => (kind_of(method, facts(method)?)?, plugin.clone()),
         (None, Some(builtin)) => kind_of_builtin(method, builtin),
         (Some(_), Some(_)) | (None, None) => {
@@ -359,7 +410,7 @@ fn method_of(method: &api::Method, own: usize, count: usize) -> Result<decide::M
         must_success: method.must_success,
         late_effect: method.facts.as_ref().map_or(Span::default(), |one| one.late_effect).twin(),
         binding: method.facts.as_ref().map_or(decide::Binding::Labelled, binding_of),
-        witness,
+        witness: witness_of(method, methods.len())?,
     })
 }
 

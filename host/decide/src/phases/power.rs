@@ -107,6 +107,9 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             if let Some(flow) = stop_if_other_machine(run, index, &identity) {
                 return Some(flow);
             }
+            if let Some(flow) = introduce_witness(run, index) {
+                return Some(flow);
+            }
             run.notice(Notice::Identified { method: index });
             run.record.identified.push(index);
             note_found_state(run, index, state);
@@ -119,6 +122,26 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
             if unreachable(Some(&end)) {
                 return Some(await_device(run, index, Phase::ReadingIdentity));
+            }
+            if let Some(flow) = retry(run, Phase::ReadingIdentity) {
+                return Some(flow);
+            }
+            give_up(run, index);
+            None
+        }
+    }
+}
+
+/// A witness that sees another machine, or none, is known before anything is cut; `None` when it is settled.
+fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
+    let witness = run.plan.method(index)?.witness?;
+    let read = run.record.last_in_phase(witness, Action::Status);
+    match read.and_then(|read| read.end.clone()) {
+        None | Some(End::Indeterminate) => Some(run.call(witness, Action::Status)),
+        Some(End::Succeeded { identity, .. }) => stop_if_other_machine(run, witness, &identity),
+        Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
+            if unreachable(Some(&end)) {
+                return Some(await_device(run, witness, Phase::ReadingIdentity));
             }
             if let Some(flow) = retry(run, Phase::ReadingIdentity) {
                 return Some(flow);

@@ -4,6 +4,7 @@
 //! noted (the baseline); then every feed is read in a call of its own; then the signs of life
 //! are read again and must be the same.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, is_sown};
@@ -33,7 +34,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     for method in methods {
         match confirm(run, method, baseline_at) {
             Confirmed::By(read) => {
-                reads.push(read);
+                reads.extend(read);
                 off.push(method);
             }
             Confirmed::NotYet(flow) => return flow,
@@ -58,36 +59,52 @@ fn baseline(run: &mut Run<'_>) -> Option<Time> {
 }
 
 enum Confirmed {
-    By(OpId),
+    By(Vec<OpId>),
     NotYet(Flow),
 }
 
-/// One feed: read as off by a call that began after the baseline.
+/// One feed: read as off by calls that began after the baseline, its own and, where it has one, its
+/// witness's.
 fn confirm(run: &mut Run<'_>, method: MethodIndex, baseline_at: Time) -> Confirmed {
-    let witness = run.plan.method(method).and_then(|one| one.witness).unwrap_or(method);
+    let witness = run.plan.method(method).and_then(|one| one.witness);
+    let mut reads = Vec::new();
+    for reader in [method].into_iter().chain(witness) {
+        match confirm_by(run, reader, method, baseline_at) {
+            Confirmed::By(read) => reads.extend(read),
+            not_yet @ Confirmed::NotYet(_) => return not_yet,
+        }
+    }
+    Confirmed::By(reads)
+}
+
+/// One feed, read by one method.
+fn confirm_by(
+    run: &mut Run<'_>,
+    reader: MethodIndex,
+    method: MethodIndex,
+    baseline_at: Time,
+) -> Confirmed {
     let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
     if let Some(yes) = run.record.last_effect(method).filter(|_| is_sown(Bug::ReplyIsProof)) {
-        return Confirmed::By(yes.id);
+        return Confirmed::By(vec![yes.id]);
     }
-    let read = run.record.last_in_phase(witness, Action::Status);
+    let read = run.record.last_in_phase(reader, Action::Status);
     let read = read.filter(|read| read.id >= first && read.intended_at >= baseline_at).cloned();
     let Some(read) = read else {
-        return Confirmed::NotYet(run.call(witness, Action::Status));
+        return Confirmed::NotYet(run.call(reader, Action::Status));
     };
     match &read.end {
-        Some(End::Succeeded { identity, .. })
-            if witness == method && stop_if_other(run, method, identity) =>
-        {
+        Some(End::Succeeded { identity, .. }) if stop_if_other(run, reader, identity) => {
             Confirmed::NotYet(Flow::Go(Phase::Parked))
         }
         Some(End::Succeeded { state: PlugState::Terminated, .. }) => {
             run.rule(Rule::A15);
             run.record.goal = Goal::Close(FinalReason::Replaced);
-            Confirmed::By(read.id)
+            Confirmed::By(vec![read.id])
         }
-        Some(End::Succeeded { state, .. }) if state.is_off() => Confirmed::By(read.id),
+        Some(End::Succeeded { state, .. }) if state.is_off() => Confirmed::By(vec![read.id]),
         end @ Some(End::Failed(_) | End::NotAttempted(_)) if unreachable(end.as_ref()) => {
-            Confirmed::NotYet(await_device(run, witness, Phase::VerifyingOff))
+            Confirmed::NotYet(await_device(run, reader, Phase::VerifyingOff))
         }
         Some(
             End::Succeeded {

@@ -180,6 +180,18 @@ fn a_plan_that_contradicts_itself_is_refused_by_name() {
         ),
         (vec![own], vec![], "method own: found itself as witness, expected another method"),
         (vec![far], vec![], "method far: witness: found method 7, expected one below 1"),
+        (
+            vec![Method { witness: Some(1), ..method("bmc", "ipmi") }, method("again", "ipmi")],
+            vec![stage(Run::All, &[0])],
+            "method bmc: found again as its witness, expected a method of another plugin that reads the \
+             machine's power",
+        ),
+        (
+            vec![Method { witness: Some(1), ..method("bmc", "ipmi") }, method("port", "switch")],
+            vec![stage(Run::All, &[0])],
+            "method bmc: found port as its witness, expected a method of another plugin that reads the \
+             machine's power",
+        ),
         (vec![both], vec![], "method both: expected either a plugin or a built-in method"),
         (
             vec![method("a", "nosuch")],

@@ -28,15 +28,80 @@ fn p1_no_grade_no_release() {
     });
     unknown.until(Phase::Parked);
     assert!(!unknown.released(), "unknown is not off");
+}
 
+/// A BMC whose off counts once another plugin has read it, too.
+fn witnessed() -> Story {
     let mut plan = bmc_plan();
-    let mut witness = power("pdu", Feed::Whole);
+    let mut witness = power("manager", Feed::Whole);
     witness.kind = Kind::Watch;
     plan.methods[0].witness = Some(1);
     plan.methods.push(witness);
-    let mut independent = Story::new(plan, RunPolicy::default());
-    independent.until(Phase::Parked);
-    assert!(!independent.released(), "the witness still reads on");
+    Story::new(plan, RunPolicy::default())
+}
+
+#[test]
+fn p1_an_off_with_a_witness_is_proven_by_both_of_them() {
+    let mut alone = witnessed();
+    alone.until(Phase::Parked);
+    assert!(!alone.released(), "the witness still reads on");
+    assert_eq!(alone.parked(), Some(&ParkReason::OffNotVerified { tries: 3 }));
+
+    let mut sees_alone = witnessed();
+    sees_alone.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Status) => succeeded(PlugState::On),
+        (_, Action::Status) => succeeded(PlugState::Off),
+        _ => honest(operation, plugs),
+    });
+    sees_alone.until(Phase::Parked);
+    assert!(!sees_alone.released(), "what it watches still reads on");
+
+    let mut both = witnessed();
+    both.device = Box::new(|operation, plugs| {
+        let end = honest(operation, plugs);
+        plugs[1] = plugs[0];
+        end
+    });
+    both.until(Phase::Releasing);
+    let proof = both.record.proof.clone().expect("a proof");
+    let reads = both.record.operations.iter().filter(|one| proof.by.names(one.id));
+    let readers: Vec<MethodIndex> = reads.map(|one| one.method).collect();
+    assert_eq!(readers, [0, 1]);
+    assert!(both.calls.iter().all(|(method, action)| *method == 0 || *action == Action::Status));
+}
+
+#[test]
+fn p8_a_witness_that_sees_another_machine_is_known_before_anything_is_cut() {
+    let mut other = witnessed();
+    other.device = Box::new(|operation, plugs| match operation.method {
+        1 => End::Succeeded {
+            state: PlugState::Off,
+            identity: vec![("system-uuid".to_string(), "another".to_string())],
+        },
+        _ => honest(operation, plugs),
+    });
+    other.until(Phase::Parked);
+    assert!(
+        matches!(other.parked(), Some(ParkReason::WrongMachine { .. })),
+        "{:?}",
+        other.parked()
+    );
+    assert_eq!(other.count(Action::Off), 0);
+    assert!(other.hit(Rule::P8));
+
+    let mut broken = witnessed();
+    broken.device = Box::new(|operation, plugs| match operation.method {
+        1 => End::Failed(Failure {
+            kind: FailureKind::Unauthenticated,
+            detail: "the password is wrong".to_string(),
+        }),
+        _ => honest(operation, plugs),
+    });
+    broken.until(Phase::Parked);
+    let Some(ParkReason::MethodFailed { detail, .. }) = broken.parked() else {
+        panic!("{:?}", broken.parked())
+    };
+    assert_eq!((detail.as_str(), broken.count(Action::Off)), ("the password is wrong", 0));
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! The Deployment as it ships says what the documents promise of it.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::apps::v1::Deployment;
+use node_remedy_tests::process::repository;
+
+fn deployment() -> Result<Deployment> {
+    let text = std::fs::read_to_string(repository().join("deploy/deployment.yaml"))?;
+    Ok(serde_saphyr::from_str(&text)?)
+}
+
+/// One lost machine takes one replica, and a cluster whose workers are all gone keeps both.
+#[test]
+fn replicas_stand_on_different_machines_and_may_stand_on_control_planes() -> Result<()> {
+    let spec = deployment()?.spec.context("no spec")?;
+    assert!(spec.replicas >= Some(2), "{:?}", spec.replicas);
+    let pod = spec.template.spec.context("no pod")?;
+    let affinity = pod.affinity.and_then(|affinity| affinity.pod_anti_affinity);
+    let terms = affinity.and_then(|one| one.required_during_scheduling_ignored_during_execution);
+    let own = spec.template.metadata.and_then(|metadata| metadata.labels);
+    let apart = terms.iter().flatten().any(|term| {
+        let selected = term.label_selector.as_ref().and_then(|one| one.match_labels.as_ref());
+        term.topology_key == "kubernetes.io/hostname" && selected == own.as_ref()
+    });
+    assert!(apart, "{terms:?}");
+    let tolerated = pod.tolerations.unwrap_or_default();
+    let control_plane = Some("node-role.kubernetes.io/control-plane");
+    assert!(tolerated.iter().any(|one| one.key.as_deref() == control_plane), "{tolerated:?}");
+    Ok(())
+}
+
+/// It needs nothing of the machine that it stands on.
+#[test]
+fn the_pod_is_one_that_the_restricted_standard_admits() -> Result<()> {
+    let pod = deployment()?.spec.context("no spec")?.template.spec.context("no pod")?;
+    assert_eq!((pod.host_network, pod.host_pid, pod.host_ipc), (None, None, None));
+    let security = pod.security_context.context("no security context")?;
+    assert_eq!(security.run_as_non_root, Some(true));
+    let seccomp = security.seccomp_profile.map(|profile| profile.type_);
+    assert_eq!(seccomp.as_deref(), Some("RuntimeDefault"));
+    for container in pod.containers {
+        let own = container.security_context.context("no security context")?;
+        assert_eq!(own.allow_privilege_escalation, Some(false));
+        assert_eq!(own.read_only_root_filesystem, Some(true));
+        let capabilities = own.capabilities.context("no capabilities")?;
+        assert_eq!(capabilities.drop, Some(vec!["ALL".to_owned()]));
+        assert_eq!(capabilities.add, None);
+    }
+    Ok(())
+}
