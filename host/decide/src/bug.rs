@@ -49,6 +49,8 @@ bugs! {
     SlotReturnedEarly = "slot-returned-early" breaks "S2",
     /// Nodes are worked on that another remediator has.
     LocksIgnored = "locks-ignored" breaks "S2",
+    /// A control-plane node is cut whatever is left of the control plane.
+    QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.

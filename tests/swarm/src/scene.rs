@@ -10,6 +10,8 @@ use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, after, between};
 
+use crate::guards::Guards;
+
 /// Who does what people do with kubectl.
 pub const PEOPLE: &str = "people";
 /// The taint that gives everything on a node away.
@@ -52,6 +54,8 @@ pub struct Setting {
     pub lost: Vec<String>,
     /// People act behind node-remedy's back: what comes of it is theirs.
     pub has_people: bool,
+    /// What guards go by that only some policies set.
+    pub guards: Guards,
 }
 
 impl Default for Setting {
@@ -76,6 +80,7 @@ impl Default for Setting {
             ill: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,
+            guards: Guards::default(),
         }
     }
 }
@@ -318,6 +323,12 @@ impl Scene {
         if by == PEOPLE {
             self.released_by_people.insert(node.to_owned());
         }
+    }
+
+    /// Whether a node that is there is lost for so long.
+    pub fn is_lost_for(&self, node: &str, long: Duration, at: Time) -> bool {
+        let since = self.lost.get(node).filter(|_| self.nodes.contains(node));
+        since.is_some_and(|since| between(*since, at) > long)
     }
 
     /// Who put this taint on the node, if it is there.

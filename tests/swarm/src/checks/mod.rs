@@ -3,6 +3,7 @@
 //!
 //! A check reads facts of the world. What a record says is only ever held against them.
 
+mod first_off;
 mod l1_it_ends;
 mod l3_somebody_leads;
 mod l4_marks_go;
@@ -12,6 +13,7 @@ mod s10_trigger;
 mod s13_storm;
 mod s1_release;
 mod s2_in_flight;
+mod s3_quorum;
 mod s4_leader;
 mod s5_intent;
 mod s6_left_off;
@@ -59,9 +61,10 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 15] = [
+pub const ALL: [(&str, Maker); 16] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
+    ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
     ("S4", |_| Box::new(s4_leader::Leader)),
     ("S5", |_| Box::<s5_intent::Intent>::default()),
     ("S6", |setting| Box::new(s6_left_off::LeftOff::new(setting))),

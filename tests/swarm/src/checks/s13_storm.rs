@@ -1,19 +1,18 @@
 //! S13: when so many nodes are lost that it looks like a network's doing, none is switched off.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use node_remedy_world::facts::{Taken, What};
-use node_remedy_world::time::{Time, between};
+use node_remedy_world::facts::What;
+use node_remedy_world::time::Time;
 
 use super::Check;
+use super::first_off::FirstOff;
 use crate::scene::{Scene, Setting};
 
 pub(super) struct Storm {
     percent_max: usize,
     seen_after: Duration,
-    /// Incidents of which a device has taken an off: what follows belongs to it.
-    begun: BTreeSet<String>,
+    offs: FirstOff,
 }
 
 impl Storm {
@@ -21,24 +20,16 @@ impl Storm {
         Self {
             percent_max: setting.unhealthy_percent_max,
             seen_after: setting.seen_after,
-            begun: BTreeSet::new(),
+            offs: FirstOff::default(),
         }
     }
 }
 
 impl Check for Storm {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
-        let Taken { node, command, .. } = what.taken()?;
-        if command != "off" {
-            return None;
-        }
-        let incident = scene.incident.get(node).cloned().unwrap_or_default();
-        if !self.begun.insert(incident) {
-            return None;
-        }
-        let seen = scene.lost.iter().filter(|(of, since)| {
-            *of != node && scene.nodes.contains(*of) && between(**since, at) > self.seen_after
-        });
+        let node = self.offs.of(scene, what)?;
+        let others = scene.lost.keys().filter(|other| *other != node);
+        let seen = others.filter(|other| scene.is_lost_for(other, self.seen_after, at));
         let (lost, total) = (seen.count() + 1, scene.nodes.len());
         let is_storm = lost >= 2 && lost * 100 >= self.percent_max * total;
         is_storm.then(|| format!("{lost} of {total} nodes are lost"))

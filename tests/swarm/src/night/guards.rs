@@ -1,0 +1,70 @@
+//! Guards that only some policies set, each drawn from a seed of its own, so that other nights stay as they
+//! were.
+
+mod control_plane;
+
+use std::collections::BTreeMap;
+
+use node_remedy_world::rng::Rng;
+
+use super::Draft;
+use super::others::Policies;
+use crate::guards::Guards as Told;
+
+/// Every class that is drawn here.
+pub(super) const CLASSES: [&str; 1] = [control_plane::CLASS];
+
+/// What the guards of a night add to it.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    /// More labels of nodes, as they are written after others.
+    labels: BTreeMap<String, String>,
+    /// More objects.
+    pub(super) objects: String,
+    /// A lost node may be held back for good.
+    pub(super) for_good: bool,
+    /// For the judges.
+    pub(super) told: Told,
+}
+
+impl Guards {
+    /// How many nodes there are, where a guard is about many.
+    pub(super) fn nodes(seed: u64) -> Option<u64> {
+        let is_drawn = control_plane::is_drawn(seed);
+        is_drawn.then(|| Rng::named(seed, "nodes of guards").within(7, 9))
+    }
+
+    /// The labels of a node beside those of every night.
+    pub(super) fn labels(&self, node: &str) -> &str {
+        self.labels.get(node).map_or("", String::as_str)
+    }
+}
+
+/// Who is lost, of whom, under which policies.
+struct Cast<'a> {
+    seed: u64,
+    names: &'a [String],
+    lost: &'a [String],
+}
+
+impl Draft {
+    /// The guards of the night.
+    pub(super) fn guards(
+        &mut self,
+        seed: u64,
+        _: &mut Policies,
+        names: &[String],
+        lost: &[String],
+    ) -> Guards {
+        let cast = Cast { seed, names, lost };
+        let mut guards = Guards::default();
+        self.control_plane(&cast, &mut guards);
+        guards
+    }
+}
+
+/// Whether a class is drawn in the night of a seed, and what it draws from then.
+fn drawn(seed: u64, class: &str, percent: u64) -> Option<Rng> {
+    let mut rng = Rng::named(seed, class);
+    (rng.below(100) < percent).then_some(rng)
+}
