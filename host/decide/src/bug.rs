@@ -47,6 +47,8 @@ bugs! {
     SlotsUnlimited = "slots-unlimited" breaks "S2",
     /// A slot is given back as soon as the machine is proven off.
     SlotReturnedEarly = "slot-returned-early" breaks "S2",
+    /// Slots of a zone are given out although all are taken.
+    ZoneSlotsUnlimited = "zone-slots-unlimited" breaks "S2",
     /// Nodes are worked on that another remediator has.
     LocksIgnored = "locks-ignored" breaks "S2",
     /// A control-plane node is cut whatever is left of the control plane.
@@ -89,6 +91,8 @@ bugs! {
     ShadowIgnored = "shadow-ignored" breaks "S10",
     /// Only nodes whose Ready is not True count as lost; Leases are not looked at.
     StormFromReady = "storm-from-ready" breaks "S13",
+    /// However many nodes of a zone are lost, one of it is cut.
+    ZonesIgnored = "zones-ignored" breaks "S13",
     /// The gate is not read again before an `off`.
     GateNotRead = "gate-not-read" breaks "S13",
     /// What was to be looked at later is forgotten.

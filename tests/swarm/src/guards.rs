@@ -1,10 +1,16 @@
 //! What the guards of a night's policies go by, as the judges know it beforehand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of each guard what it is told; a night without it says nothing of it.
 #[derive(Debug, Clone, Default)]
 pub struct Guards {
     /// Nodes that carry the control plane.
     pub control_plane: BTreeSet<String>,
+    /// The zone of each node that has one; empty where no policy asks for zones.
+    pub zones: BTreeMap<String, String>,
+    /// From this share of a zone's nodes on, in percent, none of it is switched off.
+    pub zone_percent_max: usize,
+    /// Nodes of one zone that may be worked on at once.
+    pub zone_in_flight_max: Option<usize>,
 }

@@ -2,6 +2,7 @@
 //! were.
 
 mod control_plane;
+mod zones;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 1] = [control_plane::CLASS];
+pub(super) const CLASSES: [&str; 2] = [control_plane::CLASS, zones::CLASS];
 
 /// What the guards of a night add to it.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ pub(super) struct Guards {
 impl Guards {
     /// How many nodes there are, where a guard is about many.
     pub(super) fn nodes(seed: u64) -> Option<u64> {
-        let is_drawn = control_plane::is_drawn(seed);
+        let is_drawn = control_plane::is_drawn(seed) || zones::is_drawn(seed);
         is_drawn.then(|| Rng::named(seed, "nodes of guards").within(7, 9))
     }
 
@@ -52,14 +53,22 @@ impl Draft {
     pub(super) fn guards(
         &mut self,
         seed: u64,
-        _: &mut Policies,
+        policies: &mut Policies,
         names: &[String],
         lost: &[String],
     ) -> Guards {
         let cast = Cast { seed, names, lost };
         let mut guards = Guards::default();
         self.control_plane(&cast, &mut guards);
+        self.zones(&cast, policies, &mut guards);
         guards
+    }
+
+    /// Every policy says this, too, also where somebody takes it away meanwhile and brings it back.
+    fn limit(&mut self, policies: &mut Policies, says: &str) {
+        for text in [&mut policies.text, &mut self.happenings] {
+            *text = text.replace("policies: { ", &format!("policies: {{ {says}, "));
+        }
     }
 }
 

@@ -27,6 +27,51 @@ fn lost_too(at: u64, node: &str) -> Story {
 }
 
 #[test]
+fn s2_s13_a_zone_has_limits_of_its_own() {
+    let zones = |of_n: &[&str], in_flight_max| {
+        let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
+        let others = ["q", "r", "s", "t"].map(|name| (name.to_owned(), "west".to_owned()));
+        guarded(Guards {
+            zones: of_n.iter().map(zone).chain(others).collect(),
+            zone_percent_max: 50,
+            zone_in_flight_max: in_flight_max,
+            ..Guards::default()
+        })
+    };
+    let east = zones(&["n", "m", "o", "p"], None);
+    let of = |besides: Story, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
+    assert_eq!(of(vec![], &east), [""; 0]);
+    assert_eq!(of(lost_too(2, "m"), &east), ["S13"]);
+    assert_eq!(of(lost_too(39, "m"), &east), [""; 0], "nobody knows yet");
+    assert_eq!(of(lost_too(2, "q"), &east), [""; 0], "two of eight are no storm");
+    let three = zones(&["n", "m", "o"], None);
+    assert_eq!(of(lost_too(2, "p"), &three), ["S13"], "it may be of this zone");
+    assert_eq!(of(vec![], &zones(&["m"], None)), ["S13"], "nobody knows its zone");
+
+    let second = |node: &str| {
+        let node = node.to_owned();
+        vec![
+            (40, What::NetworkLost { node: node.clone() }),
+            (40, What::IntentRecorded {
+                fence: format!("{node}-1"),
+                node: node.clone(),
+                operation: 1,
+                method: String::new(),
+                action: "off".into(),
+            }),
+            (40, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
+        ]
+    };
+    let in_hands = |node: &str, max| {
+        let setting = Setting { in_flight_max: 2, ..zones(&["n", "m", "o", "p"], max) };
+        judged(eight([second(node), off(40)].concat()), &setting)
+    };
+    assert_eq!(in_hands("m", Some(1)), ["S2"]);
+    assert_eq!(in_hands("m", None), [""; 0]);
+    assert_eq!(in_hands("q", Some(1)), [""; 0], "of another zone");
+}
+
+#[test]
 fn s3_a_control_plane_node_is_cut_only_while_the_others_are_a_majority() {
     let judged = |members: &[&str], besides: Story| {
         let setting = guarded(Guards { control_plane: names(members), ..Guards::default() });
