@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Guards {
     /// Nodes that carry the control plane.
     pub control_plane: BTreeSet<String>,
+    /// Nodes of which nothing is edited but whether they are to be left alone.
+    pub excluded: BTreeSet<String>,
     /// The zone of each node that has one; empty where no policy asks for zones.
     pub zones: BTreeMap<String, String>,
     /// From this share of a zone's nodes on, in percent, none of it is switched off.

@@ -90,6 +90,9 @@ pub const PARTITION: &str = "partition";
 /// The grade that rests on cut storage, and covers the pods on it.
 pub const STORAGE_FENCED: &str = "storage-fenced";
 
+/// What the maintenance of a node is called, before the node's name.
+const MAINTENANCE: &str = "NodeMaintenance of-";
+
 /// A kubelet that is back renews within 10 s, and what was decided before is carried out within 5 s.
 const HEARD_AFTER: Duration = Duration::from_secs(15);
 
@@ -125,6 +128,10 @@ pub struct Scene {
     pub taints: BTreeMap<(String, String), String>,
     /// Cordoned nodes, and who said so.
     pub cordoned: BTreeMap<String, String>,
+    /// Since when nodes are cordoned.
+    pub cordoned_since: BTreeMap<String, Time>,
+    /// Since when a NodeMaintenance of a node stands.
+    pub maintained_since: BTreeMap<String, Time>,
     /// Nodes whose pods or volumes somebody gave away without proof: what comes of it is theirs.
     pub released_by_people: BTreeSet<String>,
     /// Nodes of which we gave something away since their last boot.
@@ -231,14 +238,17 @@ impl Scene {
             }
             What::Cordoned { node, by } => {
                 self.cordoned.insert(node.clone(), by.clone());
+                self.cordoned_since.insert(node.clone(), at);
             }
             What::Uncordoned { node, .. } => {
                 self.cordoned.remove(node);
+                self.cordoned_since.remove(node);
             }
             What::NodeDeleted { node, by } => {
                 self.nodes.remove(node);
                 self.taints.retain(|(of, _), _| of != node);
                 self.cordoned.remove(node);
+                self.cordoned_since.remove(node);
                 self.gave_away(node, by);
             }
             What::PodGone { node, by, .. } | What::DetachRequested { node, by, .. } => {
@@ -276,6 +286,13 @@ impl Scene {
             What::Edited { object, .. } if object.starts_with("RemedyPause ") => {
                 // Made once a night, and taken away.
                 self.paused_since = if self.paused_since.is_some() { None } else { Some(at) };
+            }
+            What::Edited { object, .. } if object.starts_with(MAINTENANCE) => {
+                let node = object.strip_prefix(MAINTENANCE).unwrap_or_default();
+                // Likewise.
+                if self.maintained_since.remove(node).is_none() {
+                    self.maintained_since.insert(node.to_owned(), at);
+                }
             }
             What::WordSaid { fence, word, .. } if word == "approve" => {
                 self.approved.insert(fence.clone());

@@ -2,6 +2,7 @@
 //! were.
 
 mod control_plane;
+mod left_alone;
 mod zones;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 2] = [control_plane::CLASS, zones::CLASS];
+pub(super) const CLASSES: [&str; 3] = [control_plane::CLASS, zones::CLASS, left_alone::CLASS];
 
 /// What the guards of a night add to it.
 #[derive(Debug, Default)]
@@ -61,6 +62,7 @@ impl Draft {
         let mut guards = Guards::default();
         self.control_plane(&cast, &mut guards);
         self.zones(&cast, policies, &mut guards);
+        self.left_alone(&cast, &mut guards);
         guards
     }
 

@@ -27,6 +27,33 @@ fn lost_too(at: u64, node: &str) -> Story {
 }
 
 #[test]
+fn s10_a_node_that_somebody_wants_left_alone_is() {
+    let node = "n".to_owned();
+    let by = || PEOPLE.to_owned();
+    let edited = |object: &str| What::Edited { object: object.to_owned(), by: by() };
+    let said = [
+        (edited("NodeMaintenance of-n"), edited("NodeMaintenance of-n")),
+        (edited("Node n"), edited("Node n")),
+        (
+            What::Cordoned { node: node.clone(), by: by() },
+            What::Uncordoned { node: node.clone(), by: by() },
+        ),
+    ];
+    let setting = guarded(Guards { excluded: names(&["n"]), ..Guards::default() });
+    for (begins, ends) in said {
+        let night = |told: Story| judged(eight([told, off(40)].concat()), &setting);
+        assert_eq!(night(vec![(20, begins.clone())]), ["S10"], "{begins}");
+        assert_eq!(night(vec![(37, begins.clone())]), [""; 0], "leave that was given is used");
+        assert_eq!(night(vec![(20, begins.clone()), (30, ends)]), [""; 0], "{begins}");
+    }
+    let others = [edited("NodeMaintenance of-m"), edited("Node m")];
+    let others = others.map(|what| (20, what)).to_vec();
+    assert_eq!(judged(eight([others, off(40)].concat()), &setting), [""; 0]);
+    let ours = vec![(20, What::Cordoned { node, by: CLIENT.to_owned() })];
+    assert_eq!(judged(eight([ours, off(40)].concat()), &setting), [""; 0], "we drained it");
+}
+
+#[test]
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
         let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
