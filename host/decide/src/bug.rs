@@ -95,6 +95,8 @@ bugs! {
     ZonesIgnored = "zones-ignored" breaks "S13",
     /// The gate is not read again before an `off`.
     GateNotRead = "gate-not-read" breaks "S13",
+    /// A node that uses its storage is cut all the same.
+    StorageIgnored = "storage-ignored" breaks "S17",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

@@ -1,6 +1,7 @@
 //! What the guards of a night's policies go by, as the judges know it beforehand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Of each guard what it is told; a night without it says nothing of it.
 #[derive(Debug, Clone, Default)]
@@ -15,4 +16,6 @@ pub struct Guards {
     pub zone_percent_max: usize,
     /// Nodes of one zone that may be worked on at once.
     pub zone_in_flight_max: Option<usize>,
+    /// A node whose storage Lease was renewed within this time is left alone.
+    pub storage_age_max: Option<Duration>,
 }

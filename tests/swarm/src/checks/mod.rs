@@ -11,6 +11,7 @@ mod l5_cycles;
 mod l7_sessions;
 mod s10_trigger;
 mod s13_storm;
+mod s17_storage_veto;
 mod s1_release;
 mod s2_in_flight;
 mod s3_quorum;
@@ -61,7 +62,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 16] = [
+pub const ALL: [(&str, Maker); 17] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
@@ -73,6 +74,7 @@ pub const ALL: [(&str, Maker); 16] = [
     ("S9", |setting| Box::new(s9_marks::Marks::new(setting))),
     ("S10", |setting| Box::new(s10_trigger::Trigger::new(setting))),
     ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
+    ("S17", |setting| Box::new(s17_storage_veto::StorageVeto::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),

@@ -3,6 +3,7 @@
 
 mod control_plane;
 mod left_alone;
+mod storage;
 mod zones;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,8 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 3] = [control_plane::CLASS, zones::CLASS, left_alone::CLASS];
+pub(super) const CLASSES: [&str; 4] =
+    [control_plane::CLASS, zones::CLASS, left_alone::CLASS, storage::CLASS];
 
 /// What the guards of a night add to it.
 #[derive(Debug, Default)]
@@ -63,6 +65,7 @@ impl Draft {
         self.control_plane(&cast, &mut guards);
         self.zones(&cast, policies, &mut guards);
         self.left_alone(&cast, &mut guards);
+        self.storage(&cast, policies, &mut guards);
         guards
     }
 

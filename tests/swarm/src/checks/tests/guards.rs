@@ -54,6 +54,21 @@ fn s10_a_node_that_somebody_wants_left_alone_is() {
 }
 
 #[test]
+fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
+    let age_max = Some(Duration::from_secs(40));
+    let setting = guarded(Guards { storage_age_max: age_max, ..Guards::default() });
+    let renewed = |at, node: &str| {
+        (at, What::Edited { object: format!("Lease {node}"), by: PEOPLE.to_owned() })
+    };
+    let night = |renewals: Story| judged(eight([renewals, off(90)].concat()), &setting);
+    assert_eq!(night(vec![renewed(60, "n")]), ["S17"]);
+    assert_eq!(night(vec![renewed(53, "n")]), [""; 0], "by a clock that is a tenth too fast");
+    assert_eq!(night(vec![renewed(86, "n")]), [""; 0], "not known yet");
+    assert_eq!(night(vec![renewed(60, "n"), renewed(86, "n")]), ["S17"], "the one before is");
+    assert_eq!(night(vec![renewed(60, "m")]), [""; 0]);
+}
+
+#[test]
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
         let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());

@@ -8,6 +8,8 @@ use crate::night::{CALM_MS, Draft};
 /// The class.
 pub(super) const CLASS: &str = "left alone";
 const PERCENT: u64 = 5;
+/// Where one of these is drawn, who edits a Node is not told apart by its name.
+const NOT_WITH_A_LABEL: [&str; 3] = ["edit wrong bmc", "deleteNode", "instance terminated"];
 
 impl Draft {
     pub(super) fn left_alone(&mut self, cast: &Cast<'_>, guards: &mut Guards) {
@@ -17,8 +19,9 @@ impl Draft {
         let until = rng.within(from + 20_000, CALM_MS);
         let edit =
             |fields: &str| format!("edit: {{ kind: Node, name: {node}, merge: {{ {fields} }} }}");
-        // Edits of the Node are told apart by whom they are about only.
-        let ways = if self.drawn.iter().any(|class| class == "edit wrong bmc") { 2 } else { 3 };
+        // The Node's label is all that is edited of it, and it is the same Node.
+        let is_other = |class: &String| NOT_WITH_A_LABEL.contains(&class.as_str());
+        let ways = if self.drawn.iter().any(is_other) { 2 } else { 3 };
         let (begins, ends) = match rng.below(ways) {
             0 => {
                 let maintenance = format!("kind: NodeMaintenance, name: of-{node}");
