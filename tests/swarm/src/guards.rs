@@ -18,4 +18,6 @@ pub struct Guards {
     pub zone_in_flight_max: Option<usize>,
     /// A node whose storage Lease was renewed within this time is left alone.
     pub storage_age_max: Option<Duration>,
+    /// So large a share of all nodes has to be left that can take pods, in percent.
+    pub schedulable_percent_min: Option<usize>,
 }

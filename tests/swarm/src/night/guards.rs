@@ -2,6 +2,7 @@
 //! were.
 
 mod control_plane;
+mod headroom;
 mod left_alone;
 mod storage;
 mod zones;
@@ -15,8 +16,13 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 4] =
-    [control_plane::CLASS, zones::CLASS, left_alone::CLASS, storage::CLASS];
+pub(super) const CLASSES: [&str; 5] = [
+    control_plane::CLASS,
+    zones::CLASS,
+    left_alone::CLASS,
+    storage::CLASS,
+    headroom::CLASS,
+];
 
 /// What the guards of a night add to it.
 #[derive(Debug, Default)]
@@ -66,6 +72,7 @@ impl Draft {
         self.zones(&cast, policies, &mut guards);
         self.left_alone(&cast, &mut guards);
         self.storage(&cast, policies, &mut guards);
+        self.headroom(&cast, policies, &mut guards);
         guards
     }
 

@@ -69,6 +69,21 @@ fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
 }
 
 #[test]
+fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
+    let setting = guarded(Guards { schedulable_percent_min: Some(75), ..Guards::default() });
+    let cordoned =
+        |at, node: &str| (at, What::Cordoned { node: node.into(), by: PEOPLE.to_owned() });
+    let night = |besides: Story| judged(eight([besides, off(40)].concat()), &setting);
+    assert_eq!(night(vec![cordoned(20, "m")]), [""; 0], "six of eight");
+    assert_eq!(night(vec![cordoned(20, "m"), cordoned(20, "o")]), ["S19"]);
+    assert_eq!(night(vec![cordoned(20, "m"), cordoned(37, "o")]), [""; 0], "not known yet");
+    assert_eq!(night([lost_too(2, "p"), vec![cordoned(20, "m")]].concat()), ["S19"]);
+    let both = vec![cordoned(20, "m"), cordoned(20, "n")];
+    let found = night(both);
+    assert!(!found.contains(&"S19"), "it is the one that is cut: {found:?}");
+}
+
+#[test]
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
         let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
