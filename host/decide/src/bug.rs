@@ -97,6 +97,8 @@ bugs! {
     GateNotRead = "gate-not-read" breaks "S13",
     /// A node that uses its storage is cut all the same.
     StorageIgnored = "storage-ignored" breaks "S17",
+    /// However many incidents have begun, another one is.
+    BreakerIgnored = "breaker-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",
     /// What was to be looked at later is forgotten.

@@ -20,4 +20,15 @@ pub struct Guards {
     pub storage_age_max: Option<Duration>,
     /// So large a share of all nodes has to be left that can take pods, in percent.
     pub schedulable_percent_min: Option<usize>,
+    /// When too many incidents begin.
+    pub breaker: Option<Breaker>,
+}
+
+/// A breaker whose window no night outlasts.
+#[derive(Debug, Clone, Copy)]
+pub struct Breaker {
+    /// From so many incidents on, 1 or more, nothing is begun,
+    pub incidents_max: usize,
+    /// for so long.
+    pub cool_down: Duration,
 }

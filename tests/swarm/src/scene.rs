@@ -154,6 +154,8 @@ pub struct Scene {
     pub incident: BTreeMap<String, String>,
     /// Each incident's state.
     pub states: BTreeMap<String, String>,
+    /// Incidents that wait for a device, or did.
+    pub awaited: BTreeSet<String>,
     /// Nodes whose last parked record says that they may be left off.
     pub told_left_off: BTreeSet<String>,
     /// Some device did not switch a machine on, which a person was told: nothing is switched off by
@@ -279,6 +281,9 @@ impl Scene {
                 if *left_off > 0 {
                     self.told_left_off.insert(node.clone());
                 }
+            }
+            What::DeviceAwaited { fence, .. } => {
+                self.awaited.insert(fence.clone());
             }
             What::NodeLocked { node, lasts, .. } => {
                 self.locked.insert(node.clone(), (at, after(at, Duration::from_secs(*lasts))));

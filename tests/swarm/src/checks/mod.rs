@@ -12,6 +12,7 @@ mod l7_sessions;
 mod s10_trigger;
 mod s13_storm;
 mod s17_storage_veto;
+mod s18_breaker;
 mod s19_headroom;
 mod s1_release;
 mod s2_in_flight;
@@ -63,7 +64,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 18] = [
+pub const ALL: [(&str, Maker); 19] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
@@ -76,6 +77,7 @@ pub const ALL: [(&str, Maker); 18] = [
     ("S10", |setting| Box::new(s10_trigger::Trigger::new(setting))),
     ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
     ("S17", |setting| Box::new(s17_storage_veto::StorageVeto::new(setting))),
+    ("S18", |setting| Box::new(s18_breaker::OpenBreaker::new(setting))),
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),

@@ -1,6 +1,7 @@
 //! Guards that only some policies set, each drawn from a seed of its own, so that other nights stay as they
 //! were.
 
+mod breaker;
 mod control_plane;
 mod headroom;
 mod left_alone;
@@ -16,12 +17,13 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 5] = [
+pub(super) const CLASSES: [&str; 6] = [
     control_plane::CLASS,
     zones::CLASS,
     left_alone::CLASS,
     storage::CLASS,
     headroom::CLASS,
+    breaker::CLASS,
 ];
 
 /// What the guards of a night add to it.
@@ -73,6 +75,7 @@ impl Draft {
         self.left_alone(&cast, &mut guards);
         self.storage(&cast, policies, &mut guards);
         self.headroom(&cast, policies, &mut guards);
+        self.breaker(&cast, policies, &mut guards);
         guards
     }
 

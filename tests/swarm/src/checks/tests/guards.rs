@@ -69,6 +69,27 @@ fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
 }
 
 #[test]
+fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
+    use crate::guards::Breaker;
+    let breaker = Breaker { incidents_max: 2, cool_down: Duration::from_secs(100) };
+    let setting = guarded(Guards { breaker: Some(breaker), ..Guards::default() });
+    let is = |at, node: &str, state: &str| {
+        let (fence, node) = (format!("{node}-1"), node.to_owned());
+        (at, What::FenceState { fence, node, step: "Isolation".into(), state: state.into() })
+    };
+    let night = |third: Story| {
+        let two = vec![is(10, "n", "New"), is(10, "n", "Running"), is(20, "m", "New")];
+        judged([two, third].concat(), &setting)
+    };
+    assert_eq!(night(vec![is(60, "o", "New")]), ["S18"]);
+    assert_eq!(night(vec![is(140, "o", "New")]), ["S18"], "the others go on");
+    let over = || vec![is(30, "n", "Final"), is(40, "m", "Error")];
+    assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
+    assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
+    assert_eq!(night([over(), vec![is(112, "o", "New")]].concat()), [""; 0], "a fast clock");
+}
+
+#[test]
 fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
     let setting = guarded(Guards { schedulable_percent_min: Some(75), ..Guards::default() });
     let cordoned =
