@@ -5,6 +5,7 @@ mod breaker;
 mod control_plane;
 mod headroom;
 mod left_alone;
+mod shadow;
 mod storage;
 mod zones;
 
@@ -17,13 +18,14 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 6] = [
+pub(super) const CLASSES: [&str; 7] = [
     control_plane::CLASS,
     zones::CLASS,
     left_alone::CLASS,
     storage::CLASS,
     headroom::CLASS,
     breaker::CLASS,
+    shadow::CLASS,
 ];
 
 /// What the guards of a night add to it.
@@ -76,6 +78,7 @@ impl Draft {
         self.storage(&cast, policies, &mut guards);
         self.headroom(&cast, policies, &mut guards);
         self.breaker(&cast, policies, &mut guards);
+        self.shadow(&cast, policies, &mut guards);
         guards
     }
 
