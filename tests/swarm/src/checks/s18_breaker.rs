@@ -1,8 +1,6 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
 //! when it is over, or waits.
 
-use std::time::Duration;
-
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
@@ -12,6 +10,8 @@ use crate::scene::{Scene, Setting};
 
 pub(super) struct OpenBreaker {
     breaker: Option<Breaker>,
+    /// What waits for somebody's yes holds nobody up for long.
+    needs_approval: bool,
     /// When each incident began, until the breaker opened.
     begun: Vec<Time>,
     /// The incident that was let through after the cool-down.
@@ -25,7 +25,8 @@ impl OpenBreaker {
             cool_down: breaker.cool_down * 9 / 10,
             ..breaker
         });
-        Self { breaker, begun: Vec::new(), trial: None }
+        let needs_approval = setting.needs_approval;
+        Self { breaker, needs_approval, begun: Vec::new(), trial: None }
     }
 }
 
@@ -46,7 +47,7 @@ impl Check for OpenBreaker {
             return Some(format!("the breaker opened {s} s ago, for {} s", cool_down.as_secs()));
         }
         // Only the first one is judged: what became of it decides about all that follow.
-        if self.trial.is_some() {
+        if self.trial.is_some() || self.needs_approval {
             return None;
         }
         self.trial = Some(fence.clone());
