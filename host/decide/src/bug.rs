@@ -101,6 +101,10 @@ bugs! {
     BreakerIgnored = "breaker-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",
+    /// Pods are deleted whatever their disruption budgets allow.
+    BudgetIgnored = "budget-ignored" breaks "S20",
+    /// Pods are released at once where a policy paces that.
+    PaceIgnored = "pace-ignored" breaks "S20",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

@@ -22,6 +22,10 @@ pub struct Guards {
     pub schedulable_percent_min: Option<usize>,
     /// When too many incidents begin.
     pub breaker: Option<Breaker>,
+    /// So many pods have to serve, by their disruption budget.
+    pub available_min: Option<usize>,
+    /// So many pods of a node are released a minute, where its policy says so.
+    pub pods_per_minute: BTreeMap<String, u64>,
 }
 
 /// A breaker whose window no night outlasts.

@@ -14,6 +14,7 @@ mod s13_storm;
 mod s17_storage_veto;
 mod s18_breaker;
 mod s19_headroom;
+mod s20_budgets;
 mod s1_release;
 mod s2_in_flight;
 mod s3_quorum;
@@ -64,7 +65,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 19] = [
+pub const ALL: [(&str, Maker); 20] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
@@ -79,6 +80,7 @@ pub const ALL: [(&str, Maker); 19] = [
     ("S17", |setting| Box::new(s17_storage_veto::StorageVeto::new(setting))),
     ("S18", |setting| Box::new(s18_breaker::OpenBreaker::new(setting))),
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
+    ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),

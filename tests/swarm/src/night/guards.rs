@@ -79,6 +79,11 @@ impl Draft {
         self.headroom(&cast, policies, &mut guards);
         self.breaker(&cast, policies, &mut guards);
         self.shadow(&cast, policies, &mut guards);
+        guards.told.available_min =
+            policies.available_min.and_then(|least| usize::try_from(least).ok());
+        let paces = names.iter().zip(policies.paces.iter().cycle());
+        let paces = paces.filter_map(|(node, pace)| Some((node.clone(), (*pace)?)));
+        guards.told.pods_per_minute = paces.collect();
         guards
     }
 

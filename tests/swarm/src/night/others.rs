@@ -77,6 +77,10 @@ pub(super) struct Policies {
     pub(super) in_flight_max: u64,
     /// How often one may be switched off in one incident.
     pub(super) cycles_max: u64,
+    /// So many pods are released a minute, by pool, where a policy paces that.
+    pub(super) paces: Vec<Option<u64>>,
+    /// So many pods have to serve, by their disruption budget.
+    pub(super) available_min: Option<u64>,
     /// The pools that nodes are in, in turn.
     pub(super) pools: &'static [&'static str],
 }
@@ -108,16 +112,19 @@ impl Draft {
             spec: String::new(),
             in_flight_max: 0,
             cycles_max: 0,
+            paces: Vec::new(),
+            available_min: None,
             pools,
         };
         for pool in pools {
             let in_flight = if self.chance(25) { 2 } else { 1 };
             let restarts = u64::from(self.chance(25));
             let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
-            let release = match self.rng.below(5) {
-                0 => format!("paced, podsPerMinute: {}", self.rng.within(2, 60)),
-                _ => "prompt".to_owned(),
-            };
+            let pace = (self.rng.below(5) == 0).then(|| self.rng.within(2, 60));
+            let release = pace.map_or("prompt".to_owned(), |pace| {
+                format!("paced, podsPerMinute: {pace}")
+            });
+            policies.paces.push(pace);
             let spec = format!(
                 "{{ mode: enforce, nodeSelector: pool={pool}, thresholdConfigs: [\
                  {{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, \

@@ -104,6 +104,54 @@ fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
     assert!(!found.contains(&"S19"), "it is the one that is cut: {found:?}");
 }
 
+fn taken(at: u64, ordinal: u64) -> (u64, What) {
+    let (pod, uid) = (format!("default/db-{ordinal}"), format!("u{ordinal}"));
+    let (node, by) = ("n".to_owned(), CLIENT.to_owned());
+    (at, What::PodTerminating { pod, uid, node, graceful: true, by })
+}
+
+fn runs(ordinal: u64, node: &str) -> (u64, What) {
+    let (pod, uid) = (format!("default/db-{ordinal}"), format!("u{ordinal}"));
+    (0, What::PodPhase { pod, uid, node: node.into(), phase: "Running".into() })
+}
+
+#[test]
+fn s20_no_pod_that_serves_is_taken_against_its_budget() {
+    let setting = guarded(Guards { available_min: Some(2), ..Guards::default() });
+    let ready = |at, node: &str, status: &str| {
+        (at, What::NodeReady { node: node.into(), status: status.into(), by: "k".into() })
+    };
+    let night = |besides: Story| {
+        let three = vec![runs(0, "n"), runs(1, "m"), runs(2, "o")];
+        judged([three, besides].concat(), &setting)
+    };
+    assert_eq!(night(vec![taken(40, 0)]), [""; 0], "two are left");
+    assert_eq!(night(vec![ready(20, "m", "Unknown"), taken(40, 0)]), ["S20"]);
+    assert_eq!(night(vec![ready(38, "m", "Unknown"), taken(40, 0)]), [""; 0], "told a moment later");
+    let back = vec![ready(20, "m", "Unknown"), ready(30, "m", "True"), taken(40, 0)];
+    assert_eq!(night(back), [""; 0]);
+    let silent = vec![ready(20, "n", "Unknown"), ready(20, "m", "Unknown"), taken(40, 0)];
+    assert_eq!(night(silent), [""; 0], "it serves nobody");
+    let cut = cut_then(vec![ready(2, "m", "Unknown"), taken(8, 0)]);
+    assert_eq!(night(cut), ["S20"], "nothing was proven");
+    let proven = cut_then(vec![ready(2, "m", "Unknown"), (3, proven()), taken(8, 0)]);
+    assert_eq!(night(proven), [""; 0]);
+}
+
+#[test]
+fn s20_pods_go_no_faster_than_the_policy_says() {
+    let pods_per_minute = [("n".to_owned(), 6)].into();
+    let setting = guarded(Guards { pods_per_minute, ..Guards::default() });
+    let night = |second: u64| {
+        let then = vec![(2, proven()), taken(3, 0), taken(second, 1)];
+        let found = judged(cut_then(then), &setting);
+        found.contains(&"S20")
+    };
+    assert!(night(4), "the second one is due after ten seconds");
+    assert!(!night(10), "by a fast clock");
+    assert!(!night(12));
+}
+
 #[test]
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
