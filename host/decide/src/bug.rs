@@ -105,6 +105,12 @@ bugs! {
     BudgetIgnored = "budget-ignored" breaks "S20",
     /// Pods are released at once where a policy paces that.
     PaceIgnored = "pace-ignored" breaks "S20",
+    /// A Job may run on the node that it remedies.
+    JobOnItsNode = "job-on-its-node" breaks "S21",
+    /// A Job that was seen and is gone is started again.
+    JobStartedAgain = "job-started-again" breaks "S21",
+    /// An incident ends although its Job goes on.
+    JobOutlives = "job-outlives" breaks "S21",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

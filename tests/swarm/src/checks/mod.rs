@@ -14,8 +14,9 @@ mod s13_storm;
 mod s17_storage_veto;
 mod s18_breaker;
 mod s19_headroom;
-mod s20_budgets;
 mod s1_release;
+mod s20_budgets;
+mod s21_jobs;
 mod s2_in_flight;
 mod s3_quorum;
 mod s4_leader;
@@ -65,7 +66,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 20] = [
+pub const ALL: [(&str, Maker); 21] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
@@ -81,6 +82,7 @@ pub const ALL: [(&str, Maker); 20] = [
     ("S18", |setting| Box::new(s18_breaker::OpenBreaker::new(setting))),
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
     ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
+    ("S21", |_| Box::<s21_jobs::Jobs>::default()),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),

@@ -43,9 +43,8 @@ impl Trigger {
             ("a cordon", scene.cordoned_since.get(node).copied().filter(|_| by_people)),
             ("a label", self.excluded.get(node).copied().flatten()),
         ];
-        let stands = |since: Option<Time>| {
-            since.is_some_and(|since| between(since, at) > self.well_after)
-        };
+        let stands =
+            |since: Option<Time>| since.is_some_and(|since| between(since, at) > self.well_after);
         said.into_iter().find(|(_, since)| stands(*since)).map(|(who, _)| who)
     }
 }

@@ -48,9 +48,8 @@ impl Check for Storm {
         let is_lost =
             |other: &String| other == node || scene.is_lost_for(other, self.seen_after, at);
         // One without a zone that is lost may be of this one.
-        let counts = |name: &&String| {
-            zones.get(*name).map_or_else(|| is_lost(name), |zone| zone == own)
-        };
+        let counts =
+            |name: &&String| zones.get(*name).map_or_else(|| is_lost(name), |zone| zone == own);
         let of_zone: Vec<&String> = scene.nodes.iter().filter(counts).collect();
         let (lost, total) = (of_zone.iter().filter(|name| is_lost(name)).count(), of_zone.len());
         is_storm(lost, total, self.guards.zone_percent_max)

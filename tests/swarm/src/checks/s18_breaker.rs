@@ -21,10 +21,10 @@ pub(super) struct OpenBreaker {
 impl OpenBreaker {
     pub(super) fn new(setting: &Setting) -> Self {
         // Whoever counts by a clock that runs a tenth too fast counts a ninth too much.
-        let breaker = setting.guards.breaker.map(|breaker| Breaker {
-            cool_down: breaker.cool_down * 9 / 10,
-            ..breaker
-        });
+        let breaker = setting
+            .guards
+            .breaker
+            .map(|breaker| Breaker { cool_down: breaker.cool_down * 9 / 10, ..breaker });
         let needs_approval = setting.needs_approval;
         Self { breaker, needs_approval, begun: Vec::new(), trial: None }
     }

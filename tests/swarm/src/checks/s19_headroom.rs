@@ -38,12 +38,9 @@ impl Check for Headroom {
             since.is_some_and(|since| between(*since, at) > self.known_after)
         };
         let takes_pods = |other: &&String| {
-            *other != node
-                && !scene.is_lost_for(other, self.seen_after, at)
-                && !is_cordoned(other)
+            *other != node && !scene.is_lost_for(other, self.seen_after, at) && !is_cordoned(other)
         };
-        let (left, total) =
-            (scene.nodes.iter().filter(takes_pods).count(), scene.nodes.len());
+        let (left, total) = (scene.nodes.iter().filter(takes_pods).count(), scene.nodes.len());
         (left * 100 < percent_min * total)
             .then(|| format!("{left} of {total} nodes are left to take its pods"))
     }

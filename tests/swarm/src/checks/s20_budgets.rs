@@ -54,7 +54,8 @@ impl Budgets {
         }
         let others = self.runs.iter().filter(|(other, on)| *other != uid && self.serves(on, at));
         let left = others.count();
-        (left < least).then(|| format!("{left} are left that serve, and its budget asks for {least}"))
+        (left < least)
+            .then(|| format!("{left} are left that serve, and its budget asks for {least}"))
     }
 
     /// Why the policy forbids to take this pod already.

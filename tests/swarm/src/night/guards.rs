@@ -4,6 +4,7 @@
 mod breaker;
 mod control_plane;
 mod headroom;
+mod jobs;
 mod left_alone;
 mod shadow;
 mod storage;
@@ -18,7 +19,7 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 7] = [
+pub(super) const CLASSES: [&str; 9] = [
     control_plane::CLASS,
     zones::CLASS,
     left_alone::CLASS,
@@ -26,6 +27,8 @@ pub(super) const CLASSES: [&str; 7] = [
     headroom::CLASS,
     breaker::CLASS,
     shadow::CLASS,
+    jobs::ILL,
+    jobs::DELETED,
 ];
 
 /// What the guards of a night add to it.
@@ -37,6 +40,10 @@ pub(super) struct Guards {
     pub(super) objects: String,
     /// A lost node may be held back for good.
     pub(super) for_good: bool,
+    /// Somebody is ill though its kubelet lives.
+    has_ill: bool,
+    /// Who that is, where a guard's night says so.
+    pub(super) ill: Option<String>,
     /// For the judges.
     pub(super) told: Told,
 }
@@ -69,9 +76,10 @@ impl Draft {
         policies: &mut Policies,
         names: &[String],
         lost: &[String],
+        ill: Option<&String>,
     ) -> Guards {
         let cast = Cast { seed, names, lost };
-        let mut guards = Guards::default();
+        let mut guards = Guards { has_ill: ill.is_some(), ..Guards::default() };
         self.control_plane(&cast, &mut guards);
         self.zones(&cast, policies, &mut guards);
         self.left_alone(&cast, &mut guards);
@@ -79,6 +87,7 @@ impl Draft {
         self.headroom(&cast, policies, &mut guards);
         self.breaker(&cast, policies, &mut guards);
         self.shadow(&cast, policies, &mut guards);
+        self.jobs(&cast, policies, &mut guards);
         guards.told.available_min =
             policies.available_min.and_then(|least| usize::try_from(least).ok());
         let paces = names.iter().zip(policies.paces.iter().cycle());

@@ -4,6 +4,8 @@
 mod people;
 mod repairs;
 
+pub(super) use self::repairs::REPAIR;
+
 use std::fmt::Write as _;
 
 use node_remedy_world::rng::Rng;
@@ -51,7 +53,7 @@ pub(super) const CLASSES: [&str; 13] = [
     "clock jumps",
     "clock drifts",
     "server's clock set",
-    repairs::REPAIR,
+    REPAIR,
     repairs::ONE_METHOD,
     DEVICES_LOST,
     PAUSE,
@@ -87,7 +89,7 @@ pub(super) struct Policies {
 
 impl Policies {
     /// Says what a remedy is that a ladder names.
-    fn define(&mut self, remedy: &str) {
+    pub(super) fn define(&mut self, remedy: &str) {
         for text in [&mut self.text, &mut self.spec] {
             *text = if text.contains("remedyConfigs: [") {
                 text.replace("remedyConfigs: [", &format!("remedyConfigs: [{remedy}, "))
@@ -121,9 +123,8 @@ impl Draft {
             let restarts = u64::from(self.chance(25));
             let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
             let pace = (self.rng.below(5) == 0).then(|| self.rng.within(2, 60));
-            let release = pace.map_or("prompt".to_owned(), |pace| {
-                format!("paced, podsPerMinute: {pace}")
-            });
+            let release =
+                pace.map_or("prompt".to_owned(), |pace| format!("paced, podsPerMinute: {pace}"));
             policies.paces.push(pace);
             let spec = format!(
                 "{{ mode: enforce, nodeSelector: pool={pool}, thresholdConfigs: [\

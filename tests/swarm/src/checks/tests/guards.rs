@@ -127,7 +127,11 @@ fn s20_no_pod_that_serves_is_taken_against_its_budget() {
     };
     assert_eq!(night(vec![taken(40, 0)]), [""; 0], "two are left");
     assert_eq!(night(vec![ready(20, "m", "Unknown"), taken(40, 0)]), ["S20"]);
-    assert_eq!(night(vec![ready(38, "m", "Unknown"), taken(40, 0)]), [""; 0], "told a moment later");
+    assert_eq!(
+        night(vec![ready(38, "m", "Unknown"), taken(40, 0)]),
+        [""; 0],
+        "told a moment later"
+    );
     let back = vec![ready(20, "m", "Unknown"), ready(30, "m", "True"), taken(40, 0)];
     assert_eq!(night(back), [""; 0]);
     let silent = vec![ready(20, "n", "Unknown"), ready(20, "m", "Unknown"), taken(40, 0)];
@@ -153,6 +157,42 @@ fn s20_pods_go_no_faster_than_the_policy_says() {
 }
 
 #[test]
+fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
+    let pod = |number: u64| format!("node-remedy/n-1-job-{number}-0");
+    let uid = |number: u64| format!("j{number}");
+    let created = |at, number| (at, What::PodCreated { pod: pod(number), uid: uid(number) });
+    let on = |node: &str| (3, What::PodScheduled { pod: pod(1), uid: uid(1), node: node.into() });
+    let ended = |at, phase: &str| {
+        let (node, phase) = ("m".into(), phase.into());
+        (at, What::PodPhase { pod: pod(1), uid: uid(1), node, phase })
+    };
+    let deleted = (4, What::Edited { object: "Job n-1-job-1".into(), by: PEOPLE.into() });
+    let terminating = (
+        5,
+        What::PodTerminating {
+            pod: pod(1),
+            uid: uid(1),
+            node: "m".into(),
+            graceful: true,
+            by: "job-controller".into(),
+        },
+    );
+    let night = |besides: Story| {
+        judged([vec![(1, state("New")), created(2, 1)], besides].concat(), &Setting::default())
+    };
+    let over = || (9, state("Final"));
+    assert_eq!(night(vec![on("m"), ended(8, "Succeeded"), over()]), [""; 0]);
+    assert_eq!(night(vec![on("n"), ended(8, "Succeeded"), over()]), ["S21"]);
+    assert_eq!(night(vec![on("m"), over()]), ["S21"], "it goes on");
+    assert_eq!(night(vec![on("m"), ended(4, "Running"), created(7, 2)]), ["S21"]);
+    assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
+    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), ["S21"]);
+    let gone = vec![deleted, terminating];
+    assert_eq!(night([gone.clone(), vec![created(7, 2)]].concat()), [""; 0]);
+    assert_eq!(night([gone, vec![created(7, 1)]].concat()), ["S21"]);
+}
+
+#[test]
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
         let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
@@ -165,7 +205,8 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
         })
     };
     let east = zones(&["n", "m", "o", "p"], None);
-    let of = |besides: Story, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
+    let of =
+        |besides: Story, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
     assert_eq!(of(vec![], &east), [""; 0]);
     assert_eq!(of(lost_too(2, "m"), &east), ["S13"]);
     assert_eq!(of(lost_too(39, "m"), &east), [""; 0], "nobody knows yet");
@@ -178,13 +219,16 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
         let node = node.to_owned();
         vec![
             (40, What::NetworkLost { node: node.clone() }),
-            (40, What::IntentRecorded {
-                fence: format!("{node}-1"),
-                node: node.clone(),
-                operation: 1,
-                method: String::new(),
-                action: "off".into(),
-            }),
+            (
+                40,
+                What::IntentRecorded {
+                    fence: format!("{node}-1"),
+                    node: node.clone(),
+                    operation: 1,
+                    method: String::new(),
+                    action: "off".into(),
+                },
+            ),
             (40, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
         ]
     };

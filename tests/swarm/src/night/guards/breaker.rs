@@ -12,7 +12,12 @@ pub(super) const CLASS: &str = "breaker";
 const PERCENT: u64 = 4;
 
 impl Draft {
-    pub(super) fn breaker(&mut self, cast: &Cast<'_>, policies: &mut Policies, guards: &mut Guards) {
+    pub(super) fn breaker(
+        &mut self,
+        cast: &Cast<'_>,
+        policies: &mut Policies,
+        guards: &mut Guards,
+    ) {
         let Some(mut rng) = drawn(cast.seed, CLASS, PERCENT) else { return };
         let (most, cool_down) = (rng.within(1, 2), rng.within(60, 400));
         let says = format!("maxIncidents: {most}, window: 30m, coolDown: {cool_down}s");

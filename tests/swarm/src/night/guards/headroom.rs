@@ -11,7 +11,12 @@ pub(super) const CLASS: &str = "headroom";
 const PERCENT: u64 = 4;
 
 impl Draft {
-    pub(super) fn headroom(&mut self, cast: &Cast<'_>, policies: &mut Policies, guards: &mut Guards) {
+    pub(super) fn headroom(
+        &mut self,
+        cast: &Cast<'_>,
+        policies: &mut Policies,
+        guards: &mut Guards,
+    ) {
         let Some(mut rng) = drawn(cast.seed, CLASS, PERCENT) else { return };
         // Two of three are left without the one that is lost, and of more nodes more.
         let percent = rng.within(50, 66);

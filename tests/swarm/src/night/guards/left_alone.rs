@@ -26,7 +26,10 @@ impl Draft {
             0 => {
                 let maintenance = format!("kind: NodeMaintenance, name: of-{node}");
                 let spec = format!("merge: {{ spec: {{ nodeName: {node}, reason: new fans }} }}");
-                (format!("edit: {{ {maintenance}, {spec} }}"), format!("remove: {{ {maintenance} }}"))
+                (
+                    format!("edit: {{ {maintenance}, {spec} }}"),
+                    format!("remove: {{ {maintenance} }}"),
+                )
             }
             1 => (format!("cordon: {node}"), edit("spec: { unschedulable: false }")),
             _ => {

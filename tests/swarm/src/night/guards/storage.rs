@@ -13,11 +13,19 @@ const PERCENT: u64 = 4;
 const RENEWED_EVERY_MS: u64 = 10_000;
 
 impl Draft {
-    pub(super) fn storage(&mut self, cast: &Cast<'_>, policies: &mut Policies, guards: &mut Guards) {
+    pub(super) fn storage(
+        &mut self,
+        cast: &Cast<'_>,
+        policies: &mut Policies,
+        guards: &mut Guards,
+    ) {
         let Some(mut rng) = drawn(cast.seed, CLASS, PERCENT) else { return };
         let Some(node) = cast.lost.first() else { return };
         let max_age = rng.within(25, 60);
-        self.limit(policies, &format!("storageLeases: {{ namespace: storage, maxAge: {max_age}s }}"));
+        self.limit(
+            policies,
+            &format!("storageLeases: {{ namespace: storage, maxAge: {max_age}s }}"),
+        );
         guards.told.storage_age_max = Some(Duration::from_secs(max_age));
         let until = rng.within(60_000, CALM_MS);
         let mut at = rng.below(RENEWED_EVERY_MS);
