@@ -233,7 +233,8 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
         ]
     };
     let in_hands = |node: &str, max| {
-        let setting = Setting { in_flight_max: 2, ..zones(&["n", "m", "o", "p"], max) };
+        let mut setting = Setting { in_flight_max: 2, ..zones(&["n", "m", "o", "p"], max) };
+        setting.guards.zone_percent_max = 90;
         judged(eight([second(node), off(40)].concat()), &setting)
     };
     assert_eq!(in_hands("m", Some(1)), ["S2"]);
