@@ -181,10 +181,13 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
         judged([vec![(1, state("New")), created(2, 1)], besides].concat(), &Setting::default())
     };
     let over = || (9, state("Final"));
+    let later = || (30, lost());
     assert_eq!(night(vec![on("m"), ended(8, "Succeeded"), over()]), [""; 0]);
     assert_eq!(night(vec![on("n"), ended(8, "Succeeded"), over()]), ["S21"]);
-    assert_eq!(night(vec![on("m"), over()]), ["S21"], "it goes on");
-    assert_eq!(night(vec![on("m"), ended(4, "Running"), created(7, 2)]), ["S21"]);
+    assert_eq!(night(vec![on("m"), over(), later()]), ["S21"], "it goes on");
+    assert_eq!(night(vec![on("m"), created(3, 2), later()]), ["S21"], "they are two");
+    assert_eq!(night(vec![on("m"), created(3, 2), terminating.clone(), later()]), [""; 0]);
+    assert_eq!(night(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
     assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
     assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), ["S21"]);
     let gone = vec![deleted, terminating];
