@@ -47,8 +47,12 @@ bugs! {
     SlotsUnlimited = "slots-unlimited" breaks "S2",
     /// A slot is given back as soon as the machine is proven off.
     SlotReturnedEarly = "slot-returned-early" breaks "S2",
+    /// Slots of a zone are given out although all are taken.
+    ZoneSlotsUnlimited = "zone-slots-unlimited" breaks "S2",
     /// Nodes are worked on that another remediator has.
     LocksIgnored = "locks-ignored" breaks "S2",
+    /// A control-plane node is cut whatever is left of the control plane.
+    QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
@@ -87,8 +91,26 @@ bugs! {
     ShadowIgnored = "shadow-ignored" breaks "S10",
     /// Only nodes whose Ready is not True count as lost; Leases are not looked at.
     StormFromReady = "storm-from-ready" breaks "S13",
+    /// However many nodes of a zone are lost, one of it is cut.
+    ZonesIgnored = "zones-ignored" breaks "S13",
     /// The gate is not read again before an `off`.
     GateNotRead = "gate-not-read" breaks "S13",
+    /// A node that uses its storage is cut all the same.
+    StorageIgnored = "storage-ignored" breaks "S17",
+    /// However many incidents have begun, another one is.
+    BreakerIgnored = "breaker-ignored" breaks "S18",
+    /// A node is cut however few are left that can take its pods.
+    HeadroomIgnored = "headroom-ignored" breaks "S19",
+    /// Pods are deleted whatever their disruption budgets allow.
+    BudgetIgnored = "budget-ignored" breaks "S20",
+    /// Pods are released at once where a policy paces that.
+    PaceIgnored = "pace-ignored" breaks "S20",
+    /// A Job may run on the node that it remedies.
+    JobOnItsNode = "job-on-its-node" breaks "S21",
+    /// A Job that was seen and is gone is started again.
+    JobStartedAgain = "job-started-again" breaks "S21",
+    /// An incident ends although its Job goes on.
+    JobOutlives = "job-outlives" breaks "S21",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

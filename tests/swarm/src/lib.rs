@@ -16,6 +16,7 @@ pub mod coverage;
 pub mod crash;
 pub mod ddmin;
 pub mod failure;
+pub mod guards;
 pub mod judge;
 pub mod night;
 pub mod play;

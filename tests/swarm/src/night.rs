@@ -1,6 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
 mod cloud;
+mod guards;
 mod others;
 mod rack;
 
@@ -14,6 +15,7 @@ use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
 
 use self::cloud::Machines;
+use self::guards::Guards;
 use self::others::{CLASSES, EDITS};
 use self::rack::{DEVICE_FAULTS, Rack};
 use crate::scene::Setting;
@@ -132,6 +134,7 @@ impl Night {
         };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
+        let drawn = Guards::nodes(seed).unwrap_or(drawn);
         let nodes = nodes
             .map_or(drawn, |nodes| Rng::named(seed, "nodes").within(*nodes.start(), *nodes.end()));
         let controllers = 1 + u64::from(draft.rng.below(100) < 60);
@@ -164,6 +167,8 @@ impl Night {
         draft.terminations(seed, &lost);
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let cluster = draft.checks_at_detach(seed, &mut policies);
+        let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
+        let ill = ill.or_else(|| guards.ill.clone());
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),
@@ -179,13 +184,14 @@ impl Night {
             let of_other = if impostors.contains(name) { OF_OTHER } else { machines.fields() };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool} }}{hangs_on}{of_other} }}"
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{of_other} }}",
+                guards.labels(name),
             );
         }
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
-             configuration:\n{policies}{by_rack}{fence}- object:\n    apiVersion: v1\n    kind: Secret\n    \
+             configuration:\n{policies}{by_rack}{fence}{objects}- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: {}, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
              happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
             machines.secret(),
@@ -193,10 +199,11 @@ impl Night {
             draft.happenings,
             policies = policies.text,
             by_rack = draft.rack.configuration(),
+            objects = guards.objects,
         );
         // Where several are lost, or ill, the gate may hold back for ever.
         let more = ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
-        let lost = if lost.len() == 1 && !more { lost } else { Vec::new() };
+        let lost = if lost.len() == 1 && !more && !guards.for_good { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
         let plain = Setting::default();
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { plain.seen_after };
@@ -220,6 +227,7 @@ impl Night {
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
             has_people,
+            guards: guards.told,
             ..plain
         };
         Self { seed, text, drawn: draft.drawn, setting }
@@ -259,7 +267,7 @@ pub fn classes() -> Vec<String> {
     let bmc = BMC_FAULTS.iter().map(|(fault, ..)| format!("bmc {fault}"));
     let api = API_FAULTS.iter().map(|fault| format!("api {fault}"));
     let devices = DEVICE_FAULTS.iter().map(|(fault, ..)| format!("device {fault}"));
-    let of_others = EDITS.iter().chain(&CLASSES).chain(&rack::CLASSES);
+    let of_others = EDITS.iter().chain(&CLASSES).chain(&rack::CLASSES).chain(&guards::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

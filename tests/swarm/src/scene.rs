@@ -10,6 +10,8 @@ use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, after, between};
 
+use crate::guards::Guards;
+
 /// Who does what people do with kubectl.
 pub const PEOPLE: &str = "people";
 /// The taint that gives everything on a node away.
@@ -52,6 +54,8 @@ pub struct Setting {
     pub lost: Vec<String>,
     /// People act behind node-remedy's back: what comes of it is theirs.
     pub has_people: bool,
+    /// What guards go by that only some policies set.
+    pub guards: Guards,
 }
 
 impl Default for Setting {
@@ -76,6 +80,7 @@ impl Default for Setting {
             ill: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,
+            guards: Guards::default(),
         }
     }
 }
@@ -84,6 +89,9 @@ impl Default for Setting {
 pub const PARTITION: &str = "partition";
 /// The grade that rests on cut storage, and covers the pods on it.
 pub const STORAGE_FENCED: &str = "storage-fenced";
+
+/// What the maintenance of a node is called, before the node's name.
+const MAINTENANCE: &str = "NodeMaintenance of-";
 
 /// A kubelet that is back renews within 10 s, and what was decided before is carried out within 5 s.
 const HEARD_AFTER: Duration = Duration::from_secs(15);
@@ -120,6 +128,10 @@ pub struct Scene {
     pub taints: BTreeMap<(String, String), String>,
     /// Cordoned nodes, and who said so.
     pub cordoned: BTreeMap<String, String>,
+    /// Since when nodes are cordoned.
+    pub cordoned_since: BTreeMap<String, Time>,
+    /// Since when a NodeMaintenance of a node stands.
+    pub maintained_since: BTreeMap<String, Time>,
     /// Nodes whose pods or volumes somebody gave away without proof: what comes of it is theirs.
     pub released_by_people: BTreeSet<String>,
     /// Nodes of which we gave something away since their last boot.
@@ -142,6 +154,8 @@ pub struct Scene {
     pub incident: BTreeMap<String, String>,
     /// Each incident's state.
     pub states: BTreeMap<String, String>,
+    /// Incidents that wait for a device, or did.
+    pub awaited: BTreeSet<String>,
     /// Nodes whose last parked record says that they may be left off.
     pub told_left_off: BTreeSet<String>,
     /// Some device did not switch a machine on, which a person was told: nothing is switched off by
@@ -226,14 +240,17 @@ impl Scene {
             }
             What::Cordoned { node, by } => {
                 self.cordoned.insert(node.clone(), by.clone());
+                self.cordoned_since.insert(node.clone(), at);
             }
             What::Uncordoned { node, .. } => {
                 self.cordoned.remove(node);
+                self.cordoned_since.remove(node);
             }
             What::NodeDeleted { node, by } => {
                 self.nodes.remove(node);
                 self.taints.retain(|(of, _), _| of != node);
                 self.cordoned.remove(node);
+                self.cordoned_since.remove(node);
                 self.gave_away(node, by);
             }
             What::PodGone { node, by, .. } | What::DetachRequested { node, by, .. } => {
@@ -265,12 +282,22 @@ impl Scene {
                     self.told_left_off.insert(node.clone());
                 }
             }
+            What::DeviceAwaited { fence, .. } => {
+                self.awaited.insert(fence.clone());
+            }
             What::NodeLocked { node, lasts, .. } => {
                 self.locked.insert(node.clone(), (at, after(at, Duration::from_secs(*lasts))));
             }
             What::Edited { object, .. } if object.starts_with("RemedyPause ") => {
                 // Made once a night, and taken away.
                 self.paused_since = if self.paused_since.is_some() { None } else { Some(at) };
+            }
+            What::Edited { object, .. } if object.starts_with(MAINTENANCE) => {
+                let node = object.strip_prefix(MAINTENANCE).unwrap_or_default();
+                // Likewise.
+                if self.maintained_since.remove(node).is_none() {
+                    self.maintained_since.insert(node.to_owned(), at);
+                }
             }
             What::WordSaid { fence, word, .. } if word == "approve" => {
                 self.approved.insert(fence.clone());
@@ -318,6 +345,12 @@ impl Scene {
         if by == PEOPLE {
             self.released_by_people.insert(node.to_owned());
         }
+    }
+
+    /// Whether a node that is there is lost for so long.
+    pub fn is_lost_for(&self, node: &str, long: Duration, at: Time) -> bool {
+        let since = self.lost.get(node).filter(|_| self.nodes.contains(node));
+        since.is_some_and(|since| between(*since, at) > long)
     }
 
     /// Who put this taint on the node, if it is there.

@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt as _};
 use node_remedy_api::nodefence::{JobTemplate, NodeFence};
+use node_remedy_decide::bug::{Bug, is_sown};
 use serde_json::{Value, json};
 
 use crate::cluster::ClusterError;
@@ -79,7 +80,9 @@ pub fn build(
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(DESCRIPTION.to_owned(), description.to_string());
     let spec = pod.spec.get_or_insert_default();
-    keep_away(spec, &nodefence.spec.node.name);
+    if !is_sown(Bug::JobOnItsNode) {
+        keep_away(spec, &nodefence.spec.node.name);
+    }
     spec.volumes.get_or_insert_default().push(description_volume());
     let environment = environment(&description);
     let containers = spec.init_containers.iter_mut().flatten().chain(&mut spec.containers);

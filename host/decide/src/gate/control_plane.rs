@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::storm::Health;
 use super::{NodeHealth, Refusal, Verdict};
+use crate::bug::{Bug, guard};
 
 /// Refuses a control-plane node unless all the others are well and are a majority without it.
 pub(super) fn refuse_control_plane(
@@ -38,7 +39,7 @@ pub(super) fn refuse_control_plane(
         }
     }
     let quorum = (total / 2).saturating_add(1);
-    if !unwell.is_empty() || well < quorum {
+    if guard(Bug::QuorumIgnored, !unwell.is_empty() || well < quorum) {
         verdict.refusals.push(Refusal::ControlPlane { well, total, quorum, unwell });
     }
 }

@@ -5,6 +5,7 @@
 
 use super::storm::Health;
 use super::{NodeHealth, Refusal, Verdict};
+use crate::bug::{Bug, guard};
 
 /// Refuses while too small a share of all nodes could take pods without the target.
 pub(super) fn refuse_headroom(
@@ -28,7 +29,8 @@ pub(super) fn refuse_headroom(
         }
     }
     let shares = u64::from(left).saturating_mul(100);
-    if shares < u64::from(percent_min).saturating_mul(u64::from(total)) {
+    let is_short = shares < u64::from(percent_min).saturating_mul(u64::from(total));
+    if guard(Bug::HeadroomIgnored, is_short) {
         let percent = u32::try_from(shares / u64::from(total.max(1))).unwrap_or(u32::MAX);
         verdict.refusals.push(Refusal::Headroom { left, total, percent, percent_min });
         if let Some(judged_at) = judged_at {

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::{Refusal, Verdict};
+use crate::bug::{Bug, guard};
 use crate::{Span, Time};
 
 /// What is known of the Lease that whoever sees a node use its storage keeps for it.
@@ -37,7 +38,7 @@ pub(super) fn refuse_storage(
         StorageLease::Absent => {}
         StorageLease::Renewed { at } => {
             let age = now.since(*at);
-            if age < age_max {
+            if guard(Bug::StorageIgnored, age < age_max) {
                 verdict.refusals.push(Refusal::StorageLease { age, age_max });
                 verdict.look_at(at.after(age_max));
             }

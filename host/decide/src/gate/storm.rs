@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::control_plane::refuse_control_plane;
 use super::headroom::refuse_headroom;
 use super::{EXAMPLES_MAX, GatePolicy, GateView, NodeHealth, Refusal, Verdict};
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::{Span, Time};
 
 /// How a node is, judged against the target's last renewal.
@@ -89,6 +89,9 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
         let count = Count::of(nodes.iter().filter(counts));
         let percent_max = limit.unhealthy_percent_max;
         let domain = || format!("{}={own}", limit.key);
+        if is_sown(Bug::ZonesIgnored) {
+            continue;
+        }
         if let Some(percent) = share_over(count.certain(), count.total, percent_max) {
             verdict.refusals.push(Refusal::DomainUnhealthy {
                 domain: domain(),
@@ -119,7 +122,7 @@ pub(super) fn refuse_full_domains(policy: &GatePolicy, view: &GateView, verdict:
             domain.is_none_or(|domain| domain == own)
         };
         let nodes: Vec<String> = view.in_flight_on.iter().filter(shares).cloned().collect();
-        if number(nodes.len()) >= max {
+        if guard(Bug::ZoneSlotsUnlimited, number(nodes.len()) >= max) {
             let domain = format!("{}={own}", limit.key);
             verdict.refusals.push(Refusal::DomainInFlight { domain, nodes, max });
         }

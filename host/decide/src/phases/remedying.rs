@@ -6,7 +6,7 @@ use alloc::string::{String, ToString as _};
 
 use super::chores::do_chore;
 use super::leave::is_withheld;
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{begin_pass, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
@@ -44,7 +44,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
             begin_pass(run);
             Flow::Go(Phase::Waiting)
         }
-        JobState::Absent if is_unseen => {
+        JobState::Absent if is_unseen || is_sown(Bug::JobStartedAgain) => {
             run.effect(Effect::StartJob(job.number));
             run.look_in(RESEND_EVERY)
         }
@@ -200,7 +200,8 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
 /// Stops the Job that runs, if one does: for a person who aborts, and before another one is started.
 /// `None` once nothing of it goes on. One that does not stop, or of which nobody knows, is a person's in the end.
 pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
-    let number = run.record.jobs.last().filter(|job| job.end.is_none())?.number;
+    let runs = |job: &&JobRun| guard(Bug::JobOutlives, job.end.is_none());
+    let number = run.record.jobs.last().filter(runs)?.number;
     let Some(view) = run.look() else { return Some(Flow::Stay) };
     let Some(seen) = view.job.as_ref().filter(|seen| seen.number == number) else {
         run.effect(Effect::Look);

@@ -3,6 +3,7 @@
 //!
 //! A check reads facts of the world. What a record says is only ever held against them.
 
+mod first_off;
 mod l1_it_ends;
 mod l3_somebody_leads;
 mod l4_marks_go;
@@ -10,8 +11,14 @@ mod l5_cycles;
 mod l7_sessions;
 mod s10_trigger;
 mod s13_storm;
+mod s17_storage_veto;
+mod s18_breaker;
+mod s19_headroom;
 mod s1_release;
+mod s20_budgets;
+mod s21_jobs;
 mod s2_in_flight;
+mod s3_quorum;
 mod s4_leader;
 mod s5_intent;
 mod s6_left_off;
@@ -59,9 +66,10 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 15] = [
+pub const ALL: [(&str, Maker); 21] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
+    ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
     ("S4", |_| Box::new(s4_leader::Leader)),
     ("S5", |_| Box::<s5_intent::Intent>::default()),
     ("S6", |setting| Box::new(s6_left_off::LeftOff::new(setting))),
@@ -70,6 +78,11 @@ pub const ALL: [(&str, Maker); 15] = [
     ("S9", |setting| Box::new(s9_marks::Marks::new(setting))),
     ("S10", |setting| Box::new(s10_trigger::Trigger::new(setting))),
     ("S13", |setting| Box::new(s13_storm::Storm::new(setting))),
+    ("S17", |setting| Box::new(s17_storage_veto::StorageVeto::new(setting))),
+    ("S18", |setting| Box::new(s18_breaker::OpenBreaker::new(setting))),
+    ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
+    ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
+    ("S21", |_| Box::<s21_jobs::Jobs>::default()),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),

@@ -1,14 +1,15 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it. Nor is any while somebody has paused, or before somebody who is to be asked said yes. And no incident is opened while every policy says that nobody acts.
+//! before it. Nor is any while somebody has paused or wants that very node left alone, or before somebody
+//! who is to be asked said yes. And no incident is opened while every policy says that nobody acts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{Scene, Setting};
+use crate::scene::{PEOPLE, Scene, Setting};
 
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
@@ -18,6 +19,8 @@ pub(super) struct Trigger {
     ill: BTreeSet<String>,
     needs_approval: bool,
     switches: BTreeSet<String>,
+    /// Nodes of which a label says that they are to be left alone, since when one does.
+    excluded: BTreeMap<String, Option<Time>>,
 }
 
 impl Trigger {
@@ -28,7 +31,21 @@ impl Trigger {
             ill: setting.ill.clone(),
             needs_approval: setting.needs_approval,
             switches: setting.switches.clone(),
+            excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
         }
+    }
+
+    /// Who wants a node left alone, for so long that whoever sends an off knows of it.
+    fn who_keeps(&self, scene: &Scene, node: &str, at: Time) -> Option<&'static str> {
+        let by_people = scene.cordoned.get(node).is_some_and(|by| by == PEOPLE);
+        let said = [
+            ("a maintenance", scene.maintained_since.get(node).copied()),
+            ("a cordon", scene.cordoned_since.get(node).copied().filter(|_| by_people)),
+            ("a label", self.excluded.get(node).copied().flatten()),
+        ];
+        let stands =
+            |since: Option<Time>| since.is_some_and(|since| between(since, at) > self.well_after);
+        said.into_iter().find(|(_, since)| stands(*since)).map(|(who, _)| who)
     }
 }
 
@@ -40,12 +57,21 @@ impl Check for Trigger {
                 scene.idle_since.is_some_and(|since| between(since, at) > self.seen_after);
             return (is_new && is_idle).then(|| format!("no policy lets anybody act on {node}"));
         }
+        if let What::Edited { object, .. } = what
+            && let Some(node) = object.strip_prefix("Node ")
+            && let Some(since) = self.excluded.get_mut(node)
+        {
+            *since = if since.is_some() { None } else { Some(at) };
+        }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, plug, .. } = what.taken()?;
         let is_paused =
             scene.paused_since.is_some_and(|since| between(since, at) > self.well_after);
         if command == "off" && is_paused {
             return Some(format!("{node} was told to be off while somebody had paused"));
+        }
+        if let Some(who) = self.who_keeps(scene, node, at).filter(|_| command == "off") {
+            return Some(format!("{node} was told to be off although {who} keeps it as it is"));
         }
         // A port is isolation, which comes before.
         let powers = command == "off" && !self.switches.contains(plug.0);

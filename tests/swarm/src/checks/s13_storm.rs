@@ -1,19 +1,21 @@
-//! S13: when so many nodes are lost that it looks like a network's doing, none is switched off.
+//! S13: when so many nodes are lost that it looks like a network's doing, none is switched off; nor when
+//! so many of a zone are, nor one whose zone nobody knows where policies ask for zones.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use node_remedy_world::facts::{Taken, What};
-use node_remedy_world::time::{Time, between};
+use node_remedy_world::facts::What;
+use node_remedy_world::time::Time;
 
 use super::Check;
+use super::first_off::FirstOff;
+use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
 
 pub(super) struct Storm {
     percent_max: usize,
     seen_after: Duration,
-    /// Incidents of which a device has taken an off: what follows belongs to it.
-    begun: BTreeSet<String>,
+    guards: Guards,
+    offs: FirstOff,
 }
 
 impl Storm {
@@ -21,26 +23,41 @@ impl Storm {
         Self {
             percent_max: setting.unhealthy_percent_max,
             seen_after: setting.seen_after,
-            begun: BTreeSet::new(),
+            guards: setting.guards.clone(),
+            offs: FirstOff::default(),
         }
     }
 }
 
 impl Check for Storm {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
-        let Taken { node, command, .. } = what.taken()?;
-        if command != "off" {
-            return None;
-        }
-        let incident = scene.incident.get(node).cloned().unwrap_or_default();
-        if !self.begun.insert(incident) {
-            return None;
-        }
-        let seen = scene.lost.iter().filter(|(of, since)| {
-            *of != node && scene.nodes.contains(*of) && between(**since, at) > self.seen_after
-        });
+        let node = self.offs.of(scene, what)?;
+        let others = scene.lost.keys().filter(|other| *other != node);
+        let seen = others.filter(|other| scene.is_lost_for(other, self.seen_after, at));
         let (lost, total) = (seen.count() + 1, scene.nodes.len());
-        let is_storm = lost >= 2 && lost * 100 >= self.percent_max * total;
-        is_storm.then(|| format!("{lost} of {total} nodes are lost"))
+        if is_storm(lost, total, self.percent_max) {
+            return Some(format!("{lost} of {total} nodes are lost"));
+        }
+        let zones = &self.guards.zones;
+        if zones.is_empty() {
+            return None;
+        }
+        let Some(own) = zones.get(node) else {
+            return Some(format!("nobody knows the zone of {node}"));
+        };
+        let is_lost =
+            |other: &String| other == node || scene.is_lost_for(other, self.seen_after, at);
+        // One without a zone that is lost may be of this one.
+        let counts =
+            |name: &&String| zones.get(*name).map_or_else(|| is_lost(name), |zone| zone == own);
+        let of_zone: Vec<&String> = scene.nodes.iter().filter(counts).collect();
+        let (lost, total) = (of_zone.iter().filter(|name| is_lost(name)).count(), of_zone.len());
+        is_storm(lost, total, self.guards.zone_percent_max)
+            .then(|| format!("{lost} of {total} nodes of zone {own} are lost"))
     }
+}
+
+/// One lost node is never a storm.
+fn is_storm(lost: usize, total: usize, percent_max: usize) -> bool {
+    lost >= 2 && lost * 100 >= percent_max * total
 }

@@ -1,5 +1,6 @@
 //! S2: never more nodes at once than the policy allows are in our hands: from the off that a device
-//! takes to the on, or to where a person is told. And none that another remediator has.
+//! takes to the on, or to where a person is told; nor of a zone than it allows there. And none that another
+//! remediator has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use node_remedy_world::facts::{Power, Taken, What};
 use node_remedy_world::time::{Time, after};
 
 use super::Check;
+use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
 
 /// Whose lock a node is, is read at most that long before it is acted on.
@@ -16,6 +18,7 @@ const SEEN_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct InFlight {
     max: usize,
     needs_approval: bool,
+    guards: Guards,
     /// Nodes, and what of them was told to be off: the machine ("", 0), outlets, ports.
     held: BTreeMap<String, BTreeSet<(String, u64)>>,
 }
@@ -23,7 +26,8 @@ pub(super) struct InFlight {
 impl InFlight {
     pub(super) fn new(setting: &Setting) -> Self {
         let Setting { in_flight_max, needs_approval, .. } = *setting;
-        Self { max: in_flight_max, needs_approval, held: BTreeMap::new() }
+        let guards = setting.guards.clone();
+        Self { max: in_flight_max, needs_approval, guards, held: BTreeMap::new() }
     }
 }
 
@@ -61,6 +65,15 @@ impl Check for InFlight {
             && (after(*since, SEEN_AFTER)..*until).contains(&at)
         {
             return Some(format!("another remediator has {node}"));
+        }
+        let zones = &self.guards.zones;
+        if let (Some(zone), Some(max)) = (zones.get(node), self.guards.zone_in_flight_max)
+            && is_off
+        {
+            let held = self.held.keys().filter(|held| zones.get(*held) == Some(zone)).count();
+            if held > max {
+                return Some(format!("{held} nodes of zone {zone} in our hands, allowed {max}"));
+            }
         }
         let too_many = is_off && self.held.len() > self.max;
         too_many.then(|| format!("{} nodes in our hands, allowed {}", self.held.len(), self.max))

@@ -1,5 +1,7 @@
 //! A check that finds nothing proves nothing: each finds what breaks its invariant, and only that.
 
+mod guards;
+
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;

@@ -4,6 +4,8 @@
 mod people;
 mod repairs;
 
+pub(super) use self::repairs::REPAIR;
+
 use std::fmt::Write as _;
 
 use node_remedy_world::rng::Rng;
@@ -51,7 +53,7 @@ pub(super) const CLASSES: [&str; 13] = [
     "clock jumps",
     "clock drifts",
     "server's clock set",
-    repairs::REPAIR,
+    REPAIR,
     repairs::ONE_METHOD,
     DEVICES_LOST,
     PAUSE,
@@ -77,13 +79,17 @@ pub(super) struct Policies {
     pub(super) in_flight_max: u64,
     /// How often one may be switched off in one incident.
     pub(super) cycles_max: u64,
+    /// So many pods are released a minute, by pool, where a policy paces that.
+    pub(super) paces: Vec<Option<u64>>,
+    /// So many pods have to serve, by their disruption budget.
+    pub(super) available_min: Option<u64>,
     /// The pools that nodes are in, in turn.
     pub(super) pools: &'static [&'static str],
 }
 
 impl Policies {
     /// Says what a remedy is that a ladder names.
-    fn define(&mut self, remedy: &str) {
+    pub(super) fn define(&mut self, remedy: &str) {
         for text in [&mut self.text, &mut self.spec] {
             *text = if text.contains("remedyConfigs: [") {
                 text.replace("remedyConfigs: [", &format!("remedyConfigs: [{remedy}, "))
@@ -108,16 +114,18 @@ impl Draft {
             spec: String::new(),
             in_flight_max: 0,
             cycles_max: 0,
+            paces: Vec::new(),
+            available_min: None,
             pools,
         };
         for pool in pools {
             let in_flight = if self.chance(25) { 2 } else { 1 };
             let restarts = u64::from(self.chance(25));
             let (recover_s, cool_down_s) = (self.rng.within(100, 900), self.rng.within(30, 600));
-            let release = match self.rng.below(5) {
-                0 => format!("paced, podsPerMinute: {}", self.rng.within(2, 60)),
-                _ => "prompt".to_owned(),
-            };
+            let pace = (self.rng.below(5) == 0).then(|| self.rng.within(2, 60));
+            let release =
+                pace.map_or("prompt".to_owned(), |pace| format!("paced, podsPerMinute: {pace}"));
+            policies.paces.push(pace);
             let spec = format!(
                 "{{ mode: enforce, nodeSelector: pool={pool}, thresholdConfigs: [\
                  {{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, \

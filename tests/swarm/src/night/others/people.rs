@@ -96,6 +96,7 @@ impl Draft {
                 .replace("policies: { ", &format!("policies: {{ pdbPatience: {patience}s, "));
         }
         policies.define("{ name: drain, cluster: drain }");
+        policies.available_min = Some(least);
         let _ = writeln!(
             policies.text,
             "- object: {{ apiVersion: policy/v1, kind: PodDisruptionBudget, \

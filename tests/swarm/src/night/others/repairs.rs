@@ -6,7 +6,7 @@ use super::{Policies, in_place};
 use crate::night::{Draft, FENCE as IPMI, Machines};
 
 /// The class of fault.
-pub(super) const REPAIR: &str = "repair first";
+pub(in crate::night) const REPAIR: &str = "repair first";
 
 /// The class of fault.
 pub(super) const ONE_METHOD: &str = "one method first";

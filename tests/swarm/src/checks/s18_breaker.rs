@@ -1,0 +1,59 @@
+//! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
+//! when it is over, or waits.
+
+use node_remedy_world::facts::What;
+use node_remedy_world::time::{Time, between};
+
+use super::Check;
+use crate::guards::Breaker;
+use crate::scene::{Scene, Setting};
+
+pub(super) struct OpenBreaker {
+    breaker: Option<Breaker>,
+    /// What waits for somebody's yes holds nobody up for long.
+    needs_approval: bool,
+    /// When each incident began, until the breaker opened.
+    begun: Vec<Time>,
+    /// The incident that was let through after the cool-down.
+    trial: Option<String>,
+}
+
+impl OpenBreaker {
+    pub(super) fn new(setting: &Setting) -> Self {
+        // Whoever counts by a clock that runs a tenth too fast counts a ninth too much.
+        let breaker = setting
+            .guards
+            .breaker
+            .map(|breaker| Breaker { cool_down: breaker.cool_down * 9 / 10, ..breaker });
+        let needs_approval = setting.needs_approval;
+        Self { breaker, needs_approval, begun: Vec::new(), trial: None }
+    }
+}
+
+impl Check for OpenBreaker {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        let Breaker { incidents_max, cool_down } = self.breaker?;
+        let What::FenceState { fence, .. } = what else { return None };
+        if scene.states.contains_key(fence) {
+            return None;
+        }
+        let Some(opened) = self.begun.get(incidents_max - 1) else {
+            self.begun.push(at);
+            return None;
+        };
+        let since = between(*opened, at);
+        if since < cool_down {
+            let s = since.as_secs();
+            return Some(format!("the breaker opened {s} s ago, for {} s", cool_down.as_secs()));
+        }
+        // Only the first one is judged: what became of it decides about all that follow.
+        if self.trial.is_some() || self.needs_approval {
+            return None;
+        }
+        self.trial = Some(fence.clone());
+        let goes_on = |state: &String| state != "Final" && state != "Error";
+        let others = scene.states.iter().filter(|(_, state)| goes_on(state));
+        let other = others.map(|(other, _)| other).find(|other| !scene.awaited.contains(*other))?;
+        Some(format!("{other} goes on"))
+    }
+}

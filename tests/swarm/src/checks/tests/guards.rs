@@ -1,0 +1,262 @@
+//! The checks of guards that only some policies set.
+
+use super::*;
+use crate::guards::Guards;
+
+fn names(all: &[&str]) -> std::collections::BTreeSet<String> {
+    all.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn guarded(guards: Guards) -> Setting {
+    Setting { guards, ..Setting::default() }
+}
+
+/// Eight nodes, of which `n` is lost from second 1 on, and what is besides.
+fn eight(besides: Vec<(u64, What)>) -> Story {
+    let created = ["n", "m", "o", "p", "q", "r", "s", "t"]
+        .map(|node| (0, What::NodeCreated { node: node.into() }));
+    [created.to_vec(), vec![(1, lost())], besides].concat()
+}
+
+fn off(at: u64) -> Story {
+    vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at + 1, state("Error"))]
+}
+
+fn lost_too(at: u64, node: &str) -> Story {
+    vec![(at, What::NetworkLost { node: node.into() })]
+}
+
+#[test]
+fn s10_a_node_that_somebody_wants_left_alone_is() {
+    let node = "n".to_owned();
+    let by = || PEOPLE.to_owned();
+    let edited = |object: &str| What::Edited { object: object.to_owned(), by: by() };
+    let said = [
+        (edited("NodeMaintenance of-n"), edited("NodeMaintenance of-n")),
+        (edited("Node n"), edited("Node n")),
+        (
+            What::Cordoned { node: node.clone(), by: by() },
+            What::Uncordoned { node: node.clone(), by: by() },
+        ),
+    ];
+    let setting = guarded(Guards { excluded: names(&["n"]), ..Guards::default() });
+    for (begins, ends) in said {
+        let night = |told: Story| judged(eight([told, off(40)].concat()), &setting);
+        assert_eq!(night(vec![(20, begins.clone())]), ["S10"], "{begins}");
+        assert_eq!(night(vec![(37, begins.clone())]), [""; 0], "leave that was given is used");
+        assert_eq!(night(vec![(20, begins.clone()), (30, ends)]), [""; 0], "{begins}");
+    }
+    let others = [edited("NodeMaintenance of-m"), edited("Node m")];
+    let others = others.map(|what| (20, what)).to_vec();
+    assert_eq!(judged(eight([others, off(40)].concat()), &setting), [""; 0]);
+    let ours = vec![(20, What::Cordoned { node, by: CLIENT.to_owned() })];
+    assert_eq!(judged(eight([ours, off(40)].concat()), &setting), [""; 0], "we drained it");
+}
+
+#[test]
+fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
+    let age_max = Some(Duration::from_secs(40));
+    let setting = guarded(Guards { storage_age_max: age_max, ..Guards::default() });
+    let renewed = |at, node: &str| {
+        (at, What::Edited { object: format!("Lease {node}"), by: PEOPLE.to_owned() })
+    };
+    let night = |renewals: Story| judged(eight([renewals, off(90)].concat()), &setting);
+    assert_eq!(night(vec![renewed(60, "n")]), ["S17"]);
+    assert_eq!(night(vec![renewed(53, "n")]), [""; 0], "by a clock that is a tenth too fast");
+    assert_eq!(night(vec![renewed(86, "n")]), [""; 0], "not known yet");
+    assert_eq!(night(vec![renewed(60, "n"), renewed(86, "n")]), ["S17"], "the one before is");
+    assert_eq!(night(vec![renewed(60, "m")]), [""; 0]);
+}
+
+#[test]
+fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
+    use crate::guards::Breaker;
+    let breaker = Breaker { incidents_max: 2, cool_down: Duration::from_secs(100) };
+    let setting = guarded(Guards { breaker: Some(breaker), ..Guards::default() });
+    let is = |at, node: &str, state: &str| {
+        let (fence, node) = (format!("{node}-1"), node.to_owned());
+        (at, What::FenceState { fence, node, step: "Isolation".into(), state: state.into() })
+    };
+    let night = |third: Story| {
+        let two = vec![is(10, "n", "New"), is(10, "n", "Running"), is(20, "m", "New")];
+        judged([two, third].concat(), &setting)
+    };
+    assert_eq!(night(vec![is(60, "o", "New")]), ["S18"]);
+    assert_eq!(night(vec![is(140, "o", "New")]), ["S18"], "the others go on");
+    let over = || vec![is(30, "n", "Final"), is(40, "m", "Error")];
+    assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
+    assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
+    assert_eq!(night([over(), vec![is(112, "o", "New")]].concat()), [""; 0], "a fast clock");
+}
+
+#[test]
+fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
+    let setting = guarded(Guards { schedulable_percent_min: Some(75), ..Guards::default() });
+    let cordoned =
+        |at, node: &str| (at, What::Cordoned { node: node.into(), by: PEOPLE.to_owned() });
+    let night = |besides: Story| judged(eight([besides, off(40)].concat()), &setting);
+    assert_eq!(night(vec![cordoned(20, "m")]), [""; 0], "six of eight");
+    assert_eq!(night(vec![cordoned(20, "m"), cordoned(20, "o")]), ["S19"]);
+    assert_eq!(night(vec![cordoned(20, "m"), cordoned(37, "o")]), [""; 0], "not known yet");
+    assert_eq!(night([lost_too(2, "p"), vec![cordoned(20, "m")]].concat()), ["S19"]);
+    let both = vec![cordoned(20, "m"), cordoned(20, "n")];
+    let found = night(both);
+    assert!(!found.contains(&"S19"), "it is the one that is cut: {found:?}");
+}
+
+fn taken(at: u64, ordinal: u64) -> (u64, What) {
+    let (pod, uid) = (format!("default/db-{ordinal}"), format!("u{ordinal}"));
+    let (node, by) = ("n".to_owned(), CLIENT.to_owned());
+    (at, What::PodTerminating { pod, uid, node, graceful: true, by })
+}
+
+fn runs(ordinal: u64, node: &str) -> (u64, What) {
+    let (pod, uid) = (format!("default/db-{ordinal}"), format!("u{ordinal}"));
+    (0, What::PodPhase { pod, uid, node: node.into(), phase: "Running".into() })
+}
+
+#[test]
+fn s20_no_pod_that_serves_is_taken_against_its_budget() {
+    let setting = guarded(Guards { available_min: Some(2), ..Guards::default() });
+    let ready = |at, node: &str, status: &str| {
+        (at, What::NodeReady { node: node.into(), status: status.into(), by: "k".into() })
+    };
+    let night = |besides: Story| {
+        let three = vec![runs(0, "n"), runs(1, "m"), runs(2, "o")];
+        judged([three, besides].concat(), &setting)
+    };
+    assert_eq!(night(vec![taken(40, 0)]), [""; 0], "two are left");
+    assert_eq!(night(vec![ready(20, "m", "Unknown"), taken(40, 0)]), ["S20"]);
+    assert_eq!(
+        night(vec![ready(38, "m", "Unknown"), taken(40, 0)]),
+        [""; 0],
+        "told a moment later"
+    );
+    let back = vec![ready(20, "m", "Unknown"), ready(30, "m", "True"), taken(40, 0)];
+    assert_eq!(night(back), [""; 0]);
+    let silent = vec![ready(20, "n", "Unknown"), ready(20, "m", "Unknown"), taken(40, 0)];
+    assert_eq!(night(silent), [""; 0], "it serves nobody");
+    let cut = cut_then(vec![ready(2, "m", "Unknown"), taken(8, 0)]);
+    assert_eq!(night(cut), ["S20"], "nothing was proven");
+    let proven = cut_then(vec![ready(2, "m", "Unknown"), (3, proven()), taken(8, 0)]);
+    assert_eq!(night(proven), [""; 0]);
+}
+
+#[test]
+fn s20_pods_go_no_faster_than_the_policy_says() {
+    let pods_per_minute = [("n".to_owned(), 6)].into();
+    let setting = guarded(Guards { pods_per_minute, ..Guards::default() });
+    let night = |second: u64| {
+        let then = vec![(2, proven()), taken(3, 0), taken(second, 1)];
+        let found = judged(cut_then(then), &setting);
+        found.contains(&"S20")
+    };
+    assert!(night(4), "the second one is due after ten seconds");
+    assert!(!night(10), "by a fast clock");
+    assert!(!night(12));
+}
+
+#[test]
+fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
+    let pod = |number: u64| format!("node-remedy/n-1-job-{number}-0");
+    let uid = |number: u64| format!("j{number}");
+    let created = |at, number| (at, What::PodCreated { pod: pod(number), uid: uid(number) });
+    let on = |node: &str| (3, What::PodScheduled { pod: pod(1), uid: uid(1), node: node.into() });
+    let ended = |at, phase: &str| {
+        let (node, phase) = ("m".into(), phase.into());
+        (at, What::PodPhase { pod: pod(1), uid: uid(1), node, phase })
+    };
+    let deleted = (4, What::Edited { object: "Job n-1-job-1".into(), by: PEOPLE.into() });
+    let terminating = (
+        5,
+        What::PodTerminating {
+            pod: pod(1),
+            uid: uid(1),
+            node: "m".into(),
+            graceful: true,
+            by: "job-controller".into(),
+        },
+    );
+    let night = |besides: Story| {
+        judged([vec![(1, state("New")), created(2, 1)], besides].concat(), &Setting::default())
+    };
+    let over = || (9, state("Final"));
+    let later = || (30, lost());
+    assert_eq!(night(vec![on("m"), ended(8, "Succeeded"), over()]), [""; 0]);
+    assert_eq!(night(vec![on("n"), ended(8, "Succeeded"), over()]), ["S21"]);
+    assert_eq!(night(vec![on("m"), over(), later()]), ["S21"], "it goes on");
+    assert_eq!(night(vec![on("m"), created(3, 2), later()]), ["S21"], "they are two");
+    assert_eq!(night(vec![on("m"), created(3, 2), terminating.clone(), later()]), [""; 0]);
+    assert_eq!(night(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
+    assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
+    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), ["S21"]);
+    let gone = vec![deleted, terminating];
+    assert_eq!(night([gone.clone(), vec![created(7, 2)]].concat()), [""; 0]);
+    assert_eq!(night([gone, vec![created(7, 1)]].concat()), ["S21"]);
+}
+
+#[test]
+fn s2_s13_a_zone_has_limits_of_its_own() {
+    let zones = |of_n: &[&str], in_flight_max| {
+        let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
+        let others = ["q", "r", "s", "t"].map(|name| (name.to_owned(), "west".to_owned()));
+        guarded(Guards {
+            zones: of_n.iter().map(zone).chain(others).collect(),
+            zone_percent_max: 50,
+            zone_in_flight_max: in_flight_max,
+            ..Guards::default()
+        })
+    };
+    let east = zones(&["n", "m", "o", "p"], None);
+    let of =
+        |besides: Story, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
+    assert_eq!(of(vec![], &east), [""; 0]);
+    assert_eq!(of(lost_too(2, "m"), &east), ["S13"]);
+    assert_eq!(of(lost_too(39, "m"), &east), [""; 0], "nobody knows yet");
+    assert_eq!(of(lost_too(2, "q"), &east), [""; 0], "two of eight are no storm");
+    let three = zones(&["n", "m", "o"], None);
+    assert_eq!(of(lost_too(2, "p"), &three), ["S13"], "it may be of this zone");
+    assert_eq!(of(vec![], &zones(&["m"], None)), ["S13"], "nobody knows its zone");
+
+    let second = |node: &str| {
+        let node = node.to_owned();
+        vec![
+            (40, What::NetworkLost { node: node.clone() }),
+            (
+                40,
+                What::IntentRecorded {
+                    fence: format!("{node}-1"),
+                    node: node.clone(),
+                    operation: 1,
+                    method: String::new(),
+                    action: "off".into(),
+                },
+            ),
+            (40, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
+        ]
+    };
+    let in_hands = |node: &str, max| {
+        let mut setting = Setting { in_flight_max: 2, ..zones(&["n", "m", "o", "p"], max) };
+        setting.guards.zone_percent_max = 90;
+        judged(eight([second(node), off(40)].concat()), &setting)
+    };
+    assert_eq!(in_hands("m", Some(1)), ["S2"]);
+    assert_eq!(in_hands("m", None), [""; 0]);
+    assert_eq!(in_hands("q", Some(1)), [""; 0], "of another zone");
+}
+
+#[test]
+fn s3_a_control_plane_node_is_cut_only_while_the_others_are_a_majority() {
+    let judged = |members: &[&str], besides: Story| {
+        let setting = guarded(Guards { control_plane: names(members), ..Guards::default() });
+        judged(eight([besides, off(40)].concat()), &setting)
+    };
+    let three = ["n", "m", "o"];
+    assert_eq!(judged(&three, vec![]), [""; 0]);
+    assert_eq!(judged(&three, lost_too(2, "m")), ["S3"]);
+    assert_eq!(judged(&three, lost_too(39, "m")), [""; 0], "nobody knows yet");
+    assert_eq!(judged(&three, lost_too(2, "p")), [""; 0], "of no concern");
+    assert_eq!(judged(&["m", "o", "p"], lost_too(2, "m")), [""; 0], "not of it");
+    assert_eq!(judged(&["n", "m"], vec![]), ["S3"]);
+    assert_eq!(judged(&["n"], vec![]), ["S3"]);
+}
