@@ -48,6 +48,7 @@ mod secret;
 pub mod signature;
 
 mod state;
+pub mod transcript;
 mod trial;
 mod trust;
 mod wasi_stubs;
