@@ -150,6 +150,8 @@ Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if not
   node-remedy plugin list
   node-remedy plugin describe redfish
   node-remedy plugin describe redfish --output json
+  node-remedy plugin new my-relay
+  node-remedy plugin run my_relay.wasm status --address 10.0.9.7 --plug 2 --username admin --password-file pw
   node-remedy plugin inspect tasmota.wasm
   node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
   node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -"

@@ -1,7 +1,9 @@
-//! `plugin`: which fence methods are built in, what each says of itself, and what one from outside would be
-//! ([`mod@file`]).
+//! `plugin`: which fence methods are built in, what each says of itself; and the way of one from outside: written
+//! ([`mod@new`]), tried on a device ([`run`]), looked at ([`mod@inspect`]), packed ([`mod@file`]) and judged
+//! ([`mod@verify`]).
 
 mod file;
+mod inspect;
 mod new;
 mod run;
 mod standalone;
@@ -38,7 +40,13 @@ pub enum PluginCommand {
         #[arg(long, value_enum, default_value_t)]
         output: Output,
     },
-    /// The same of a component in a file, which is compiled and tried out; its digest
+    /// The same of a component in a file, which is compiled and tried out; its digest, imports, sections, and
+    /// whether it fits into a ConfigMap
+    #[command(after_help = "Example:
+  node-remedy plugin inspect tasmota.wasm
+  node-remedy plugin inspect tasmota.wasm --output json
+Exits 0 if a controller would load it, 1 if not, with the reason: what is wrong with a manifest is named with
+its place in it, an import that is not offered is marked.")]
     Inspect {
         /// A .wasm, .wasm.gz or .wasm.zst file
         file: PathBuf,
@@ -156,7 +164,7 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
                 Output::Text => describe(&manifest, &digest)?,
             }
         }
-        PluginCommand::Inspect { file, output } => file::inspect(&plugins, file, *output)?,
+        PluginCommand::Inspect { file, output } => inspect::inspect(&plugins, file, *output)?,
         PluginCommand::ConfigMap { file, namespace, signature, fence_plugin } => {
             let printed = file::Printed {
                 namespace,
