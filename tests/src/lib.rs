@@ -28,6 +28,7 @@ pub mod mirror;
 pub mod observer;
 pub mod openstack;
 pub mod ovirt;
+pub mod page;
 pub mod pki;
 pub mod process;
 pub mod proxmox;

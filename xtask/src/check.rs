@@ -10,7 +10,7 @@ pub(crate) const HELP: &str = "\
   format     cargo fmt --all --check
   lints      cargo clippy --workspace --all-targets -- -D warnings
   tidy       dependency arrows, lints in every crate, module heads, links, named tests, plugins'
-             shape, file sizes
+             shape, the SDK's examples, file sizes
   generated  cargo xtask codegen --check
 
 All of them run, whatever the first one says. With names, only those.

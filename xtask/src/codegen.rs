@@ -14,7 +14,8 @@ use crate::root::{at, cargo, root};
 pub(crate) const HELP: &str = "\
 Writes what is generated and kept: deploy/crds, deploy/schemas and docs/defaults.md from the types
 of host/api, deploy/rbac.yaml from the permission table, deploy/admission.yaml, docs/metrics.md, and
-the README's picture and output from a simulated night. With --check
+the README's picture and output from a simulated night; and the copies of the contract and of the
+licence that the SDK's package carries. With --check
 nothing is written: a file that differs from what would be written, is missing or is one too many
 is a failure.
 
@@ -27,6 +28,12 @@ Examples:
 const OUTPUT: (&str, &str) = ("<!-- output:begin -->\n", "<!-- output:end -->");
 /// Folders of what is generated from the types, and where each is kept.
 const FOLDERS: [(&str, &str); 2] = [("crds", "deploy/crds"), ("schemas", "deploy/schemas")];
+/// What a package carries that is by itself, and its copy there.
+const COPIES: [(&str, &str); 3] = [
+    ("wit/fence.wit", "plugins/sdk/wit/fence.wit"),
+    ("wit/manifest.md", "plugins/sdk/wit/manifest.md"),
+    ("LICENSE", "plugins/sdk/LICENSE"),
+];
 /// The scenario that the README shows.
 const SHOWN: &str = "examples/scenarios/lost-node.yaml";
 /// Lines of the timeline that the README shows, from the first off on.
@@ -35,21 +42,28 @@ const SHOWN_LINES: usize = 12;
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         [] => {
+            // First, because plugins are built from them.
+            update(copies()?)?;
             let generated = resources()?;
             for (part, kept) in FOLDERS {
                 write(&generated.join(part), &at(kept))?;
             }
-            for (path, fresh) in files(&generated)? {
-                if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
-                    println!("{path} is stale");
-                    fs::write(at(path), fresh)?;
-                }
-            }
-            Ok(())
+            update(files(&generated)?)
         }
         ["--check"] => check(),
         [unknown, ..] => bail!("unknown argument {unknown:?}; see --help"),
     }
+}
+
+/// Writes what is not as it should be.
+fn update(files: Vec<(&'static str, Vec<u8>)>) -> Result<()> {
+    for (path, fresh) in files {
+        if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
+            println!("{path} is stale");
+            fs::write(at(path), fresh).with_context(|| format!("failed to write {path}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Fails when the kept files are not those that would be written.
@@ -59,7 +73,7 @@ pub(crate) fn check() -> Result<()> {
     for (part, kept) in FOLDERS {
         found.extend(differences(&files_of(&at(kept))?, &files_of(&generated.join(part))?));
     }
-    for (path, fresh) in files(&generated)? {
+    for (path, fresh) in copies()?.into_iter().chain(files(&generated)?) {
         if fs::read(at(path)).ok().as_ref() != Some(&fresh) {
             found.push(format!("{path} is stale"));
         }
@@ -95,6 +109,15 @@ fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
         ("docs/lost-node.svg", fs::read(&picture).context("the simulator drew no picture")?),
         ("README.md", with_output(&readme, &excerpt(&night)?)?.into_bytes()),
     ])
+}
+
+/// What the SDK's package carries of the repository around it, each with where it is kept.
+fn copies() -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let copy = |(from, to): (&str, &'static str)| {
+        let bytes = fs::read(at(from)).with_context(|| format!("failed to read {from}"))?;
+        Ok((to, bytes))
+    };
+    COPIES.into_iter().map(copy).collect()
 }
 
 fn program() -> Command {

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod documents;
+mod examples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
         if source.has_extension("rs") {
             findings.extend(module_head(source));
             findings.extend(file_size(source));
+            findings.extend(examples::missing(source));
         } else if source.has_extension("md") {
             findings.extend(documents::broken_links(source, |path| root.join(path).exists()));
         } else if source.path.ends_with("Cargo.toml") {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::cancel::Cancel;
 use crate::grants::Grants;
 use crate::secret::Secret;
+use crate::transcript::Transcript;
 
 /// The extra field by which a plugin says so ("The manifest of a plugin", `terminated`).
 const TERMINATED: &str = "terminated";
@@ -245,6 +246,8 @@ pub enum ExchangeRecord {
     Off,
     /// It is kept, up to the limits.
     On,
+    /// The same, and a transcript: all that the plugin saw, for playing the call again.
+    Whole,
 }
 
 /// Something that went over the wire.
@@ -318,6 +321,8 @@ pub struct CallReport {
     pub exchanges: Vec<Exchange>,
     /// Exchanges beyond what is kept.
     pub exchanges_dropped: u32,
+    /// All that the plugin asked of the network and was answered, where that was to be kept.
+    pub transcript: Transcript,
     /// What it said.
     pub log: Vec<LogLine>,
     /// Log lines beyond what is kept.
@@ -363,6 +368,7 @@ impl CallReport {
             checkpoint: None,
             exchanges: Vec::new(),
             exchanges_dropped: 0,
+            transcript: Transcript::default(),
             log: Vec::new(),
             log_dropped: 0,
             elapsed_ms: 0,

@@ -32,7 +32,12 @@ impl Exchanges {
     }
 
     pub(crate) fn are_kept(&self) -> bool {
-        self.record == ExchangeRecord::On
+        self.record != ExchangeRecord::Off
+    }
+
+    /// Whether a transcript is kept, too.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.record == ExchangeRecord::Whole
     }
 
     /// Keeps a datagram, with the plaintext of what was encrypted for it.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use crate::address::{Cidr, Hazard, destination};
@@ -18,6 +18,9 @@ mod http;
 
 pub(crate) use self::http::login_path;
 pub use self::http::{HttpGrant, HttpPolicy};
+
+/// 192.0.2.0, where nobody is (RFC 5737).
+const TEST_NET: u32 = 0xc000_0200;
 
 /// What an admin allows a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -188,6 +191,19 @@ impl Grants {
             return Err(missing(format!("path {bare}"), format!("{bare} to grants.paths")));
         }
         Ok(())
+    }
+
+    /// The same for a call that reaches nothing ([`crate::net::Replay`]): each endpoint at an address of its
+    /// own, and nobody there to be told who asks.
+    #[must_use]
+    pub fn for_replay(mut self) -> Self {
+        for (place, endpoint) in (1..).zip(self.endpoints.values_mut()) {
+            endpoint.address.set_ip(Ipv4Addr::from_bits(TEST_NET + place).into());
+            if let Some(policy) = &mut endpoint.http {
+                policy.auth = Auth::None {};
+            }
+        }
+        self
     }
 
     /// The endpoints, by the plugin's names for them.

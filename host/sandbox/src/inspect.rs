@@ -204,10 +204,15 @@ impl<'a> Seen<'a> {
     }
 }
 
-fn check_import(world: World, name: &str) -> Result<(), InspectError> {
+/// Whether this host offers what a component imports by this name.
+pub(crate) fn is_offered(world: World, name: &str) -> bool {
     let wasi =
         name.split_once("@0.2.").is_some_and(|(name, _)| wasi_stubs::ALLOWED.contains(&name));
-    if wasi || world.ours().contains(&name) {
+    wasi || world.ours().contains(&name)
+}
+
+fn check_import(world: World, name: &str) -> Result<(), InspectError> {
+    if is_offered(world, name) {
         return Ok(());
     }
     // A name from outside: it goes into messages.

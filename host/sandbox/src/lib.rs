@@ -45,9 +45,11 @@ mod precompiled;
 mod randomness;
 mod seams;
 mod secret;
+mod shape;
 pub mod signature;
 
 mod state;
+pub mod transcript;
 mod trial;
 mod trust;
 mod wasi_stubs;
@@ -75,5 +77,6 @@ pub use seams::{
     TokioClock,
 };
 pub use secret::Secret;
+pub use shape::{Shape, shape};
 pub use trust::{Authorities, SpkiPin, TlsRefusal, Trust, TrustError};
 pub use watch::{Heard, Sight, Unseen, Watch, Watcher};

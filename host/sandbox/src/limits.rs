@@ -155,6 +155,9 @@ pub const EXCHANGE_BYTES_MAX: usize = 64 << 10;
 pub const EXCHANGE_BODY_BYTES_MAX: usize = 4 << 10;
 /// Messages of the exchange kept as evidence.
 pub const EXCHANGES_MAX: usize = 512;
+/// Bytes of one call's transcript: some hundred requests with the answers of a chatty device. A transcript
+/// that lacks an end is of no use, so what is beyond is counted and none is written.
+pub const TRANSCRIPT_BYTES_MAX: usize = 4 << 20;
 /// One plaintext beside a kept datagram: a message inside a session, not a transfer.
 pub const PLAINTEXT_BYTES_MAX: usize = 1 << 10;
 /// Datagrams beyond this are not searched for a ciphertext: the longest plaintext and any header.

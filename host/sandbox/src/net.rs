@@ -16,6 +16,7 @@ use crate::limits::{
 };
 use crate::manifest::Protocol;
 use crate::state::{CallState, Cut};
+use crate::transcript::Doing;
 
 pub(crate) mod auth;
 mod backend;
@@ -23,6 +24,7 @@ mod connection;
 mod fetch;
 mod headers;
 mod memory;
+mod replay;
 pub(crate) mod session;
 mod sockets;
 mod veil;
@@ -30,6 +32,7 @@ mod veil;
 pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
 pub(crate) use connection::Connection;
 pub use memory::{Conversation, Fabric, HttpReply, MemoryNet, Said};
+pub use replay::Replay;
 pub use session::Sessions;
 pub use sockets::Sockets;
 
@@ -49,6 +52,7 @@ impl Host for CallState {
         let granted = self.grants.endpoints().get(&endpoint);
         let Some(granted) = granted.filter(|granted| granted.protocol == Protocol::Udp) else {
             self.note_refusal(&endpoint);
+            self.transcribe_failed(&endpoint, Doing::Open, Wire::Denied);
             return Ok(Err(Wire::Denied));
         };
         let address = granted.address;
@@ -58,13 +62,19 @@ impl Host for CallState {
                 self.sockets.insert(id, Socket { endpoint, datagram, farewell: None });
                 Ok(Ok(self.table.push(DatagramHandle(id))?))
             }
-            Err(error) => Ok(Err(error.into())),
+            Err(error) => {
+                self.transcribe_failed(&endpoint, Doing::Open, error.into());
+                Ok(Err(error.into()))
+            }
         }
     }
 
     async fn fetch(&mut self, endpoint: String, request: HttpRequest) -> Answer<HttpResponse> {
         self.count_call()?;
-        self.fetch_from(&endpoint, request).await
+        self.transcribe_asked(&endpoint, &request);
+        let answer = self.fetch_from(&endpoint, request).await?;
+        self.transcribe_answered(&endpoint, &answer);
+        Ok(answer)
     }
 
     async fn tcp(&mut self, endpoint: String) -> Answer<Resource<ConnectionHandle>> {
@@ -97,7 +107,12 @@ impl HostDatagram for CallState {
         let sent = socket.datagram.send(&data).await;
         let endpoint = socket.endpoint.clone();
         self.keep_exchange(&endpoint, Direction::Sent, &data);
-        Ok(sent.map_err(Wire::from))
+        self.transcribe_sent(&endpoint, &data);
+        let sent = sent.map_err(Wire::from);
+        if let Err(error) = sent {
+            self.transcribe_failed(&endpoint, Doing::Send, error);
+        }
+        Ok(sent)
     }
 
     async fn receive(
@@ -122,8 +137,13 @@ impl HostDatagram for CallState {
         if let Ok(Some(data)) = &received {
             self.record.heard = self.record.heard.saturating_add(1);
             self.keep_exchange(&endpoint, Direction::Received, data);
+            self.transcribe_received(&endpoint, data);
         }
-        Ok(received.map_err(Wire::from))
+        let received = received.map_err(Wire::from);
+        if let Err(error) = &received {
+            self.transcribe_failed(&endpoint, Doing::Receive, *error);
+        }
+        Ok(received)
     }
 
     async fn farewell(

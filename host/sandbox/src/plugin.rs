@@ -289,6 +289,7 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
         checkpoint: record.checkpoint,
         exchanges,
         exchanges_dropped,
+        transcript: record.transcript,
         log: record.log,
         log_dropped: record.log_dropped,
         elapsed_ms,

@@ -19,6 +19,7 @@ use crate::net::{Connection, Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
+use crate::transcript::Transcript;
 use crate::trust::TlsRefusal;
 use crate::wasi_stubs;
 use crate::words::Secrets;
@@ -77,6 +78,7 @@ pub(crate) struct Record {
     pub(crate) log_bytes: usize,
     pub(crate) log_dropped: u32,
     pub(crate) exchanges: Exchanges,
+    pub(crate) transcript: Transcript,
 }
 
 /// Why the host stops a plugin from inside one of its own calls.
@@ -175,6 +177,7 @@ impl Record {
             log_bytes: 0,
             log_dropped: 0,
             exchanges,
+            transcript: Transcript::default(),
         }
     }
 }

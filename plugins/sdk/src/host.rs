@@ -7,6 +7,27 @@ use std::fmt;
 use crate::{Failure, FailureKind, Outcome, PlugInfo, PlugsRequest, Request};
 
 /// One fence method. A fresh value is made for each call, so it keeps nothing between calls.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Action, Failure, FenceMethod, Host, Level, Outcome, PlugState, Request};
+///
+/// #[derive(Default)]
+/// struct Blind;
+///
+/// impl FenceMethod for Blind {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "blind" }"#;
+///
+///     fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+///         host.log(Level::Info, &format!("asked about {:?}", request.plug));
+///         // What is not known is not off.
+///         Ok(Outcome::new(PlugState::Unknown))
+///     }
+/// }
+///
+/// let outcome = Blind.run(&Request::new(Action::Status, 30_000), &TestHost::new(30_000));
+/// assert_eq!(outcome.map(|outcome| outcome.state), Ok(PlugState::Unknown));
+/// ```
 pub trait FenceMethod: Default {
     /// The manifest, as JSON.
     const MANIFEST: &'static str;
@@ -22,6 +43,21 @@ pub trait FenceMethod: Default {
 }
 
 /// Everything a plugin can reach. Endpoints and credentials are names of the manifest's asks.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Failure, FailureKind, Host};
+///
+/// /// What comes before the first message that may change the device.
+/// fn commit(host: &impl Host) -> Result<(), Failure> {
+///     host.begin_effect("off").map_err(|reason| {
+///         Failure::new(FailureKind::Cancelled, format!("the host did not let it begin: {reason}"))
+///     })
+/// }
+///
+/// assert!(commit(&TestHost::new(30_000)).is_ok());
+/// assert!(commit(&TestHost::new(30_000).refuse_effect("the lease is lost")).is_err());
+/// ```
 pub trait Host {
     /// A secret in the host's keeping.
     type Secret: Secret<Key = Self::Key>;
@@ -62,6 +98,22 @@ pub trait Host {
 }
 
 /// Operations with a secret, never its bytes (but see [`Secret::reveal`]).
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Hash, Host, Key, Refused, Secret};
+///
+/// fn sign(host: &impl Host, question: &[u8]) -> Result<Vec<u8>, Refused> {
+///     let account = host.open("account")?;
+///     account.session_key(Hash::Sha256, b"salt")?.mac(Hash::Sha256, question, 16)
+/// }
+///
+/// let host = TestHost::new(30_000).credential("account", Some("admin"), b"secret");
+/// assert_eq!(sign(&host, b"off").map(|code| code.len()), Ok(16));
+/// assert_eq!(host.open("account")?.identity().as_deref(), Some("admin"));
+/// assert_eq!(host.open("account")?.reveal(), Err(Refused::NotGranted));
+/// # Ok::<(), Refused>(())
+/// ```
 pub trait Secret {
     /// What [`Secret::session_key`] makes.
     type Key: Key;
@@ -85,6 +137,19 @@ pub trait Secret {
 }
 
 /// Operations with a key that the host keeps.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Cipher, Hash, Host, Key, Refused, Secret};
+///
+/// let host = TestHost::new(30_000).credential("account", None, b"secret");
+/// let session = host.open("account")?.session_key(Hash::Sha256, b"salt")?;
+/// let cipher = session.derive(Hash::Sha256, b"encryption", 16)?;
+/// let sealed = cipher.encrypt(Cipher::AesCbc, &[0; 16], b"exactly a block!")?;
+/// assert_ne!(sealed, b"exactly a block!");
+/// assert_eq!(cipher.decrypt(Cipher::AesCbc, &[0; 16], &sealed)?, b"exactly a block!");
+/// # Ok::<(), Refused>(())
+/// ```
 pub trait Key: Sized {
     /// HMAC, cut to `length` bytes.
     fn mac(&self, hash: Hash, data: &[u8], length: u32) -> Result<Vec<u8>, Refused>;
@@ -98,6 +163,22 @@ pub trait Key: Sized {
 }
 
 /// A UDP conversation with one endpoint. Dropping it ends it.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use std::rc::Rc;
+///
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Datagram, Host, NetError};
+///
+/// let echo = |_: u64, _: u64, data: &[u8]| vec![(20, data.to_vec())];
+/// let host = TestHost::new(30_000).device("lamp", Rc::new(RefCell::new(echo)));
+/// let lamp = host.udp("lamp")?;
+/// lamp.send(b"status")?;
+/// assert_eq!(lamp.receive(10)?, None, "it takes 20 ms");
+/// assert_eq!(lamp.receive(500)?.as_deref(), Some(b"status".as_slice()));
+/// # Ok::<(), NetError>(())
+/// ```
 pub trait Datagram {
     /// Sends one datagram.
     fn send(&self, data: &[u8]) -> Result<(), NetError>;
@@ -109,6 +190,27 @@ pub trait Datagram {
 }
 
 /// A stream to one endpoint. Dropping it closes it.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use std::rc::Rc;
+///
+/// use node_remedy_sdk::testing::{Said, TestHost};
+/// use node_remedy_sdk::{Connection, Host, NetError, Part};
+///
+/// let shell = |_: u64, _: u64, data: &[u8]| match data {
+///     b"login secret\n" => vec![(20, Said::Bytes(b"welcome".to_vec()))],
+///     _ => Vec::new(),
+/// };
+/// let host = TestHost::new(30_000)
+///     .stream("shell", Rc::new(RefCell::new(shell)))
+///     .credential("account", None, b"secret");
+/// let shell = host.tcp("shell")?;
+/// let password = host.open("account").map_err(|_| NetError::Denied)?;
+/// shell.write(&[Part::Bytes(b"login "), Part::Secret(&password), Part::Bytes(b"\n")])?;
+/// assert_eq!(shell.read(100, 500)?, b"welcome");
+/// # Ok::<(), NetError>(())
+/// ```
 pub trait Connection {
     /// What [`Part::Secret`] names.
     type Secret;
@@ -123,6 +225,18 @@ pub trait Connection {
 }
 
 /// A piece of what goes over a [`Connection`].
+///
+/// ```
+/// use node_remedy_sdk::Part;
+///
+/// /// The words of a login, with the secret as a handle.
+/// fn login<S>(password: &S) -> [Part<'_, S>; 2] {
+///     [Part::Bytes(b"login "), Part::Secret(password)]
+/// }
+///
+/// let stands_for_a_handle = ();
+/// assert_eq!(login(&stands_for_a_handle).len(), 2);
+/// ```
 #[derive(Debug)]
 pub enum Part<'a, S> {
     /// These bytes.
@@ -132,6 +246,17 @@ pub enum Part<'a, S> {
 }
 
 /// Hash functions of [`Secret`] and [`Key`].
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Hash, Host, Refused, Secret};
+///
+/// let host = TestHost::new(30_000).credential("account", None, b"secret");
+/// let account = host.open("account")?;
+/// assert_eq!(account.mac(Hash::Sha1, b"question")?.len(), 20);
+/// assert_eq!(account.mac(Hash::Sha512, b"question")?.len(), 64);
+/// # Ok::<(), Refused>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// MD5.
@@ -149,6 +274,19 @@ pub enum Hash {
 }
 
 /// How [`Secret::usm_key`] makes a key longer than the hash.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Extension, Hash, Host, Refused, Secret};
+///
+/// let host = TestHost::new(30_000).credential("privacy", None, b"maplesyrup");
+/// let privacy = host.open("privacy")?;
+/// let engine = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+/// // AES-256 wants 32 bytes, of which SHA-1 makes 20.
+/// assert!(privacy.usm_key(Hash::Sha1, &engine, Extension::Blumenthal, 32).is_ok());
+/// assert!(privacy.usm_key(Hash::Sha1, &engine, Extension::None, 32).is_err());
+/// # Ok::<(), Refused>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {
     /// Not at all: a key that would be too short is refused.
@@ -160,6 +298,18 @@ pub enum Extension {
 }
 
 /// Ciphers of [`Key`].
+///
+/// ```
+/// use node_remedy_sdk::Cipher;
+///
+/// /// The cipher of a cipher suite's number (IPMI v2.0, 22.15.2).
+/// fn of(suite: u8) -> Option<Cipher> {
+///     matches!(suite, 3 | 17).then_some(Cipher::AesCbc)
+/// }
+///
+/// assert_eq!(of(17), Some(Cipher::AesCbc));
+/// assert_eq!(of(0), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// AES in cipher block chaining.
@@ -171,6 +321,15 @@ pub enum Cipher {
 }
 
 /// Severity of a log line.
+///
+/// ```
+/// use node_remedy_sdk::testing::{TestHost, Trace};
+/// use node_remedy_sdk::{Host, Level};
+///
+/// let host = TestHost::new(30_000);
+/// host.log(Level::Warn, "the board is slow today");
+/// assert_eq!(host.trace(), [Trace::Logged("the board is slow today".to_owned())]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// For the author of the plugin.
@@ -182,6 +341,19 @@ pub enum Level {
 }
 
 /// An HTTP request, whole.
+///
+/// ```
+/// use node_remedy_sdk::HttpRequest;
+///
+/// let request = HttpRequest {
+///     method: "PUT".to_owned(),
+///     path: "/relays/2".to_owned(),
+///     headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+///     body: br#"{"on": false}"#.to_vec(),
+///     timeout_ms: 5_000,
+/// };
+/// assert!(request.path.starts_with('/'));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
     /// `GET`, `POST`, …
@@ -197,6 +369,28 @@ pub struct HttpRequest {
 }
 
 /// An HTTP response, whole.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use std::rc::Rc;
+///
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Host, HttpRequest, HttpResponse, NetError};
+///
+/// let missing = HttpResponse { status: 404, headers: Vec::new(), body: Vec::new() };
+/// let answer = missing.clone();
+/// let board = move |_: u64, _: &HttpRequest| (20, answer.clone());
+/// let host = TestHost::new(30_000).web("board", Rc::new(RefCell::new(board)));
+/// let request = HttpRequest {
+///     method: "GET".to_owned(),
+///     path: "/".to_owned(),
+///     headers: Vec::new(),
+///     body: Vec::new(),
+///     timeout_ms: 5_000,
+/// };
+/// assert_eq!(host.fetch("board", &request)?, missing, "a refusal is an answer");
+/// # Ok::<(), NetError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
     /// Status code.
@@ -208,6 +402,15 @@ pub struct HttpResponse {
 }
 
 /// Why the network did not do it.
+///
+/// ```
+/// use node_remedy_sdk::{FailureKind, NetError};
+///
+/// let failure = NetError::Refused.into_failure("ask the board");
+/// assert_eq!(failure.kind, FailureKind::Unreachable);
+/// assert!(failure.retryable);
+/// assert_eq!(failure.detail, "failed to ask the board: the device refuses the port");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetError {
     /// Not granted.
@@ -270,6 +473,15 @@ impl NetError {
 }
 
 /// Why the host did not use a secret.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Host, Refused};
+///
+/// let refused = TestHost::new(30_000).open("account").err();
+/// assert_eq!(refused, Some(Refused::NoSuchCredential));
+/// assert_eq!(Refused::BadLength.to_string(), "the data does not fit the operation");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The operation was not asked for, or not granted.

@@ -32,7 +32,19 @@
 //! * Report what was *read*. An accepted `off` is not a machine that is off.
 //! * A secret is worked with through [`Secret`] and [`Key`]; its bytes never come here.
 //!
-//! The manifest is JSON; `wit/manifest.md` beside the contract describes every field.
+//! The manifest is JSON; `wit/manifest.md` in this package describes every field, and `wit/fence.wit` is the
+//! contract itself.
+//!
+//! # Features
+//!
+//! * `web`: [`web`], requests to an HTTP API and what its refusals mean. Brings `serde_json`.
+//! * `testing`: [`testing`], the host in memory, in virtual time. Brings hashes and ciphers; for
+//!   `dev-dependencies`, where no component is built with it.
+//! * `watcher`: the world of [`watcher_plugin!`] in the place of that of [`fence_plugin!`]. A component has one
+//!   world, so a crate has one of the two.
+//!
+//! Devices that speak SNMP: the companion crate `node-remedy-plugin-snmp` is written against [`Host`] alone and
+//! has sessions of v1, v2c and v3. It is a crate of its own because its codec brings forty others.
 //!
 //! What this crate deliberately is not: a runtime. There is no executor, no socket and no clock in
 //! it; everything a plugin can do is a method of [`Host`].
@@ -68,6 +80,23 @@ pub use watcher::{DatagramWatcher, Sight};
 ///
 /// Expands to nothing where the target is not wasm, so that the same crate is tested natively. A
 /// crate holds one plugin: two of these in one crate do not link.
+///
+/// ```
+/// use node_remedy_sdk::{Failure, FenceMethod, Host, Outcome, PlugState, Request, fence_plugin};
+///
+/// #[derive(Default)]
+/// struct Lamp;
+///
+/// impl FenceMethod for Lamp {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "lamp" }"#;
+///
+///     fn run(&self, _: &Request, _: &impl Host) -> Result<Outcome, Failure> {
+///         Ok(Outcome::new(PlugState::Unknown))
+///     }
+/// }
+///
+/// fence_plugin!(Lamp);
+/// ```
 #[macro_export]
 macro_rules! fence_plugin {
     ($method:ty) => {
@@ -87,6 +116,23 @@ macro_rules! fence_plugin {
 
 /// Makes a component of a [`DatagramWatcher`], as [`fence_plugin!`] does of a method. A crate that uses
 /// it depends on this one with the feature `watcher`: the two worlds do not link into one component.
+///
+/// ```
+/// use node_remedy_sdk::{DatagramWatcher, Sight, watcher_plugin};
+///
+/// #[derive(Default)]
+/// struct Deaf;
+///
+/// impl DatagramWatcher for Deaf {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "deaf" }"#;
+///
+///     fn on_datagram(&self, _: &str, _: &[u8], _: &[u8]) -> (Sight, Vec<u8>) {
+///         (Sight::Ignore, Vec::new())
+///     }
+/// }
+///
+/// watcher_plugin!(Deaf);
+/// ```
 #[macro_export]
 macro_rules! watcher_plugin {
     ($watcher:ty) => {

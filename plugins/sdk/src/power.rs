@@ -5,12 +5,28 @@ use crate::{Action, Failure, FailureKind, Fields, Host, Level, Outcome, PlugStat
 
 /// The extra field of a request that binds a change to one machine: the UUID that an earlier `status`
 /// reported. A machine with another one is not touched.
+///
+/// ```
+/// use node_remedy_sdk::power::EXPECT_SYSTEM_UUID;
+/// use node_remedy_sdk::{Action, Request};
+///
+/// let mut request = Request::new(Action::Off, 30_000);
+/// request.extra = vec![(EXPECT_SYSTEM_UUID.to_owned(), "b0c1".to_owned())];
+/// assert_eq!(request.extra(EXPECT_SYSTEM_UUID), Some("b0c1"));
+/// ```
 pub const EXPECT_SYSTEM_UUID: &str = "expect-system-uuid";
 
 /// A poll is not begun if it leaves less of the deadline for its answer, in milliseconds.
 const ANSWER_MS: u64 = 1_000;
 
 /// What is asked for.
+///
+/// ```
+/// use node_remedy_sdk::PlugState;
+/// use node_remedy_sdk::power::Change;
+///
+/// assert_eq!(Change::Reset.leads_to(), PlugState::On);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Off, without asking an operating system.
@@ -32,6 +48,18 @@ impl Change {
 }
 
 /// What was read of a machine.
+///
+/// ```
+/// use node_remedy_sdk::PlugState;
+/// use node_remedy_sdk::power::Reading;
+///
+/// let reading = Reading {
+///     state: PlugState::On,
+///     words: "PowerState is On".to_owned(),
+///     identity: vec![("serial".to_owned(), "7CE1234".to_owned())],
+/// };
+/// assert_eq!(reading.state.word(), "on");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The state.
@@ -43,6 +71,39 @@ pub struct Reading {
 }
 
 /// One machine behind a device that switches its power.
+///
+/// ```
+/// use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+/// use node_remedy_sdk::testing::{TestHost, Trace};
+/// use node_remedy_sdk::{Action, Failure, FailureKind, Fields, PlugState, Request};
+///
+/// struct Lamp(PlugState);
+///
+/// impl Machine for Lamp {
+///     fn read(&mut self) -> Result<Reading, Failure> {
+///         let words = format!("it is {}", self.0.word());
+///         Ok(Reading { state: self.0, words, identity: Fields::new() })
+///     }
+///
+///     fn word(&mut self, change: Change) -> Result<String, Failure> {
+///         match change {
+///             Change::Off => Ok("off".to_owned()),
+///             Change::On => Ok("on".to_owned()),
+///             Change::Reset => Err(Failure::new(FailureKind::Unsupported, "a lamp has no reset")),
+///         }
+///     }
+///
+///     fn ask(&mut self, change: Change) -> Result<(), Failure> {
+///         self.0 = change.leads_to();
+///         Ok(())
+///     }
+/// }
+///
+/// let host = TestHost::new(30_000);
+/// let reset = carry_out(&Request::new(Action::Reset, 30_000), &host, &mut Lamp(PlugState::On));
+/// assert_eq!(reset.map_err(|failure| failure.kind), Err(FailureKind::Unsupported));
+/// assert!(host.trace().is_empty(), "nothing was begun");
+/// ```
 pub trait Machine {
     /// Reads it.
     fn read(&mut self) -> Result<Reading, Failure>;
@@ -65,6 +126,39 @@ pub trait Machine {
 }
 
 /// Carries a request out.
+///
+/// ```
+/// use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
+/// use node_remedy_sdk::testing::{TestHost, Trace};
+/// # use node_remedy_sdk::{Action, Failure, FailureKind, Fields, PlugState, Request};
+/// #
+/// # struct Lamp(PlugState);
+/// #
+/// # impl Machine for Lamp {
+/// #     fn read(&mut self) -> Result<Reading, Failure> {
+/// #         let words = format!("it is {}", self.0.word());
+/// #         Ok(Reading { state: self.0, words, identity: Fields::new() })
+/// #     }
+/// #
+/// #     fn word(&mut self, change: Change) -> Result<String, Failure> {
+/// #         match change {
+/// #             Change::Off => Ok("off".to_owned()),
+/// #             Change::On => Ok("on".to_owned()),
+/// #             Change::Reset => Err(Failure::new(FailureKind::Unsupported, "a lamp has no reset")),
+/// #         }
+/// #     }
+/// #
+/// #     fn ask(&mut self, change: Change) -> Result<(), Failure> {
+/// #         self.0 = change.leads_to();
+/// #         Ok(())
+/// #     }
+/// # }
+/// let host = TestHost::new(30_000);
+/// let outcome = carry_out(&Request::new(Action::Off, 30_000), &host, &mut Lamp(PlugState::On))?;
+/// assert_eq!(outcome.state, PlugState::Off, "as it was read afterwards");
+/// assert_eq!(host.trace(), [Trace::BeganEffect { note: "off".to_owned() }]);
+/// # Ok::<(), Failure>(())
+/// ```
 pub fn carry_out(
     request: &Request,
     host: &impl Host,
@@ -162,6 +256,14 @@ fn check_identity(expected: Option<&str>, identity: &Fields) -> Result<(), Failu
 }
 
 /// Hexadecimal digits alike, whatever stands between them.
+///
+/// ```
+/// use node_remedy_sdk::power::is_same_uuid;
+///
+/// let one = "4C4C4544-0042-4A10-8053-B7C04F4C5931";
+/// assert!(is_same_uuid(one, "4c4c454400424a108053b7c04f4c5931"));
+/// assert!(!is_same_uuid("", ""), "no UUID is not the same one");
+/// ```
 pub fn is_same_uuid(one: &str, other: &str) -> bool {
     let digits = |text: &str| {
         let digits = text.chars().filter(|digit| *digit != '-');

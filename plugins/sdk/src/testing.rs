@@ -12,17 +12,34 @@ use std::net::UdpSocket;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::{Datagram, Host, HttpRequest, HttpResponse, Level, NetError, Refused};
+use crate::{Host, HttpRequest, HttpResponse, Level, NetError, Refused};
 
+mod datagram;
 pub mod faults;
 mod keys;
 mod stream;
 pub mod web;
 
+use self::datagram::Link;
+pub use self::datagram::TestDatagram;
 pub use keys::{TestKey, TestSecret};
 pub use stream::{Said, Stream, TestConnection};
 
 /// A device in memory: takes a datagram, answers with datagrams and how long each takes.
+///
+/// ```
+/// use node_remedy_sdk::testing::Device;
+///
+/// /// Answers once, late, and is silent from then on.
+/// struct Dying(bool);
+///
+/// impl Device for Dying {
+///     fn datagram(&mut self, _: u64, _: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
+///         if std::mem::replace(&mut self.0, true) { Vec::new() } else { vec![(900, data.to_vec())] }
+///     }
+/// }
+/// assert_eq!(Dying(true).datagram(0, 1, b"are you there"), []);
+/// ```
 pub trait Device {
     /// One datagram from a conversation (`peer` tells them apart).
     fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)>;
@@ -35,6 +52,19 @@ impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Vec<u8>)>> Device for F {
 }
 
 /// An HTTP device in memory: takes a whole request, answers after so many milliseconds.
+///
+/// ```
+/// use node_remedy_sdk::testing::Web;
+/// use node_remedy_sdk::{HttpRequest, HttpResponse};
+///
+/// struct Starting;
+///
+/// impl Web for Starting {
+///     fn exchange(&mut self, _: u64, _: &HttpRequest) -> (u64, HttpResponse) {
+///         (50, HttpResponse { status: 503, headers: Vec::new(), body: Vec::new() })
+///     }
+/// }
+/// ```
 pub trait Web {
     /// One exchange.
     fn exchange(&mut self, now_ms: u64, request: &HttpRequest) -> (u64, HttpResponse);
@@ -47,6 +77,15 @@ impl<F: FnMut(u64, &HttpRequest) -> (u64, HttpResponse)> Web for F {
 }
 
 /// What the plugin did, in order.
+///
+/// ```
+/// use node_remedy_sdk::Host;
+/// use node_remedy_sdk::testing::{TestHost, Trace};
+///
+/// let host = TestHost::new(30_000);
+/// host.begin_effect("off").unwrap();
+/// assert_eq!(host.trace(), [Trace::BeganEffect { note: "off".to_owned() }]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trace {
     /// Sent a datagram.
@@ -101,6 +140,15 @@ enum Endpoint {
 }
 
 /// The host.
+///
+/// ```
+/// use node_remedy_sdk::Host;
+/// use node_remedy_sdk::testing::TestHost;
+///
+/// let host = TestHost::new(30_000).cancel_at(5_000);
+/// assert!(!host.sleep(60_000), "it is cancelled meanwhile");
+/// assert_eq!(host.elapsed_ms(), 5_000, "and no time has passed in truth");
+/// ```
 pub struct TestHost {
     world: Rc<World>,
     endpoints: BTreeMap<String, Endpoint>,
@@ -432,122 +480,6 @@ impl Host for TestHost {
             .collect();
         self.world.random.set(state);
         bytes
-    }
-}
-
-enum Link {
-    Device(Rc<RefCell<dyn Device>>),
-    Socket(UdpSocket),
-    Unreachable,
-}
-
-/// A conversation of the host in memory.
-pub struct TestDatagram {
-    peer: u64,
-    world: Rc<World>,
-    cancel_ms: u64,
-    link: Link,
-    /// Arrival time, order of sending, bytes.
-    arriving: RefCell<BTreeMap<(u64, u64), Vec<u8>>>,
-    farewell: RefCell<Vec<u8>>,
-}
-
-/// The largest datagram a socket is read for.
-const DATAGRAM_MAX: usize = 2048;
-
-impl Datagram for TestDatagram {
-    fn send(&self, data: &[u8]) -> Result<(), NetError> {
-        let now_ms = self.world.now_ms();
-        if now_ms >= self.cancel_ms {
-            return Err(NetError::Cancelled);
-        }
-        if now_ms >= self.world.deadline_ms {
-            return Err(NetError::Timeout);
-        }
-        self.world.trace(Trace::Sent { at_ms: now_ms, bytes: data.to_vec() });
-        self.put(data)
-    }
-
-    fn receive(&self, timeout_ms: u32) -> Result<Option<Vec<u8>>, NetError> {
-        let now_ms = self.world.now_ms();
-        let end_ms = now_ms.saturating_add(u64::from(timeout_ms));
-        let cut_ms = end_ms.min(self.cancel_ms).min(self.world.deadline_ms).max(now_ms);
-        let got = match &self.link {
-            Link::Unreachable => None,
-            Link::Device(_) => {
-                let mut arriving = self.arriving.borrow_mut();
-                let first = arriving.first_entry().filter(|first| first.key().0 <= cut_ms);
-                self.world
-                    .now_ms
-                    .set(first.as_ref().map_or(cut_ms, |first| now_ms.max(first.key().0)));
-                first.map(std::collections::btree_map::OccupiedEntry::remove)
-            }
-            Link::Socket(socket) => {
-                let wait = Duration::from_millis((cut_ms - now_ms).max(1));
-                socket.set_read_timeout(Some(wait)).map_err(|_| NetError::Other)?;
-                let mut buffer = vec![0; DATAGRAM_MAX];
-                match socket.recv(&mut buffer) {
-                    Ok(length) => {
-                        buffer.truncate(length);
-                        Some(buffer)
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                        return Err(NetError::Refused);
-                    }
-                    Err(_) => None,
-                }
-            }
-        };
-        match got {
-            Some(bytes) => {
-                let at_ms = self.world.now_ms();
-                self.world.trace(Trace::Received { at_ms, bytes: bytes.clone() });
-                Ok(Some(bytes))
-            }
-            None if cut_ms < end_ms && cut_ms == self.cancel_ms => Err(NetError::Cancelled),
-            None if cut_ms < end_ms => Err(NetError::Timeout),
-            None => Ok(None),
-        }
-    }
-
-    fn farewell(&self, data: &[u8]) {
-        *self.farewell.borrow_mut() = data.to_vec();
-    }
-}
-
-impl TestDatagram {
-    fn put(&self, data: &[u8]) -> Result<(), NetError> {
-        match &self.link {
-            Link::Unreachable => Err(NetError::Unreachable),
-            Link::Socket(socket) => {
-                socket.send(data).map(|_| ()).map_err(|_| NetError::Unreachable)
-            }
-            Link::Device(device) => {
-                let now_ms = self.world.now_ms();
-                let replies = device.borrow_mut().datagram(now_ms, self.peer, data);
-                let mut arriving = self.arriving.borrow_mut();
-                for (delay_ms, bytes) in replies {
-                    let order = arriving.len() as u64;
-                    let mut key = (now_ms.saturating_add(delay_ms), order);
-                    while arriving.contains_key(&key) {
-                        key.1 += 1;
-                    }
-                    arriving.insert(key, bytes);
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Drop for TestDatagram {
-    fn drop(&mut self) {
-        let farewell = self.farewell.take();
-        if !farewell.is_empty() {
-            self.world.trace(Trace::Farewell);
-            // Nobody is left to hear that it could not be sent.
-            let _ = self.put(&farewell);
-        }
     }
 }
 

@@ -1,9 +1,23 @@
 //! The contract's records as plain Rust, the same natively and in a component.
 
 /// Ordered names and values.
+///
+/// ```
+/// use node_remedy_sdk::Fields;
+///
+/// let identity: Fields = vec![("serial".to_owned(), "7CE1234".to_owned())];
+/// assert_eq!(identity.len(), 1);
+/// ```
 pub type Fields = Vec<(String, String)>;
 
 /// What a method is asked to do. For a fabric or storage method `Off` means cut, `On` restored.
+///
+/// ```
+/// use node_remedy_sdk::Action;
+///
+/// let changes = |action| matches!(action, Action::Off | Action::On | Action::Reset);
+/// assert!(changes(Action::Reset) && !changes(Action::Monitor));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read the plug, change nothing.
@@ -19,6 +33,12 @@ pub enum Action {
 }
 
 /// What a plug reads.
+///
+/// ```
+/// use node_remedy_sdk::PlugState;
+///
+/// assert_eq!(PlugState::Transitioning.word(), "transitioning");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlugState {
     /// Powered.
@@ -44,6 +64,18 @@ impl PlugState {
 }
 
 /// One call.
+///
+/// ```
+/// use node_remedy_sdk::{Action, Request};
+///
+/// let request = Request {
+///     plug: "2".to_owned(),
+///     parameters: vec![("address".to_owned(), "192.0.2.7".to_owned())],
+///     ..Request::new(Action::Status, 30_000)
+/// };
+/// assert_eq!(request.parameter("address"), Some("192.0.2.7"));
+/// assert_eq!(request.parameter("port"), None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What to do.
@@ -99,9 +131,27 @@ fn find<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
 
 /// The extra field of an outcome that reads off: `true` where the provider ended the machine for good, so
 /// that there is nothing left to switch on.
+///
+/// ```
+/// use node_remedy_sdk::{Outcome, PlugState, TERMINATED};
+///
+/// let mut outcome = Outcome::new(PlugState::Off);
+/// outcome.extra = vec![(TERMINATED.to_owned(), "true".to_owned())];
+/// assert_eq!(outcome.extra[0].0, "terminated");
+/// ```
 pub const TERMINATED: &str = "terminated";
 
 /// What a call found out.
+///
+/// ```
+/// use node_remedy_sdk::{Outcome, PlugState};
+///
+/// let outcome = Outcome {
+///     detail: "the relay is on".to_owned(),
+///     ..Outcome::new(PlugState::On)
+/// };
+/// assert!(outcome.identity.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// What was read, not what was asked for.
@@ -122,6 +172,13 @@ impl Outcome {
 }
 
 /// Asks for the plugs of a device.
+///
+/// ```
+/// use node_remedy_sdk::{Fields, PlugsRequest};
+///
+/// let request = PlugsRequest { parameters: Fields::new(), deadline_ms: 30_000, extra: Fields::new() };
+/// assert_eq!(request.deadline_ms, 30_000);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlugsRequest {
     /// As in [`Request::parameters`].
@@ -133,6 +190,18 @@ pub struct PlugsRequest {
 }
 
 /// One plug of a device.
+///
+/// ```
+/// use node_remedy_sdk::{Fields, PlugInfo, PlugState};
+///
+/// let outlet = PlugInfo {
+///     plug: "3".to_owned(),
+///     name: "rack 7, worker-3".to_owned(),
+///     state: PlugState::On,
+///     identity: Fields::new(),
+/// };
+/// assert_eq!(outlet.state.word(), "on");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlugInfo {
     /// What a request names it by.
@@ -146,6 +215,21 @@ pub struct PlugInfo {
 }
 
 /// The sort of a failure; decides what the host does next.
+///
+/// ```
+/// use node_remedy_sdk::{Failure, FailureKind};
+///
+/// /// What a device's own code means.
+/// fn of(code: u8) -> Failure {
+///     match code {
+///         0xc0 => Failure::new(FailureKind::Busy, "the BMC is busy").retryable().code(code),
+///         0xd4 => Failure::new(FailureKind::Denied, "this user may not switch power").code(code),
+///         _ => Failure::new(FailureKind::Device, "the BMC says that it failed").code(code),
+///     }
+/// }
+///
+/// assert!(of(0xc0).retryable && !of(0xd4).retryable);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// Nothing reached the device.
@@ -177,6 +261,14 @@ pub enum FailureKind {
 }
 
 /// Why a call did not do what it was asked.
+///
+/// ```
+/// use node_remedy_sdk::{Failure, FailureKind};
+///
+/// let failure = Failure::new(FailureKind::Throttled, "the cloud is asked too often").retryable();
+/// let failure = Failure { retry_after_ms: Some(2_000), ..failure };
+/// assert!(failure.retryable && failure.device_code.is_none());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The sort.

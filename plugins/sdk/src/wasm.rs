@@ -24,7 +24,7 @@ use crate::{
 )]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "wit",
         world: "fence-method",
         pub_export_macro: true,
     });

@@ -19,7 +19,7 @@ use crate::{DatagramWatcher, Sight};
 )]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "wit",
         world: "datagram-watcher",
         pub_export_macro: true,
     });

@@ -4,6 +4,26 @@
 use crate::Fields;
 
 /// One watcher. A fresh value is made for each datagram.
+///
+/// ```
+/// use node_remedy_sdk::{DatagramWatcher, Sight};
+///
+/// /// Counts how often it heard from a sender.
+/// #[derive(Default)]
+/// struct Counter;
+///
+/// impl DatagramWatcher for Counter {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "counter" }"#;
+///
+///     fn on_datagram(&self, peer: &str, _: &[u8], state: &[u8]) -> (Sight, Vec<u8>) {
+///         let heard = state.first().map_or(1, |heard| heard.saturating_add(1));
+///         (Sight::Sighting(vec![("peer".to_owned(), peer.to_owned())]), vec![heard])
+///     }
+/// }
+///
+/// let (_, state) = Counter.on_datagram("192.0.2.7", b"here", &[]);
+/// assert_eq!(Counter.on_datagram("192.0.2.7", b"here", &state).1, [2]);
+/// ```
 pub trait DatagramWatcher: Default {
     /// The manifest, as JSON.
     const MANIFEST: &'static str;
@@ -13,6 +33,13 @@ pub trait DatagramWatcher: Default {
 }
 
 /// What a datagram means.
+///
+/// ```
+/// use node_remedy_sdk::Sight;
+///
+/// let boot = vec![("boot".to_owned(), "2".to_owned())];
+/// assert_ne!(Sight::Sighting(boot.clone()), Sight::Finished(boot));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
     /// Nothing.

@@ -20,6 +20,21 @@ const PATIENCE: u32 = 3;
 const PAUSE_MS: u32 = 1_000;
 
 /// How an API is spoken to, and what to check where it refuses.
+///
+/// ```
+/// use node_remedy_sdk::web::Manner;
+///
+/// const MANNER: Manner = Manner {
+///     endpoint: "board",
+///     device: "the board",
+///     request_ms: 5_000,
+///     headers: &[("Accept", "application/json")],
+///     unauthenticated: "check user name and password",
+///     denied: "check what this user may do",
+///     missing: "check the address",
+/// };
+/// assert_eq!(MANNER.endpoint, "board");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     /// The endpoint in the manifest.
@@ -39,6 +54,33 @@ pub struct Manner {
 }
 
 /// An API, for one call.
+///
+/// ```
+/// # use node_remedy_sdk::web::Manner;
+/// # const MANNER: Manner = Manner {
+/// #     endpoint: "board",
+/// #     device: "the board",
+/// #     request_ms: 5_000,
+/// #     headers: &[],
+/// #     unauthenticated: "check user name and password",
+/// #     denied: "check what this user may do",
+/// #     missing: "check the address",
+/// # };
+/// use std::cell::RefCell;
+/// use std::rc::Rc;
+///
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::web::Api;
+/// use node_remedy_sdk::{Failure, HttpRequest, HttpResponse};
+///
+/// let board = |_: u64, _: &HttpRequest| {
+///     (20, HttpResponse { status: 200, headers: Vec::new(), body: br#"{"on": true}"#.to_vec() })
+/// };
+/// let host = TestHost::new(30_000).web("board", Rc::new(RefCell::new(board)));
+/// let api = Api::new(&host, &MANNER, 30_000);
+/// assert_eq!(api.get("/relays/2")?["on"], true);
+/// # Ok::<(), Failure>(())
+/// ```
 pub struct Api<'a, H> {
     host: &'a H,
     manner: &'a Manner,
@@ -49,6 +91,34 @@ pub struct Api<'a, H> {
 }
 
 /// What a device's own word for a refusal means, where it says more than the status.
+///
+/// ```
+/// # use node_remedy_sdk::web::Manner;
+/// # const MANNER: Manner = Manner {
+/// #     endpoint: "board",
+/// #     device: "the board",
+/// #     request_ms: 5_000,
+/// #     headers: &[],
+/// #     unauthenticated: "check user name and password",
+/// #     denied: "check what this user may do",
+/// #     missing: "check the address",
+/// # };
+/// use node_remedy_sdk::FailureKind;
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::web::{Api, Meaning};
+///
+/// /// This board answers 400 where a relay is locked.
+/// fn words(status: u16, body: &[u8]) -> Option<Meaning> {
+///     let is_locked = status == 400 && body == b"locked";
+///     let check = "somebody locked the relay on the board";
+///     is_locked.then_some(Meaning { kind: FailureKind::Busy, is_retryable: true, check })
+/// }
+///
+/// let host = TestHost::new(30_000);
+/// let _api = Api::new(&host, &MANNER, 30_000).with_words(words);
+/// assert!(words(400, b"locked").is_some());
+/// assert_eq!(words(404, b""), None, "the status says enough");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
     /// The sort.
@@ -60,6 +130,28 @@ pub struct Meaning {
 }
 
 /// What a request carries.
+///
+/// ```
+/// # use node_remedy_sdk::web::Manner;
+/// # const MANNER: Manner = Manner {
+/// #     endpoint: "board",
+/// #     device: "the board",
+/// #     request_ms: 5_000,
+/// #     headers: &[],
+/// #     unauthenticated: "check user name and password",
+/// #     denied: "check what this user may do",
+/// #     missing: "check the address",
+/// # };
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::web::{Api, Body};
+/// use node_remedy_sdk::FailureKind;
+///
+/// let host = TestHost::new(30_000).unreachable("board");
+/// let api = Api::new(&host, &MANNER, 30_000);
+/// let wanted = serde_json::json!({ "on": false });
+/// let refused = api.ask("PUT", "/relays/2", Body::Json(&wanted)).map(|_| ());
+/// assert_eq!(refused.map_err(|failure| failure.kind), Err(FailureKind::Unreachable));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
     /// Nothing.
@@ -80,6 +172,36 @@ pub enum Body<'a> {
 }
 
 /// A successful answer: its status is 2xx.
+///
+/// ```
+/// # use node_remedy_sdk::web::Manner;
+/// # const MANNER: Manner = Manner {
+/// #     endpoint: "board",
+/// #     device: "the board",
+/// #     request_ms: 5_000,
+/// #     headers: &[],
+/// #     unauthenticated: "check user name and password",
+/// #     denied: "check what this user may do",
+/// #     missing: "check the address",
+/// # };
+/// use std::cell::RefCell;
+/// use std::rc::Rc;
+///
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::web::{Api, Body};
+/// use node_remedy_sdk::{Failure, HttpRequest, HttpResponse};
+///
+/// let board = |_: u64, _: &HttpRequest| {
+///     let headers = vec![("Location".to_owned(), "/tasks/7".to_owned())];
+///     (20, HttpResponse { status: 202, headers, body: b"accepted".to_vec() })
+/// };
+/// let host = TestHost::new(30_000).web("board", Rc::new(RefCell::new(board)));
+/// let answer = Api::new(&host, &MANNER, 30_000).ask("POST", "/off", Body::Empty)?;
+/// assert_eq!((answer.status(), answer.header("location")), (202, Some("/tasks/7")));
+/// assert_eq!(answer.body(), b"accepted");
+/// assert!(answer.json().is_err(), "and the failure says what was found");
+/// # Ok::<(), Failure>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Answer {
     what: String,
@@ -287,6 +409,12 @@ fn in_xml(document: &str) -> Option<&str> {
 }
 
 /// The text of the first XML element of this name.
+///
+/// ```
+/// use node_remedy_sdk::web::text_of;
+///
+/// assert_eq!(text_of("<a><state>running</state></a>", "state"), Some("running"));
+/// ```
 pub fn text_of<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = document.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0)
@@ -294,6 +422,12 @@ pub fn text_of<'a>(document: &'a str, name: &str) -> Option<&'a str> {
 
 /// A text as one segment of a path or one value of a query (RFC 3986): what is not unreserved is
 /// percent-encoded.
+///
+/// ```
+/// use node_remedy_sdk::web::encoded;
+///
+/// assert_eq!(format!("/outlets/{}", encoded("rack 3/b")), "/outlets/rack%203%2Fb");
+/// ```
 pub fn encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

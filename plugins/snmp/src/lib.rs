@@ -1,5 +1,6 @@
 //! SNMP for fence methods: one call's conversation with one agent, and what PDUs and switches
-//! have in common. A library, not a plugin: `apc-pdu`, `eaton-pdu` and `snmp-switch` are built on it.
+//! have in common. The SDK's companion, a library and not a plugin: `apc-pdu`, `eaton-pdu` and
+//! `snmp-switch` are built on it.
 //!
 //! In the order a call runs:
 //!

@@ -2,6 +2,7 @@
 
   /rpc/Switch.Set, /rpc/Switch.GetStatus   outlets 0 and 1 in the shapes of Shelly's second generation
   /cm?cmnd=Power…                          relays in the shapes of Tasmota; the first also without its number
+  /relays/N                                the same relays in the shape of `plugin new`: {"on": true}
   /outlets/NAME                            a controller of one's own: PUT {"state": "off"}, GET says a word
 
 plugs.py CONFIG, where CONFIG is JSON: port; tls, certificate and key, or null; login {"basic": ["user", "password"]} or
@@ -73,6 +74,8 @@ class Plugs(http.server.BaseHTTPRequestHandler):
             return self.shelly(path.removeprefix("/rpc/Switch."), query)
         if path == "/cm":
             return self.tasmota(query.get("cmnd", "").split())
+        if path.startswith("/relays/"):
+            return self.relay(path.removeprefix("/relays/"), body)
         if path.startswith("/outlets/"):
             return self.outlet(path.removeprefix("/outlets/"), body)
         return self.answer(404, {"error": "no such path"})
@@ -105,6 +108,14 @@ class Plugs(http.server.BaseHTTPRequestHandler):
                 return self.answer(200, {"Command": "Error"})
         said = "POWER" + (number if len(relays) > 1 else "")
         return self.answer(200, {said: "ON" if relay.is_on() else "OFF"})
+
+    def relay(self, number, body):
+        if not number.isdigit() or not 1 <= int(number) <= len(relays):
+            return self.answer(404, {"message": "no such relay"})
+        relay = relays[int(number) - 1]
+        if self.command == "PUT":
+            relay.switch(json.loads(body)["on"])
+        return self.answer(200, {"on": relay.is_on()})
 
     def outlet(self, name, body):
         if name not in outlets:

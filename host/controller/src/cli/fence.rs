@@ -4,19 +4,19 @@
 //! whose end is unknown is never sent again: it is read. Only an `on` that never began is.
 
 pub mod agent;
-mod hand;
+pub(super) mod hand;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use node_remedy_sandbox::{Action, Failure, PlugInfo, PlugState};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::hand::Hand;
 use super::out::{complain, outln};
-use super::{FenceAction, FenceArgs, Output};
+use super::{DeviceArgs, FenceAction, FenceArgs, Output};
 
 /// Status says off.
 const EXIT_OFF: u8 = 2;
@@ -27,7 +27,7 @@ const ON_MIN: Duration = Duration::from_secs(10);
 const ON_EVERY: Duration = Duration::from_secs(1);
 
 /// What a command came to.
-struct Outcome {
+pub(super) struct Outcome {
     state: PlugState,
     identity: Vec<(String, String)>,
     detail: String,
@@ -92,49 +92,50 @@ impl Sent {
     }
 }
 
-/// Carries one action out.
-pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
-    let mut hand = Hand::set_up(args).await?;
-    let done = match args.action {
-        FenceAction::Status => hand.read(None).await,
-        FenceAction::Monitor => hand.once(Action::Monitor).await,
-        FenceAction::List => return list(args, hand.plugs().await),
-        FenceAction::Off => hand.switch(Action::Off, PlugState::Off).await.map(Sent::outcome),
-        FenceAction::On => hand.switch(Action::On, PlugState::On).await.map(Sent::outcome),
-        FenceAction::Reset => reset(&mut hand, args).await,
-        FenceAction::Reboot => reboot(&mut hand, args).await,
-    };
-    print(args, &done)
+/// What a person asks of a plugin.
+pub(super) struct Asked<'a> {
+    /// The command before the action: `fence ipmi`.
+    pub(super) command: &'a str,
+    pub(super) action: FenceAction,
+    pub(super) device: &'a DeviceArgs,
 }
 
-/// Prints the plugs of the device.
-fn list(args: &FenceArgs, listed: Result<Vec<PlugInfo>, Failure>) -> anyhow::Result<ExitCode> {
-    let plugs = match listed {
-        Ok(plugs) => plugs,
-        Err(failure) => return print(args, &Err(failure)),
-    };
-    match args.output {
-        Output::Json => {
-            let document = plugs.iter().map(|one| {
-                let identity: BTreeMap<_, _> = one.identity.iter().cloned().collect();
-                json!({
-                    "plug": one.plug, "name": one.name, "state": word(one.state),
-                    "identity": identity,
-                })
-            });
-            outln!("{}", json!({"plugs": document.collect::<Vec<_>>(), "exitCode": 0}));
-        }
-        Output::Text => {
-            for one in &plugs {
-                outln!("{:<20} {:<14} {}", one.plug, word(one.state), one.name);
-            }
-        }
+/// Carries one action out with a built-in plugin.
+pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
+    let FenceArgs { plugin: name, action, device, output } = args;
+    let (executor, plugin) = hand::load(name)?;
+    let mut hand = Hand::set_up(executor, plugin, device).await?;
+    let command = &format!("fence {name}");
+    let asked = Asked { command, action: *action, device };
+    let done = act(&mut hand, &asked).await;
+    match output {
+        Output::Json => outln!("{}", done.document(*action)),
+        Output::Text => done.print(name)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(done.code(*action)))
+}
+
+/// What a person's command came to.
+pub(super) enum Done {
+    Listed(Result<Vec<PlugInfo>, Failure>),
+    Told(Result<Outcome, Failure>),
+}
+
+/// Carries one action out.
+pub(super) async fn act(hand: &mut Hand, args: &Asked<'_>) -> Done {
+    Done::Told(match args.action {
+        FenceAction::Status => hand.read(None).await,
+        FenceAction::Monitor => hand.once(Action::Monitor).await,
+        FenceAction::List => return Done::Listed(hand.plugs().await),
+        FenceAction::Off => hand.switch(Action::Off, PlugState::Off).await.map(Sent::outcome),
+        FenceAction::On => hand.switch(Action::On, PlugState::On).await.map(Sent::outcome),
+        FenceAction::Reset => reset(hand, args).await,
+        FenceAction::Reboot => reboot(hand, args).await,
+    })
 }
 
 /// A machine that is off is not reset: it would stay off, or come on though nobody said `on`.
-async fn reset(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
+async fn reset(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
     match hand.read(None).await {
         Ok(read) if read.state == PlugState::Off => Ok(Outcome {
             detail: "nothing was sent: a machine that is off cannot be reset".to_owned(),
@@ -147,7 +148,7 @@ async fn reset(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
 }
 
 /// Once an off was sent, an on is, unless the machine reads on all the same.
-async fn reboot(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
+async fn reboot(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
     let off = hand.switch(Action::Off, PlugState::Off).await?;
     let command = command(args, "on");
     if off.reads() == Some(PlugState::On) {
@@ -156,7 +157,7 @@ async fn reboot(hand: &mut Hand, args: &FenceArgs) -> Result<Outcome, Failure> {
         return Ok(Outcome { next: Some(next), ..off.outcome() });
     }
     let was_off = off.is_seen();
-    let time = ON_MIN.max(Duration::from_secs(u64::from(args.timeout)));
+    let time = ON_MIN.max(Duration::from_secs(u64::from(args.device.timeout)));
     hand.begin_anew(time);
     let end = Instant::now() + time;
     let on = loop {
@@ -194,18 +195,19 @@ fn after_reboot(
 }
 
 /// The same command with another action.
-fn command(args: &FenceArgs, action: &str) -> String {
-    let mut words = vec![format!("node-remedy fence {} {action}", args.plugin)];
-    let file = args.password_file.as_ref().map(|file| file.display().to_string());
-    let plug = Some(&args.plug).filter(|plug| !plug.is_empty());
+fn command(args: &Asked<'_>, action: &str) -> String {
+    let Asked { command, device, .. } = args;
+    let mut words = vec![format!("node-remedy {command} {action}")];
+    let file = device.password_file.as_ref().map(|file| file.display().to_string());
+    let plug = Some(&device.plug).filter(|plug| !plug.is_empty());
     let options = [
-        ("--address", args.address.as_ref()),
+        ("--address", device.address.as_ref()),
         ("--plug", plug),
-        ("--username", args.username.as_ref()),
+        ("--username", device.username.as_ref()),
         ("--password-file", file.as_ref()),
     ];
-    let credentials = args.credential.iter().map(|pair| ("--credential", Some(pair)));
-    let set = args.set.iter().map(|pair| ("--set", Some(pair)));
+    let credentials = device.credential.iter().map(|pair| ("--credential", Some(pair)));
+    let set = device.set.iter().map(|pair| ("--set", Some(pair)));
     for (option, value) in options.into_iter().chain(credentials).chain(set) {
         let Some(value) = value else { continue };
         words.push(format!("{option} '{}'", value.replace('\'', "'\\''")));
@@ -213,48 +215,80 @@ fn command(args: &FenceArgs, action: &str) -> String {
     words.join(" ")
 }
 
-fn print(args: &FenceArgs, done: &Result<Outcome, Failure>) -> anyhow::Result<ExitCode> {
-    let code = match done {
-        Err(_) => 1,
-        Ok(outcome) => match (args.action, outcome.state) {
+impl Done {
+    /// How the command ends.
+    pub(super) fn code(&self, action: FenceAction) -> u8 {
+        let outcome = match self {
+            Self::Listed(Err(_)) | Self::Told(Err(_)) => return 1,
+            Self::Listed(Ok(_)) => return 0,
+            Self::Told(Ok(outcome)) => outcome,
+        };
+        match (action, outcome.state) {
             (FenceAction::Status, PlugState::On) => 0,
             (FenceAction::Status, PlugState::Off) => EXIT_OFF,
             (FenceAction::Status, PlugState::Transitioning | PlugState::Unknown) => 1,
             (FenceAction::Monitor | FenceAction::List, _) => 0,
-            _ => u8::from(!outcome.confirmed),
-        },
-    };
-    match (args.output, done) {
-        (Output::Json, Ok(outcome)) => {
-            let identity: BTreeMap<_, _> = outcome.identity.iter().cloned().collect();
-            let all = json!({
-                "state": word(outcome.state), "confirmed": outcome.confirmed,
-                "identity": identity, "detail": outcome.detail, "next": outcome.next,
-                "exitCode": code,
-            });
-            outln!("{all}");
-        }
-        (Output::Json, Err(failure)) => {
-            let kind = format!("{:?}", failure.kind);
-            outln!("{}", json!({"failure": kind, "detail": failure.detail, "exitCode": code}));
-        }
-        (Output::Text, Ok(outcome)) => {
-            outln!("{}", word(outcome.state));
-            for (name, value) in &outcome.identity {
-                outln!("  {name}: {value}");
+            (FenceAction::Off | FenceAction::On | FenceAction::Reset | FenceAction::Reboot, _) => {
+                u8::from(!outcome.confirmed)
             }
-            if !outcome.detail.is_empty() {
-                outln!("  {}", outcome.detail);
-            }
-            if let Some(next) = &outcome.next {
-                outln!("  {next}");
-            }
-        }
-        (Output::Text, Err(failure)) => {
-            complain(format_args!("node-remedy: {} failed: {}", args.plugin, failure.detail));
         }
     }
-    Ok(ExitCode::from(code))
+
+    /// All of it, for programs.
+    pub(super) fn document(&self, action: FenceAction) -> Value {
+        let code = self.code(action);
+        match self {
+            Self::Listed(Ok(plugs)) => {
+                let plugs = plugs.iter().map(|one| {
+                    let identity: BTreeMap<_, _> = one.identity.iter().cloned().collect();
+                    json!({
+                        "plug": one.plug, "name": one.name, "state": word(one.state),
+                        "identity": identity,
+                    })
+                });
+                json!({"plugs": plugs.collect::<Vec<_>>(), "exitCode": code})
+            }
+            Self::Told(Ok(outcome)) => {
+                let identity: BTreeMap<_, _> = outcome.identity.iter().cloned().collect();
+                json!({
+                    "state": word(outcome.state), "confirmed": outcome.confirmed,
+                    "identity": identity, "detail": outcome.detail, "next": outcome.next,
+                    "exitCode": code,
+                })
+            }
+            Self::Listed(Err(failure)) | Self::Told(Err(failure)) => {
+                let kind = format!("{:?}", failure.kind);
+                json!({"failure": kind, "detail": failure.detail, "exitCode": code})
+            }
+        }
+    }
+
+    /// The same for people; `name` is what the plugin goes by.
+    pub(super) fn print(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Listed(Ok(plugs)) => {
+                for one in plugs {
+                    outln!("{:<20} {:<14} {}", one.plug, word(one.state), one.name);
+                }
+            }
+            Self::Told(Ok(outcome)) => {
+                outln!("{}", word(outcome.state));
+                for (name, value) in &outcome.identity {
+                    outln!("  {name}: {value}");
+                }
+                if !outcome.detail.is_empty() {
+                    outln!("  {}", outcome.detail);
+                }
+                if let Some(next) = &outcome.next {
+                    outln!("  {next}");
+                }
+            }
+            Self::Listed(Err(failure)) | Self::Told(Err(failure)) => {
+                complain(format_args!("node-remedy: {name} failed: {}", failure.detail));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn word(state: PlugState) -> &'static str {

@@ -150,6 +150,8 @@ Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if not
   node-remedy plugin list
   node-remedy plugin describe redfish
   node-remedy plugin describe redfish --output json
+  node-remedy plugin new my-relay
+  node-remedy plugin run my_relay.wasm status --address 10.0.9.7 --plug 2 --username admin --password-file pw
   node-remedy plugin inspect tasmota.wasm
   node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
   node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -"
@@ -408,6 +410,17 @@ pub struct FenceArgs {
     /// What to do
     #[arg(value_enum, value_name = "ACTION")]
     pub action: FenceAction,
+    /// Which device, and who asks it
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// A device that is called by hand.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
     /// The device, as HOST or HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<String>,
@@ -424,7 +437,7 @@ pub struct FenceArgs {
     #[arg(long, value_name = "NAME=FILE")]
     pub credential: Vec<String>,
     /// A parameter of the plugin
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", visible_alias = "parameter", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Whom a device must prove to be that is spoken to by TLS
     #[command(flatten)]
@@ -432,9 +445,6 @@ pub struct FenceArgs {
     /// Seconds for the whole command; the on of a reboot has at least 10 of its own
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub timeout: u32,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
 }
 
 /// Whom the other side of TLS must prove to be; none of these: its name, to an authority that the

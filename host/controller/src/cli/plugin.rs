@@ -1,7 +1,12 @@
-//! `plugin`: which fence methods are built in, what each says of itself, and what one from outside would be
-//! ([`mod@file`]).
+//! `plugin`: which fence methods are built in, what each says of itself; and the way of one from outside: written
+//! ([`mod@new`]), tried on a device ([`run`]), looked at ([`mod@inspect`]), packed ([`mod@file`]) and judged
+//! ([`mod@verify`]).
 
 mod file;
+mod inspect;
+mod new;
+mod run;
+mod standalone;
 mod verify;
 
 use std::path::PathBuf;
@@ -35,7 +40,13 @@ pub enum PluginCommand {
         #[arg(long, value_enum, default_value_t)]
         output: Output,
     },
-    /// The same of a component in a file, which is compiled and tried out; its digest
+    /// The same of a component in a file, which is compiled and tried out; its digest, imports, sections, and
+    /// whether it fits into a ConfigMap
+    #[command(after_help = "Example:
+  node-remedy plugin inspect tasmota.wasm
+  node-remedy plugin inspect tasmota.wasm --output json
+Exits 0 if a controller would load it, 1 if not, with the reason: what is wrong with a manifest is named with
+its place in it, an import that is not offered is marked.")]
     Inspect {
         /// A .wasm, .wasm.gz or .wasm.zst file
         file: PathBuf,
@@ -96,6 +107,28 @@ The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasm
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
+    /// Write a folder with a plugin in it that builds and passes its test, to begin from
+    #[command(after_help = "Examples:
+  node-remedy plugin new my-relay
+  node-remedy plugin new my-bmc --kind udp
+  cd my-relay && cargo test && cargo build --target wasm32-wasip2 --release
+The SDK is written beside it; its README says how to take it from a registry instead.
+Exits 0 if the folder was written, 1 if it is there already or NAME is none for a plugin.")]
+    New(new::NewArgs),
+    /// Call a component in a file on a device, as `fence` calls a built-in method
+    #[command(after_help = "Examples:
+  node-remedy plugin run my_relay.wasm status --address 10.0.9.7 --plug 2 \\
+      --username admin --password-file pw
+  node-remedy plugin run my_relay.wasm off --address 10.0.9.7 --plug 2 --record off.json
+  node-remedy plugin run my_relay.wasm --replay off.json
+It may connect to the address given and to nothing else. Shown are the outcome, all that was said, the log
+and what each call took of its limits.
+`status` exits 0 for on, 2 for off, 1 for failure or unknown; `monitor` and `list` 0 or 1.
+`off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.
+`--replay` exits 0 if the component asks, begins and says the same, 2 with the first difference, 1 if the
+file cannot be played. A device that checks who asks inside of its datagrams, as IPMI does, needs the same
+--password-file again.")]
+    Run(run::RunArgs),
 }
 
 /// Carries it out.
@@ -131,7 +164,7 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
                 Output::Text => describe(&manifest, &digest)?,
             }
         }
-        PluginCommand::Inspect { file, output } => file::inspect(&plugins, file, *output)?,
+        PluginCommand::Inspect { file, output } => inspect::inspect(&plugins, file, *output)?,
         PluginCommand::ConfigMap { file, namespace, signature, fence_plugin } => {
             let printed = file::Printed {
                 namespace,
@@ -141,6 +174,8 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             file::config_map(&plugins, file, &printed)?;
         }
         PluginCommand::Sign { file, key } => file::sign(file, key)?,
+        PluginCommand::New(args) => new::new(args)?,
+        PluginCommand::Run(args) => return run::run(&plugins, args),
         PluginCommand::Verify { file, grants, signature, output } => {
             let signature = signature.as_deref().map(file::signature).transpose()?;
             return verify::verify(&plugins, file, grants, signature.as_deref(), *output);

@@ -28,6 +28,22 @@ const FOLDER: &str = "faults-table";
 const SENTENCE_MAX: usize = 500;
 
 /// What one fault came to.
+///
+/// ```
+/// use node_remedy_sdk::testing::faults::{Fault, Sessions};
+/// use node_remedy_sdk::{Action, Outcome, PlugState};
+///
+/// let result = Ok(Outcome { detail: "the relay is on".to_owned(), ..Outcome::new(PlugState::On) });
+/// let fault = Fault {
+///     name: "stuck",
+///     action: Action::Off,
+///     result: &result,
+///     took_ms: 140,
+///     sessions: Sessions::None,
+///     is_off: false,
+/// };
+/// assert_eq!(fault.name, "stuck");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fault<'a> {
     /// Its name.
@@ -45,6 +61,12 @@ pub struct Fault<'a> {
 }
 
 /// Sessions that are open at the device when a call has ended.
+///
+/// ```
+/// use node_remedy_sdk::testing::faults::Sessions;
+///
+/// assert_ne!(Sessions::Left(1), Sessions::Left(0), "a session that is left blocks the next call");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
     /// So many.
@@ -56,6 +78,18 @@ pub enum Sessions {
 }
 
 /// The rows of one method.
+///
+/// ```
+/// use node_remedy_sdk::testing::faults::{Fault, FaultTable, Sessions};
+/// use node_remedy_sdk::{Action, Failure, FailureKind};
+///
+/// let mut table = FaultTable::new("lamp", 30_000);
+/// let result = Err(Failure::new(FailureKind::Unreachable, "the lamp does not answer"));
+/// let (name, action) = ("unreachable", Action::Off);
+/// let (took_ms, sessions, is_off) = (4_000, Sessions::None, false);
+/// table.row(&Fault { name, action, result: &result, took_ms, sessions, is_off });
+/// table.never("wrong credentials", "it has none");
+/// ```
 pub struct FaultTable {
     method: &'static str,
     deadline_ms: u32,
@@ -140,6 +174,14 @@ impl FaultTable {
 }
 
 /// Outcome or failure in one line.
+///
+/// ```
+/// use node_remedy_sdk::testing::faults::said;
+/// use node_remedy_sdk::{Failure, FailureKind};
+///
+/// let failure = Failure::new(FailureKind::Busy, "the board is starting").retryable();
+/// assert_eq!(said(&Err(failure)), "Busy, again: the board is starting");
+/// ```
 pub fn said(result: &Result<Outcome, Failure>) -> String {
     match result {
         Ok(outcome) => format!("{:?}: {}", outcome.state, outcome.detail),

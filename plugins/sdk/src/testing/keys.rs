@@ -23,6 +23,15 @@ pub(super) struct Stored {
 }
 
 /// A secret of the in-memory host.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Host, Refused, Secret};
+///
+/// let host = TestHost::new(30_000).credential("community", None, b"public").revealing("community");
+/// assert_eq!(host.open("community")?.reveal()?, b"public", "as an admin's grant allows");
+/// # Ok::<(), Refused>(())
+/// ```
 pub struct TestSecret {
     stored: Stored,
     uses: Rc<Cell<u32>>,
@@ -41,6 +50,17 @@ impl TestSecret {
 }
 
 /// A key of the in-memory host.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Hash, Host, Key, Refused, Secret};
+///
+/// let host = TestHost::new(30_000).credential("account", None, b"secret");
+/// let key = host.open("account")?.session_key(Hash::Sha1, b"salt")?;
+/// key.mac(Hash::Sha1, b"question", 12)?;
+/// assert_eq!(host.secret_uses(), 2, "one for the key, and one with it");
+/// # Ok::<(), Refused>(())
+/// ```
 pub struct TestKey {
     pub(super) bytes: Vec<u8>,
     uses: Rc<Cell<u32>>,

@@ -13,6 +13,20 @@ use super::{Trace, World};
 use crate::{Connection, NetError, Part};
 
 /// A device in memory that speaks over streams.
+///
+/// ```
+/// use node_remedy_sdk::testing::{Said, Stream};
+///
+/// struct Prompt;
+///
+/// impl Stream for Prompt {
+///     fn hear(&mut self, _: u64, _: u64, data: &[u8]) -> Vec<(u64, Said)> {
+///         let is_open = data.is_empty();
+///         is_open.then(|| (10, Said::Bytes(b"login: ".to_vec()))).into_iter().collect()
+///     }
+/// }
+/// assert_eq!(Prompt.hear(0, 1, b"").len(), 1);
+/// ```
 pub trait Stream {
     /// What it says to some bytes, and how long each takes. `peer` tells connections apart; the first
     /// bytes of each are none: it is open.
@@ -26,6 +40,13 @@ impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Said)>> Stream for F {
 }
 
 /// What comes over a stream.
+///
+/// ```
+/// use node_remedy_sdk::testing::Said;
+///
+/// let said = [(20, Said::Bytes(b"bye".to_vec())), (20, Said::End)];
+/// assert_ne!(said[1].1, Said::Broken);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// These bytes.
@@ -42,6 +63,14 @@ enum Link {
 }
 
 /// A stream of the host in memory.
+///
+/// ```
+/// use node_remedy_sdk::testing::TestHost;
+/// use node_remedy_sdk::{Host, NetError};
+///
+/// let host = TestHost::new(30_000).unreachable("shell");
+/// assert_eq!(host.tcp("shell").err(), Some(NetError::Unreachable));
+/// ```
 pub struct TestConnection {
     peer: u64,
     world: Rc<World>,

@@ -9,6 +9,13 @@ use super::{TestHost, Trace, Web};
 use crate::{Action, Failure, FenceMethod, HttpRequest, HttpResponse, NetError, Outcome, Request};
 
 /// What the network and the host do to every method that speaks HTTP.
+///
+/// ```
+/// use node_remedy_sdk::NetError;
+/// use node_remedy_sdk::testing::web::FAILING;
+///
+/// assert!(FAILING.iter().any(|(_, error)| *error == NetError::Tls));
+/// ```
 pub const FAILING: [(&str, NetError); 7] = [
     ("unreachable", NetError::Unreachable),
     ("unreachable, port closed", NetError::Refused),
@@ -20,6 +27,31 @@ pub const FAILING: [(&str, NetError); 7] = [
 ];
 
 /// A web server that answers some requests otherwise than it should.
+///
+/// ```
+/// # use node_remedy_sdk::testing::Web;
+/// # use node_remedy_sdk::{HttpRequest, HttpResponse};
+/// #
+/// # struct Board;
+/// #
+/// # impl Web for Board {
+/// #     fn exchange(&mut self, _: u64, _: &HttpRequest) -> (u64, HttpResponse) {
+/// #         (20, HttpResponse { status: 200, headers: Vec::new(), body: br#"{"on": true}"#.to_vec() })
+/// #     }
+/// # }
+/// use node_remedy_sdk::testing::web::Overlay;
+///
+/// let mut overloaded = Overlay::new(Board).instead("PUT /relays", 503, "").header("Retry-After", "2");
+/// let request = |method: &str| HttpRequest {
+///     method: method.to_owned(),
+///     path: "/relays/2".to_owned(),
+///     headers: Vec::new(),
+///     body: Vec::new(),
+///     timeout_ms: 5_000,
+/// };
+/// assert_eq!(overloaded.exchange(0, &request("PUT")).1.status, 503);
+/// assert_eq!(overloaded.exchange(0, &request("GET")).1.status, 200);
+/// ```
 pub struct Overlay<W> {
     /// The server itself.
     pub server: W,
@@ -128,6 +160,47 @@ impl<W: Web> Web for Overlay<W> {
 }
 
 /// What a call came to.
+///
+/// ```
+/// # use node_remedy_sdk::testing::Web;
+/// # use node_remedy_sdk::{HttpRequest, HttpResponse};
+/// #
+/// # struct Board;
+/// #
+/// # impl Web for Board {
+/// #     fn exchange(&mut self, _: u64, _: &HttpRequest) -> (u64, HttpResponse) {
+/// #         (20, HttpResponse { status: 200, headers: Vec::new(), body: br#"{"on": true}"#.to_vec() })
+/// #     }
+/// # }
+/// # use node_remedy_sdk::{Action, Failure, FenceMethod, Host, Outcome, PlugState, Request};
+/// #
+/// # #[derive(Default)]
+/// # struct Reader;
+/// #
+/// # impl FenceMethod for Reader {
+/// #     const MANIFEST: &'static str = "{}";
+/// #
+/// #     fn run(&self, _: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+/// #         let request = HttpRequest {
+/// #             method: "GET".to_owned(),
+/// #             path: "/relays/2".to_owned(),
+/// #             headers: Vec::new(),
+/// #             body: Vec::new(),
+/// #             timeout_ms: 5_000,
+/// #         };
+/// #         let answer = host.fetch("board", &request).map_err(|error| error.into_failure("read"))?;
+/// #         let is_on = answer.status == 200 && answer.body == br#"{"on": true}"#;
+/// #         let state = if is_on { PlugState::On } else { PlugState::Unknown };
+/// #         Ok(Outcome { detail: "as it was read".to_owned(), ..Outcome::new(state) })
+/// #     }
+/// # }
+/// use node_remedy_sdk::testing::web::{Overlay, ask};
+///
+/// let request = Request::new(Action::Status, 30_000);
+/// let ended = ask::<Reader, _>("board", Overlay::new(Board), &request, |host| host);
+/// assert_eq!(ended.took_ms, 20);
+/// assert_eq!(ended.trace.len(), 2, "asked, and answered");
+/// ```
 pub struct Ended<W> {
     /// What was asked for.
     pub action: Action,
@@ -166,6 +239,47 @@ impl<W> Ended<W> {
 }
 
 /// One call of a method to a server behind an endpoint.
+///
+/// ```
+/// # use node_remedy_sdk::testing::Web;
+/// # use node_remedy_sdk::{HttpRequest, HttpResponse};
+/// #
+/// # struct Board;
+/// #
+/// # impl Web for Board {
+/// #     fn exchange(&mut self, _: u64, _: &HttpRequest) -> (u64, HttpResponse) {
+/// #         (20, HttpResponse { status: 200, headers: Vec::new(), body: br#"{"on": true}"#.to_vec() })
+/// #     }
+/// # }
+/// # use node_remedy_sdk::{Action, Failure, FenceMethod, Host, Outcome, PlugState, Request};
+/// #
+/// # #[derive(Default)]
+/// # struct Reader;
+/// #
+/// # impl FenceMethod for Reader {
+/// #     const MANIFEST: &'static str = "{}";
+/// #
+/// #     fn run(&self, _: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+/// #         let request = HttpRequest {
+/// #             method: "GET".to_owned(),
+/// #             path: "/relays/2".to_owned(),
+/// #             headers: Vec::new(),
+/// #             body: Vec::new(),
+/// #             timeout_ms: 5_000,
+/// #         };
+/// #         let answer = host.fetch("board", &request).map_err(|error| error.into_failure("read"))?;
+/// #         let is_on = answer.status == 200 && answer.body == br#"{"on": true}"#;
+/// #         let state = if is_on { PlugState::On } else { PlugState::Unknown };
+/// #         Ok(Outcome { detail: "as it was read".to_owned(), ..Outcome::new(state) })
+/// #     }
+/// # }
+/// use node_remedy_sdk::testing::web::{Overlay, ask};
+///
+/// let request = Request::new(Action::Status, 30_000);
+/// let odd = Overlay::new(Board).instead("GET", 200, "<html>");
+/// let ended = ask::<Reader, _>("board", odd, &request, |host| host);
+/// assert_eq!(ended.result.map(|outcome| outcome.state), Ok(PlugState::Unknown));
+/// ```
 pub fn ask<M: FenceMethod, W: Web + 'static>(
     endpoint: &str,
     web: Overlay<W>,
@@ -187,6 +301,50 @@ pub fn ask<M: FenceMethod, W: Web + 'static>(
 
 /// A row for each fault, and for those of every method that speaks HTTP; `sound` is the server without
 /// any, and `change` begins what the method asks of it to switch the machine off.
+///
+/// ```
+/// # use node_remedy_sdk::testing::Web;
+/// # use node_remedy_sdk::{HttpRequest, HttpResponse};
+/// #
+/// # struct Board;
+/// #
+/// # impl Web for Board {
+/// #     fn exchange(&mut self, _: u64, _: &HttpRequest) -> (u64, HttpResponse) {
+/// #         (20, HttpResponse { status: 200, headers: Vec::new(), body: br#"{"on": true}"#.to_vec() })
+/// #     }
+/// # }
+/// # use node_remedy_sdk::{Action, Failure, FenceMethod, Host, Outcome, PlugState, Request};
+/// #
+/// # #[derive(Default)]
+/// # struct Reader;
+/// #
+/// # impl FenceMethod for Reader {
+/// #     const MANIFEST: &'static str = "{}";
+/// #
+/// #     fn run(&self, _: &Request, host: &impl Host) -> Result<Outcome, Failure> {
+/// #         let request = HttpRequest {
+/// #             method: "GET".to_owned(),
+/// #             path: "/relays/2".to_owned(),
+/// #             headers: Vec::new(),
+/// #             body: Vec::new(),
+/// #             timeout_ms: 5_000,
+/// #         };
+/// #         let answer = host.fetch("board", &request).map_err(|error| error.into_failure("read"))?;
+/// #         let is_on = answer.status == 200 && answer.body == br#"{"on": true}"#;
+/// #         let state = if is_on { PlugState::On } else { PlugState::Unknown };
+/// #         Ok(Outcome { detail: "as it was read".to_owned(), ..Outcome::new(state) })
+/// #     }
+/// # }
+/// use node_remedy_sdk::testing::faults::FaultTable;
+/// use node_remedy_sdk::testing::web::{Overlay, ask, fault_table};
+///
+/// let mut table = FaultTable::new("reader", 30_000);
+/// let rows = vec![("malformed", Overlay::new(Board).instead("GET", 200, "<html>"))];
+/// let request = Request::new(Action::Status, 30_000);
+/// fault_table(&mut table, (|| Board, "PUT"), rows, |web| {
+///     ask::<Reader, _>("board", web, &request, |host| host)
+/// });
+/// ```
 pub fn fault_table<W: 'static>(
     table: &mut FaultTable,
     (sound, change): (fn() -> W, &str),

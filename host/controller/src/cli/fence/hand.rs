@@ -9,15 +9,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor,
-    Failure, Grants, HttpGrant, Names as _, OpenGate, PlugInfo, PlugState, Plugin, Request,
+    Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, Entropy, ExchangeRecord,
+    Executor, Failure, Grants, HttpGrant, Names, OpenGate, PlugInfo, PlugState, Plugin, Request,
     Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
 use super::{Outcome, Sent};
 use crate::act::calls::kind_of;
-use crate::cli::{FenceArgs, TlsArgs};
+use crate::cli::{DeviceArgs, TlsArgs};
 use crate::clock::Clock;
 use crate::plugins::Plugins;
 
@@ -33,7 +33,7 @@ pub(super) const PASSWORD_BYTES_MAX: u64 = 4096;
 pub(super) const BUNDLE_BYTES_MAX: u64 = 1 << 20;
 
 /// A plugin, and all it needs for calls by hand.
-pub(super) struct Hand {
+pub(in crate::cli) struct Hand {
     plugin: Arc<Plugin>,
     executor: Executor,
     seams: Seams,
@@ -43,6 +43,16 @@ pub(super) struct Hand {
     plug: String,
     end: Instant,
     calls: u32,
+    /// What each call was and came to, where that is to be kept.
+    told: Option<Vec<Told>>,
+}
+
+/// One call, as it was asked for and as it ended.
+pub(in crate::cli) struct Told {
+    /// When, in milliseconds since 1970.
+    pub(in crate::cli) started_unix_ms: u64,
+    pub(in crate::cli) request: Request,
+    pub(in crate::cli) report: CallReport,
 }
 
 /// How a device is reached.
@@ -56,9 +66,12 @@ pub(super) struct Reach {
 }
 
 impl Hand {
-    /// Loads the plugin, and grants it what the person typed.
-    pub(super) async fn set_up(args: &FenceArgs) -> anyhow::Result<Self> {
-        let (executor, plugin) = load(&args.plugin)?;
+    /// Grants a plugin what the person typed.
+    pub(in crate::cli) async fn set_up(
+        executor: Executor,
+        plugin: Arc<Plugin>,
+        args: &DeviceArgs,
+    ) -> anyhow::Result<Self> {
         let reach = Reach {
             parameters: parameters(args)?,
             credentials: credentials(args, &plugin)?,
@@ -80,7 +93,7 @@ impl Hand {
         let parameters = plugin.manifest().parameters.fill(&given).with_context(|| {
             format!("a parameter of {name} is wrong; set it with --set KEY=VALUE")
         })?;
-        let admin = exactly_these(&plugin, &parameters, reach.trust).await?;
+        let admin = exactly_these(&plugin, &parameters, reach.trust, &SystemNames).await?;
         let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
         let clock = Clock::system();
         Ok(Self {
@@ -99,7 +112,29 @@ impl Hand {
             plug: reach.plug,
             end: Instant::now() + reach.timeout,
             calls: 0,
+            told: None,
         })
+    }
+
+    /// Keeps what each call is and comes to from here on, and draws randomness from there.
+    pub(in crate::cli) fn tell_all(&mut self, entropy: Arc<dyn Entropy>) {
+        self.seams.entropy = entropy;
+        self.told = Some(Vec::new());
+    }
+
+    /// What was kept.
+    pub(in crate::cli) fn told(&self) -> &[Told] {
+        self.told.as_deref().unwrap_or_default()
+    }
+
+    /// The secrets that calls are given.
+    pub(in crate::cli) fn credentials(&self) -> &BTreeMap<String, Secret> {
+        &self.credentials
+    }
+
+    /// The parameters that were given, without defaults.
+    pub(in crate::cli) fn parameters(&self) -> &BTreeMap<String, String> {
+        &self.parameters
     }
 
     /// Whoever comes from here on has so long, whatever was used up before.
@@ -168,14 +203,23 @@ impl Hand {
             until,
             resume: None,
         };
+        let exchange_record = match self.told {
+            Some(_) => ExchangeRecord::Whole,
+            None => ExchangeRecord::Off,
+        };
         let call = Call {
-            request,
+            request: request.clone(),
             grants: self.grants.clone(),
             credentials: self.credentials.clone(),
             cancel: Cancel::new(),
-            exchange_record: ExchangeRecord::Off,
+            exchange_record,
         };
-        self.executor.run(self.plugin.clone(), call, self.seams.clone()).await
+        let started_unix_ms = self.seams.clock.unix_ms();
+        let report = self.executor.run(self.plugin.clone(), call, self.seams.clone()).await;
+        if let Some(told) = &mut self.told {
+            told.push(Told { started_unix_ms, request, report: report.clone() });
+        }
+        report
     }
 }
 
@@ -201,7 +245,7 @@ fn settle(report: &CallReport) -> Result<Outcome, Failure> {
     }
 }
 
-fn parameters(args: &FenceArgs) -> anyhow::Result<BTreeMap<String, String>> {
+fn parameters(args: &DeviceArgs) -> anyhow::Result<BTreeMap<String, String>> {
     let mut parameters = BTreeMap::new();
     if let Some(address) = &args.address {
         parameters.insert("address".to_owned(), address.clone());
@@ -230,10 +274,11 @@ fn trust(args: &TlsArgs) -> anyhow::Result<Trust> {
 }
 
 /// A grant of the very addresses that the person typed, and nothing else.
-async fn exactly_these(
+pub(in crate::cli) async fn exactly_these(
     plugin: &Plugin,
     parameters: &BTreeMap<String, String>,
     trust: Trust,
+    names: &dyn Names,
 ) -> anyhow::Result<AdminGrant> {
     let manifest = plugin.manifest();
     let mut admin = AdminGrant {
@@ -261,7 +306,7 @@ async fn exactly_these(
         let host = host_of(&written);
         let addresses = match host.parse() {
             Ok(address) => vec![address],
-            Err(_) => match SystemNames.resolve(host).await {
+            Err(_) => match names.resolve(host).await {
                 // It is left out, and the call says so that needs it.
                 Err(_) if ask.optional => Vec::new(),
                 resolved => resolved
@@ -301,7 +346,11 @@ pub(super) fn read_short(option: &str, file: &Path, bytes_max: u64) -> anyhow::R
 
 /// What the options give. User name and password are the first credential that is not optional, or
 /// the first of all where all are.
-fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<String, Secret>> {
+pub(in crate::cli) fn credentials(
+    args: &DeviceArgs,
+    plugin: &Plugin,
+) -> anyhow::Result<BTreeMap<String, Secret>> {
+    let its = &plugin.manifest().name;
     let asks = &plugin.manifest().asks.credentials;
     let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
     let mut secrets = BTreeMap::new();
@@ -312,7 +361,7 @@ fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<Str
         if !asks.iter().any(|ask| ask.name == name) {
             let known: Vec<_> = asks.iter().map(|ask| ask.name.as_str()).collect();
             let known = known.join(", ");
-            bail!("--credential {name}: {} takes none of this name, but: {known}", args.plugin);
+            bail!("--credential {name}: {its} takes none of this name, but: {known}");
         }
         let is_first = first.is_some_and(|ask| ask.name == name);
         let identity = args.username.clone().filter(|_| is_first);
@@ -323,7 +372,7 @@ fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<Str
     }
     match (first, &args.password_file) {
         (None, None) => {}
-        (None, Some(_)) => bail!("{} takes no password; leave --password-file out", args.plugin),
+        (None, Some(_)) => bail!("{its} takes no password; leave --password-file out"),
         (Some(ask), Some(file)) => {
             let secret = password("--password-file", file, args.username.clone())?;
             if secrets.insert(ask.name.clone(), secret).is_some() {
@@ -332,7 +381,7 @@ fn credentials(args: &FenceArgs, plugin: &Plugin) -> anyhow::Result<BTreeMap<Str
         }
         (Some(ask), None) if secrets.contains_key(&ask.name) => {}
         (Some(ask), None) if !ask.optional => {
-            bail!("{} needs a password: pass --password-file FILE", args.plugin)
+            bail!("{its} needs a password: pass --password-file FILE")
         }
         // A user who needs no password is one all the same.
         (Some(ask), None) => {

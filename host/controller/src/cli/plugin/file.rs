@@ -12,43 +12,20 @@ use flate2::write::GzEncoder;
 use node_remedy_sandbox::Plugin;
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::signature::SigningKey;
-use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::{describe, document};
-use crate::cli::Output;
 use crate::cli::file::{read_bytes, read_text};
 use crate::cli::out::{out, outln};
 use crate::outside::unpack::unpack;
 use crate::plugins::Plugins;
 
 /// What an object's values may be together (`MaxSecretSize` of Kubernetes' API).
-const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
+pub(super) const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
 /// Of a signature's file, and of a key's.
 const SIGNATURE_BYTES_MAX: usize = 4_096;
 const KEY_BYTES_MAX: usize = 16_384;
 /// Of the digest in a ConfigMap's name.
 const NAME_DIGITS: usize = 12;
-
-/// Says what a component is, once it was compiled within the limits of the controller and tried out.
-pub(super) fn inspect(plugins: &Plugins, file: &Path, output: Output) -> anyhow::Result<()> {
-    let (wasm, plugin) = load(plugins, file)?;
-    let (manifest, digest) = (plugin.manifest(), plugin.digest().to_string());
-    match output {
-        Output::Json => {
-            let mut about = document(manifest, &digest);
-            if let Some(about) = about.as_object_mut() {
-                about.insert("bytes".to_owned(), json!(wasm.len()));
-            }
-            outln!("{about}");
-        }
-        Output::Text => {
-            describe(manifest, &digest)?;
-            outln!("{} bytes, compiled and tried out", wasm.len());
-        }
-    }
-    Ok(())
-}
 
 /// What is printed beside a component.
 pub(super) struct Printed<'a> {
@@ -132,14 +109,15 @@ pub(super) fn load(plugins: &Plugins, file: &Path) -> anyhow::Result<(Vec<u8>, A
 }
 
 /// The component in a file, unpacked.
-fn component(file: &Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn component(file: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("failed to read {}", file.display());
     let bytes = read_bytes(file, COMPONENT_BYTES_MAX).with_context(failed)?;
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     unpack(&name, &bytes, COMPONENT_BYTES_MAX).with_context(failed)
 }
 
-fn gzipped(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+/// As it is packed for a ConfigMap.
+pub(super) fn gzipped(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
