@@ -228,6 +228,16 @@ impl ControlPlane {
         self.api_server.pid()
     }
 
+    /// The API server stands still for everybody: connections stay open, and nothing is answered.
+    pub fn hang_api_server(&self) -> Result<()> {
+        self.api_server.hang()
+    }
+
+    /// It goes on where it stood still.
+    pub fn let_api_server_go_on(&self) -> Result<()> {
+        self.api_server.go_on()
+    }
+
     /// A kubeconfig file for this user.
     pub fn kubeconfig(&self, user: User) -> Result<&Path> {
         let path = self.kubeconfigs.get(&user).context("a user without kubeconfig")?;

@@ -1,12 +1,16 @@
 //! The generated resources on a real API server: served, and refusing what their rules forbid.
 
 use anyhow::{Context, Result};
+use kube::Client;
 use kube::api::{Api, DynamicObject, PostParams};
 use node_remedy_tests::Cluster;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::process::repository;
 use node_remedy_tests::remedy::{self, Installation};
 use serde_json::{Value, json};
+
+/// What is said of a stage that runs one of several and must succeed with each.
+const ONLY_ONE: &str = "mustSuccess says nothing";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_resources_are_served_and_refuse_by_their_rules() -> Result<()> {
@@ -37,12 +41,85 @@ async fn the_resources_are_served_and_refuse_by_their_rules() -> Result<()> {
             }),
             "nodeSelector",
         ),
+        ("a method that may fail nothing", one_of_many("isolation"), ONLY_ONE),
+        ("the same of power", one_of_many("powerManagement"), ONLY_ONE),
+        ("the same of recovery", one_of_many("recovery"), ONLY_ONE),
     ] {
         let refused = fences.create(&PostParams::default(), &fence(&spec)?).await;
         let refusal = refused.err().with_context(|| format!("{what} was accepted"))?.to_string();
         assert!(refusal.contains(reason), "{what}: {refusal}");
     }
-    thresholds_are_one_sign_each(&remedy::custom(&client, "RemedyConfiguration")).await
+    plugins_and_budgets_have_names_of_their_own(&client).await?;
+    let remedies = remedy::custom(&client, "RemedyConfiguration");
+    remedies_are_one_kind_each(&remedies).await?;
+    thresholds_are_one_sign_each(&remedies).await
+}
+
+/// Of a stage that runs only one of its methods none must succeed.
+fn one_of_many(step: &str) -> Value {
+    let stage = |more: Value| {
+        let mut stage = json!({"name": "stage", "methods": ["cut"]});
+        json_patch::merge(&mut stage, &more);
+        json!([stage])
+    };
+    let mut spec = json!({
+        "nodeSelector": "kubernetes.io/os=linux",
+        "methods": [{"name": "cut", "plugin": "ipmi", "action": "reboot"}],
+        "powerManagement": stage(json!({})),
+    });
+    let wrong = stage(json!({"run": "only-one", "mustSuccess": true}));
+    json_patch::merge(&mut spec, &json!({step: wrong}));
+    spec
+}
+
+/// A plugin's name is a part of other names, and there is one budget.
+async fn plugins_and_budgets_have_names_of_their_own(client: &Client) -> Result<()> {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let plugin = json!({
+        "source": {"configMap": {"name": "p", "key": "p.wasm"}}, "digest": digest, "grants": [],
+    });
+    let budget = json!({"epoch": 1, "inFlight": []});
+    for (kind, name, spec, reason) in [
+        ("FencePlugin", "a.dot", &plugin, "a-z, 0-9 and -"),
+        ("FencePlugin", &*"a".repeat(41), &plugin, "a-z, 0-9 and -"),
+        ("RemedyBudget", "another", &budget, "default"),
+    ] {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "node-remedy.io/v1alpha1", "kind": kind,
+            "metadata": {"name": name}, "spec": spec,
+        }))?;
+        let refused = remedy::custom(client, kind).create(&PostParams::default(), &object).await;
+        let refusal = refused.err().with_context(|| format!("{name} was accepted"))?.to_string();
+        assert!(refusal.contains(reason), "{kind} {name}: {refusal}");
+    }
+    Ok(())
+}
+
+/// A remedy is of one kind, and only a Job has a deadline and is tried again.
+async fn remedies_are_one_kind_each(remedies: &Api<DynamicObject>) -> Result<()> {
+    let job = json!({"spec": {"containers": [{"name": "job", "image": "job:1"}]}});
+    for (what, remedy, reason) in [
+        ("two kinds", json!({"method": "reset", "cluster": "drain"}), "exactly one of"),
+        ("no kind", json!({}), "exactly one of"),
+        ("a Job and more", json!({"podTemplate": job, "method": "reset"}), "exactly one of"),
+        ("a deadline of no Job", json!({"cluster": "drain", "deadline": "5m"}), "podTemplate"),
+        ("tries of no Job", json!({"method": "reset", "backoffLimit": 2}), "podTemplate"),
+    ] {
+        let mut remedy = remedy;
+        json_patch::merge(&mut remedy, &json!({"name": "one"}));
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
+            "metadata": {"name": "refused"},
+            "spec": {
+                "thresholdConfigs": [{"nodeLeaseAge": "40s", "remedy1": [{"name": "one"}]}],
+                "remedyConfigs": [remedy],
+            },
+        }))?;
+        let refused = remedies.create(&PostParams::default(), &object).await;
+        let refusal = refused.err().with_context(|| format!("{what} was accepted"))?.to_string();
+        assert!(refusal.contains(reason), "{what}: {refusal}");
+    }
+    Ok(())
 }
 
 /// Signs on both levels are kept as they are written, and what is none or two is refused.
@@ -57,6 +134,16 @@ async fn thresholds_are_one_sign_each(remedies: &Api<DynamicObject>) -> Result<(
     for (what, sign, reason) in [
         ("two signs", json!({"all": deep, "any": deep, "period": "1m"}), "a threshold is one sign"),
         ("no sign", json!({}), "a threshold is one sign"),
+        (
+            "a condition without its period",
+            json!({"nodeConditionType": "Ready", "nodeConditionStatus": false}),
+            "nodeConditionPeriod",
+        ),
+        (
+            "a period of no condition",
+            json!({"neverJoined": "1h", "nodeConditionPeriod": "5s"}),
+            "nodeConditionPeriod",
+        ),
         ("no period", json!({"all": deep}), "all, any and not have a period"),
         ("a period too many", json!({"neverJoined": "1h", "period": "1m"}), "have a period"),
         ("an empty list", json!({"all": [], "period": "1m"}), "should have at least 1 items"),

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use http::Method;
+use kube::api::ListParams;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::faulty_api::{EVERYTHING, Fault, Rule, Times};
 use node_remedy_tests::ipmi::{Power, PowerChange};
-use node_remedy_tests::remedy::{Installation, is_in_phase};
+use node_remedy_tests::remedy::{self, Installation, is_in_phase};
 use node_remedy_tests::time::until;
 use node_remedy_tests::{Controller, FaultyApi};
 use serde_json::json;
@@ -19,6 +20,9 @@ use crate::e2e_story::{INCIDENT_WITHIN, Story, is_being_switched_off};
 const STATUS_OF_NODEFENCE: &str = "/nodefences/";
 /// How long the server is down: the leader's lease has run out long before.
 const DOWN_FOR: Duration = Duration::from_secs(20);
+
+/// How long it stands still for everybody: more than twice the threshold, and longer than a leader's Lease.
+const STILL_FOR: Duration = Duration::from_secs(25);
 
 /// A node is lost while these rules hold.
 struct Row {
@@ -199,5 +203,39 @@ async fn a_server_that_is_down_between_off_and_release() -> Result<()> {
     assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.releases, []);
     api.come_up();
     story.ends_well().await?;
+    controller.terminate().await
+}
+
+/// The API server stands still for everybody, for longer than the threshold: when it goes on, every
+/// Lease is old at once, and nobody is cut for it. A node that is lost later is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_every_lease_is_old_at_once_nobody_is_cut() -> Result<()> {
+    let threshold = json!({"nodeLeaseAge": "10s"});
+    let installation = Installation { threshold, ..Installation::default() };
+    let mut story = Story::begin("e2e-api-outage", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let control_plane = story.cluster.control_plane();
+    control_plane.hang_api_server()?;
+    tokio::time::sleep(STILL_FOR).await;
+    control_plane.let_api_server_go_on()?;
+    for node in story.cluster.machines.keys() {
+        story.cluster.until_ready(node, "True").await?;
+    }
+    until("one leads again", INCIDENT_WITHIN, || async {
+        let metrics = controller.metrics().await?;
+        Ok(metrics.contains("node_remedy_leader 1").then_some(()))
+    })
+    .await?;
+    story.cluster.database_runs(None).await?;
+    for (name, bmc) in &story.cluster.bmcs {
+        assert_eq!((bmc.offs()?, bmc.ons()?), (0, 0), "{name} was left alone");
+    }
+    story.again().await?;
+    story.lose_node()?;
+    story.ends_well().await?;
+    let incidents = remedy::custom(&story.cluster.client(), "NodeFence");
+    let incidents = incidents.list(&ListParams::default()).await?.items;
+    assert_eq!(incidents.len(), 1, "the outage was no incident: {incidents:#?}");
     controller.terminate().await
 }

@@ -7,13 +7,18 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 use node_remedy_tests::Controller;
+use node_remedy_tests::control_plane::User;
 use node_remedy_tests::controller::NAMESPACE;
+use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::mirror::Mirror;
+use node_remedy_tests::observer::Violation;
 use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
 use serde_json::{Value, json};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};
 
+/// Between two Jobs: long enough to be killed in.
+const BETWEEN_JOBS: &str = "6s";
 const LAST_WORDS: &str = "ssh: no route to host";
 
 /// Something else, then the fence two seconds after it ended.
@@ -100,6 +105,62 @@ async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
     assert_eq!(node.annotations().get("node-remedy.io/remediation-podname"), Some(&pod));
     assert!(node.annotations().contains_key("node-remedy.io/remediation-timestamp"));
     Ok(())
+}
+
+/// A repair Job that fails, then one that terminates the machine and whose success gives its pods back.
+/// The controller is killed after the first has ended and before the second is asked for: each runs
+/// once, and nothing goes before the second one's word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_killed_between()
+-> Result<()> {
+    let job = |name: &str, command: &[&str]| {
+        json!({"name": name, "podTemplate": {"spec": {
+            "containers": [{"name": name, "image": format!("{name}:1"), "command": command}],
+        }}})
+    };
+    let mut installation = Installation::default();
+    installation.threshold = json!({
+        "nodeConditionType": "Ready", "nodeConditionStatus": false, "nodeConditionPeriod": "1s",
+        "remedy1": [{"name": "repair"}, {"period": BETWEEN_JOBS}],
+        "remedy2": [{"name": "terminate"}, {"clean-resource": true}],
+    });
+    installation.remedies =
+        json!([job("repair", &["false", LAST_WORDS]), job("terminate", &["true"])]);
+    let story = Story::begin("e2e-terminate", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
+    incidents.synced().await;
+    story.lose_node()?;
+    let has_failed =
+        |incident: &DynamicObject| *status(incident, "/jobRuns/0/end/outcome") == "Failed";
+    tokio::time::timeout(INCIDENT_WITHIN, async {
+        while !incidents.objects().iter().any(has_failed) {
+            incidents.changed().await;
+        }
+    })
+    .await?;
+    controller.kill9()?;
+    let between = story.incident("between the two", has_failed).await?;
+    assert_eq!(*status(&between, "/jobRuns/1"), Value::Null, "the second is not asked for yet");
+    // What the second one does.
+    story.cluster.bmc(&story.node)?.press_button(Power::Off)?;
+
+    let mut controller = Controller::start(&story.cluster, "two")?;
+    controller.until_ready().await?;
+    story.cluster.database_runs(Some(&story.node)).await?;
+    let is_released = |incident: &DynamicObject| !status(incident, "/released").is_null();
+    let incident = story.incident("released", is_released).await?;
+    assert_eq!(*status(&incident, "/proof/grade"), "job-succeeded", "{incident:#?}");
+    assert_eq!(*status(&incident, "/jobRuns/1/end/outcome"), "Succeeded");
+    assert_eq!(jobs(&story).await?.len(), 2, "each was started once");
+    assert_eq!(story.asked(&story.node)?, (0, 0), "no device was asked for anything");
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    // Nobody was to read the machine off: what goes goes on the word of the Job.
+    let is_unread = |one: &Violation| matches!(one, Violation::ReleasedWithoutRead(_));
+    assert!(verdict.violations.iter().all(is_unread), "{:#?}", verdict.violations);
+    assert!(!verdict.releases.is_empty(), "node-remedy released the database");
+    controller.terminate().await
 }
 
 /// A repair that helps: the node is Ready again before the next remedy has its turn.

@@ -90,6 +90,30 @@ fn the_bare_metal_node_is_read_as_printed() {
     "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w1")));
 }
 
+/// A PDU's outlet proves a machine off only where it is all that feeds it; who knows that says so in the
+/// template, or in the method.
+#[test]
+fn an_outlet_of_the_bare_metal_node_is_said_to_be_its_only_feed() {
+    let [(node_name, node_text), (templates_name, templates)] = BARE_METAL;
+    let agent = "agent_name=fence_eaton_snmp";
+    for (said, expected) in
+        [("", Some(false)), ("yes", Some(true)), ("no", Some(false)), ("so", None)]
+    {
+        let line =
+            if said.is_empty() { String::new() } else { format!("\n      sole_feed={said}") };
+        let templates = templates.replace(agent, &format!("{agent}{line}"));
+        let configuration = read(&[(node_name, node_text), (templates_name, &templates)]);
+        let plan = configuration
+            .fences
+            .first()
+            .map(|fence| fence.plan_for(&node("w1"), &BTreeSet::new()).value);
+        let found = plan.flatten().and_then(|plan| {
+            plan.methods.into_iter().find(|method| method.name == "eaton").map(|one| one.sole_feed)
+        });
+        assert_eq!(found, expected, "{said:?}: {}", configuration.problems);
+    }
+}
+
 #[test]
 fn the_cloud_node_is_read_as_printed_and_told_what_its_recovery_leaves() {
     let configuration = read(&[CLOUD]);

@@ -14,6 +14,8 @@ use crate::nodefence::Action;
 
 /// The names under which a method says which plugin it wants.
 const PLUGIN_NAMES: [&str; 4] = ["plugin", "method-name", "agent-name", "agent"];
+/// The names under which it says that its outlet is all that the machine hangs on.
+const SOLE_FEED_NAMES: [&str; 2] = ["sole-feed", "solefeed"];
 /// What a template's name may be given without.
 const TEMPLATE_PREFIX: &str = "fence-method-template-";
 
@@ -85,6 +87,7 @@ struct Gathered {
     plug: Option<Line>,
     action: Option<Line>,
     must_success: bool,
+    sole_feed: bool,
     /// Literal user name and password with the ConfigMap that holds them.
     user: Option<(Line, String)>,
     password: Option<(Line, String)>,
@@ -102,6 +105,13 @@ impl Gathered {
         if name == "must-success" {
             match yes(&line.value) {
                 Some(value) => self.must_success = value,
+                None => problems.push(wrong(line, "yes or no")),
+            }
+            return;
+        }
+        if SOLE_FEED_NAMES.contains(&name.as_str()) {
+            match yes(&line.value) {
+                Some(value) => self.sole_feed = value,
                 None => problems.push(wrong(line, "yes or no")),
             }
             return;
@@ -172,7 +182,7 @@ impl Gathered {
             parameters,
             credentials,
             must_success: self.must_success,
-            sole_feed: false,
+            sole_feed: self.sole_feed,
             storage_drivers: Vec::new(),
             witness: None,
         })

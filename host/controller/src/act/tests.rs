@@ -1,5 +1,7 @@
 //! What the controller asks of devices and of the API server in a whole night, and when.
 
+mod guards;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -159,10 +159,14 @@ fn pause(pause: &RemedyPause, node: &NodeSeen) -> Option<Pause> {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use node_remedy_api::policy::PauseWindow;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::simulate::door::Guarded;
+    use crate::testing::{Door, Request, in_quiet_world};
 
     fn node(more: &Value) -> NodeSeen {
         let mut object = json!({"metadata": {"name": "worker-3", "uid": "u"}});
@@ -259,6 +263,71 @@ mod tests {
         let unread =
             Said { pauses: Err("denied".to_owned()), maintenances: Err("late".to_owned()) };
         assert_eq!(words(&unread, &node(&json!({}))).unread, ["denied", "late"]);
+    }
+
+    /// An API server that answers one of two lists late, or not at all.
+    struct Answers {
+        resource: &'static str,
+        with: Result<Duration, ClusterError>,
+    }
+
+    impl Door for Answers {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            if request.resource == self.resource {
+                tokio::time::sleep(self.with.clone()?).await;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_denied_or_late_is_unread_and_a_kind_that_nobody_serves_is_none() {
+        let denied = || Err(ClusterError::Denied("forbidden".to_owned()));
+        let not_served = || Err(ClusterError::NotFound("no such kind".to_owned()));
+        let (soon, late) = (Ok(Duration::from_secs(3)), Ok(Duration::from_secs(5)));
+        let (pauses, maintenances) = ("remedypauses", "nodemaintenances");
+        let rows = [
+            (pauses, soon.clone(), ""),
+            (pauses, late.clone(), "RemedyPauses: the API server did not answer: no answer in 4 s"),
+            (pauses, denied(), "RemedyPauses: the API server denied the request: forbidden"),
+            // Our own kind is missing where the installation is broken: nobody can say a pause.
+            (pauses, not_served(), "RemedyPauses: the object does not exist: no such kind"),
+            (maintenances, soon, ""),
+            (
+                maintenances,
+                late,
+                "NodeMaintenances: the API server did not answer: no answer in 4 s",
+            ),
+            (
+                maintenances,
+                denied(),
+                "NodeMaintenances: the API server denied the request: forbidden",
+            ),
+            (maintenances, not_served(), ""),
+        ];
+        for (resource, with, expected) in rows {
+            in_quiet_world(|bench| async move {
+                let door = Rc::new(Answers { resource, with: with.clone() });
+                let said = read(&Guarded::new(bench.client("us"), door)).await;
+                let unread = words(&said, &node(&json!({}))).unread.concat();
+                assert_eq!(unread, expected, "{resource}: {with:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_window_that_cannot_be_computed_is_unread() {
+        let window = |cron: &str, time_zone: Option<&str>| PauseWindow {
+            cron: cron.to_owned(),
+            duration: node_remedy_api::time::Span::from_minutes(60),
+            time_zone: time_zone.map(str::to_owned),
+            reason: "trading".to_owned(),
+        };
+        for broken in [window("0 25 * * *", None), window("0 8 * * *", Some("Europe/Atlantis"))] {
+            let limits = GateLimits { pause_windows: vec![broken], ..GateLimits::default() };
+            let words = of_node(&nothing(), &node(&json!({})), &limits, Time(0));
+            assert_eq!((words.unread.len(), words.pauses.len()), (1, 0), "{words:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::story;
 use crate::tests::fixtures::{BOOT, bmc_plan, failed, paused_by_alice};
@@ -105,8 +106,12 @@ fn a17_people_pause_approve_retry_and_abort() {
     before.event(Event::Command(Command::Abort));
     before.until(Phase::Final(FinalReason::Aborted));
     assert_eq!(before.count(Action::Off), 0);
+    assert_eq!(boundaries(&before), [Boundary::BeforeOff]);
 
-    for (command, ons) in [(Command::Abort, 1), (Command::AbortLeaveOff, 0)] {
+    for (command, ons, boundary) in [
+        (Command::Abort, 1, Boundary::AfterOffPowersOn),
+        (Command::AbortLeaveOff, 0, Boundary::AfterOffLeftOff),
+    ] {
         let mut after = story();
         after.until(Phase::VerifyingOff);
         after.event(Event::Command(command));
@@ -115,6 +120,7 @@ fn a17_people_pause_approve_retry_and_abort() {
         assert_eq!(after.count(Action::On), ons);
         let told = after.record.parked.as_ref().map(|one| one.powered_off_by_us.len());
         assert_eq!(told, Some(1 - ons));
+        assert_eq!(boundaries(&after), [boundary]);
     }
 
     let mut retried = story();
@@ -124,6 +130,15 @@ fn a17_people_pause_approve_retry_and_abort() {
     retried.event(Event::Command(Command::Retry));
     retried.until(Phase::AwaitingWell);
     assert!(retried.hit(Rule::A17));
+}
+
+/// The boundaries that aborts were told to have taken.
+fn boundaries(story: &Story) -> Vec<Boundary> {
+    let taken = story.notices.iter().filter_map(|notice| match notice {
+        Notice::AbortTaken { boundary } => Some(*boundary),
+        _ => None,
+    });
+    taken.collect()
 }
 
 /// An ill node is lost to its threshold and alive: whoever says that it is off looked at another one.

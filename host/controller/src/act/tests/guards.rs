@@ -1,0 +1,112 @@
+//! What a guard goes by cannot be read: an API server that denies one request for as long as a night
+//! lasts. Nothing is cut, and the reason says which guard it was.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use node_remedy_world::Scenario;
+use tokio::time::Instant;
+
+use super::cuts;
+use crate::cluster::ClusterError;
+use crate::refusals::{Reason, hold_words};
+use crate::testing::{Door, Request, example, play_behind};
+
+/// By then the caches are filled and one process leads; the node is lost later.
+const FROM: Duration = Duration::from_secs(50);
+
+/// An API server that denies one kind of request from [`FROM`] on.
+struct Denies {
+    verb: &'static str,
+    resource: &'static str,
+    namespace: Option<&'static str>,
+    /// When the night began: its first request.
+    began: OnceCell<Instant>,
+    denied: Cell<usize>,
+}
+
+impl Door for Denies {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let is_it = request.verb == self.verb
+            && request.resource == self.resource
+            && request.namespace == self.namespace;
+        let since = self.began.get_or_init(Instant::now).elapsed();
+        if !is_it || since < FROM {
+            return Ok(());
+        }
+        self.denied.set(self.denied.get() + 1);
+        Err(ClusterError::Denied("a row of the test".to_owned()))
+    }
+}
+
+/// What is asked, within which namespace, and the word of the reason.
+struct Row {
+    verb: &'static str,
+    resource: &'static str,
+    namespace: Option<&'static str>,
+    guard: &'static str,
+}
+
+const fn row(
+    verb: &'static str,
+    resource: &'static str,
+    namespace: Option<&'static str>,
+    guard: &'static str,
+) -> Row {
+    Row { verb, resource, namespace, guard }
+}
+
+const ROWS: [Row; 9] = [
+    row("get", "leases", Some("medik8s-leases"), "ApiFailed"),
+    row("get", "leases", Some("storage"), "StorageLeaseUnread"),
+    row("list", "remedypauses", None, "WordsUnread"),
+    row("list", "nodemaintenances", None, "WordsUnread"),
+    row("list", "nodefences", None, "BreakerUnread"),
+    row("get", "remedybudgets", None, "ApiFailed"),
+    row("update", "remedybudgets", None, "ApiFailed"),
+    row("get", "nodes", None, "ApiFailed"),
+    row("get", "leases", Some("kube-node-lease"), "ApiFailed"),
+];
+
+/// A node is lost where every guard that reads anything is asked for.
+fn night() -> Scenario {
+    let guarded = "- object:
+    apiVersion: node-remedy.io/v1alpha1
+    kind: RemedyConfiguration
+    metadata: { name: guarded }
+    spec:
+      thresholdConfigs: [{ nodeLeaseAge: 20s, remedy1: [{ name: fence }] }]
+      policies:
+        storageLeases: { namespace: storage, maxAge: 40s }
+        breaker: { maxIncidents: 3, window: 30m, coolDown: 20m }";
+    example("lost-node.yaml", |text| text.replace("- file: ../config/remedy.yaml", guarded))
+}
+
+#[test]
+fn a_guard_that_cannot_be_read_cuts_nothing() {
+    // The same night with everything readable: it is the row that keeps the node on.
+    let open = row("no verb", "", None, "");
+    assert_eq!(play(&open).0, 1);
+    for row in ROWS {
+        let (cuts, denied, reasons) = play(&row);
+        let what = format!("{} {} in {:?}", row.verb, row.resource, row.namespace);
+        assert!(denied > 0, "{what}: nobody asked");
+        assert_eq!(cuts, 0, "{what}");
+        assert!(reasons.contains(row.guard), "{what}: {reasons:?}");
+    }
+}
+
+/// How often power was cut, how often the row's request was denied, and the words of all reasons.
+fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
+    let &Row { verb, resource, namespace, .. } = row;
+    let door =
+        Rc::new(Denies { verb, resource, namespace, began: OnceCell::new(), denied: Cell::new(0) });
+    let played = play_behind(&night(), &door);
+    let words = played.collected.refused.iter().flat_map(|refused| match &refused.reason {
+        Reason::Hold(hold) => hold_words(hold).split(' ').map(str::to_owned).collect(),
+        other => vec![other.guard().to_owned()],
+    });
+    (cuts(&played.facts), door.denied.get(), words.collect())
+}

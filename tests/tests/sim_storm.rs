@@ -1,0 +1,85 @@
+//! Forty of a hundred nodes are behind one switch, and fall silent within twelve seconds: whatever the
+//! order of arrival, none of them is cut, and each is refused with the numbers of all.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+
+use node_remedy::simulate::{Part, play};
+use node_remedy_swarm::judge::{judge, timeline};
+use node_remedy_swarm::scene::Setting;
+use node_remedy_world::facts::{Fact, What};
+
+use crate::sim_night::parse;
+
+/// Each seed is another order of arrival, and other last renewals of Leases.
+const SEEDS: u64 = 20;
+/// How many are behind the switch.
+const BEHIND: usize = 40;
+
+/// A night of three minutes: the switch dies after the first.
+fn night(seed: u64, happens: &str) -> String {
+    format!(
+        "title: forty of a hundred
+seed: {seed}
+duration: 3m
+nodes:
+- {{ name: behind, count: {BEHIND}, zone: behind, labels: {{ node-remedy.io/fence: ipmi }} }}
+- {{ name: well, count: 60, zone: well, labels: {{ node-remedy.io/fence: ipmi }} }}
+configuration:
+- file: ../config/remedy.yaml
+- file: ../config/fence-ipmi.yaml
+- object:
+    apiVersion: v1
+    kind: Secret
+    metadata: {{ name: bmc-credentials, namespace: node-remedy }}
+    stringData: {{ username: admin, password: simulated }}
+happenings:
+- {{ at: 60s, {happens} }}
+expect:
+- {{ fact: powerChanged, times: 0 }}
+"
+    )
+}
+
+/// The nodes that fell silent, in that order.
+fn silent(facts: &[Fact]) -> Vec<&str> {
+    let lost = facts.iter().filter_map(|fact| match &fact.what {
+        What::NetworkLost { node } => Some(node.as_str()),
+        _ => None,
+    });
+    lost.collect()
+}
+
+#[test]
+fn forty_of_a_hundred_that_fall_silent_in_any_order_are_left_alone() {
+    let mut orders = BTreeSet::new();
+    for seed in 0..SEEDS {
+        let scenario = parse(&night(seed, "within: 12s, rackSilent: [behind]"));
+        let played = play(&scenario, Part::With).expect("a night");
+        let silent = silent(&played.facts);
+        assert_eq!(silent.len(), BEHIND, "seed {seed}");
+        orders.insert(silent.iter().map(|node| (*node).to_owned()).collect::<Vec<_>>());
+        let told = || timeline(&played.facts);
+        let judgement = judge(&played.facts, &Setting::default());
+        assert_eq!(judgement.broken, [], "seed {seed}: {}", told());
+        assert_eq!(judgement.commanded, [], "seed {seed}: {}", told());
+        assert_eq!(played.collected.incidents.len(), 0, "seed {seed}: {}", told());
+        // Each says in the end how many are unwell, and what the limit is.
+        for node in silent {
+            let mut refused = played.collected.refused.iter().filter(|one| one.node == *node);
+            let last = refused.next_back().map(|one| one.reason.to_string()).unwrap_or_default();
+            let says = "unwell 40 of 100 = 40 % ≥ 30 %";
+            assert!(last.contains(says), "seed {seed}, {node}: {last}");
+        }
+    }
+    assert_eq!(orders.len(), usize::try_from(SEEDS).expect("a number"), "each in another order");
+}
+
+/// The same cluster, of which one is lost alone: it is the storm that kept the others on.
+#[test]
+fn one_of_a_hundred_is_fenced() {
+    let played = play(&parse(&night(1, "kubeletStops: behind-7")), Part::With).expect("a night");
+    let is_cut = |fact: &&Fact| matches!(&fact.what, What::PowerChanged { node, .. } if node == "behind-7");
+    assert!(played.facts.iter().any(|fact| is_cut(&fact)), "{}", timeline(&played.facts));
+}
