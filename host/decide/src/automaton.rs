@@ -45,8 +45,8 @@
 use crate::bug::{Bug, is_sown};
 use crate::phases::deciding::Answered;
 use crate::phases::{
-    chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying, waiting,
-    way_back,
+    chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
+    waiting, way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -147,9 +147,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         (
             Final(_),
             EventKind::Looked | EventKind::Ended | EventKind::Decided | EventKind::Adopted,
-        ) => {
-            Ignore("the run is over")
-        }
+        ) => Ignore("the run is over"),
         (Final(_), EventKind::Slot) => Ignore("the run is over; the budget's entry goes with it"),
         (Final(_), EventKind::Retry | EventKind::Abort | EventKind::ConfirmOff) => {
             Ignore("the run is over; a new incident opens a new one")

@@ -186,7 +186,9 @@ impl Plan {
         if let Remedy::Method(index) = remedy
             && self.method(index).is_some_and(|method| method.kind == Kind::Power(Feed::Part))
         {
-            return Some("it switches one of several outlets, and off alone it leaves the machine on");
+            return Some(
+                "it switches one of several outlets, and off alone it leaves the machine on",
+            );
         }
         if self.isolation_of(remedy).is_empty() && self.power_of(remedy).is_empty() {
             return Some("the node's plan neither isolates nor switches off");

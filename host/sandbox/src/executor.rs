@@ -76,11 +76,8 @@ impl Executor {
         tried: Vec<RemedyTried>,
         seams: Seams,
     ) -> Remedied {
-        let lost = |why: &str| Remedied {
-            decision: Err(why.to_owned()),
-            log: Vec::new(),
-            log_dropped: 0,
-        };
+        let lost =
+            |why: &str| Remedied { decision: Err(why.to_owned()), log: Vec::new(), log_dropped: 0 };
         match self {
             Self::Inline => plugin.next(&view, &tried, &seams).await,
             Self::Threads(_) => {

@@ -77,12 +77,7 @@ impl fmt::Debug for Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(
-        engine: Engine,
-        pre: Pre,
-        manifest: Manifest,
-        digest: Digest,
-    ) -> Self {
+    pub(crate) fn new(engine: Engine, pre: Pre, manifest: Manifest, digest: Digest) -> Self {
         Self { engine, pre, manifest, digest }
     }
 
@@ -124,7 +119,10 @@ impl Plugin {
             Err(error) => return refuse(FailureKind::BadParameters, error.to_string()),
         }
         let Pre::Method(pre) = &self.pre else {
-            return refuse(FailureKind::Unsupported, format!("{} is no method", self.manifest.name));
+            return refuse(
+                FailureKind::Unsupported,
+                format!("{} is no method", self.manifest.name),
+            );
         };
         let seed = match seams.entropy.seed() {
             Ok(seed) => seed,

@@ -186,9 +186,7 @@ fn decision_of(decision: wire::Decision, state: &CallState) -> Result<RemedyDeci
             RemedyDecision::Wait(seconds)
         }
         wire::Decision::Wait(seconds) => {
-            return Err(format!(
-                "found a wait of {seconds} s, expected 1 to {REMEDY_WAIT_S_MAX}"
-            ));
+            return Err(format!("found a wait of {seconds} s, expected 1 to {REMEDY_WAIT_S_MAX}"));
         }
         wire::Decision::Done => RemedyDecision::Done,
         wire::Decision::Fail(why) => {

@@ -228,6 +228,7 @@ fn word(kind: Kind) -> &'static str {
         Kind::Fabric => "fabric",
         Kind::Storage => "storage",
         Kind::Watch => "watch",
+        Kind::Remedy => "remedy",
     }
 }
 

@@ -122,11 +122,7 @@ pub(crate) enum Answered {
 }
 
 /// Takes an answer into the record; what cannot be followed becomes a failure, with the reason.
-pub(crate) fn answered(
-    run: &mut Run<'_>,
-    number: u32,
-    answer: Result<Choice, String>,
-) -> Answered {
+pub(crate) fn answered(run: &mut Run<'_>, number: u32, answer: Result<Choice, String>) -> Answered {
     let now = run.now;
     let (plan, policy, patience) = (run.plan, run.policy, run.policy.cleanup_timeout);
     let repeats = answer.as_ref().is_ok_and(|choice| repeats(run, choice));

@@ -29,7 +29,8 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     match run.remedy() {
         Some(Remedy::Cluster(chore)) => return do_chore(run, view, node, chore),
         Some(Remedy::Plugin) => return deciding::deciding(run, view, node),
-        Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Job { .. }) | None => {}
+        Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Job { .. }) | None => {
+        }
     }
     let Some(job) = present(run).cloned() else { return start(run) };
     if let Some(end) = &job.end {

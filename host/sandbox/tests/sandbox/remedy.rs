@@ -162,7 +162,11 @@ async fn a_remedy_is_no_method_and_a_method_no_remedy() {
 fn a_component_that_only_decides_says_so_and_can_do_nothing() {
     let (none, on) = ("\"actions\": [],\n  \"idempotentActions\": [],", "\"actions\": [\"on\"],");
     for (from, to, why) in [
-        ("\"kind\": \"remedy\"", "\"kind\":\"watch\"", "kind: found watch, expected remedy for a remedy"),
+        (
+            "\"kind\": \"remedy\"",
+            "\"kind\":\"watch\"",
+            "kind: found watch, expected remedy for a remedy",
+        ),
         (none, on, "missing field `idempotentActions`"),
         (none, "\"actions\":[\"on\"],\"idempotentActions\":[],", "actions: found 1, expected none"),
     ] {

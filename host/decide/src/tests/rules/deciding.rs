@@ -199,7 +199,9 @@ fn what_cannot_be_followed_ends_the_rung_and_the_ladder_goes_on() {
     outlets.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     outlets.power = vec![stage(Execution::All, &[0, 1])];
     let mut fabric = bmc_plan();
-    fabric.methods.push(Method { kind: Kind::Fabric(Path::ApiServer), ..power("port", Feed::Whole) });
+    fabric
+        .methods
+        .push(Method { kind: Kind::Fabric(Path::ApiServer), ..power("port", Feed::Whole) });
     fabric.isolation = vec![stage(Execution::All, &[1])];
     let wait = |span| Choice::Wait(span);
     for (plan, choice, why) in [
