@@ -182,3 +182,41 @@ fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a s
         Some((path, entry.get("plugin")?.text()?))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE_PLUGIN: &str = "apiVersion: node-remedy.io/v1alpha1\nkind: FencePlugin\nmetadata: { name: \
+        polite }\nspec:\n  source: { configMap: { name: polite, key: polite.wasm.gz } }\n  digest: \
+        sha256:0000000000000000000000000000000000000000000000000000000000000000\n";
+
+    fn lines(plugin: &str, others: &[&str]) -> Vec<String> {
+        let remedy = format!(
+            "apiVersion: node-remedy.io/v1alpha1\nkind: RemedyConfiguration\nmetadata: {{ name: own }}\nspec:\n  \
+             thresholdConfigs:\n  - nodeLeaseAge: 1m\n    remedy1: [{{ name: own }}]\n  remedyConfigs:\n  - name: \
+             own\n    plugin: {plugin}\n"
+        );
+        let texts = [remedy.as_str()].into_iter().chain(others.iter().copied());
+        let files: Vec<(String, String)> = (1..)
+            .zip(texts)
+            .map(|(number, text)| (format!("{number}.yaml"), text.to_owned()))
+            .collect();
+        problems_of(&files).1.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_remedys_plugin_comes_with_it_and_does_nothing_else() {
+        assert_eq!(lines("polite", &[FENCE_PLUGIN]), [""; 0]);
+        let missing = "1.yaml:10:13: spec.remedyConfigs[0].plugin: found \"polite\", expected a FencePlugin of kind \
+                       remedy in the same files";
+        assert_eq!(lines("polite", &[]), [missing]);
+        let built_in = lines("ipmi", &[]);
+        assert!(built_in[0].contains("a built-in plugin that speaks to devices"), "{built_in:?}");
+        let fence = "apiVersion: node-remedy.io/v1alpha1\nkind: FenceConfiguration\nmetadata: { name: f }\nspec:\n  \
+            nodeSelector: a=b\n  methods: [{ name: power, plugin: polite, action: reboot }]\n  powerManagement: [{ \
+            name: power, methods: [power] }]\n";
+        let both = lines("polite", &[FENCE_PLUGIN, fence]);
+        assert!(both[0].contains("which a FenceConfiguration calls as well"), "{both:?}");
+    }
+}
