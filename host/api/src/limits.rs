@@ -74,6 +74,8 @@ pub const OPERATIONS_MAX: usize = 512;
 pub const HISTORY_MAX: usize = 100;
 /// Jobs that one incident remembers: each rung, tried by hand again and again.
 pub const JOBS_MAX: usize = 64;
+/// Decisions of plugins that one incident remembers; the core keeps no more.
+pub const DECISIONS_MAX: usize = 40;
 /// Bytes of one remedy's pod template as JSON; five of them fit into one NodeFence with room.
 pub const POD_TEMPLATE_BYTES_MAX: usize = 32 * 1024;
 /// Pods of one node: the largest clusters run 500, with room.

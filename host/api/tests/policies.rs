@@ -34,16 +34,53 @@ pub(crate) fn sketch(policy: &Policy) -> String {
 }
 
 #[test]
-fn what_this_version_does_not_run_is_refused_when_it_would_have_to() {
-    let plugin =
-        PROPOSAL.replace("remedyConfigs:\n", "remedyConfigs:\n- name: own\n  plugin: own\n");
-    let configuration = read(&[("proposal.yaml", &plugin)]);
-    assert!(configuration.policies.is_empty());
-    expect![[r#"
-        proposal.yaml:16:23: thresholdConfigs[0].remedy2[1].clean-resourece: warning: read as clean-resource; write clean-resource
-        proposal.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
-        proposal.yaml:32:11: remedyConfigs[0].plugin: found a plugin, which is not yet run by this version, expected fence or podTemplate; or set mode: shadow
-    "#]].assert_eq(&lines(&configuration.problems));
+fn a_remedy_may_be_a_plugin_by_its_name() {
+    let with = |remedies: &str, rung: &str| {
+        let text = format!(
+            "apiVersion: node-remedy.io/v1alpha1\nkind: RemedyConfiguration\nmetadata: {{ name: own }}\n\
+             spec:\n  thresholdConfigs:\n  - nodeConditionType: Ready\n    nodeConditionStatus: false\n    \
+             nodeConditionPeriod: 1m\n    remedy1: [{{ name: own }}{rung}]\n    remedy2: [{{ name: fence \
+             }}]\n  remedyConfigs:\n  - {{ name: own, {remedies} }}\n"
+        );
+        read(&[("own.yaml", &text)])
+    };
+    let configuration = with("plugin: polite", "");
+    assert_eq!(lines(&configuration.problems), "");
+    let ladder = &configuration.policies[0].thresholds[0].ladder;
+    assert_eq!(ladder[0].remedy, Remedy::Plugin("polite".to_owned()));
+    assert!(!ladder[0].remedy.is_of_plan() && ladder[0].remedy.may_be_of_plan());
+    for (remedies, rung, expected) in [
+        (
+            "plugin: Polite",
+            "",
+            expect![[r#"
+                own.yaml:12:26: remedyConfigs[0].plugin: found "Polite", expected the name of a FencePlugin of kind remedy: 1 to 40 of a-z, 0-9 and -
+            "#]],
+        ),
+        (
+            "plugin: polite, fence: {}",
+            "",
+            expect![[r#"
+                own.yaml:12:5: remedyConfigs[0]: found several of the ways to remedy, expected exactly one of fence, method, cluster, podTemplate, plugin
+            "#]],
+        ),
+        (
+            "plugin: polite, deadline: 1m",
+            "",
+            expect![[r#"
+                own.yaml:12:44: remedyConfigs[0].deadline: found it without podTemplate, expected it beside one
+            "#]],
+        ),
+        (
+            "plugin: polite",
+            ", { clean-resource: true }",
+            expect![[r#"
+                own.yaml:9:14: thresholdConfigs[0].remedy1: warning: found clean-resource at the plugin polite, which decides and whose word releases nothing
+            "#]],
+        ),
+    ] {
+        expected.assert_eq(&lines(&with(remedies, rung).problems));
+    }
 }
 
 /// What is written of a sign is read as the very same one, whichever it is.

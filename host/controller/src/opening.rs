@@ -13,6 +13,7 @@ use node_remedy_api::plan::NodePlan;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
 
+use crate::act::ask::remedy_of;
 use crate::act::budget::{self, Taken};
 use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
@@ -86,6 +87,10 @@ pub async fn open<C: Cluster>(
     let (lease, events) = (facts.lease.as_ref(), facts.events.as_deref());
     let node_view = view::node_view(&node, lease, events, &parts.mirror, &parts.clock);
     let crossing = crossed(&node_view, &threshold.threshold, now);
+    let ladder = match with_components(parts, &threshold.ladder) {
+        Ok(ladder) => ladder,
+        Err(why) => return Ok(not_ready(&why)),
+    };
     let spec = NodeFenceSpec {
         node: node.fenced(),
         trigger: threshold.wanted.trigger(&crossing),
@@ -93,7 +98,7 @@ pub async fn open<C: Cluster>(
         plan: NodePlan::default(),
         policy: policy.run.clone(),
         gate: policy.gate.clone(),
-        ladder: threshold.ladder.clone(),
+        ladder,
     };
     let find = |plugin: &str| parts.calls.facts_of(plugin);
     let wiring = parts.config.borrow().wiring_of(&seen.name);
@@ -185,6 +190,19 @@ async fn create<C: Cluster>(
         }
     }
     Err(ClusterError::AlreadyExists(format!("{stem}-{first} and the next ones")))
+}
+
+/// The ladder with the components that its plugins are now: the incident keeps to them.
+fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
+    let mut ladder = ladder.to_vec();
+    for rung in &mut ladder {
+        if let Some(plugin) = &mut rung.plugin {
+            let found = remedy_of(&parts.calls.plugins, &plugin.name, None);
+            let found = found.map_err(|why| format!("remedy {}: {why}", rung.name))?;
+            plugin.digest = found.digest().to_string();
+        }
+    }
+    Ok(ladder)
 }
 
 /// Why a plan could not be carried out if it were opened.

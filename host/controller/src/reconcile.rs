@@ -12,12 +12,13 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Command, End, Event, Freshness, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer,
+    Choice, Command, End, Event, Freshness, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer,
     StorageLease, Time, Transition, View,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::act::ask::Asks;
 use crate::act::calls::Called;
 use crate::cluster::Cluster;
 use crate::controller::Parts;
@@ -44,6 +45,8 @@ pub enum Seen {
     Ended(OpId, End),
     /// The budget's answer.
     Slot(SlotAnswer),
+    /// A remedy's plugin was asked for this decision.
+    Decided(u32, Result<Choice, String>),
     /// A person's word.
     Command(Command),
     /// This process took the incident over.
@@ -91,6 +94,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) locked_by: Option<String>,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
+    /// At most one.
+    pub(crate) asks: Asks,
     /// What was held back because its evidence had grown old, and is still to be told.
     pub(crate) late: Late,
     /// What it waited for, as far as that was told.
@@ -139,6 +144,7 @@ impl<C: Cluster> Incident<C> {
             locked_by: None,
             mail,
             calls: JoinSet::new(),
+            asks: Asks::new(),
             late: Late::default(),
             holds: Holds::default(),
             telling: None,
@@ -167,6 +173,9 @@ impl<C: Cluster> Incident<C> {
             Seen::Looked(view) => Event::Looked(view),
             Seen::Ended(op, end) => Event::Ended { op: *op, end: end.clone() },
             Seen::Slot(answer) => Event::Slot(*answer),
+            Seen::Decided(number, answer) => {
+                Event::Decided { number: *number, answer: answer.clone() }
+            }
             Seen::Command(command) => Event::Command(command.clone()),
             Seen::Adopted => {
                 Event::Adopted { epoch: self.epoch, process: self.parts.process.clone() }

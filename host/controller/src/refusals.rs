@@ -141,6 +141,7 @@ pub fn hold_words(hold: &Hold) -> String {
         | Hold::Proof
         | Hold::Dump { .. }
         | Hold::JobRefused { .. }
+        | Hold::NotDecided { .. }
         | Hold::CleanUp { .. }
         | Hold::TriggerClear
         | Hold::OwnNode
@@ -157,6 +158,7 @@ pub fn word(hold: &Hold) -> &'static str {
         Hold::Approval => "Approval",
         Hold::Dump { .. } => "Dump",
         Hold::JobRefused { .. } => "JobRefused",
+        Hold::NotDecided { .. } => "NotDecided",
         Hold::CleanUp { .. } => "CleanUp",
         Hold::Proof => "Proof",
         Hold::TriggerClear => "TriggerClear",

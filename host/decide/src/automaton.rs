@@ -5,7 +5,8 @@
 //!                                  │
 //!   ┌───────────────────────▶   Waiting ──────────────┐ trigger cleared, abort
 //!   │                              │                  │ (nothing sent off or released)
-//!   │         Remedying ◀──────────┤ a Job's turn     │
+//!   │         Remedying ◀──────────┤ a Job's turn, a  │
+//!   │             │                │ plugin's         │
 //!   │             │ AwaitingWell   │                  │
 //!   │                          Isolating ─────────────┤
 //!   │          quarantine, cuts    │                  │
@@ -42,9 +43,10 @@
 //! one call is under way at any time.
 
 use crate::bug::{Bug, is_sown};
+use crate::phases::deciding::Answered;
 use crate::phases::{
-    chores, isolating, leave, pauses, power, recovering, releasing, remedying, verifying, waiting,
-    way_back,
+    chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
+    waiting, way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -86,6 +88,7 @@ pub(crate) enum EventKind {
     Looked,
     Ended,
     Slot,
+    Decided,
     Retry,
     Abort,
     ConfirmOff,
@@ -94,10 +97,11 @@ pub(crate) enum EventKind {
 
 impl EventKind {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Looked,
         Self::Ended,
         Self::Slot,
+        Self::Decided,
         Self::Retry,
         Self::Abort,
         Self::ConfirmOff,
@@ -109,6 +113,7 @@ impl EventKind {
             Event::Looked(_) => Self::Looked,
             Event::Ended { .. } => Self::Ended,
             Event::Slot(_) => Self::Slot,
+            Event::Decided { .. } => Self::Decided,
             Event::Command(Command::Retry) => Self::Retry,
             Event::Command(Command::Abort | Command::AbortLeaveOff) => Self::Abort,
             Event::Command(Command::ConfirmOff { .. }) => Self::ConfirmOff,
@@ -139,9 +144,10 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         Untainting, VerifyingOff, Waiting,
     };
     match (phase, kind) {
-        (Final(_), EventKind::Looked | EventKind::Ended | EventKind::Adopted) => {
-            Ignore("the run is over")
-        }
+        (
+            Final(_),
+            EventKind::Looked | EventKind::Ended | EventKind::Decided | EventKind::Adopted,
+        ) => Ignore("the run is over"),
         (Final(_), EventKind::Slot) => Ignore("the run is over; the budget's entry goes with it"),
         (Final(_), EventKind::Retry | EventKind::Abort | EventKind::ConfirmOff) => {
             Ignore("the run is over; a new incident opens a new one")
@@ -166,6 +172,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | PoweringOn | AwaitingWell | Recovering | AwaitingDevice | Parked,
             EventKind::Ended,
         )
+        | (Remedying, EventKind::Decided)
         | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
         | (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
@@ -178,6 +185,12 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Recovering,
             EventKind::Retry,
         ) => Ignore("the run is not parked; it goes on by itself"),
+        (
+            Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
+            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
+            | AwaitingDevice | Backoff | Parked,
+            EventKind::Decided,
+        ) => Ignore("nobody waits for it any more; the plugin is asked again in its turn"),
         (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
@@ -217,6 +230,11 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
             run.look_in(LOOK_EVERY);
             return Taken::No;
         }
+        Event::Decided { number, answer } => match deciding::answered(run, number, answer) {
+            Answered::Recorded => {}
+            Answered::NotYet => return Taken::No,
+            Answered::Unwanted => return ignore(run, "this decision is recorded already"),
+        },
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
         Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
         Event::Command(Command::AbortLeaveOff) => {
@@ -337,6 +355,7 @@ fn return_idle_slot(run: &mut Run<'_>) {
         }
         Phase::Remedying => {
             chores::awaits_proof(run)
+                || run.waits_as_decided()
                 || matches!(run.remedy(), Some(Remedy::Cluster(_))) && is_kept_idle(run)
         }
         Phase::VerifyingOff | Phase::Backoff => false,

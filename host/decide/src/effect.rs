@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{
-    FailureKind, FinalReason, Grade, JobOutcome, MethodIndex, OpId, ParkReason, Rule, Time,
+    Choice, FailureKind, FinalReason, Grade, JobOutcome, MethodIndex, OpId, ParkReason, Rule, Time,
 };
 
 /// What a run wants done, after its record was written.
@@ -58,6 +58,9 @@ pub enum Effect {
     StartJob(u32),
     /// Delete the Job of this number, and its pods with it.
     StopJob(u32),
+    /// Ask the plugin of the remedy that has its turn, for the decision of this number, and come back with
+    /// `Event::Decided`.
+    AskRemedy(u32),
     /// Annotate the Node with the pod that remedies it, and the time.
     SignNode {
         /// The pod's name.
@@ -178,6 +181,18 @@ pub enum Notice {
         /// Why, and its last lines.
         detail: String,
     },
+    /// A remedy's plugin decided, or nothing was to be had from it.
+    Decided {
+        /// Of this remedy.
+        remedy: String,
+        /// What.
+        choice: Choice,
+    },
+    /// What a remedy's plugin decided has ended and did not help; it is asked again.
+    AskingAgain {
+        /// Of this remedy.
+        remedy: String,
+    },
     /// The remedy did not help; the next one has its turn.
     NextRemedy {
         /// Which.
@@ -244,6 +259,11 @@ pub enum Hold {
     /// The API server takes or shows no Job of ours.
     JobRefused {
         /// Why, in its words.
+        why: String,
+    },
+    /// A remedy's plugin could not be asked.
+    NotDecided {
+        /// Why.
         why: String,
     },
     /// Something of ours, or that we released, does not go.

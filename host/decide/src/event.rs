@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use crate::{End, OpId, View};
+use crate::{Choice, End, OpId, View};
 
 /// What can happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,13 @@ pub enum Event<'a> {
     },
     /// The budget answered.
     Slot(SlotAnswer),
+    /// A remedy's plugin was asked.
+    Decided {
+        /// For which decision.
+        number: u32,
+        /// What it decided; an error where it could not be asked, and says nothing of it.
+        answer: Result<Choice, String>,
+    },
     /// A person asks for something.
     Command(Command),
     /// Another process (a new leader, or this one restarted) took the run over.

@@ -35,6 +35,8 @@ pub enum Remedy {
         /// How long it may take; the cluster's Job controller ends it then.
         deadline: Span,
     },
+    /// Whatever a plugin of the admin's own decides, one after the other: each is one of the others.
+    Plugin,
 }
 
 /// What a remedy does in the cluster itself. The node's recovery undoes the marks.
@@ -152,7 +154,7 @@ impl Plan {
         match remedy {
             Remedy::Fence | Remedy::Isolation => Cow::Borrowed(&self.isolation),
             Remedy::Method(index) => self.alone(index, Method::cuts),
-            Remedy::Job { .. } | Remedy::Cluster(_) => Cow::Borrowed(&[]),
+            Remedy::Job { .. } | Remedy::Cluster(_) | Remedy::Plugin => Cow::Borrowed(&[]),
         }
     }
 
@@ -161,7 +163,9 @@ impl Plan {
         match remedy {
             Remedy::Fence => Cow::Borrowed(&self.power),
             Remedy::Method(index) => self.alone(index, Method::switches_power),
-            Remedy::Isolation | Remedy::Job { .. } | Remedy::Cluster(_) => Cow::Borrowed(&[]),
+            Remedy::Isolation | Remedy::Job { .. } | Remedy::Cluster(_) | Remedy::Plugin => {
+                Cow::Borrowed(&[])
+            }
         }
     }
 
@@ -209,7 +213,7 @@ impl Remedy {
     pub(crate) const fn is_of_plan(self) -> bool {
         match self {
             Self::Fence | Self::Isolation | Self::Method(_) => true,
-            Self::Job { .. } | Self::Cluster(_) => false,
+            Self::Job { .. } | Self::Cluster(_) | Self::Plugin => false,
         }
     }
 }

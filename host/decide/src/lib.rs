@@ -15,6 +15,7 @@ extern crate std;
 
 mod automaton;
 pub mod bug;
+mod decided;
 mod effect;
 mod event;
 mod gate;
@@ -40,6 +41,7 @@ mod time;
 mod view;
 
 pub use automaton::step;
+pub use decided::{Choice, DECISIONS_MAX, Decided, WAIT_MAX};
 pub use effect::*;
 pub use event::*;
 pub use gate::*;

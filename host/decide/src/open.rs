@@ -101,6 +101,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         restarts: 0,
         rung: 0,
         jobs: Vec::new(),
+        decisions: Vec::new(),
         epoch,
         process: String::from(process),
         signs_at_open: node.signs.clone(),

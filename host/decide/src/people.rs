@@ -3,6 +3,7 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
+use crate::phases::deciding::begin_anew;
 use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
@@ -48,6 +49,7 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
     });
     let resume = run.record.resume;
     if run.record.phase == Phase::Parked {
+        begin_anew(run);
         let proof = run.record.proof.take();
         begin_pass(run);
         if still_off && parked_on_the_way_back {

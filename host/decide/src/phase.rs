@@ -10,7 +10,7 @@ pub enum Phase {
     Waiting,
     /// Quarantine, then the isolation stages.
     Isolating,
-    /// A Job of the admin's own runs.
+    /// A Job of the admin's own runs, something is done in the cluster, or a plugin decides.
     Remedying,
     /// Isolation has ended; waits for its time, the gate, an approval or a dump.
     AwaitingPower,
@@ -155,6 +155,13 @@ pub enum ParkReason {
         /// Which of both, and what the API server said.
         why: String,
     },
+    /// A remedy's plugin gave up, or nothing that it decided could be followed.
+    PluginFailed {
+        /// The remedy.
+        remedy: String,
+        /// Why.
+        why: String,
+    },
     /// Pods did not leave the node in time.
     NotDrained {
         /// Which, by namespace and name.
@@ -285,6 +292,11 @@ impl fmt::Display for ParkReason {
                 f,
                 "the Job of {remedy} {why}; look at it with kubectl describe job, delete it, then \
                  node-remedy retry NODEFENCE, or abort it"
+            ),
+            Self::PluginFailed { remedy, why } => write!(
+                f,
+                "{remedy} gave up: {why}; look at the node's console, then node-remedy retry NODEFENCE, \
+                 which asks its plugin anew"
             ),
             Self::NotDrained { left } => write!(
                 f,

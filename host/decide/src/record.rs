@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
-use crate::{FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
+use crate::{Decided, FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
 
 /// What `NodeFence.status` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,6 +30,8 @@ pub struct Record {
     pub rung: usize,
     /// The Jobs that were meant to run, oldest first.
     pub jobs: Vec<JobRun>,
+    /// What plugins decided, or are asked, oldest first.
+    pub decisions: Vec<Decided>,
     /// The fencing token it was last written under.
     pub epoch: u64,
     /// The process it was last written by.

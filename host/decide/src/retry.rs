@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard};
+use crate::phases::deciding;
 use crate::phases::way_back::still_cut;
 use crate::run::{Flow, Run};
 use crate::{
@@ -51,8 +52,7 @@ pub(crate) fn fail(run: &mut Run<'_>, reason: ParkReason) -> Flow {
 
 /// The same remedy once more, if a restart is left. One method is tried once where something else can be.
 pub(crate) fn try_again(run: &mut Run<'_>) -> Option<Flow> {
-    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
-    let is_over = has_next && matches!(run.remedy(), Some(Remedy::Method(_)));
+    let is_over = run.has_next() && matches!(run.remedy(), Some(Remedy::Method(_)));
     if is_over { None } else { restart(run) }
 }
 
@@ -60,7 +60,6 @@ pub(crate) fn try_again(run: &mut Run<'_>) -> Option<Flow> {
 /// is given back, and the next one has its turn when the condition still holds a period later.
 /// What may be another machine's, or lives though it should be off, is a person's.
 pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
-    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
     let is_harmless = matches!(
         reason,
         ParkReason::MethodFailed { .. }
@@ -68,17 +67,23 @@ pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
             | ParkReason::NoProofPossible
             | ParkReason::DeviceUnreachable
             | ParkReason::NotDrained { .. }
+            | ParkReason::PluginFailed { .. }
     );
-    if !has_next || !is_harmless {
+    if !run.has_next() || !is_harmless {
         return park(run, reason);
     }
     run.rule(Rule::A11);
+    deciding::note_failed(run, &reason);
     run.notice(Notice::RemedyFailed(reason));
     go_back(run, Goal::BringBack)
 }
 
-/// A11: the next remedy has its turn, if there is one.
+/// A11: the next remedy has its turn, if there is one; before that whatever the present one's plugin still
+/// decides.
 pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
+    if let Some(flow) = deciding::ask_again(run) {
+        return Some(flow);
+    }
     let next = run.record.rung.saturating_add(1);
     let remedy = run.plan.ladder.get(next)?.name.clone();
     run.rule(Rule::A11);

@@ -161,9 +161,14 @@ impl<'a> Run<'a> {
         node.lease_seen_at.is_none_or(|at| self.now >= at.after(node.lease_duration))
     }
 
-    /// The remedy that has its turn.
+    /// The remedy that has its turn; where a plugin decides, the one that it decided on.
     pub(crate) fn remedy(&self) -> Option<Remedy> {
-        self.plan.remedy(self.record.rung)
+        let remedy = self.plan.remedy(self.record.rung)?;
+        if remedy != Remedy::Plugin {
+            return Some(remedy);
+        }
+        let choice = self.record.deciding().and_then(|open| open.choice.as_ref());
+        Some(choice.and_then(|choice| self.plan.meant(choice)).unwrap_or(Remedy::Plugin))
     }
 
     /// Whether that remedy carries out the plan, or a part of it.

@@ -33,3 +33,17 @@ pub(crate) mod watcher {
         },
     });
 }
+
+/// And for the world of remedies.
+pub(crate) mod remedy {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "remedy-plugin",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        with: {
+            "node-remedy:fence/op": crate::bindings::node_remedy::fence::op,
+            "node-remedy:fence/types": crate::bindings::node_remedy::fence::types,
+        },
+    });
+}

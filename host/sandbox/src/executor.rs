@@ -16,6 +16,7 @@ use crate::cancel::Cancel;
 use crate::limits::{CALLS_PER_THREAD_MAX, CALLS_QUEUED_MAX, EPOCH_TICK};
 use crate::load::Sandbox;
 use crate::plugin::{Pace, Plugin};
+use crate::remedy::{NodeSeen, Remedied, RemedyTried};
 use crate::seams::Seams;
 
 /// Runs calls.
@@ -63,6 +64,38 @@ impl Executor {
         match self {
             Self::Inline => Some(work()),
             Self::Threads(_) => tokio::task::spawn_blocking(work).await.ok(),
+        }
+    }
+
+    /// Asks a remedy, on a thread that is nobody else's for as long as that takes. One that waits for
+    /// nobody has no other call to share it with.
+    pub async fn ask(
+        &self,
+        plugin: Arc<Plugin>,
+        view: NodeSeen,
+        tried: Vec<RemedyTried>,
+        seams: Seams,
+    ) -> Remedied {
+        let lost =
+            |why: &str| Remedied { decision: Err(why.to_owned()), log: Vec::new(), log_dropped: 0 };
+        match self {
+            Self::Inline => plugin.next(&view, &tried, &seams).await,
+            Self::Threads(_) => {
+                let asking = move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_time()
+                        .event_interval(1)
+                        .build()
+                        .map_err(|error| error.to_string())?;
+                    let asking = plugin.next_at(Pace::FuelAndEpochs, &view, &tried, &seams);
+                    Ok(runtime.block_on(asking))
+                };
+                match tokio::task::spawn_blocking(asking).await {
+                    Ok(Ok(remedied)) => remedied,
+                    Ok(Err::<_, String>(why)) => lost(&why),
+                    Err(_) => lost("its thread is gone"),
+                }
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) enum World {
     Method,
     /// A watcher of datagrams. It reaches nothing: the host owns the socket.
     Watcher,
+    /// A remedy. It reaches nothing: it only decides.
+    Remedy,
 }
 
 impl World {
@@ -27,6 +29,7 @@ impl World {
         match self {
             Self::Method => "node-remedy:fence/method@0.1.0",
             Self::Watcher => "node-remedy:fence/watcher@0.1.0",
+            Self::Remedy => "node-remedy:fence/remedy@0.1.0",
         }
     }
 
@@ -39,7 +42,9 @@ impl World {
                 "node-remedy:fence/net@0.1.0",
                 "node-remedy:fence/op@0.1.0",
             ],
-            Self::Watcher => &["node-remedy:fence/types@0.1.0", "node-remedy:fence/op@0.1.0"],
+            Self::Watcher | Self::Remedy => {
+                &["node-remedy:fence/types@0.1.0", "node-remedy:fence/op@0.1.0"]
+            }
         }
     }
 }
@@ -110,6 +115,27 @@ pub(crate) fn inspect(bytes: &[u8], world: World) -> Result<&[u8], InspectError>
         .validate_all(bytes)
         .map_err(|error| invalid(&error))?;
     Ok(manifest)
+}
+
+/// The world of what is called by name, a method's or a remedy's, by what it exports. Of bytes that are
+/// no component [`inspect`] says so.
+pub(crate) fn world_called(bytes: &[u8]) -> World {
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "wasmparser's enum is non-exhaustive")]
+        match payload {
+            Payload::Version { .. } => depth = depth.saturating_add(1),
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentExportSection(exports) if depth == 1 => {
+                let mut names = exports.into_iter().map_while(Result::ok);
+                if names.any(|export| export.name.name == World::Remedy.export()) {
+                    return World::Remedy;
+                }
+            }
+            _ => {}
+        }
+    }
+    World::Method
 }
 
 /// The proposals compilers use by default and nothing else; wasmtime is configured alike.

@@ -43,6 +43,7 @@ mod parameters;
 mod plugin;
 mod precompiled;
 mod randomness;
+mod remedy;
 mod seams;
 mod secret;
 mod shape;
@@ -72,6 +73,7 @@ pub use manifest::Manifest;
 pub use names::{Names, NoNames, SystemNames};
 pub use parameters::{ParameterError, Property, PropertyKind, Schema};
 pub use plugin::Plugin;
+pub use remedy::{NodeCondition, NodeSeen, Remedied, RemedyDecision, RemedyTried};
 pub use seams::{
     Clock, Entropy, NoEntropy, NotLeader, OpenGate, Seams, SeededEntropy, SendGate, SystemEntropy,
     TokioClock,

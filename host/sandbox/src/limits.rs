@@ -180,6 +180,18 @@ pub const WATCH_BYTES_MAX: usize = 1 << 10;
 /// Senders that one watch knows: every node of a large cluster, twice.
 pub const WATCH_SENDERS_MAX: usize = 10_000;
 
+// One decision of a remedy ------------------------------------------------------------------------
+
+/// Instructions, roughly: an interpreter of a scripting language starts and decides within a tenth of it.
+pub const REMEDY_FUEL: u64 = 2_000_000_000;
+/// Wall time. It has nobody to wait for.
+pub const REMEDY_TIME: Duration = Duration::from_secs(2);
+/// The name of a method, or of what is done in the cluster; Kubernetes' own names are no longer.
+pub const REMEDY_NAME_BYTES_MAX: usize = 253;
+/// The longest that a remedy may ask to be left alone for: a node is ill meanwhile, and a plugin that wants
+/// more may ask again.
+pub const REMEDY_WAIT_S_MAX: u32 = 4 * 3_600;
+
 // Executor ---------------------------------------------------------------------------------------
 
 /// Calls one plugin thread works on at a time; nearly all of them wait for a device.

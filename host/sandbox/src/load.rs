@@ -9,13 +9,14 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
+use crate::bindings::remedy::RemedyPluginPre;
 use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::{FenceMethod, FenceMethodPre};
 use crate::compile::{CompileError, compile_in_child};
 use crate::engine::engine;
-use crate::inspect::{InspectError, World, inspect};
+use crate::inspect::{InspectError, World, inspect, world_called};
 use crate::manifest::{Kind, Manifest, ManifestError, field};
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, Pre};
 use crate::state::CallState;
 use crate::watch::Watcher;
 use crate::{precompiled, wasi_stubs};
@@ -62,19 +63,19 @@ impl Sandbox {
         Ok(Self { engine, linker })
     }
 
-    /// Loads a component, compiling it in this process. For components of our own making. Blocks
-    /// for as long as that takes.
+    /// Loads a fence method or a remedy, compiling it in this process. For components of our own
+    /// making. Blocks for as long as that takes.
     pub fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
+        let manifest = manifest_called(wasm)?;
         let component =
             Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
         self.plugin_on_trial(&component, manifest, Digest::of(wasm))
     }
 
-    /// Loads a component from outside, compiling it in a child process made from `exe` (see
-    /// [`compile_in_child`]). Blocks for as long as that takes.
+    /// Loads a fence method or a remedy from outside, compiling it in a child process made from `exe`
+    /// (see [`compile_in_child`]). Blocks for as long as that takes.
     pub fn load_external(&self, exe: &Path, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
+        let manifest = manifest_called(wasm)?;
         let code = compile_in_child(exe, wasm)?;
         let component = precompiled::from_own_child(&self.engine, &code)
             .map_err(|error| compile_error(&error))?;
@@ -148,7 +149,13 @@ impl Sandbox {
         manifest: Manifest,
         digest: Digest,
     ) -> Result<Plugin, LoadError> {
-        let pre = self.linker.instantiate_pre(component).and_then(FenceMethodPre::new);
+        let linked = self.linker.instantiate_pre(component);
+        let pre = linked.and_then(|linked| match manifest.kind {
+            Kind::Remedy => RemedyPluginPre::new(linked).map(Pre::Remedy),
+            Kind::Power | Kind::Fabric | Kind::Storage | Kind::Watch => {
+                FenceMethodPre::new(linked).map(Pre::Method)
+            }
+        });
         let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
         Ok(Plugin::new(self.engine.clone(), pre, manifest, digest))
     }
@@ -174,26 +181,45 @@ impl std::fmt::Debug for Digest {
     }
 }
 
-/// The manifest of a fence method. What only sees has nothing to call.
+/// The manifest of a fence method or of a remedy, which say which of both they are.
+fn manifest_called(wasm: &[u8]) -> Result<Manifest, LoadError> {
+    match world_called(wasm) {
+        World::Remedy => {
+            let manifest = Manifest::parse(inspect(wasm, World::Remedy)?)?;
+            check_bare(&manifest, Kind::Remedy, "remedy", "a remedy")?;
+            Ok(manifest)
+        }
+        World::Method | World::Watcher => method_manifest(wasm),
+    }
+}
+
+/// The manifest of a fence method. What only sees, or only decides, has nothing to call.
 fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
     let manifest = Manifest::parse(inspect(wasm, World::Method)?)?;
-    if manifest.kind == Kind::Watch {
-        return Err(field("kind", "watch", "power, fabric or storage for a fence method").into());
+    if !manifest.kind.is_of_device() {
+        let found = format!("{:?}", manifest.kind).to_lowercase();
+        return Err(field("kind", found, "power, fabric or storage for a fence method").into());
     }
     Ok(manifest)
 }
 
 fn watcher_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
     let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
-    check_watcher(&manifest)?;
+    check_bare(&manifest, Kind::Watch, "watch", "a watcher")?;
     Ok(manifest)
 }
 
-/// A watcher acts on nothing and reaches nothing.
-fn check_watcher(manifest: &Manifest) -> Result<(), ManifestError> {
+/// A watcher and a remedy act on nothing and reach nothing.
+fn check_bare(
+    manifest: &Manifest,
+    expected: Kind,
+    word: &str,
+    what: &str,
+) -> Result<(), ManifestError> {
     let Manifest { kind, actions, asks, .. } = manifest;
-    if *kind != Kind::Watch {
-        return Err(field("kind", format!("{kind:?}"), "watch for a watcher"));
+    if *kind != expected {
+        let found = format!("{kind:?}").to_lowercase();
+        return Err(field("kind", found, format!("{word} for {what}")));
     }
     let counts = [
         ("actions", actions.len()),
@@ -201,7 +227,7 @@ fn check_watcher(manifest: &Manifest) -> Result<(), ManifestError> {
         ("asks.credentials", asks.credentials.len()),
     ];
     match counts.into_iter().find(|(_, count)| *count > 0) {
-        Some((path, count)) => Err(field(path, count, "none for a watcher")),
+        Some((path, count)) => Err(field(path, count, format!("none for {what}"))),
         None => Ok(()),
     }
 }

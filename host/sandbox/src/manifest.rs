@@ -69,6 +69,18 @@ pub enum Kind {
     Storage,
     /// Nothing: it only sees.
     Watch,
+    /// Nothing: it only decides what is tried next.
+    Remedy,
+}
+
+impl Kind {
+    /// Whether it speaks to a device.
+    pub fn is_of_device(self) -> bool {
+        match self {
+            Self::Power | Self::Fabric | Self::Storage => true,
+            Self::Watch | Self::Remedy => false,
+        }
+    }
 }
 
 /// An action a manifest may list.
@@ -147,7 +159,7 @@ impl Manifest {
             let expected = format!("at most {DESCRIPTION_CHARS_MAX}");
             return Err(field("description", format!("{characters} characters"), expected));
         }
-        if self.kind != Kind::Watch && !self.actions.contains(&Ability::Status) {
+        if self.kind.is_of_device() && !self.actions.contains(&Ability::Status) {
             return Err(field("actions", "no status", "status, which is the only proof"));
         }
         if let Some(extra) = self.idempotent_actions.difference(&self.actions).next() {

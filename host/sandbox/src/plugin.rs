@@ -9,6 +9,7 @@ use std::time::Duration;
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 
 use crate::bindings::FenceMethodPre;
+use crate::bindings::remedy::RemedyPluginPre;
 use crate::call::{
     Action, Call, CallReport, Ended, Failure, FailureKind, Outcome, PlugInfo, PlugState, Request,
 };
@@ -30,9 +31,17 @@ use crate::trial;
 /// A loaded plugin.
 pub struct Plugin {
     engine: Engine,
-    pre: FenceMethodPre<CallState>,
+    pre: Pre,
     manifest: Manifest,
     digest: Digest,
+}
+
+/// A component, ready to be instantiated, of the world that its manifest's kind names.
+pub(crate) enum Pre {
+    /// A fence method: it is called.
+    Method(FenceMethodPre<CallState>),
+    /// A remedy: it is asked (see [`crate::remedy`]).
+    Remedy(RemedyPluginPre<CallState>),
 }
 
 /// What stops a guest that computes without end.
@@ -68,12 +77,7 @@ impl fmt::Debug for Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(
-        engine: Engine,
-        pre: FenceMethodPre<CallState>,
-        manifest: Manifest,
-        digest: Digest,
-    ) -> Self {
+    pub(crate) fn new(engine: Engine, pre: Pre, manifest: Manifest, digest: Digest) -> Self {
         Self { engine, pre, manifest, digest }
     }
 
@@ -85,6 +89,10 @@ impl Plugin {
     /// The digest of its component.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    pub(crate) fn pre(&self) -> &Pre {
+        &self.pre
     }
 
     /// Makes one call, on this very task. A guest that computes without end holds the thread until
@@ -110,6 +118,12 @@ impl Plugin {
             Ok(filled) => call.request.parameters = filled,
             Err(error) => return refuse(FailureKind::BadParameters, error.to_string()),
         }
+        let Pre::Method(pre) = &self.pre else {
+            return refuse(
+                FailureKind::Unsupported,
+                format!("{} is no method", self.manifest.name),
+            );
+        };
         let seed = match seams.entropy.seed() {
             Ok(seed) => seed,
             Err(error) => return refuse(FailureKind::Other, error.to_string()),
@@ -123,7 +137,7 @@ impl Plugin {
             Ok(store) => store,
             Err(error) => return refuse(FailureKind::Other, format!("{error:#}")),
         };
-        let end = self.race(&mut store, &request, deadline, &cancel, seams).await;
+        let end = Self::race(pre, &mut store, &request, deadline, &cancel, seams).await;
         let fuel = FUEL_PER_CALL.saturating_sub(store.get_fuel().unwrap_or(0));
         // The instance is gone from here on; what it left open is closed.
         let mut state = store.into_data();
@@ -143,7 +157,7 @@ impl Plugin {
 
     /// Runs the guest until it returns, its deadline passes, or its cancel's grace is over.
     async fn race(
-        &self,
+        pre: &FenceMethodPre<CallState>,
         store: &mut Store<CallState>,
         request: &Request,
         deadline: Duration,
@@ -151,7 +165,7 @@ impl Plugin {
         seams: &Seams,
     ) -> End {
         let run = async {
-            let method = self.pre.instantiate_async(&mut *store).await?;
+            let method = pre.instantiate_async(&mut *store).await?;
             let method = method.node_remedy_fence_method();
             if request.action == Action::Plugs {
                 let request = convert::plugs_request(request, deadline);
@@ -181,7 +195,7 @@ impl Plugin {
         }
     }
 
-    fn store(
+    pub(crate) fn store(
         &self,
         mut state: CallState,
         fuel: u64,
@@ -212,9 +226,14 @@ impl Plugin {
             let state = CallState::new(call, [0; 32], seams);
             let mut store =
                 self.store(state, TRIAL_FUEL, Pace::Fuel).map_err(|error| format!("{error:#}"))?;
-            let instance = self.pre.instantiate_async(&mut store);
+            let instance = async {
+                match &self.pre {
+                    Pre::Method(pre) => pre.instantiate_async(&mut store).await.map(|_| ()),
+                    Pre::Remedy(pre) => pre.instantiate_async(&mut store).await.map(|_| ()),
+                }
+            };
             match tokio::time::timeout(TRIAL_WALL, instance).await {
-                Ok(Ok(_)) => Ok(()),
+                Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(why(&error)),
                 Err(_) => Err("it waits in its start function".to_owned()),
             }

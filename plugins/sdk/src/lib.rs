@@ -51,14 +51,18 @@
 
 mod host;
 pub mod power;
+mod remedy;
 mod types;
 mod watcher;
 
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(all(target_family = "wasm", not(feature = "watcher")))]
+#[cfg(all(target_family = "wasm", not(any(feature = "watcher", feature = "remedy"))))]
 #[doc(hidden)]
 pub mod wasm;
+#[cfg(all(target_family = "wasm", feature = "remedy"))]
+#[doc(hidden)]
+pub mod wasm_remedy;
 #[cfg(all(target_family = "wasm", feature = "watcher"))]
 #[doc(hidden)]
 pub mod wasm_watcher;
@@ -69,6 +73,7 @@ pub use host::{
     Cipher, Connection, Datagram, Extension, FenceMethod, Hash, Host, HttpRequest, HttpResponse,
     Key, Level, NetError, Part, Refused, Secret,
 };
+pub use remedy::{Condition, Decision, Entry, NodeView, RemedyPlugin};
 pub use types::{
     Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
     TERMINATED,
@@ -146,6 +151,44 @@ macro_rules! watcher_plugin {
 
             type Exported = $crate::wasm_watcher::Exported<$watcher>;
             $crate::wasm_watcher::bindings::export!(Exported with_types_in $crate::wasm_watcher::bindings);
+        };
+    };
+}
+
+/// Makes a component of a [`RemedyPlugin`], as [`fence_plugin!`] does of a method. A crate that uses it
+/// depends on this one with the feature `remedy`: the worlds do not link into one component.
+///
+/// ```
+/// use node_remedy_sdk::{Decision, Entry, NodeView, RemedyPlugin, remedy_plugin};
+///
+/// /// Asks the machine's own management to reset it, once.
+/// #[derive(Default)]
+/// struct Once;
+///
+/// impl RemedyPlugin for Once {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "once" }"#;
+///
+///     fn next(&self, _: &NodeView, history: &[Entry]) -> Decision {
+///         if history.is_empty() { Decision::Method("reset".to_owned()) } else { Decision::Done }
+///     }
+/// }
+///
+/// remedy_plugin!(Once);
+/// assert_eq!(Once.next(&NodeView::default(), &[]), Decision::Method("reset".to_owned()));
+/// ```
+#[macro_export]
+macro_rules! remedy_plugin {
+    ($remedy:ty) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            #[expect(unsafe_code, reason = "the linker puts a section where its name says")]
+            #[unsafe(link_section = "node-remedy:manifest")]
+            #[used]
+            static MANIFEST: [u8; <$remedy as $crate::RemedyPlugin>::MANIFEST.len()] =
+                $crate::wasm_remedy::section(<$remedy as $crate::RemedyPlugin>::MANIFEST);
+
+            type Exported = $crate::wasm_remedy::Exported<$remedy>;
+            $crate::wasm_remedy::bindings::export!(Exported with_types_in $crate::wasm_remedy::bindings);
         };
     };
 }

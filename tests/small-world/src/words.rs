@@ -174,6 +174,7 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             | Effect::Evict { .. }
             | Effect::StartJob(_)
             | Effect::StopJob(_)
+            | Effect::AskRemedy(_)
             | Effect::SignNode { .. } => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }

@@ -3,6 +3,7 @@
 
 mod read;
 
+pub(crate) use self::read::{NAME_MAX, is_name};
 pub use self::read::{Source, read};
 
 use kube::{CustomResource, KubeSchema};

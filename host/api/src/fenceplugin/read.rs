@@ -30,7 +30,7 @@ impl Source {
 static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<FencePlugin>);
 
 /// Longest name of a plugin, as its manifest has it.
-const NAME_MAX: usize = 40;
+pub(crate) const NAME_MAX: usize = 40;
 const DIGEST_HEX: usize = 64;
 
 /// Reads a `FencePlugin`, from a file or as the API server gave it.
@@ -105,7 +105,8 @@ fn source(document: &Document, problems: &mut Problems) -> Option<Source> {
     Some(Source { name, spec })
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a plugin may be called so.
+pub(crate) fn is_name(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_letter)
 }

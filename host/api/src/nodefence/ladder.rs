@@ -31,12 +31,109 @@ pub struct Rung {
     /// Of the plan the isolation step alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub isolation_only: bool,
+    /// Or whatever a plugin decides, which may be any of the others but a Job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<DecidingPlugin>,
 }
 
 impl Rung {
-    /// Whether the node's plan is carried out, or a part of it.
+    /// Whether the node's plan is carried out, or a part of it, or may be.
     pub fn is_of_plan(&self) -> bool {
         self.job.is_none() && self.cluster.is_none()
+    }
+}
+
+/// A plugin that decides what is tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecidingPlugin {
+    /// The FencePlugin, of kind remedy.
+    #[schemars(length(min = 1, max = 40))]
+    pub name: String,
+    /// The component that the incident began with.
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub digest: String,
+}
+
+/// A decision that a remedy's plugin was asked for, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decided {
+    /// Counts the decisions of an incident from 1.
+    pub number: u32,
+    /// The place of its remedy in the ladder, from 0.
+    pub rung: u32,
+    /// When the plugin was first asked.
+    pub asked_at: Moment,
+    /// What it decided; absent while it has not answered. It is never asked for this again then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
+    /// When that was learnt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen_at: Option<Moment>,
+    /// When it was begun to be followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed_at: Option<Moment>,
+    /// Why what was tried failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub failed: Option<String>,
+    /// When it had come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+}
+
+/// What a plugin decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Choice {
+    /// Which of the six.
+    pub kind: ChoiceKind,
+    /// The method's name, or of what is done in the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub name: Option<String>,
+    /// How long it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// Why it gave up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub why: Option<String>,
+}
+
+/// What a plugin can decide.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum ChoiceKind {
+    /// One method of the plan.
+    Method,
+    /// Something in the cluster itself.
+    Cluster,
+    /// The plan.
+    Fence,
+    /// Nothing for a while.
+    Wait,
+    /// Nothing more.
+    Done,
+    /// Nothing more, and it did not help.
+    Fail,
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.name.as_deref().unwrap_or_default();
+        match self.kind {
+            ChoiceKind::Method => write!(out, "method {name}"),
+            ChoiceKind::Cluster => write!(out, "cluster {name}"),
+            ChoiceKind::Fence => out.write_str("fence"),
+            ChoiceKind::Wait => write!(out, "wait {}", self.wait.unwrap_or_default()),
+            ChoiceKind::Done => out.write_str("done"),
+            ChoiceKind::Fail => write!(out, "fail: {}", self.why.as_deref().unwrap_or_default()),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditions::Condition;
 use crate::limits;
 use crate::nodefence::journal::{FailureKind, Operation};
-use crate::nodefence::ladder::JobRun;
+use crate::nodefence::ladder::{Decided, JobRun};
 use crate::nodefence::proof::Proof;
 use crate::time::Moment;
 
@@ -55,6 +55,10 @@ pub struct NodeFenceStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::JOBS_MAX))]
     pub job_runs: Vec<JobRun>,
+    /// What plugins that are remedies decided, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::DECISIONS_MAX))]
+    pub decisions: Vec<Decided>,
     /// The epoch of the leader that wrote this.
     pub epoch: u64,
     /// The process that wrote this.
@@ -276,6 +280,8 @@ pub enum ParkWord {
     RemediesExhausted,
     /// A remedy's Job did not end, long after its deadline.
     JobStuck,
+    /// A remedy's plugin gave up, or nothing that it decided could be followed.
+    PluginFailed,
     /// Pods did not leave the node in time.
     NotDrained,
     /// The record or the plan contradicts itself.
@@ -329,12 +335,13 @@ pub struct ParkReason {
     /// How often the plug was asked, for `OffNotVerified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tries: Option<u32>,
-    /// Which method, for `MethodFailed`; which remedy, for `RemediesExhausted` and `JobStuck`.
+    /// Which method, for `MethodFailed`; which remedy, for `RemediesExhausted`, `JobStuck` and `PluginFailed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub method: Option<String>,
     /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
-    /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`.
+    /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`; why, for
+    /// `PluginFailed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,

@@ -313,4 +313,6 @@ pub enum PluginKind {
     Storage,
     /// It only sees.
     Watch,
+    /// It only decides.
+    Remedy,
 }

@@ -45,16 +45,17 @@ pub(super) fn of_rung(rung: &Rung, grades: &[Grade], path: &Path) -> Option<Foun
         Remedy::Cluster(chore) => {
             format!("found clean-resource at {chore}, which releases nothing")
         }
+        Remedy::Plugin(plugin) => format!(
+            "found clean-resource at the plugin {plugin}, which decides and whose word releases nothing"
+        ),
         Remedy::PodTemplate(_) if !grades.contains(&Grade::JobSucceeded) => {
             let grade = "policies.grades leaves out job-succeeded";
             format!("found clean-resource while {grade}: its success releases nothing")
         }
         // What a plan proves releases in any case.
-        Remedy::Fence
-        | Remedy::Isolation
-        | Remedy::Method(_)
-        | Remedy::PodTemplate(_)
-        | Remedy::Plugin(_) => return None,
+        Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::PodTemplate(_) => {
+            return None;
+        }
     };
     Some((Severity::Warning, path.clone(), sentence))
 }

@@ -80,7 +80,7 @@ pub enum Remedy {
     Cluster(Chore),
     /// A Job.
     PodTemplate(JobTemplate),
-    /// An operator-authored remedy.
+    /// Whatever a FencePlugin of kind remedy decides, of this name.
     Plugin(String),
 }
 
@@ -115,7 +115,28 @@ impl Policy {
     }
 }
 
+impl Remedy {
+    /// Whether the node's plan is carried out, or a part of it, or may be.
+    pub fn may_be_of_plan(&self) -> bool {
+        self.is_of_plan() || matches!(self, Self::Plugin(_))
+    }
+}
+
 impl Policy {
+    /// The plugins that its remedies name.
+    pub fn plugins_named(&self) -> BTreeSet<&str> {
+        let rungs = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
+        let named = rungs.filter_map(|rung| match &rung.remedy {
+            Remedy::Plugin(plugin) => Some(plugin.as_str()),
+            Remedy::Fence
+            | Remedy::Isolation
+            | Remedy::Method(_)
+            | Remedy::Cluster(_)
+            | Remedy::PodTemplate(_) => None,
+        });
+        named.collect()
+    }
+
     /// The methods that its remedies name.
     pub fn methods_named(&self) -> BTreeSet<String> {
         let rungs = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);

@@ -7,12 +7,13 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::{
-    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Mode, Policy, Remedy,
-    Rung, Sign, Threshold, contradictions, pod_template,
+    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Policy, Remedy, Rung,
+    Sign, Threshold, contradictions, pod_template,
 };
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
+use crate::fenceplugin::{NAME_MAX as PLUGIN_NAME_MAX, is_name as is_plugin_name};
 use crate::limits;
 use crate::remedyconfiguration::{
     RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
@@ -32,7 +33,7 @@ const RECOVERY: &str = "recovery";
 
 /// Reads a `Configuration` document or a `RemedyConfiguration`.
 pub fn read(document: &Document) -> Reading<Policy> {
-    let mut reader = Reader { document, problems: Problems::none(), mode: Mode::Enforce };
+    let mut reader = Reader { document, problems: Problems::none() };
     let policy = reader.policy();
     reader.problems.with(policy)
 }
@@ -43,7 +44,6 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<RemedyConfiguration>);
 struct Reader<'a> {
     document: &'a Document,
     problems: Problems,
-    mode: Mode,
 }
 
 impl Reader<'_> {
@@ -86,7 +86,6 @@ impl Reader<'_> {
                 return None;
             }
         };
-        self.mode = spec.mode;
         let remedies = self.remedies(&spec.remedy_configs, &base);
         let thresholds = self.thresholds(&spec.threshold_configs, &base, &remedies);
         let selector = self.selector(spec.node_selector.as_deref(), &base);
@@ -206,7 +205,13 @@ impl Reader<'_> {
             ways.push(Remedy::Cluster(chore));
         }
         if let Some(plugin) = &config.plugin {
-            self.not_yet_run(&path.field("plugin"), "a plugin");
+            if !is_plugin_name(plugin) {
+                let sentence = format!(
+                    "found {plugin:?}, expected the name of a FencePlugin of kind remedy: 1 to \
+                     {PLUGIN_NAME_MAX} of a-z, 0-9 and -"
+                );
+                self.error(&path.field("plugin"), sentence);
+            }
             ways.push(Remedy::Plugin(plugin.clone()));
         }
         if let Some(template) = &config.pod_template {
@@ -255,17 +260,6 @@ impl Reader<'_> {
                 let sentence = "found it without podTemplate, expected it beside one";
                 self.error(&path.field(field), sentence.to_owned());
             }
-        }
-    }
-
-    fn not_yet_run(&mut self, path: &Path, what: &str) {
-        let sentence = format!("found {what}, which is not yet run by this version");
-        match self.mode {
-            Mode::Enforce => {
-                let next = "expected fence or podTemplate; or set mode: shadow";
-                self.error(path, format!("{sentence}, {next}"));
-            }
-            Mode::Shadow => self.warn(path, sentence),
         }
     }
 

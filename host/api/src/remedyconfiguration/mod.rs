@@ -228,7 +228,7 @@ pub struct RemedyConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10))]
     pub backoff_limit: Option<u32>,
-    /// An operator-authored remedy.
+    /// A FencePlugin of kind remedy, which decides what is tried, one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub plugin: Option<String>,

@@ -151,6 +151,7 @@ impl<C: Cluster> Incident<C> {
                 started?;
             }
             Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
+            Effect::AskRemedy(number) => self.ask_remedy(*number),
             Effect::SignNode { pod } => self.sign(effect, pod).await?,
             // Released before anything else.
             Effect::OutOfService
@@ -193,6 +194,7 @@ impl<C: Cluster> Incident<C> {
             | Effect::Evict { at_once: false, .. }
             | Effect::StartJob(_)
             | Effect::StopJob(_)
+            | Effect::AskRemedy(_)
             | Effect::SignNode { .. } => Ok(()),
         }
     }
@@ -383,7 +385,8 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::ReturnSlot
         | Effect::HandOver
         | Effect::Call(_)
-        | Effect::Withdraw(_) => false,
+        | Effect::Withdraw(_)
+        | Effect::AskRemedy(_) => false,
         Effect::Quarantine
         | Effect::Unquarantine
         | Effect::Cordon

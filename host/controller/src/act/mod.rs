@@ -1,6 +1,7 @@
 //! Act: carries recorded decisions out, each keyed by its operation, each idempotent,
 //! each bounded in time. Nothing here decides.
 
+pub mod ask;
 pub mod budget;
 pub mod calls;
 pub mod effects;

@@ -35,6 +35,7 @@ pub fn kind_of_plugin(kind: Kind) -> PluginKind {
         Kind::Fabric => PluginKind::Fabric,
         Kind::Storage => PluginKind::Storage,
         Kind::Watch => PluginKind::Watch,
+        Kind::Remedy => PluginKind::Remedy,
     }
 }
 

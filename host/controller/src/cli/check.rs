@@ -1,5 +1,6 @@
 //! `check`: validates configuration files as the controller would read them.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use node_remedy_api::configuration::Configuration;
@@ -49,6 +50,7 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
     let configuration = Configuration::from_files(texts);
     let mut problems = configuration.problems;
     let mut count = 0;
+    let (mut methods, mut remedies) = (BTreeSet::new(), Vec::new());
     for (name, text) in files {
         let documents = Document::read_all(name, text).value.unwrap_or_default();
         let documents: Vec<Document> = documents.into_iter().flat_map(Document::items).collect();
@@ -58,7 +60,21 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
         count += documents.len();
         for document in &documents {
             plugins_of(document, &configuration.plugins, &mut problems);
+            remedies_of(document, &configuration.plugins, &mut problems);
         }
+        methods.extend(documents.iter().flat_map(plugins_called));
+        remedies.extend(documents.into_iter().flat_map(|document| {
+            let named: Vec<_> =
+                plugins_deciding(&document).map(|(path, name)| (path, name.to_owned())).collect();
+            named.into_iter().map(move |(path, name)| (document.clone(), path, name))
+        }));
+    }
+    for (document, path, name) in remedies.iter().filter(|(_, _, name)| methods.contains(name)) {
+        let sentence = format!(
+            "found {name:?}, which a FenceConfiguration calls as well, expected a FencePlugin of kind remedy: \
+             one plugin either decides or acts"
+        );
+        problems.push(document.problem(Severity::Error, path, sentence));
     }
     let policies = configuration.policies.iter().map(|one| (&one.origin, &one.selector));
     twice(policies, &mut problems);
@@ -124,6 +140,37 @@ fn plugins_of(document: &Document, outside: &[fenceplugin::Source], problems: &m
     }
 }
 
+/// Plugins that a RemedyConfiguration names: none is built in, and a FencePlugin of kind remedy brings it.
+fn remedies_of(document: &Document, outside: &[fenceplugin::Source], problems: &mut Problems) {
+    for (path, name) in plugins_deciding(document) {
+        let expected = "expected a FencePlugin of kind remedy in the same files";
+        let sentence = if Plugins::is_builtin(name) {
+            format!("found {name:?}, a built-in plugin that speaks to devices, {expected}")
+        } else if outside.iter().any(|source| source.name == name) {
+            continue;
+        } else {
+            format!("found {name:?}, {expected}")
+        };
+        problems.push(document.problem(Severity::Error, &path, sentence));
+    }
+}
+
+/// The plugins that remedies of a document name, and where.
+fn plugins_deciding(document: &Document) -> impl Iterator<Item = (Path, &str)> {
+    let is_one = document.root.get("kind").and_then(Tree::text) == Some("RemedyConfiguration");
+    let spec = document.root.get("spec").filter(|_| is_one);
+    spec.into_iter().flat_map(|spec| named(spec, "remedyConfigs"))
+}
+
+/// The plugins that a FenceConfiguration calls.
+fn plugins_called(document: &Document) -> Vec<String> {
+    let is_one = document.root.get("kind").and_then(Tree::text) == Some("FenceConfiguration");
+    let spec = document.root.get("spec").filter(|_| is_one);
+    let named =
+        spec.into_iter().flat_map(|spec| named(spec, "templates").chain(named(spec, "methods")));
+    named.map(|(_, name)| name.to_owned()).collect()
+}
+
 /// The plugins that the entries of a list name, and where.
 fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a str)> {
     let entries = match spec.get(list).map(|list| &list.value) {
@@ -134,4 +181,42 @@ fn named<'a>(spec: &'a Tree, list: &'a str) -> impl Iterator<Item = (Path, &'a s
         let path = Path::root().field("spec").field(list).index(index).field("plugin");
         Some((path, entry.get("plugin")?.text()?))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE_PLUGIN: &str = "apiVersion: node-remedy.io/v1alpha1\nkind: FencePlugin\nmetadata: { name: \
+        polite }\nspec:\n  source: { configMap: { name: polite, key: polite.wasm.gz } }\n  digest: \
+        sha256:0000000000000000000000000000000000000000000000000000000000000000\n";
+
+    fn lines(plugin: &str, others: &[&str]) -> Vec<String> {
+        let remedy = format!(
+            "apiVersion: node-remedy.io/v1alpha1\nkind: RemedyConfiguration\nmetadata: {{ name: own }}\nspec:\n  \
+             thresholdConfigs:\n  - nodeLeaseAge: 1m\n    remedy1: [{{ name: own }}]\n  remedyConfigs:\n  - name: \
+             own\n    plugin: {plugin}\n"
+        );
+        let texts = [remedy.as_str()].into_iter().chain(others.iter().copied());
+        let files: Vec<(String, String)> = (1..)
+            .zip(texts)
+            .map(|(number, text)| (format!("{number}.yaml"), text.to_owned()))
+            .collect();
+        problems_of(&files).1.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_remedys_plugin_comes_with_it_and_does_nothing_else() {
+        assert_eq!(lines("polite", &[FENCE_PLUGIN]), [""; 0]);
+        let missing = "1.yaml:10:13: spec.remedyConfigs[0].plugin: found \"polite\", expected a FencePlugin of kind \
+                       remedy in the same files";
+        assert_eq!(lines("polite", &[]), [missing]);
+        let built_in = lines("ipmi", &[]);
+        assert!(built_in[0].contains("a built-in plugin that speaks to devices"), "{built_in:?}");
+        let fence = "apiVersion: node-remedy.io/v1alpha1\nkind: FenceConfiguration\nmetadata: { name: f }\nspec:\n  \
+            nodeSelector: a=b\n  methods: [{ name: power, plugin: polite, action: reboot }]\n  powerManagement: [{ \
+            name: power, methods: [power] }]\n";
+        let both = lines("polite", &[FENCE_PLUGIN, fence]);
+        assert!(both[0].contains("which a FenceConfiguration calls as well"), "{both:?}");
+    }
 }

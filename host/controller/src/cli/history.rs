@@ -54,6 +54,9 @@ struct Past {
     lasted: Span,
     /// Ended how, parked why, or in which phase.
     outcome: String,
+    /// What plugins that are remedies decided, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decided: Vec<String>,
     /// How long each phase took that has ended, in the order they were first entered.
     phases: Vec<(String, Span)>,
     proof: Option<String>,
@@ -124,6 +127,11 @@ fn past(incident: &NodeFence) -> Option<Past> {
         opened_at: status.opened_at,
         lasted: Span::from_ms(status.entered_at.ms.saturating_sub(status.opened_at.ms)),
         outcome,
+        decided: status
+            .decisions
+            .iter()
+            .filter_map(|one| Some(one.choice.as_ref()?.to_string()))
+            .collect(),
         phases,
         proof: status.proof.as_ref().map(|proof| word(&proof.grade)),
         pods: pods.unwrap_or_default(),
@@ -141,6 +149,9 @@ fn told(past: &Past) -> String {
         past.phases.iter().map(|(name, took)| format!("{name} {took}")).collect();
     if !phases.is_empty() {
         let _ = writeln!(out, "  took: {}", phases.join(", "));
+    }
+    if !past.decided.is_empty() {
+        let _ = writeln!(out, "  decided: {}", past.decided.join(", "));
     }
     if let Some(grade) = &past.proof {
         let (pods, attachments) =

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use json_patch::Patch;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{NodeFence, Operation, ParkReason, Phase, State};
+use node_remedy_api::nodefence::{Decided, NodeFence, Operation, ParkReason, Phase, Rung, State};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use serde_json::json;
 
@@ -172,6 +172,9 @@ fn story(incident: &NodeFence) -> String {
     for operation in &status.operations {
         let _ = writeln!(out, "  {}", line(operation));
     }
+    for decided in &status.decisions {
+        let _ = writeln!(out, "  {}", decision(decided, &incident.spec.ladder));
+    }
     if let Some(proof) = &status.proof {
         let _ = writeln!(out, "  proof: {} at {}", word(&proof.grade), proof.at);
     }
@@ -199,6 +202,22 @@ fn story(incident: &NodeFence) -> String {
         let _ = writeln!(out, "  next: {}", parked.next);
     }
     out
+}
+
+/// What a remedy's plugin decided, and what came of it.
+fn decision(decided: &Decided, ladder: &[Rung]) -> String {
+    let rung = usize::try_from(decided.rung).ok().and_then(|place| ladder.get(place));
+    let remedy = rung.map(|rung| rung.name.as_str()).unwrap_or_default();
+    let Some(choice) = &decided.choice else {
+        return format!("{} remedy {remedy}: its plugin is asked", decided.asked_at);
+    };
+    let at = decided.chosen_at.unwrap_or(decided.asked_at);
+    let came = match (&decided.failed, decided.ended_at) {
+        (Some(why), _) => format!(", failed: {why}"),
+        (None, Some(ended)) => format!(", ended {ended}"),
+        (None, None) => String::new(),
+    };
+    format!("{at} remedy {remedy}: its plugin decided {choice}{came}")
 }
 
 fn line(operation: &Operation) -> String {

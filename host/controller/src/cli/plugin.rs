@@ -263,6 +263,7 @@ fn word(kind: Kind) -> &'static str {
         Kind::Fabric => "fabric",
         Kind::Storage => "storage",
         Kind::Watch => "watch",
+        Kind::Remedy => "remedy",
     }
 }
 

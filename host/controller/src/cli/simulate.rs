@@ -19,11 +19,12 @@ use node_remedy_api::selector::Selector;
 use node_remedy_report::html;
 use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
 use node_remedy_report::{Story, Theme, lanes_svg};
+use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_world::Scenario;
 use node_remedy_world::scenario::{Loss, LossHow};
 use serde_json::{Value, json};
 
-use super::file::read_text;
+use super::file::{read_bytes, read_text};
 use super::out::{out, outln};
 use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
@@ -31,7 +32,7 @@ use crate::cluster::{Cluster as _, Object, Scope};
 use crate::observe::NODE_LEASES;
 use crate::simulate::blot::{self, Blotter};
 use crate::simulate::difference::Difference;
-use crate::simulate::{Beside, Source, tell};
+use crate::simulate::{Beside, Source, component, tell};
 
 /// Between a scenario and the files that it names, in what a report carries.
 const FILE_MARK: &str = "#### file: ";
@@ -156,7 +157,11 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
     let folder = path.parent().unwrap_or(Path::new("."));
     let loaded = RefCell::new(BTreeMap::new());
     let load = |file: &str| {
-        let text = read(&folder.join(file), DOCUMENT_BYTES_MAX);
+        let path = folder.join(file);
+        let text = match component::name_in(file) {
+            Some(name) => component_of(&path, name),
+            None => read(&path, DOCUMENT_BYTES_MAX),
+        };
         let text = text.map_err(|error| format!("{error:#}"))?;
         loaded.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
@@ -180,6 +185,13 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
 
 fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
     read_text(path, bytes_max).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// A component in a file, as a configuration has it.
+fn component_of(path: &Path, name: &str) -> anyhow::Result<String> {
+    let failed = || format!("failed to read {}", path.display());
+    let bytes = read_bytes(path, COMPONENT_BYTES_MAX).with_context(failed)?;
+    component::documents(name, &bytes).with_context(failed)
 }
 
 /// Plays what a report carries again and compares.

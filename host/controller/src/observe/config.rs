@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::configuration::{Inside, inside};
 use node_remedy_api::document::{Document, Path, Reading, Severity};
 use node_remedy_api::fenceplugin;
-use node_remedy_api::nodefence::Rung;
+use node_remedy_api::nodefence::{DecidingPlugin, Rung};
 use node_remedy_api::plan::{
     self, FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes,
 };
@@ -194,7 +194,10 @@ impl Config {
         };
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
-            let is_run = threshold.ladder.iter().try_for_each(is_run);
+            let is_run = threshold
+                .ladder
+                .iter()
+                .try_for_each(|rung| is_run(rung, |name| self.plugins.contains_key(name)));
             let wanted = Wanted {
                 sign: threshold.sign.clone(),
                 period: threshold.period,
@@ -233,7 +236,7 @@ impl Config {
     pub fn fences_node(&self, node: &NodeSeen) -> bool {
         let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
         let mut thresholds = policy.into_iter().flat_map(|policy| &policy.thresholds);
-        thresholds.any(|threshold| threshold.ladder.iter().any(|rung| rung.remedy.is_of_plan()))
+        thresholds.any(|threshold| threshold.ladder.iter().any(|rung| rung.remedy.may_be_of_plan()))
     }
 
     /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be
@@ -366,34 +369,42 @@ impl Config {
     }
 }
 
-/// Whether this version runs a remedy, or why not.
-pub fn is_run(rung: &policy::Rung) -> Result<(), String> {
+/// Whether a remedy is one that can be run, or why not; `is_known` says whether there is a FencePlugin of a
+/// name.
+///
+/// # Errors
+/// A sentence where it cannot.
+pub fn is_run(rung: &policy::Rung, is_known: impl Fn(&str) -> bool) -> Result<(), String> {
     match &rung.remedy {
+        Remedy::Plugin(plugin) if !is_known(plugin) => Err(format!(
+            "remedy {}: found no FencePlugin {plugin:?}, expected one of kind remedy",
+            rung.name
+        )),
         Remedy::Fence
         | Remedy::Isolation
         | Remedy::Method(_)
         | Remedy::Cluster(_)
-        | Remedy::PodTemplate(_) => Ok(()),
-        Remedy::Plugin(_) => Err(format!(
-            "remedy {:?} is not run by this version; use fence, storage-fence, method, cluster or \
-             podTemplate",
-            rung.name
-        )),
+        | Remedy::PodTemplate(_)
+        | Remedy::Plugin(_) => Ok(()),
     }
 }
 
 /// A remedy as a run keeps it.
 pub fn rung_of(rung: &policy::Rung) -> Rung {
-    let (mut job, mut cluster, mut method) = (None, None, None);
+    let (mut job, mut cluster, mut method, mut plugin) = (None, None, None, None);
     match &rung.remedy {
         Remedy::PodTemplate(template) => job = Some(template.clone()),
         Remedy::Cluster(chore) => cluster = Some(*chore),
         Remedy::Method(name) => method = Some(name.clone()),
-        Remedy::Fence | Remedy::Isolation | Remedy::Plugin(_) => {}
+        // Which component it is, whoever opens a run says.
+        Remedy::Plugin(name) => {
+            plugin = Some(DecidingPlugin { name: name.clone(), digest: String::new() });
+        }
+        Remedy::Fence | Remedy::Isolation => {}
     }
     let (name, period, clean_resource) = (rung.name.clone(), rung.period, rung.clean_resource);
     let isolation_only = rung.remedy == Remedy::Isolation;
-    Rung { name, period, clean_resource, job, cluster, method, isolation_only }
+    Rung { name, period, clean_resource, job, cluster, method, isolation_only, plugin }
 }
 
 /// What a plan may take from a node; its row of the inventory is added by who has one.

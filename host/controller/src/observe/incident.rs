@@ -51,6 +51,11 @@ impl<C: Cluster> Incident<C> {
                         self.pending.push_back(Seen::Ended(op, called.end));
                     }
                 }
+                Some(done) = self.asks.join_next(), if !self.asks.is_empty() => {
+                    if let Ok((number, answer)) = done {
+                        self.pending.push_back(Seen::Decided(number, answer));
+                    }
+                }
                 Some(mail) = self.mail.recv() => {
                     let Mail::Wake = mail;
                     while self.mail.try_recv().is_ok() {}

@@ -18,6 +18,10 @@ use node_remedy_decide as decide;
 use super::wiring::Wiring;
 use crate::record::status::Twin as _;
 
+/// Of a plugin that is a remedy.
+const ONLY_DECIDES: &str =
+    "it is a remedy, which decides and does nothing; name it under remedyConfigs";
+
 /// What a plugin says of itself, as far as a plan needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginFacts {
@@ -232,7 +236,7 @@ fn facts_of(
     let (power, fabric) = match plugin.kind {
         PluginKind::Power => (true, false),
         PluginKind::Fabric => (false, true),
-        PluginKind::Storage | PluginKind::Watch => (false, false),
+        PluginKind::Storage | PluginKind::Watch | PluginKind::Remedy => (false, false),
     };
     // A device that names the machine powers all of it; an outlet does only if somebody says so.
     let feed = if reports_machine || method.sole_feed { api::Feed::Whole } else { api::Feed::Part };
@@ -289,7 +293,8 @@ fn beside(plan: &NodePlan, ladder: &[decide::Rung]) -> Vec<decide::MethodIndex> 
         decide::Remedy::Fence
         | decide::Remedy::Isolation
         | decide::Remedy::Job { .. }
-        | decide::Remedy::Cluster(_) => None,
+        | decide::Remedy::Cluster(_)
+        | decide::Remedy::Plugin => None,
     });
     let cuts = [&plan.isolation, &plan.power_management];
     let named = named.filter(|index| !cuts.iter().any(|stages| names(stages, *index)));
@@ -303,6 +308,7 @@ fn names(stages: &[api::Stage], index: decide::MethodIndex) -> bool {
 
 fn rung_of(rung: &Rung, plan: &NodePlan) -> Result<decide::Rung, PlanError> {
     let remedy = match (&rung.job, rung.cluster, &rung.method) {
+        (None, None, None) if rung.plugin.is_some() => decide::Remedy::Plugin,
         (Some(job), _, _) => decide::Remedy::Job { deadline: job.deadline.twin() },
         (None, Some(chore), _) => decide::Remedy::Cluster(chore.twin()),
         (None, None, Some(method)) => decide::Remedy::Method(method_named(method, rung, plan)?),
@@ -338,6 +344,7 @@ fn method_named(
             "it is built in; say cluster: and what is to be done"
         }
         (_, Some(PluginKind::Watch)) => "it only sees, and does nothing",
+        (_, Some(PluginKind::Remedy)) => ONLY_DECIDES,
         (_, _)
             if plan
                 .methods
@@ -395,7 +402,7 @@ fn method_of(
         methods.iter().any(|other| other.witness.map(usize::try_from) == Some(Ok(own)));
     let (kind, device_kind) = match (&method.plugin, method.builtin) {
         (Some(plugin), None) if is_witness => (decide::Kind::Watch, plugin.clone()),
-        (Some(plugin), None) => (kind_of(method, facts(method)?)?, plugin.clone()),
+        (Some(plugin), None) => (kind_of(method, plugin, facts(method)?)?, plugin.clone()),
         (None, Some(builtin)) => kind_of_builtin(method, builtin),
         (Some(_), Some(_)) | (None, None) => {
             return Err(PlanError::PluginOrBuiltin { method: name() });
@@ -436,7 +443,11 @@ fn facts(method: &api::Method) -> Result<&MethodFacts, PlanError> {
     method.facts.as_ref().ok_or_else(missing)
 }
 
-fn kind_of(method: &api::Method, facts: &MethodFacts) -> Result<decide::Kind, PlanError> {
+fn kind_of(
+    method: &api::Method,
+    device_kind: &str,
+    facts: &MethodFacts,
+) -> Result<decide::Kind, PlanError> {
     if facts.kind != PluginKind::Storage && !method.storage_drivers.is_empty() {
         return Err(PlanError::NotStorage { method: method.name.clone() });
     }
@@ -453,6 +464,11 @@ fn kind_of(method: &api::Method, facts: &MethodFacts) -> Result<decide::Kind, Pl
         PluginKind::Fabric => decide::Kind::Fabric(decide::Path::Other),
         PluginKind::Storage => decide::Kind::Storage { drivers: method.storage_drivers.clone() },
         PluginKind::Watch => decide::Kind::Watch,
+        PluginKind::Remedy => {
+            let (method, why) = (method.name.clone(), ONLY_DECIDES.to_owned());
+            let plugin = device_kind.to_owned();
+            return Err(PlanError::Plugin { method, plugin, why });
+        }
     })
 }
 

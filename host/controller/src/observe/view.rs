@@ -273,6 +273,20 @@ pub fn gate_view(
     }
 }
 
+/// Of the nodes beside `target` so many are not ready, or their machine is in our hands, and so many there are.
+pub fn peers_of(mirror: &Mirror, target: &str) -> (usize, usize) {
+    let nodefences = mirror.nodefences.all();
+    let open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
+    let down: BTreeSet<&str> = open.map(|one| one.spec.node.name.as_str()).collect();
+    let nodes = mirror.nodes.all();
+    let peers = nodes.values().filter(|node| node.name != target);
+    let is_unhealthy = |node: &&NodeSeen| {
+        let ready = node.conditions.get("Ready").is_some_and(|ready| ready.status == "True");
+        !ready || mirror.unwell.contains(&node.name) || down.contains(node.name.as_str())
+    };
+    (peers.clone().filter(is_unhealthy).count(), peers.count())
+}
+
 /// Whether nothing keeps `target`'s pods from a node: they tolerate the taints that it was given for
 /// good, and no other.
 fn takes_pods(node: &NodeSeen, target: Option<&NodeSeen>) -> bool {

@@ -22,8 +22,10 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
-use node_remedy_api::fenceplugin::{LoadedPlugin, PluginSource, Source, Verify};
+use node_remedy_api::fenceplugin::{FencePluginSpec, LoadedPlugin, PluginSource, Source, Verify};
+use node_remedy_api::nodefence::DecidingPlugin;
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
+use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Digest, Plugin};
 
 use self::fetch::{Fetched, fetch};
@@ -156,12 +158,18 @@ async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
 fn in_use<C: Cluster>(parts: &Parts<C>) -> BTreeSet<Component> {
     let nodefences = parts.mirror.nodefences.all();
     let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
-    let methods = open.flat_map(|one| &one.spec.plan.methods);
-    let methods = methods.filter_map(|method| {
-        let (plugin, facts) = (method.plugin.clone()?, method.facts.as_ref()?);
-        Some(Component { plugin, digest: facts.digest.clone() })
+    let components = open.flat_map(|one| {
+        let methods = one.spec.plan.methods.iter().filter_map(|method| {
+            let (plugin, facts) = (method.plugin.clone()?, method.facts.as_ref()?);
+            Some(Component { plugin, digest: facts.digest.clone() })
+        });
+        let remedies = one.spec.ladder.iter().filter_map(|rung| {
+            let DecidingPlugin { name, digest } = rung.plugin.clone()?;
+            Some(Component { plugin: name, digest })
+        });
+        methods.chain(remedies)
     });
-    methods.filter(|component| !Plugins::is_builtin(&component.plugin)).collect()
+    components.filter(|component| !Plugins::is_builtin(&component.plugin)).collect()
 }
 
 /// Sees that what an incident began with is loaded, whoever it began with: another process knew where it
@@ -196,13 +204,31 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
 /// Has what one object wants called by its name.
 async fn take<C: Cluster>(parts: &Parts<C>, source: &Source) -> Result<Verified, Refusal> {
     let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
-    if spec.verify.is_none() && plugins.take_loaded(name, &spec.digest) {
-        return Ok(Verified::NotAsked);
+    if spec.verify.is_none()
+        && let Ok(loaded) = plugins.find(name, Some(&spec.digest))
+    {
+        refuse_grants(spec, &loaded)?;
+        if plugins.take_loaded(name, &spec.digest) {
+            return Ok(Verified::NotAsked);
+        }
     }
     let (plugin, verified) =
         fetch_and_load(parts, name, &spec.digest, &spec.source, spec.verify.as_ref()).await?;
+    refuse_grants(spec, &plugin)?;
     plugins.put(name, plugin);
     Ok(verified)
+}
+
+/// A remedy reaches nothing, so that whoever grants it something means another plugin.
+fn refuse_grants(spec: &FencePluginSpec, plugin: &Plugin) -> Result<(), Refusal> {
+    let granted = spec.grants.len();
+    if plugin.manifest().kind != Kind::Remedy || granted == 0 {
+        return Ok(());
+    }
+    let why = format!(
+        "found {granted} grants, expected none: a plugin of kind remedy decides, and reaches nothing"
+    );
+    Err(Refusal::new(REASON_REFUSED, why))
 }
 
 /// From a source to a component that was tried out.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{
-    Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
+    Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
 };
 
 use super::events::Note;
@@ -97,6 +97,16 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::Draining { pods } => {
             normal("Draining", format!("cordoned; {pods} pods are asked to leave"))
         }
+        Notice::Decided { remedy, choice: Choice::Fail(why) } => {
+            warning("RemedyDecided", format!("remedy {remedy}: its plugin gives up: {why}"))
+        }
+        Notice::Decided { remedy, choice } => {
+            normal("RemedyDecided", format!("remedy {remedy}: its plugin decided: {choice}"))
+        }
+        Notice::AskingAgain { remedy } => normal(
+            "AskingAgain",
+            format!("the condition still holds; remedy {remedy}: its plugin is asked again"),
+        ),
         Notice::NextRemedy { remedy } => {
             warning("NextRemedy", format!("the condition still holds; next: {remedy}"))
         }
@@ -145,6 +155,7 @@ pub fn is_a_persons(hold: &Hold) -> bool {
         | Hold::NoSlot
         | Hold::OwnNode
         | Hold::Dump { .. }
+        | Hold::NotDecided { .. }
         | Hold::TriggerClear
         | Hold::StaleView => false,
     }
@@ -175,6 +186,7 @@ pub fn hold(hold: &Hold) -> String {
              NODEFENCE"
                 .to_owned()
         }
+        Hold::NotDecided { why } => format!("the remedy's plugin cannot be asked: {why}"),
         Hold::TriggerClear => "the trigger does not hold".to_owned(),
         Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
         Hold::StaleView => "what was seen is too old to act on".to_owned(),

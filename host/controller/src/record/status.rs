@@ -6,6 +6,7 @@
 //! stops its run for a person. Whether a record makes sense as a run, `decide` says.
 
 mod conditions;
+mod decided;
 mod read;
 mod words;
 mod write;

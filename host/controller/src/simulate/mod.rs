@@ -12,6 +12,7 @@ pub mod blot;
 mod cloud;
 pub mod cluster;
 pub mod collect;
+pub mod component;
 pub mod decode;
 pub mod difference;
 pub mod door;

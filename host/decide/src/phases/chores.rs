@@ -60,7 +60,7 @@ fn release(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flo
         let rung = run.plan.ladder.get(run.record.rung);
         let period = rung.map(|rung| rung.period).unwrap_or_default();
         let until = run.record.entered_at.after(period);
-        if run.plan.remedy(run.record.rung.saturating_add(1)).is_some() {
+        if run.has_next() {
             if run.now >= until {
                 return give_way(run, ParkReason::NoProofPossible);
             }

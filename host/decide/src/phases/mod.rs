@@ -6,6 +6,7 @@
 pub(crate) mod waiting;
 
 pub(crate) mod chores;
+pub(crate) mod deciding;
 pub(crate) mod isolating;
 pub(crate) mod leave;
 pub(crate) mod power;

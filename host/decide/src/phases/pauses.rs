@@ -63,9 +63,8 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
 
 /// How long a device is probed: a remedy that is one method of it does not keep the next one waiting.
 fn patience(run: &Run<'_>) -> Span {
-    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
     match (run.remedy(), run.plan.ladder.get(run.record.rung)) {
-        (Some(Remedy::Method(_)), Some(rung)) if has_next => {
+        (Some(Remedy::Method(_)), Some(rung)) if run.has_next() => {
             rung.period.min(run.policy.device_timeout)
         }
         (_, _) => run.policy.device_timeout,

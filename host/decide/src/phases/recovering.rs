@@ -1,7 +1,7 @@
 //! After the way back: wait for the node to be well, then take off everything of ours.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
@@ -55,8 +55,7 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
 /// remedy has done what it could, and the next one has its turn a period later (A11).
 fn patience(run: &Run<'_>) -> Span {
     let rung = run.plan.ladder.get(run.record.rung);
-    let has_next = run.plan.remedy(run.record.rung.saturating_add(1)).is_some();
-    match rung.filter(|_| has_next) {
+    match rung.filter(|_| run.has_next()) {
         Some(Rung { period, .. }) if !(run.switches_power() && run.sent_off()) => *period,
         Some(Rung { period, .. }) => run.policy.recover_timeout.max(*period),
         None => run.policy.recover_timeout,
@@ -71,6 +70,11 @@ fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
 }
 
 fn not_well(run: &Run<'_>) -> ParkReason {
+    let rung = run.plan.ladder.get(run.record.rung).filter(|rung| rung.remedy == Remedy::Plugin);
+    if let Some(Rung { name, .. }) = rung {
+        let detail = "its plugin has done what it could".to_string();
+        return ParkReason::RemediesExhausted { remedy: name.clone(), detail };
+    }
     if let Some(job) = run.record.jobs.last().filter(|job| job.rung == run.record.rung) {
         let name = run.plan.ladder.get(job.rung).map(|rung| rung.name.clone());
         let detail = job.end.as_ref().map(describe);

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 
 use super::chores::do_chore;
+use super::deciding;
 use super::leave::is_withheld;
 use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{begin_pass, node_gone, park};
@@ -22,8 +23,14 @@ const DETAIL_MAX: usize = 2_048;
 pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
-    if let Some(Remedy::Cluster(chore)) = run.remedy() {
-        return do_chore(run, view, node, chore);
+    if let Some(flow) = deciding::begin(run) {
+        return flow;
+    }
+    match run.remedy() {
+        Some(Remedy::Cluster(chore)) => return do_chore(run, view, node, chore),
+        Some(Remedy::Plugin) => return deciding::deciding(run, view, node),
+        Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Job { .. }) | None => {
+        }
     }
     let Some(job) = present(run).cloned() else { return start(run) };
     if let Some(end) = &job.end {
@@ -108,9 +115,14 @@ fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
 fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let deadline = match run.remedy() {
         Some(Remedy::Job { deadline }) => deadline,
-        Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Cluster(_)) | None => {
-            Span::ZERO
-        }
+        Some(
+            Remedy::Fence
+            | Remedy::Isolation
+            | Remedy::Method(_)
+            | Remedy::Cluster(_)
+            | Remedy::Plugin,
+        )
+        | None => Span::ZERO,
     };
     let stuck_at = job.intended_at.after(deadline).after(run.policy.cleanup_timeout);
     if run.now < stuck_at {

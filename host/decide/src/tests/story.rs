@@ -35,6 +35,8 @@ pub(crate) struct Story {
     pub(crate) budget_at_zero: bool,
     /// A finalizer holds the Node.
     pub(crate) node_stays: bool,
+    /// What the remedy's plugin answers, one after the other; nothing more: it does not answer.
+    pub(crate) answers: Vec<Result<Choice, String>>,
 }
 
 /// A run that goes on for longer goes round in circles.
@@ -64,6 +66,7 @@ impl Story {
             holders: false,
             budget_at_zero: false,
             node_stays: false,
+            answers: Vec::new(),
         }
     }
 
@@ -117,6 +120,11 @@ impl Story {
                 self.job(number, JobState::Running);
             }
             Effect::StopJob(number) => self.job(number, JobState::Absent),
+            Effect::AskRemedy(number) if !self.answers.is_empty() => {
+                let answer = self.answers.remove(0);
+                self.event(Event::Decided { number, answer });
+            }
+            Effect::AskRemedy(_) => {}
             Effect::SignNode { pod } => {
                 self.node(|node| node.remediation_pod = Some(pod.clone()));
             }

@@ -100,6 +100,8 @@ enum Heard {
 enum Move {
     /// The first thing to do is done; a call has this outcome.
     Act(Outcome),
+    /// The remedy's plugin is asked, and thinks of this.
+    Decide(usize),
     /// Time passes until the run wants to look again.
     Wait,
     /// The process dies; of a call under way this much had happened.
@@ -284,4 +286,13 @@ fn every_order_of_events_around_one_method_before_the_fence() {
         let stage = Setting { plan, policy: policy.clone() };
         explore("one method", &stage, World::new(&stage, 1, 1), &mut Seen::default());
     }
+}
+
+#[test]
+fn every_order_of_events_around_a_plugin_that_decides_anything() {
+    let (name, period) = ("any".to_string(), Span::seconds(4));
+    let ladder = vec![Rung { name, remedy: Remedy::Plugin, period, clean: false }];
+    let policy = RunPolicy { restarts: 0, ..short_policy() };
+    let stage = Setting { plan: Plan { ladder, ..bmc_plan() }, policy };
+    explore("a plugin", &stage, World::new(&stage, 1, 0), &mut Seen::default());
 }

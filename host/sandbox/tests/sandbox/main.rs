@@ -18,5 +18,6 @@ mod guest;
 mod ipmi;
 mod load;
 mod login;
+mod remedy;
 mod threads;
 mod watch;

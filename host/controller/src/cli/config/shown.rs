@@ -143,7 +143,7 @@ impl Shown {
         let named = policy.as_ref().map(Policy::methods_named).unwrap_or_default();
         let rungs = policy.iter().flat_map(|policy| &policy.thresholds);
         let mut rungs = rungs.flat_map(|threshold| &threshold.ladder);
-        if policy.is_some() && !rungs.any(|rung| rung.remedy.is_of_plan()) {
+        if policy.is_some() && !rungs.any(|rung| rung.remedy.may_be_of_plan()) {
             shown.refuse(policy.as_ref(), &NodePlan::default(), &node.fenced());
             shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents, &named) {
@@ -160,9 +160,6 @@ impl Shown {
         let Some(policy) = policy else { return };
         for threshold in &policy.thresholds {
             let ladder: Vec<_> = threshold.ladder.iter().map(rung_of).collect();
-            if !threshold.ladder.iter().all(|rung| is_run(rung).is_ok()) {
-                continue;
-            }
             let why = match plan_from(plan, node, &ladder) {
                 Ok(plan) => {
                     let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
@@ -223,7 +220,8 @@ impl Shown {
             (name, Sourced { value, from })
         });
         let thresholds = (0_usize..).zip(&policy.thresholds).map(|(index, threshold)| {
-            for why in threshold.ladder.iter().filter_map(|rung| is_run(rung).err()) {
+            let is_known = |name: &str| configuration.plugins.iter().any(|one| one.name == name);
+            for why in threshold.ladder.iter().filter_map(|rung| is_run(rung, is_known).err()) {
                 self.missing.push(why);
             }
             ShownThreshold {

@@ -79,7 +79,7 @@ fn what_it_cuts(method: &Method) -> Option<Cuts> {
     match method.facts.as_ref()?.kind {
         PluginKind::Power => Some(Cuts::Power),
         PluginKind::Fabric => Some(Cuts::Network),
-        PluginKind::Storage | PluginKind::Watch => None,
+        PluginKind::Storage | PluginKind::Watch | PluginKind::Remedy => None,
     }
 }
 
@@ -90,6 +90,7 @@ fn why_not(method: &Method) -> Option<&'static str> {
     };
     match (kind, binding) {
         (PluginKind::Watch, _) => Some("it only listens"),
+        (PluginKind::Remedy, _) => Some("it only decides"),
         (PluginKind::Storage, _) => {
             Some("a node without storage still renews its Lease: nothing is seen of it")
         }

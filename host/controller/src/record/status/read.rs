@@ -10,6 +10,7 @@ use node_remedy_api::time::Moment;
 use node_remedy_decide as decide;
 use node_remedy_decide::{MethodIndex, OpId, Record};
 
+use super::decided;
 use super::words::Twin as _;
 
 /// A status that no record was written as.
@@ -55,6 +56,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         restarts: status.restarts,
         rung: rung(spec, "rung", status.rung)?,
         jobs: jobs(spec, status)?,
+        decisions: decided::read(status, |field, found| rung(spec, field, found))?,
         epoch: status.epoch,
         process: status.process.clone(),
         signs_at_open: signs(&status.signs_at_open),
@@ -94,7 +96,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
     })
 }
 
-fn broken(
+pub(super) fn broken(
     field: impl Into<String>,
     found: &(impl Debug + ?Sized),
     expected: impl Into<String>,
@@ -347,6 +349,10 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
             remedy: rest.method.take().ok_or_else(missing)?,
             // An older record does not say.
             why: rest.detail.take().unwrap_or_else(|| "did not end".to_owned()),
+        },
+        Word::PluginFailed => Why::PluginFailed {
+            remedy: rest.method.take().ok_or_else(missing)?,
+            why: rest.detail.take().ok_or_else(missing)?,
         },
         Word::LeftAlone => Why::LeftAlone { word: rest.detail.take().ok_or_else(missing)? },
         Word::NotDrained => Why::NotDrained { left: rest.detail.take().ok_or_else(missing)? },

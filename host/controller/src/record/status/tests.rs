@@ -102,7 +102,8 @@ impl Dice {
             ParkReason::RestoreFailed,
             ParkReason::MethodFailed { method: a.clone(), detail: b.clone() },
             ParkReason::RemediesExhausted { remedy: a.clone(), detail: b.clone() },
-            ParkReason::JobStuck { remedy: a.clone(), why: b },
+            ParkReason::JobStuck { remedy: a.clone(), why: b.clone() },
+            ParkReason::PluginFailed { remedy: a.clone(), why: b },
             ParkReason::LeftAlone { word: a.clone() },
             ParkReason::NotDrained { left: a },
             ParkReason::DeviceUnreachable,
@@ -239,6 +240,31 @@ impl Dice {
         })
     }
 
+    fn decisions(&mut self) -> Vec<Decided> {
+        let choices = [
+            Choice::Method(self.text()),
+            Choice::Cluster(self.text()),
+            Choice::Fence,
+            Choice::Wait(node_remedy_decide::Span::seconds(u64::from(self.number()))),
+            Choice::Done,
+            Choice::Fail(self.text()),
+        ];
+        let mut number = 0;
+        self.list(4, |dice| {
+            number += 1 + u32::try_from(dice.roll(3)).unwrap();
+            Decided {
+                number,
+                rung: 0,
+                asked_at: dice.time(),
+                choice: dice.maybe(|dice| dice.of(&choices)),
+                chosen_at: dice.maybe(Self::time),
+                followed_at: dice.maybe(Self::time),
+                failed: dice.maybe(Self::text),
+                ended_at: dice.maybe(Self::time),
+            }
+        })
+    }
+
     fn record(&mut self) -> Record {
         let mut id = 0;
         let operations = self.list(6, |dice| {
@@ -276,6 +302,7 @@ impl Dice {
             restarts: self.number(),
             rung: 0,
             jobs: self.jobs(),
+            decisions: self.decisions(),
             epoch: self.roll(1 << 40),
             process: self.text(),
             signs_at_open: self.signs(),
@@ -372,6 +399,17 @@ fn sample() -> NodeFenceStatus {
     record.released = Some(Released { pods: vec!["p".into()], ..dice.released() });
     record.goal = Goal::BringBack;
     record.request = Some(Request::ConfirmOff { by: "ann".into(), boot_id: "b".into() });
+    let decided = |number| Decided {
+        number,
+        rung: 0,
+        asked_at: Time(1),
+        choice: Some(Choice::Fail("no idea".into())),
+        chosen_at: Some(Time(2)),
+        followed_at: None,
+        failed: None,
+        ended_at: Some(Time(3)),
+    };
+    record.decisions = vec![decided(1), decided(2)];
     written(&record, None, 10)
 }
 
@@ -404,7 +442,9 @@ fn what_is_derived_is_not_read_back() {
 #[test]
 fn a_broken_status_is_refused_by_name_and_parked() {
     type Break = fn(&mut NodeFenceStatus);
-    let table: [(&str, Break); 24] = [
+    let table: [(&str, Break); 26] = [
+        ("decisions[1].number", |s| s.decisions[1].number = 1),
+        ("decisions[0].choice", |s| s.decisions[0].choice.as_mut().unwrap().why = None),
         ("finalReason", |s| s.phase = api::Phase::Final),
         ("finalReason", |s| s.final_reason = Some(api::FinalReason::Remedied)),
         ("resume", |s| s.resume = Some(api::Phase::Final)),

@@ -8,8 +8,8 @@ use node_remedy_api::nodefence::{self as api, NodeFence, NodeFenceStatus};
 use node_remedy_decide as decide;
 use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 
-use super::conditions;
 use super::words::Twin as _;
+use super::{conditions, decided};
 use crate::act::job;
 use crate::observe::live::Facts;
 use crate::record::notices::by_name;
@@ -17,9 +17,9 @@ use crate::record::notices::by_name;
 /// Characters of a device's or a person's word; the CRD takes no more.
 const WORD_MAX: usize = 1024;
 /// Characters of a sentence; the CRD takes no more.
-const SENTENCE_MAX: usize = 4096;
+pub(super) const SENTENCE_MAX: usize = 4096;
 /// Characters of an object's or method's name; the CRD takes no more.
-const NAME_MAX: usize = 253;
+pub(super) const NAME_MAX: usize = 253;
 /// Characters of an identity field's name; the CRD takes no more.
 const FIELD_MAX: usize = 64;
 /// Identity fields of one answer; the CRD takes no more.
@@ -55,6 +55,7 @@ pub fn write(
         rung: place(record.rung),
         jobs: job_runs.iter().map(|job| job.name.clone()).collect(),
         job_runs,
+        decisions: decided::write(&record.decisions),
         epoch: record.epoch,
         process: record.process.clone(),
         signs_at_open: signs(&record.signs_at_open),
@@ -364,6 +365,11 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(why, SENTENCE_MAX));
             Word::JobStuck
         }
+        Why::PluginFailed { remedy, why } => {
+            written.method = Some(cut(remedy, NAME_MAX));
+            written.detail = Some(cut(why, SENTENCE_MAX));
+            Word::PluginFailed
+        }
         Why::LeftAlone { word } => {
             written.detail = Some(cut(word, SENTENCE_MAX));
             Word::LeftAlone
@@ -512,10 +518,10 @@ fn places(methods: &[MethodIndex]) -> Vec<u32> {
 }
 
 /// A place that does not fit is one that no plan has: it is refused when it is read.
-fn place(method: MethodIndex) -> u32 {
+pub(super) fn place(method: MethodIndex) -> u32 {
     u32::try_from(method).unwrap_or(u32::MAX)
 }
 
-fn cut(text: &str, characters_max: usize) -> String {
+pub(super) fn cut(text: &str, characters_max: usize) -> String {
     text.chars().take(characters_max).collect()
 }

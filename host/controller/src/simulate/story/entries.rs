@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_decide::{Hold, Notice};
+use node_remedy_decide::{Choice, Hold, Notice};
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, Taken, What};
 
@@ -234,6 +234,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::Retrying { .. }
         | Notice::Restarting { .. }
         | Notice::NextRemedy { .. }
+        | Notice::Decided { choice: Choice::Fail(_), .. }
         | Notice::RemedyFailed(_)
         | Notice::AbortTaken { .. }
         | Notice::Parked(_) => Weight::Bad,
@@ -246,6 +247,8 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::Draining { .. }
         | Notice::PoweringOn { .. }
         | Notice::StartingJob { .. }
+        | Notice::Decided { .. }
+        | Notice::AskingAgain { .. }
         | Notice::JobEnded { .. }
         | Notice::DeviceBack { .. }
         | Notice::WordTakenBack => Weight::Normal,

@@ -72,7 +72,9 @@ impl World {
 
     /// What must hold wherever the run rests.
     pub(super) fn check_rest(&self, stage: &Setting) -> Result<(), String> {
-        let remedies = u32::try_from(stage.plan.remedies().count()).unwrap_or(u32::MAX);
+        // Where a plugin decides, its method and the fence.
+        let of = |remedy| if remedy == Remedy::Plugin { 2 } else { 1 };
+        let remedies: u32 = stage.plan.remedies().map(of).sum();
         let most = (stage.policy.restarts + 1) * remedies + 2;
         if u32::from(self.ghost.cycles) > most {
             return Err(format!("L5: {} power cycles", self.ghost.cycles));

@@ -13,6 +13,14 @@ impl World {
         let mut moves = Vec::new();
         let call = match self.todo.first() {
             Some(Effect::Call(_)) => true,
+            Some(Effect::AskRemedy(_)) => {
+                // Two deeds, and then it gives up: more of them would be the same again.
+                let decided = self.record.decisions.len().saturating_sub(1);
+                let choices = Self::choices().len();
+                let first = if decided < 2 { 0 } else { choices - 1 };
+                moves.extend((first..choices).map(Move::Decide));
+                false
+            }
             Some(_) => {
                 moves.push(Move::Act(Outcome::Good));
                 false
@@ -80,6 +88,13 @@ impl World {
     ) -> Result<(), String> {
         match one {
             Move::Act(outcome) => return self.act(stage, outcome, seen),
+            Move::Decide(choice) => {
+                let Effect::AskRemedy(number) = self.todo.remove(0) else {
+                    return Err("nobody asked".to_string());
+                };
+                let answer = Ok(Self::choices()[choice].clone());
+                return self.apply(stage, Event::Decided { number, answer }, seen, None);
+            }
             Move::Wait => {
                 let at = self.next_look.take().map_or(self.now, |at| at.0);
                 self.now = at.max(self.now);
@@ -179,6 +194,16 @@ impl World {
         Ok(())
     }
 
+    /// What a plugin may come to think of.
+    fn choices() -> [Choice; 4] {
+        [
+            Choice::Method("bmc".to_string()),
+            Choice::Cluster("release".to_string()),
+            Choice::Fence,
+            Choice::Fail("it has had enough".to_string()),
+        ]
+    }
+
     fn command(
         &mut self,
         stage: &Setting,
@@ -219,6 +244,7 @@ impl World {
             | Effect::Uncordon
             | Effect::StartJob(_)
             | Effect::StopJob(_)
+            | Effect::AskRemedy(_)
             | Effect::SignNode { .. } => {}
             Effect::Quarantine => self.quarantined = self.node,
             Effect::Unquarantine => {

@@ -30,6 +30,14 @@ impl World {
         rank(&mut record.phase_first);
         ago(&mut record.entered_at);
         record.opened_at = Time(0);
+        for (one, number) in record.decisions.iter_mut().zip(1..) {
+            one.number = number;
+            ago(&mut one.asked_at);
+            one.chosen_at = None;
+            one.followed_at = one.followed_at.map(|_| Time(0));
+            one.ended_at = one.ended_at.map(|_| Time(0));
+            one.failed = None;
+        }
         for one in &mut record.operations {
             rank(&mut one.id);
             one.attempt = (attempt - one.attempt).min(1);
@@ -80,6 +88,9 @@ impl World {
         for effect in &mut same.todo {
             if let Effect::Call(op) = effect {
                 rank(op);
+            }
+            if let Effect::AskRemedy(number) = effect {
+                *number = 0;
             }
         }
         if let Some(at) = same.next_look.as_mut() {

@@ -1,0 +1,233 @@
+//! A remedy that is a plugin: it is asked, its answer is recorded, and only then followed, as the remedy
+//! that it names would be. When that has ended and the node is still ill, it is asked again.
+//!
+//! Nothing is ever done in this file. What a decision leads to begins at [`Phase::Waiting`], with everything
+//! that is read again there, and goes through the same phases as any other remedy.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use super::leave::heed_trigger;
+use crate::decided::{DECIDING_MAX, DECISIONS_KEPT, DECISIONS_MAX, WHY_MAX};
+use crate::retry::{begin_pass, give_way};
+use crate::run::{Flow, Run};
+use crate::{
+    Choice, Decided, Effect, Hold, NodeView, Notice, ParkReason, Phase, RESEND_EVERY, Remedy, Rule,
+    View,
+};
+
+/// Asks, or does what an answer says that is nothing to be done.
+pub(crate) fn deciding(run: &mut Run<'_>, view: &View, node: &NodeView) -> Flow {
+    let Some(open) = run.record.deciding().cloned() else { return ask(run) };
+    match &open.choice {
+        None => {
+            if let Err(flow) = heed_trigger(run, view, node) {
+                return flow;
+            }
+            run.effect(Effect::AskRemedy(open.number));
+            run.look_in(RESEND_EVERY)
+        }
+        Some(Choice::Wait(span)) => {
+            // Nothing is cut meanwhile, so that nothing but the trigger has a say.
+            if let Err(flow) = heed_trigger(run, view, node) {
+                return flow;
+            }
+            run.record.gate_closed_at = None;
+            let began_at = open.chosen_at.unwrap_or(open.asked_at);
+            let until = began_at.after(*span);
+            if run.now < until {
+                run.look_at(until);
+                return Flow::Stay;
+            }
+            ask_again(run).unwrap_or(Flow::Stay)
+        }
+        Some(Choice::Done) => Flow::Go(Phase::AwaitingWell),
+        Some(Choice::Fail(why)) => {
+            let reason = ParkReason::PluginFailed { remedy: name(run), why: why.clone() };
+            give_way(run, reason)
+        }
+        Some(Choice::Method(_) | Choice::Cluster(_) | Choice::Fence) => {
+            // It came with a refusal where it means nothing.
+            crate::retry::park(run, ParkReason::BrokenRecord)
+        }
+    }
+}
+
+/// A decision that was just recorded begins as a remedy of the ladder does: everything that allows it is
+/// read again, and its phases count their time from their own beginning.
+pub(crate) fn begin(run: &mut Run<'_>) -> Option<Flow> {
+    let is_plugin = run.plan.remedy(run.record.rung) == Some(Remedy::Plugin);
+    let remedy = run.remedy().filter(|_| is_plugin)?;
+    let now = run.now;
+    let open = run.record.deciding_mut()?;
+    let is_begun = open.followed_at.is_some();
+    match remedy {
+        Remedy::Plugin => None,
+        Remedy::Cluster(_) if is_begun => None,
+        Remedy::Cluster(_)
+        | Remedy::Fence
+        | Remedy::Isolation
+        | Remedy::Method(_)
+        | Remedy::Job { .. } => {
+            open.followed_at = open.followed_at.or(Some(now));
+            Some(Flow::Go(Phase::Waiting))
+        }
+    }
+}
+
+/// The intent first, as of anything else; asking twice does no harm, but only one answer is taken.
+fn ask(run: &mut Run<'_>) -> Flow {
+    run.rule(Rule::A11);
+    let decided = run.record.decided();
+    let since = decided.first().map_or(run.now, |one| one.asked_at);
+    let most = DECISIONS_MAX;
+    let too_much = if decided.len() >= most {
+        Some(format!("its plugin decided {most} times and the node is still ill"))
+    } else if run.now >= since.after(DECIDING_MAX) {
+        let hours = DECIDING_MAX.0 / 3_600_000;
+        Some(format!("its plugin has had {hours} hours and the node is still ill"))
+    } else {
+        None
+    };
+    let now = run.now;
+    let record = &mut run.record;
+    let number = record.decisions.last().map_or(0, |one| one.number).saturating_add(1);
+    record.decisions.push(Decided {
+        number,
+        rung: record.rung,
+        asked_at: now,
+        chosen_at: too_much.as_ref().map(|_| now),
+        choice: too_much.map(Choice::Fail),
+        followed_at: None,
+        failed: None,
+        ended_at: None,
+    });
+    let surplus = record.decisions.len().saturating_sub(DECISIONS_KEPT);
+    record.decisions.drain(..surplus);
+    if record.deciding().is_some_and(|open| open.choice.is_some()) {
+        return Flow::Go(Phase::Remedying);
+    }
+    run.effect(Effect::AskRemedy(number));
+    run.look_in(RESEND_EVERY)
+}
+
+/// What an answer came to.
+pub(crate) enum Answered {
+    /// It is in the record.
+    Recorded,
+    /// The plugin could not be asked; it will be, later.
+    NotYet,
+    /// Nobody waits for it.
+    Unwanted,
+}
+
+/// Takes an answer into the record; what cannot be followed becomes a failure, with the reason.
+pub(crate) fn answered(run: &mut Run<'_>, number: u32, answer: Result<Choice, String>) -> Answered {
+    let now = run.now;
+    let (plan, policy, patience) = (run.plan, run.policy, run.policy.cleanup_timeout);
+    let repeats = answer.as_ref().is_ok_and(|choice| repeats(run, choice));
+    let waits = |one: &Decided| one.number == number && one.choice.is_none();
+    let Some(asked_at) = run.record.deciding().filter(|one| waits(one)).map(|one| one.asked_at)
+    else {
+        return Answered::Unwanted;
+    };
+    let choice = match answer {
+        Err(why) if now < asked_at.after(patience) => {
+            // Its component may still be on its way.
+            run.look_in(RESEND_EVERY);
+            run.hold(Hold::NotDecided { why });
+            return Answered::NotYet;
+        }
+        Err(why) => Choice::Fail(why),
+        Ok(choice) => match plan.refuse_choice(&choice, policy) {
+            Some(why) => Choice::Fail(format!("its plugin chose {choice}: {why}")),
+            None if repeats && run.record.restarts >= policy.restarts => Choice::Fail(format!(
+                "its plugin chose {choice} again, and no restart is left for it"
+            )),
+            None => {
+                // A7: the same once more is what a restart is.
+                run.record.restarts = run.record.restarts.saturating_add(u32::from(repeats));
+                choice
+            }
+        },
+    };
+    let choice = match choice {
+        Choice::Fail(why) => Choice::Fail(why.chars().take(WHY_MAX).collect()),
+        choice => choice,
+    };
+    let remedy = name(run);
+    run.notice(Notice::Decided { remedy, choice: choice.clone() });
+    if let Some(open) = run.record.deciding_mut() {
+        open.chosen_at = Some(now);
+        open.choice = Some(choice);
+    }
+    Answered::Recorded
+}
+
+/// Whether the very same was done in this rung before, and is more than a mark or an eviction.
+fn repeats(run: &Run<'_>, choice: &Choice) -> bool {
+    let is_of_plan = |choice: &Choice| run.plan.meant(choice).filter(|one| one.is_of_plan());
+    let Some(meant) = is_of_plan(choice) else { return false };
+    let mut before = run.record.decided().iter().filter_map(|one| one.choice.as_ref());
+    before.any(|before| is_of_plan(before) == Some(meant))
+}
+
+/// The plugin is asked again where it may be: what it decided last has ended. `None` where another remedy of
+/// the ladder, or a person, has the next turn.
+pub(crate) fn ask_again(run: &mut Run<'_>) -> Option<Flow> {
+    if !run.may_ask_again() {
+        return None;
+    }
+    let now = run.now;
+    let remedy = name(run);
+    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
+        open.ended_at = Some(now);
+        run.notice(Notice::AskingAgain { remedy });
+    }
+    begin_pass(run);
+    Some(Flow::Go(Phase::Waiting))
+}
+
+/// What was decided did not come about.
+pub(crate) fn note_failed(run: &mut Run<'_>, reason: &ParkReason) {
+    let why: String = reason.to_string().chars().take(WHY_MAX).collect();
+    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
+        open.failed = Some(why);
+    }
+}
+
+/// A person has a rung tried anew whose plugin had said its last word.
+pub(crate) fn begin_anew(run: &mut Run<'_>) {
+    let now = run.now;
+    let is_last = |one: &Decided| one.choice.as_ref().is_some_and(Choice::is_last);
+    if let Some(open) = run.record.deciding_mut().filter(|open| is_last(open)) {
+        open.ended_at = Some(now);
+    }
+}
+
+fn name(run: &Run<'_>) -> String {
+    let rung = run.plan.ladder.get(run.record.rung);
+    rung.map(|rung| rung.name.clone()).unwrap_or_default()
+}
+
+impl Run<'_> {
+    /// Whether the rung's plugin has not said its last word.
+    pub(crate) fn may_ask_again(&self) -> bool {
+        let is_plugin = self.plan.remedy(self.record.rung) == Some(Remedy::Plugin);
+        let choice = self.record.deciding().and_then(|open| open.choice.as_ref());
+        is_plugin && !choice.is_some_and(Choice::is_last)
+    }
+
+    /// Whether something else is tried when the present remedy fails, before a person is asked.
+    pub(crate) fn has_next(&self) -> bool {
+        let next = self.record.rung.saturating_add(1);
+        self.may_ask_again() || self.plan.remedy(next).is_some()
+    }
+
+    /// Whether all that the rung's plugin does now is to wait.
+    pub(crate) fn waits_as_decided(&self) -> bool {
+        let is_plugin = self.plan.remedy(self.record.rung) == Some(Remedy::Plugin);
+        let choice = self.record.deciding().and_then(|open| open.choice.as_ref());
+        is_plugin && matches!(choice, Some(Choice::Wait(_)))
+    }
+}

@@ -1,0 +1,115 @@
+//! Nights in which a plugin decides what is tried: the very component that a cluster would load.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use node_remedy::simulate::{Beside, Source, component, tell};
+use node_remedy_report::Story;
+use node_remedy_world::Scenario;
+
+use crate::sim_night::examples;
+
+/// The example's own night, changed as a test needs it.
+fn night(beside: Beside, change: impl FnOnce(String) -> String) -> Story {
+    let folder = examples().join("plugins/polite");
+    let text = std::fs::read_to_string(folder.join("scenario.yaml")).expect("an example");
+    let text = change(text);
+    let load = |file: &str| {
+        let path = folder.join(file);
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        match component::name_in(file) {
+            Some(name) => {
+                let bytes = std::fs::read(&path).map_err(failed)?;
+                component::documents(name, &bytes).map_err(failed)
+            }
+            None => std::fs::read_to_string(&path).map_err(failed),
+        }
+    };
+    let scenario = Scenario::parse("polite.yaml", &text, &load);
+    let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+    let source = Source { name: "polite".to_owned(), text };
+    tell(&scenario, &source, beside).expect("a story that can be told")
+}
+
+const NONE: [String; 0] = [];
+
+/// Everything that was told, in one text.
+fn told(story: &Story) -> String {
+    serde_json::to_string(story).expect("a story as JSON")
+}
+
+#[test]
+fn the_example_drains_asks_a_method_and_fences() {
+    let story = night(Beside::Without, |text| text);
+    assert_eq!(story.with.outcome.missed, NONE);
+    assert_eq!(story.without.as_ref().map(|run| run.outcome.missed.clone()), Some(NONE.to_vec()));
+    let told = told(&story);
+    for decided in ["decided: cluster drain", "decided: method power", "decided: fence"] {
+        assert!(told.contains(decided), "nobody was told {decided}");
+    }
+}
+
+/// The same night is the same night, whatever decides in it.
+#[test]
+fn a_night_with_a_plugin_is_told_twice_alike() {
+    let [one, other] = [(); 2].map(|()| told(&night(Beside::Nothing, |text| text)));
+    assert_eq!(one, other);
+}
+
+/// What it decides means nothing, so the ladder goes on: nothing is cut before the fence's own turn.
+#[test]
+fn an_unknown_method_ends_the_rung_and_the_fence_has_its_turn() {
+    let story = night(Beside::Nothing, |text| {
+        text.replace("method: power }", "method: steam-valve }").replace(
+            "power: off, cause: command }, times: 2 }",
+            "power: off, cause: command }, times: 1 }",
+        )
+    });
+    assert_eq!(story.with.outcome.missed, NONE);
+    let told = told(&story);
+    assert!(told.contains("its plugin chose method steam-valve"), "{told}");
+    assert!(told.contains("there are: power"), "{told}");
+}
+
+/// A plugin that switches power decides nothing, and one that decides switches nothing.
+#[test]
+fn a_fence_plugin_is_no_remedy_and_a_remedy_no_method() {
+    let nothing_is_done = |text: String| {
+        let (before, _) = text.split_once("expect:").expect("expectations");
+        format!(
+            "{before}expect:\n- {{ fact: powerChanged, times: 0 }}\n- {{ fact: cordoned, times: 0 }}\n"
+        )
+    };
+    let as_remedy = night(Beside::Nothing, |text| {
+        nothing_is_done(text)
+            .replace("polite.wasm", "tasmota.wasm")
+            .replace("plugin: polite", "plugin: tasmota")
+    });
+    assert_eq!(as_remedy.with.outcome.missed, NONE);
+    let said = told(&as_remedy);
+    assert!(said.contains("is of kind power, expected one of kind remedy"), "{said}");
+
+    let as_method = night(Beside::Nothing, |text| {
+        let fence = "- object:\n    apiVersion: node-remedy.io/v1alpha1\n    kind: FenceConfiguration\n    \
+                     metadata: { name: ipmi }\n    spec:\n      nodeSelector: node-remedy.io/fence=ipmi\n      \
+                     methods: [{ name: power, plugin: polite, action: reboot }]\n      powerManagement: [{ \
+                     name: power, methods: [power] }]\n";
+        nothing_is_done(text).replace("- file: ../../config/fence-ipmi.yaml\n", fence)
+    });
+    assert_eq!(as_method.with.outcome.missed, NONE);
+    let said = told(&as_method);
+    assert!(said.contains("it is a remedy, which decides and does nothing"), "{said}");
+}
+
+/// A remedy is granted nothing: who grants it something means another plugin.
+#[test]
+fn a_remedy_with_grants_is_not_loaded() {
+    let story = night(Beside::Nothing, |text| {
+        let (before, _) = text.split_once("expect:").expect("expectations");
+        let edit = "happenings:\n- { at: 1s, edit: { kind: FencePlugin, name: polite, merge: { spec: { grants: [{ \
+                    cidrs: [192.0.2.0/24] }] } } } }\n";
+        let text = format!("{before}expect:\n- {{ fact: nodeCreated, times: 4 }}\n");
+        text.replace("happenings:\n", edit)
+    });
+    let said = told(&story);
+    assert!(said.contains("found 1 grants, expected none"), "{said}");
+}
