@@ -22,12 +22,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
 use node_remedy_api::fenceplugin::{LoadedPlugin, PluginSource, Source, Verify};
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::{Digest, Plugin};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::cache::Cache;
@@ -105,39 +105,90 @@ struct Wanted<'a> {
     verify: Option<&'a Verify>,
 }
 
+/// What is asked of registries now, by what it is for: a registry that is slow keeps nobody else waiting.
+#[derive(Default)]
+struct UnderWay {
+    tasks: JoinSet<String>,
+    keys: BTreeSet<String>,
+}
+
+impl UnderWay {
+    /// Begins it, unless it is going on.
+    fn begin(&mut self, key: String, work: impl Future<Output = ()> + 'static) {
+        if self.keys.insert(key.clone()) {
+            self.tasks.spawn_local(async move {
+                work.await;
+                key
+            });
+        }
+    }
+
+    /// Waits until one of them is done; for ever, where there is none.
+    async fn one_is_done(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(key)) => {
+                self.keys.remove(&key);
+            }
+            // It panicked, and nobody knows which: each may be begun again.
+            Some(Err(_)) => self.keys.clear(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// Keeps the plugins loaded for as long as this process lives.
 pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) -> Infallible {
+    let mut under_way = UnderWay::default();
     loop {
-        let is_passing = settle_all(&parts).await;
+        let is_passing = settle_all(&parts, &mut under_way).await;
         if parts.leads() {
             told::tell_all(&parts).await;
         }
-        let woken = parts.plugins_configured.notified();
-        if is_passing {
-            // Whoever is woken, and whoever tries again, does the same.
-            let _ = tokio::time::timeout(TRY_AGAIN, woken).await;
-        } else {
-            woken.await;
+        // Whoever is woken, and whoever tries again, does the same.
+        tokio::select! {
+            biased;
+            () = under_way.one_is_done() => {}
+            () = parts.plugins_configured.notified() => {}
+            () = tokio::time::sleep(TRY_AGAIN), if is_passing => {}
         }
     }
 }
 
 /// Looks at every object once; says whether one of them may do better later.
-async fn settle_all<C: Cluster>(parts: &Parts<C>) -> bool {
+async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) -> bool {
     let wanted = parts.config.borrow().plugins();
     let names: BTreeSet<&str> = wanted.iter().map(|source| source.name.as_str()).collect();
     parts.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
     let in_use = in_use(parts);
     parts.calls.plugins.keep(&names, &in_use);
     let mut is_passing = false;
-    let have = in_use.iter().map(|component| have(parts, component));
-    for had in join_all(have).await {
-        is_passing |= had.is_err_and(|refusal| refusal.may_pass);
+    for component in in_use {
+        let Some(earlier) = to_have(parts, &component) else { continue };
+        if earlier.source.oci.is_none() {
+            is_passing |= have(parts, &component, &earlier).await.is_err_and(|it| it.may_pass);
+            continue;
+        }
+        let (parts, key) = (parts.clone(), format!("{}@{}", component.plugin, component.digest));
+        under_way.begin(key, async move {
+            // Said there.
+            if have(&parts, &component, &earlier).await.is_err() {
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        });
     }
-    // A registry that is slow keeps nobody else waiting.
-    let settle = wanted.into_iter().map(|source| settle_and_keep(parts, source));
-    for may_pass in join_all(settle).await {
-        is_passing |= may_pass;
+    for source in wanted {
+        if source.spec.source.oci.is_none() {
+            is_passing |= settle_and_keep(parts, source).await;
+            continue;
+        }
+        if let Some(before) = settled(parts, &source) {
+            is_passing |= before.may_pass();
+            continue;
+        }
+        let (parts, key) = (parts.clone(), source.name.clone());
+        under_way.begin(key, async move {
+            settle_and_keep(&parts, source).await;
+        });
     }
     is_passing
 }
@@ -161,26 +212,39 @@ fn log(source: &Source, result: &Result<Verified, Refusal>) {
     }
 }
 
+/// What became of it, where looking again would find nothing else, or it is too early to.
+fn settled<C: Cluster>(parts: &Parts<C>, wanted: &Rc<Source>) -> Option<Standing> {
+    let before = parts.outside.standing(&wanted.name)?;
+    let is_same = before.wanted == *wanted
+        && (before.result.is_ok()
+            || before.seen == seen(parts, wanted) && !before.may_pass()
+            || before.not_before.is_some_and(|then| Instant::now() < then));
+    is_same.then_some(before)
+}
+
+/// The version of its ConfigMap that the mirror holds.
+fn seen<C: Cluster>(parts: &Parts<C>, wanted: &Source) -> Option<String> {
+    let map = wanted.spec.source.config_map.as_ref()?;
+    let map = format!("{}/{}", parts.calls.namespace, map.name);
+    parts.mirror.config_maps.all().get(&map)?.0.resource_version()
+}
+
 /// Sees that what one object wants is loaded; nothing that it does not trust is called any more.
 async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
-    let before = parts.outside.standing(&wanted.name);
-    let seen = wanted.spec.source.config_map.as_ref().and_then(|map| {
-        let map = format!("{}/{}", parts.calls.namespace, map.name);
-        parts.mirror.config_maps.all().get(&map)?.0.resource_version()
-    });
-    if let Some(before) = &before
-        && before.wanted == wanted
-        && (before.result.is_ok()
-            || before.seen == seen && !before.may_pass()
-            || before.not_before.is_some_and(|then| Instant::now() < then))
-    {
-        return before.clone();
+    if let Some(before) = settled(parts, &wanted) {
+        return before;
     }
+    let (before, seen) = (parts.outside.standing(&wanted.name), seen(parts, &wanted));
     let plugins = &parts.calls.plugins;
+    let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
+    let is_signed = matches!(in_force, Verified::By(_));
+    if is_signed && !in_force.suffices(wanted.spec.verify.as_ref()) {
+        // Its key is trusted no more. Whether another one signed it, too, a registry may take long to say.
+        plugins.withdraw(&wanted.name);
+    }
     let resolved = resolved(parts, &wanted, before.as_ref());
     let result = take(parts, &wanted, &resolved).await;
     let (mut manifest, mut refused, mut not_before) = (resolved, 0, None);
-    let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
     let result = match result {
         Ok((verified, found)) => {
             if manifest.is_empty() {
@@ -235,22 +299,26 @@ fn in_use<C: Cluster>(parts: &Parts<C>) -> BTreeSet<Component> {
     methods.filter(|component| !Plugins::is_builtin(&component.plugin)).collect()
 }
 
-/// Sees that what an incident began with is loaded, whoever it began with: another process knew where it
-/// stood, and said so in the status.
-async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(), Refusal> {
+/// Where what an incident began with stood, if it is not loaded: another process may have known, and said so in
+/// the status.
+fn to_have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Option<LoadedPlugin> {
     let Component { plugin, digest } = component;
     if parts.calls.plugins.find(plugin, Some(digest)).is_ok() {
-        return Ok(());
+        return None;
     }
     let status = parts.mirror.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
-    let loaded = status.unwrap_or_default().loaded;
-    let Some(LoadedPlugin { source, manifest, .. }) =
-        loaded.into_iter().rfind(|one| one.digest == *digest)
-    else {
-        return Ok(());
-    };
+    status.unwrap_or_default().loaded.into_iter().rfind(|one| one.digest == *digest)
+}
+
+/// Sees that what an incident began with is loaded, whoever it began with.
+async fn have<C: Cluster>(
+    parts: &Parts<C>,
+    component: &Component,
+    LoadedPlugin { source, manifest, .. }: &LoadedPlugin,
+) -> Result<(), Refusal> {
+    let Component { plugin, digest } = component;
     // It was verified when the incident began, and its digest stands in the incident.
-    let wanted = Wanted { source: &source, digest, manifest: &manifest, verify: None };
+    let wanted = Wanted { source, digest, manifest, verify: None };
     let loaded = fetch_and_load(parts, plugin, wanted).await;
     let Loaded { plugin: loaded, .. } = loaded.inspect_err(|refusal| {
         tracing::warn!(
