@@ -35,6 +35,7 @@ pub mod proxmox;
 pub mod public_cloud;
 pub mod python;
 pub mod redfish;
+pub mod registry;
 pub mod remedy;
 pub mod snmp;
 pub mod stand_in;

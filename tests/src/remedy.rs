@@ -164,6 +164,21 @@ pub async fn grant(client: &Client) -> Result<()> {
     Ok(())
 }
 
+/// Creates one more Secret of this type in the controller's namespace, and no right to read it.
+pub async fn install_secret_of(
+    client: &Client,
+    name: &str,
+    kind: &str,
+    data: &Value,
+) -> Result<()> {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": kind,
+        "stringData": data,
+    });
+    apply(&Api::<Secret>::namespaced(client.clone(), NAMESPACE), secret).await?;
+    Ok(())
+}
+
 /// Gives node-remedy what `node-remedy rbac` prints with these options, too.
 pub async fn grant_more(client: &Client, options: &[&str]) -> Result<()> {
     let secret = format!("--secret={SECRET}");

@@ -26,18 +26,18 @@ use crate::e2e_methods::place;
 use crate::e2e_story::{Story, is_being_switched_off};
 
 /// The example plugin's name, which is the FencePlugin's.
-const PLUGIN: &str = "tasmota";
+pub(crate) const PLUGIN: &str = "tasmota";
 /// Compiled in a child by a debug build, on a busy machine.
-const LOADED_WITHIN: Duration = Duration::from_mins(1);
+pub(crate) const LOADED_WITHIN: Duration = Duration::from_mins(1);
 
 /// What the example is built to: `cargo xtask plugins`.
-fn component() -> Result<Vec<u8>> {
+pub(crate) fn component() -> Result<Vec<u8>> {
     let path = repository().join("target/outside/tasmota.wasm");
     fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
 }
 
 /// The same component with other bytes of the same length in the place of some.
-fn patched(component: &[u8], from: &str, to: &str) -> Result<Vec<u8>> {
+pub(crate) fn patched(component: &[u8], from: &str, to: &str) -> Result<Vec<u8>> {
     ensure!(from.len() == to.len(), "{from} and {to} differ in length");
     let mut patched = component.to_vec();
     let places = component.windows(from.len()).enumerate();
@@ -51,7 +51,7 @@ fn patched(component: &[u8], from: &str, to: &str) -> Result<Vec<u8>> {
     Ok(patched)
 }
 
-fn digest(component: &[u8]) -> String {
+pub(crate) fn digest(component: &[u8]) -> String {
     let bytes = Sha256::digest(component);
     let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
     format!("sha256:{}", hex.collect::<String>())
@@ -105,7 +105,7 @@ async fn name_plugin(story: &Story, map: &str, key: &str, digest: &str, port: u1
 }
 
 /// Waits until its condition `Ready` is so, and gives its status.
-async fn until_ready(story: &Story, status: &str, reason: &str) -> Result<Value> {
+pub(crate) async fn until_ready(story: &Story, status: &str, reason: &str) -> Result<Value> {
     let plugins = custom(&story.cluster.client(), "FencePlugin");
     let wanted = (Some(status), Some(reason));
     until(&format!("{PLUGIN} is {reason}"), LOADED_WITHIN, || async {
@@ -121,7 +121,7 @@ async fn until_ready(story: &Story, status: &str, reason: &str) -> Result<Value>
 }
 
 /// Every machine hangs on a relay of one board, which the plugin from outside switches.
-async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
+pub(crate) async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
     let mut story = Story::prepare(name, Settings::QUICK).await?;
     let mut machines = Vec::new();
     for (node, bmc) in &story.cluster.bmcs {
@@ -237,14 +237,14 @@ async fn want_signature(story: &Story, map: &str, policy: &str, keys: &[&str]) -
 }
 
 /// What `node-remedy plugin` prints.
-fn plugin_command(arguments: &[&str]) -> Result<String> {
+pub(crate) fn plugin_command(arguments: &[&str]) -> Result<String> {
     let output = Command::new(Controller::binary()).arg("plugin").args(arguments).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
 /// A key pair as OpenSSL makes it: the private one's file, and the public one.
-fn key_pair(folder: &Path, name: &str, algorithm: &[&str]) -> Result<(String, String)> {
+pub(crate) fn key_pair(folder: &Path, name: &str, algorithm: &[&str]) -> Result<(String, String)> {
     let (private, public) = (folder.join(name), folder.join(format!("{name}.pub")));
     let (private, public) = (private.display().to_string(), public.display().to_string());
     let genpkey = [&["genpkey", "-out", &private], algorithm].concat();
@@ -311,7 +311,7 @@ async fn a_plugin_from_outside_is_loaded_only_as_its_signature_allows() -> Resul
 }
 
 /// The reason of a condition.
-fn condition(status: &Value, kind: &str) -> Value {
+pub(crate) fn condition(status: &Value, kind: &str) -> Value {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let mut reasons = conditions.filter(|one| one["type"] == kind).map(|one| one["reason"].clone());
     reasons.next().unwrap_or_default()

@@ -87,7 +87,7 @@ async fn a_decision_is_followed_from_its_record_by_another_process() -> Result<(
 
     // Whoever were asked now would decide otherwise.
     story.label(&story.node, METHOD, "no-such-method").await?;
-    let mut controller = Controller::start(&story.cluster, "two")?;
+    let controller = Controller::start(&story.cluster, "two")?;
     until("the machine was off and is on", INCIDENT_WITHIN, || async {
         Ok((story.asked(&story.node)? == (1, 1)).then_some(()))
     })

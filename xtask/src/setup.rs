@@ -16,8 +16,8 @@ use crate::{plugins, stamp};
 
 pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
-  Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon and libvirt-clients
-                   (virsh), by apt-get as root or with sudo
+  Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon, libvirt-clients
+                   (virsh) and docker-registry, by apt-get as root or with sudo
   fence agents     target/fence-agents: the package of that name unpacked and not installed, for its sender
                    of kdump messages and, in benches, its agents
   Python venv      target/venv with tests/sims/requirements.txt
@@ -36,13 +36,14 @@ Examples:
   cargo xtask setup
 ";
 
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("openipmi", "ipmi_sim"),
     ("ipmitool", "ipmitool"),
     ("snmpd", "snmpd"),
     ("snmp", "snmpget"),
     ("libvirt-daemon", "libvirtd"),
     ("libvirt-clients", "virsh"),
+    ("docker-registry", "docker-registry"),
 ];
 const KUBERNETES: &str = "v1.36.3";
 

@@ -36,6 +36,8 @@ pub const REASON_LOADED: &str = "Loaded";
 pub const REASON_LOADING: &str = "Loading";
 /// Reason of [`READY`]: the source cannot be read, or lacks the component.
 pub const REASON_SOURCE_MISSING: &str = "SourceMissing";
+/// Reason of [`READY`]: the registry cannot be reached, or does not let us.
+pub const REASON_SOURCE_UNAVAILABLE: &str = "SourceUnavailable";
 /// Reason of [`READY`]: the ConfigMap could be changed under its readers.
 pub const REASON_NOT_IMMUTABLE: &str = "NotImmutable";
 /// Reason of [`READY`]: the source holds other bytes than the object names.
@@ -44,6 +46,8 @@ pub const REASON_DIGEST_MISMATCH: &str = "DigestMismatch";
 pub const REASON_UNSIGNED: &str = "Unsigned";
 /// Reason of [`READY`] and [`VERIFIED`]: none of the keys that the object names made the signature.
 pub const REASON_WRONG_KEY: &str = "WrongKey";
+/// Reason of [`READY`] and [`VERIFIED`]: a key that the object names signed something else.
+pub const REASON_SIGNED_ANOTHER: &str = "SignedAnother";
 /// Reason of [`VERIFIED`] when true.
 pub const REASON_SIGNED: &str = "Signed";
 /// Reason of [`READY`]: the component is not one that can be run.

@@ -57,6 +57,11 @@ pub const GRANTS_MAX: usize = 16;
 pub const EARLIER_PLUGINS_MAX: usize = 8;
 /// Keys that may have signed a plugin from outside.
 pub const PLUGIN_KEYS_MAX: usize = 8;
+/// Characters of an image: a host's name, a repository's and a tag's or digest's.
+pub const IMAGE_CHARACTERS_MAX: usize = 700;
+/// Characters of the authorities that a registry is believed by; a system's own bundle of 140 has 220,000, and
+/// nobody means that one here.
+pub const CA_BUNDLE_CHARACTERS_MAX: usize = 65_536;
 /// Methods and templates that one configuration defines.
 pub const DEFINITIONS_MAX: usize = 256;
 /// Parameters of one method.

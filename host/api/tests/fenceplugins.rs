@@ -31,7 +31,8 @@ fn a_plugin_is_read_with_its_source_and_grants() {
     assert_eq!(lines(&read.problems), "");
     let [plugin] = read.plugins.as_slice() else { panic!("{:?}", read.plugins) };
     assert_eq!(plugin.name, "tasmota");
-    assert_eq!(plugin.spec.source.config_map.key, "tasmota.wasm.gz");
+    let map = plugin.spec.source.config_map.as_ref().map(|map| map.key.as_str());
+    assert_eq!((map, &plugin.spec.source.oci), (Some("tasmota.wasm.gz"), &None));
     let grants: Vec<_> = plugin.grants().collect();
     let allows =
         Allows { cidrs: vec!["192.0.2.0/24".to_owned()], ports: vec![80], ..Allows::default() };
@@ -94,8 +95,7 @@ fn what_is_wrong_is_named_by_its_place() {
         "    configMap: {name: tasmota-1, key: tasmota.wasm.gz}",
         "    file: x",
         expect![[r#"
-        plugin.yaml:7:5: spec.source.configMap: found nothing, expected a map
-        plugin.yaml:7:5: spec.source.file: found an unknown field, expected one of configMap
+        plugin.yaml:7:5: spec.source.file: found an unknown field, expected one of configMap, oci
     "#]],
     );
     check(
@@ -104,5 +104,65 @@ fn what_is_wrong_is_named_by_its_place() {
         expect![[r#"
         plugin.yaml:1:1: spec: found nothing, expected a map
     "#]],
+    );
+}
+
+/// Its source in a registry, with these fields.
+fn check_oci(fields: &str, expected: Expect) {
+    check("configMap: {name: tasmota-1, key: tasmota.wasm.gz}", fields, expected);
+}
+
+#[test]
+fn a_plugin_stands_in_a_config_map_or_in_a_registry() {
+    let oci = "oci: {image: 'registry.example.org:5000/fence/tasmota:0.1.0', pullSecret: a, mirror: m.example.org}";
+    check_oci(oci, expect![""]);
+    check_oci(
+        "oci: {image: 'registry.example.org/tasmota:0.1.0', plainHttp: true, mirror: '127.0.0.1:5000'}",
+        expect![""],
+    );
+    check_oci(
+        "oci: {image: 'registry.example.org/tasmota:1'}\n    configMap: {name: a, key: b.wasm}",
+        expect![[r#"
+            plugin.yaml:7:5: spec.source: found configMap and oci, expected one
+        "#]],
+    );
+    check(
+        "  source:\n    configMap: {name: tasmota-1, key: tasmota.wasm.gz}",
+        "  source: {}",
+        expect![[r#"
+            plugin.yaml:6:11: spec.source: found neither configMap nor oci, expected one
+        "#]],
+    );
+    for (image, expected) in [
+        ("tasmota", expect![[r#"
+            plugin.yaml:7:18: spec.source.oci.image: found "tasmota", expected REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@sha256:…
+        "#]]),
+        ("fence/tasmota:1", expect![[r#"
+            plugin.yaml:7:18: spec.source.oci.image: found "fence/tasmota:1", expected a registry, such as registry.example.org, before the first /
+        "#]]),
+        ("ghcr.io/fence/tasmota", expect![[r#"
+            plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/fence/tasmota", expected a tag or a digest at the end: :TAG or @sha256:…
+        "#]]),
+        ("ghcr.io/Fence/tasmota:1", expect![[r#"
+            plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/Fence/tasmota:1", expected a repository of a-z, 0-9, . _ - and / after the registry
+        "#]]),
+        ("ghcr.io/fence/tasmota@sha256:12", expect![[r#"
+            plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/fence/tasmota@sha256:12", expected @sha256: and 64 hex digits
+        "#]]),
+    ] {
+        check_oci(&format!("oci: {{image: '{image}'}}"), expected);
+    }
+    check_oci(
+        "oci: {image: 'ghcr.io/a:1', mirror: 'https://m.example.org'}",
+        expect![[r#"
+            plugin.yaml:7:41: spec.source.oci.mirror: found "https://m.example.org", expected HOST or HOST:PORT of a registry, without https://
+        "#]],
+    );
+    check_oci(
+        "oci: {image: 'ghcr.io/a:1', tls: {caBundle: x}, plainHttp: true}",
+        expect![[r#"
+            plugin.yaml:7:49: spec.source.oci.tls.caBundle: found no certificate in PEM, expected -----BEGIN CERTIFICATE-----
+            plugin.yaml:7:64: spec.source.oci.plainHttp: found plainHttp beside tls, expected one
+        "#]],
     );
 }

@@ -37,6 +37,7 @@ use crate::observe::dumps::{self, Dumps};
 use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
+use crate::outside::cache::Cache;
 use crate::outside::{self, Outside};
 use crate::plugins::Plugins;
 use crate::probing::{Paths, probe_devices, stand_in};
@@ -86,6 +87,8 @@ pub struct Settings {
     pub probe_every: Option<Duration>,
     /// The API server's addresses and this process's own: no range of a grant opens them.
     pub guarded: Vec<Cidr>,
+    /// Where plugins that were fetched from registries are kept.
+    pub plugin_cache: Option<Cache>,
 }
 
 /// What every part of the process shares.
@@ -256,7 +259,7 @@ impl<C: Cluster> Controller<C> {
             config: RefCell::default(),
             configured: Notify::new(),
             plugins_configured: Notify::new(),
-            outside: Outside::default(),
+            outside: Outside::caching_in(settings.plugin_cache.clone()),
             dumps: Dumps::default(),
             calls,
             lease,

@@ -27,6 +27,8 @@ const ED25519_PREFIX: &[u8] =
 /// An uncompressed point, and an Ed25519 key, in bytes.
 const P256_POINT: usize = 65;
 const ED25519_KEY: usize = 32;
+/// Of a line of PEM (RFC 7468).
+const PEM_LINE: usize = 64;
 /// Of a signature's text; those of both kinds have less than a hundred bytes.
 const SIGNATURE_TEXT_MAX: usize = 1_024;
 
@@ -83,6 +85,24 @@ impl PublicKey {
         let ed25519 = || after(ED25519_PREFIX, ED25519_KEY).map(|key| (Kind::Ed25519, key));
         let (kind, key) = p256.or_else(ed25519)?;
         Some(Self { kind, key: key.to_vec(), id: KeyId(Sha256::digest(der).into()) })
+    }
+
+    /// As people write it down: `-----BEGIN PUBLIC KEY-----` and what follows.
+    pub fn to_pem(&self) -> String {
+        let prefix = match self.kind {
+            Kind::P256 => P256_PREFIX,
+            Kind::Ed25519 => ED25519_PREFIX,
+        };
+        let text = STANDARD.encode([prefix, &self.key].concat());
+        let mut pem = String::from("-----BEGIN PUBLIC KEY-----\n");
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (line, more) = rest.split_at(rest.len().min(PEM_LINE));
+            pem.push_str(line);
+            pem.push('\n');
+            rest = more;
+        }
+        pem + "-----END PUBLIC KEY-----\n"
     }
 
     /// By what people know it.
@@ -212,6 +232,7 @@ mod tests {
             let (public, private) =
                 (PublicKey::from_pem(pem).unwrap(), SigningKey::from_pem(private).unwrap());
             assert_eq!(private.public(), Some(public.clone()));
+            assert_eq!(public.to_pem().trim(), pem.trim(), "as OpenSSL writes it");
             assert!(public.verifies(MESSAGE, &private.sign(MESSAGE).unwrap()));
         }
     }

@@ -1,8 +1,10 @@
 //! `FencePlugin`: a plugin from outside, where its component stands, and what it is allowed. Types, and
 //! reading them; fetching and loading are the controller's work.
 
+mod image;
 mod read;
 
+pub use self::image::{Image, ImageError, Registry, RegistryError, is_digest};
 pub(crate) use self::read::{NAME_MAX, is_name};
 pub use self::read::{Source, read};
 
@@ -60,11 +62,19 @@ pub struct FencePluginSpec {
 }
 
 /// Where a component stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.configMap) != has(self.oci)")
+        .message("a component stands in a ConfigMap or in a registry: exactly one of configMap and oci")
+)]
 pub struct PluginSource {
     /// A key of a ConfigMap.
-    pub config_map: ConfigMapSource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map: Option<ConfigMapSource>,
+    /// An artefact in a registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci: Option<OciSource>,
 }
 
 /// A key of an immutable ConfigMap in the controller's namespace.
@@ -82,8 +92,44 @@ pub struct ConfigMapSource {
     pub key: String,
 }
 
+/// An artefact in an OCI registry: one layer of media type `application/wasm`, which is the component, and a
+/// config of media type `application/vnd.wasm.config.v0+json`; `node-remedy plugin push` makes one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OciSource {
+    /// `REGISTRY/REPOSITORY:TAG` or `REGISTRY/REPOSITORY@sha256:…`. A tag is resolved once; what it led to
+    /// stands in the status, and is used until the spec changes.
+    #[schemars(length(min = 3, max = limits::IMAGE_CHARACTERS_MAX))]
+    pub image: String,
+    /// A Secret of type `kubernetes.io/dockerconfigjson` in the controller's namespace, which the controller
+    /// must be allowed to read: `node-remedy rbac --secret NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub pull_secret: Option<String>,
+    /// Whom the registry must prove to be; absent: its name, to an authority that the system trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<RegistryTls>,
+    /// `HOST` or `HOST:PORT`: asked first, for the same repository; the registry itself where that fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 259))]
+    pub mirror: Option<String>,
+    /// Registry and mirror are spoken to without TLS: whoever sits on the wire reads the pull secret.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_http: bool,
+}
+
+/// Whom a registry must prove to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RegistryTls {
+    /// Certificates of authorities in PEM: one of them, and no other, vouches for registry and mirror.
+    #[schemars(length(min = 1, max = limits::CA_BUNDLE_CHARACTERS_MAX))]
+    pub ca_bundle: String,
+}
+
 /// Whose signature over the component is wanted, as `node-remedy plugin sign` and `cosign sign-blob` make it:
-/// beside a key `NAME.wasm.gz` of a ConfigMap it stands under `NAME.wasm.gz.sig`, in base64.
+/// beside a key `NAME.wasm.gz` of a ConfigMap it stands under `NAME.wasm.gz.sig`, in base64. In a registry it
+/// stands where `node-remedy plugin push` and `cosign sign` put it, and covers the artefact's manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verify {
@@ -114,6 +160,10 @@ pub struct LoadedPlugin {
     pub digest: String,
     /// Where it stood.
     pub source: PluginSource,
+    /// The manifest that its image was, where it stood in a registry: a tag may lead elsewhere by now.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 71))]
+    pub manifest: String,
     /// The key that had signed it, where that was wanted.
     #[serde(default)]
     #[schemars(length(max = 71))]

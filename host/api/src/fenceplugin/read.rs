@@ -1,10 +1,14 @@
-//! Reads a `FencePlugin`: schema first, then its name, digest and grants.
+//! Reads a `FencePlugin`: schema first, then its name, digest, source and grants.
 
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
-use super::{FencePlugin, FencePluginSpec};
+use super::image::is_digest;
+use super::{
+    ConfigMapSource, FencePlugin, FencePluginSpec, Image, OciSource, PluginSource, Registry,
+    RegistryTls,
+};
 use crate::document::{Document, Path, Problems, Reading, Severity, Tree, check, schema_of};
 use crate::plan::{Grant, check_grant};
 use crate::{GROUP, VERSION};
@@ -86,12 +90,7 @@ fn source(document: &Document, problems: &mut Problems) -> Option<Source> {
         );
         tell(&base.field("digest"), sentence);
     }
-    let key = &spec.source.config_map.key;
-    if ![".wasm", ".wasm.gz", ".wasm.zst"].iter().any(|end| key.ends_with(end)) {
-        let sentence =
-            format!("found {key:?}, expected a key that ends in .wasm, .wasm.gz or .wasm.zst");
-        tell(&base.field("source").field("configMap").field("key"), sentence);
-    }
+    check_source(&spec.source, &base.field("source"), &mut tell);
     for (index, key) in spec.verify.iter().flat_map(|verify| verify.keys.iter().enumerate()) {
         if !key.trim_start().starts_with("-----BEGIN PUBLIC KEY-----") {
             let sentence =
@@ -105,14 +104,43 @@ fn source(document: &Document, problems: &mut Problems) -> Option<Source> {
     Some(Source { name, spec })
 }
 
+fn check_source(source: &PluginSource, path: &Path, tell: &mut impl FnMut(&Path, String)) {
+    match (&source.config_map, &source.oci) {
+        (None, None) => tell(path, "found neither configMap nor oci, expected one".to_owned()),
+        (Some(_), Some(_)) => tell(path, "found configMap and oci, expected one".to_owned()),
+        (Some(ConfigMapSource { key, .. }), None) => {
+            if ![".wasm", ".wasm.gz", ".wasm.zst"].iter().any(|end| key.ends_with(end)) {
+                let sentence = format!(
+                    "found {key:?}, expected a key that ends in .wasm, .wasm.gz or .wasm.zst"
+                );
+                tell(&path.field("configMap").field("key"), sentence);
+            }
+        }
+        (None, Some(oci)) => check_oci(oci, &path.field("oci"), tell),
+    }
+}
+
+fn check_oci(oci: &OciSource, path: &Path, tell: &mut impl FnMut(&Path, String)) {
+    if let Err(error) = oci.image.parse::<Image>() {
+        tell(&path.field("image"), error.to_string());
+    }
+    if let Some(Err(error)) = oci.mirror.as_ref().map(|mirror| mirror.parse::<Registry>()) {
+        tell(&path.field("mirror"), error.to_string());
+    }
+    let Some(RegistryTls { ca_bundle }) = &oci.tls else { return };
+    if !ca_bundle.trim_start().starts_with("-----BEGIN CERTIFICATE-----") {
+        let sentence =
+            "found no certificate in PEM, expected -----BEGIN CERTIFICATE-----".to_owned();
+        tell(&path.field("tls").field("caBundle"), sentence);
+    }
+    if oci.plain_http {
+        let sentence = "found plainHttp beside tls, expected one".to_owned();
+        tell(&path.field("plainHttp"), sentence);
+    }
+}
+
 /// Whether a plugin may be called so.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_letter)
-}
-
-fn is_digest(text: &str) -> bool {
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let digits = text.strip_prefix("sha256:");
-    digits.is_some_and(|digits| digits.len() == DIGEST_HEX && digits.bytes().all(is_hex))
 }

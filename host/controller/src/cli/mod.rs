@@ -154,7 +154,8 @@ Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if not
   node-remedy plugin run my_relay.wasm status --address 10.0.9.7 --plug 2 --username admin --password-file pw
   node-remedy plugin inspect tasmota.wasm
   node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
-  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -"
+  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
+  node-remedy plugin push tasmota.wasm registry.example.org/fence/tasmota:0.1.0 --key signer.pem"
     )]
     Plugin(plugin::PluginCommand),
     /// Print the permissions that the controller needs, for your own Secrets
@@ -247,6 +248,10 @@ pub struct RunArgs {
     /// one before; 64 MiB, and 8 files before it
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
+    /// A folder in which plugins that were fetched from registries are kept, 64 MiB of them, for when a
+    /// registry is down
+    #[arg(long, value_name = "FOLDER")]
+    pub plugin_cache: Option<PathBuf>,
     /// How logs are written
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,

@@ -5,6 +5,7 @@
 mod file;
 mod inspect;
 mod new;
+mod push;
 mod run;
 mod standalone;
 mod verify;
@@ -93,6 +94,14 @@ Exits 0 if the component would be loaded and each grant covers what it asks for,
         #[arg(long, value_enum, default_value_t)]
         output: Output,
     },
+    /// Bring a component into an OCI registry; prints a FencePlugin for it
+    #[command(after_help = "Examples:
+  node-remedy plugin push tasmota.wasm registry.example.org/fence/tasmota:0.1.0 --key signer.pem > tasmota.yaml
+  node-remedy plugin push tasmota.wasm ghcr.io/me/tasmota:0.1.0 --username me --password-file token
+  node-remedy plugin push tasmota.wasm 127.0.0.1:5000/tasmota:dev --plain-http
+A signature is put beside those that are there, where `cosign verify --key` looks for it, too.
+Of what is printed, grants is empty: say there where it may connect.")]
+    Push(push::PushArgs),
     /// Sign a component; prints the signature in base64
     #[command(after_help = "Example:
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out signer.pem
@@ -173,6 +182,7 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             };
             file::config_map(&plugins, file, &printed)?;
         }
+        PluginCommand::Push(args) => super::here(push::push(&plugins, args))?,
         PluginCommand::Sign { file, key } => file::sign(file, key)?,
         PluginCommand::New(args) => new::new(args)?,
         PluginCommand::Run(args) => return run::run(&plugins, args),

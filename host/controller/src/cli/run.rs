@@ -20,6 +20,7 @@ use crate::cluster::kube::KubeCluster;
 use crate::controller::{Controller, Seams, Settings};
 use crate::guard;
 use crate::listen::UdpPorts;
+use crate::outside::cache::Cache;
 use crate::plugins::Plugins;
 use crate::record::audit::{Audit, LogAudit};
 use crate::record::audit_file::FileAudit;
@@ -72,8 +73,13 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         listen: Rc::new(UdpPorts::new(metrics.clone())),
         audit,
     };
+    let plugin_cache = args.plugin_cache.as_deref().map(|folder| {
+        let failed = || format!("failed to use --plugin-cache {}", folder.display());
+        Cache::open(folder).with_context(failed)
+    });
     let settings = Settings {
         guarded,
+        plugin_cache: plugin_cache.transpose()?,
         namespace: args.cluster.namespace.clone(),
         process: format!("{}-{}", args.identity, random_word()?),
         host_node: args.node_name.clone(),

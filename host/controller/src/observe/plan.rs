@@ -264,7 +264,6 @@ pub fn plan_from(
     node: &FencedNode,
     ladder: &[Rung],
 ) -> Result<decide::Plan, PlanError> {
-    let count = plan.methods.len();
     let methods = plan.methods.iter().enumerate();
     let ladder: Vec<decide::Rung> =
         ladder.iter().map(|rung| rung_of(rung, plan)).collect::<Result<_, _>>()?;

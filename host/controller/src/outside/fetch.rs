@@ -1,10 +1,13 @@
 //! Reads the bytes at a plugin's source, as they stand there.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use node_remedy_api::conditions::{REASON_NOT_IMMUTABLE, REASON_SOURCE_MISSING};
-use node_remedy_api::fenceplugin::{ConfigMapSource, PluginSource};
+use node_remedy_api::conditions::{
+    REASON_NOT_IMMUTABLE, REASON_REFUSED, REASON_SOURCE_MISSING,
+};
+use node_remedy_api::fenceplugin::{ConfigMapSource, OciSource, PluginSource};
 
-use super::Refusal;
+use super::cache::Kept;
+use super::{Refusal, Wanted, oci};
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
 
@@ -18,18 +21,78 @@ pub(super) struct Fetched {
     pub(super) what: String,
     /// The component's own name there, which says how it is packed.
     pub(super) name: String,
+    /// What was there.
+    pub(super) found: Found,
+}
+
+/// A component and what was signed of it.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// In a ConfigMap.
+    Beside {
+        /// The packed component.
+        packed: Vec<u8>,
+        /// The signature beside it, in base64.
+        signature: Option<String>,
+    },
+    /// In a registry, or in the cache.
+    Artefact {
+        /// As the FencePlugin had it, and what it was.
+        kept: Kept,
+        /// The manifest that its image is resolved to; empty where that is not known.
+        manifest: String,
+        /// Whether the cache has not got it.
+        is_new: bool,
+    },
+}
+
+impl Fetched {
     /// The packed component.
-    pub(super) packed: Vec<u8>,
-    /// The signature beside it, in base64.
-    pub(super) signature: Option<String>,
+    pub(super) fn packed(&self) -> &[u8] {
+        match &self.found {
+            Found::Beside { packed, .. } => packed,
+            Found::Artefact { kept, .. } => &kept.artefact.component,
+        }
+    }
 }
 
 /// Reads it.
 pub(super) async fn fetch<C: Cluster>(
     parts: &Parts<C>,
-    source: &PluginSource,
+    wanted: Wanted<'_>,
 ) -> Result<Fetched, Refusal> {
-    let ConfigMapSource { name, key } = &source.config_map;
+    match wanted.source {
+        PluginSource { config_map: Some(source), oci: None } => from_config_map(parts, source).await,
+        PluginSource { config_map: None, oci: Some(source) } => {
+            from_registry(parts, source, wanted).await
+        }
+        PluginSource { .. } => {
+            let why = "spec.source: expected exactly one of configMap and oci";
+            Err(Refusal::new(REASON_REFUSED, why))
+        }
+    }
+}
+
+async fn from_registry<C: Cluster>(
+    parts: &Parts<C>,
+    source: &OciSource,
+    wanted: Wanted<'_>,
+) -> Result<Fetched, Refusal> {
+    let Wanted { digest: component, manifest, verify, .. } = wanted;
+    let had = oci::fetch(parts, oci::Asked { source, component, manifest, verify }).await?;
+    let oci::Had { artefact, manifest, is_new } = had;
+    let kept = Kept { image: source.image.clone(), artefact };
+    // Never packed: the layer is the component.
+    let name = "component.wasm".to_owned();
+    let found = Found::Artefact { kept, manifest, is_new };
+    Ok(Fetched { what: source.image.clone(), name, found })
+}
+
+async fn from_config_map<C: Cluster>(
+    parts: &Parts<C>,
+    source: &ConfigMapSource,
+) -> Result<Fetched, Refusal> {
+    let ConfigMapSource { name, key } = source;
     let namespace = &parts.calls.namespace;
     let what = format!("ConfigMap {namespace}/{name}");
     let object = parts.cluster.get::<ConfigMap>(At::within(namespace, name)).await;
@@ -59,5 +122,6 @@ pub(super) async fn fetch<C: Cluster>(
             known => format!("{what} has no binaryData {key:?}; it has {known}"),
         }));
     };
-    Ok(Fetched { what, name: key.clone(), packed: packed.0, signature })
+    let found = Found::Beside { packed: packed.0, signature };
+    Ok(Fetched { what, name: key.clone(), found })
 }

@@ -1,6 +1,6 @@
 //! Plugins from outside: keeps what is loaded equal to the `FencePlugin`s in force.
 //!
-//! In the order it happens, for each object, on every replica: its source is read ([`fetch`]) and
+//! In the order it happens, for each object, on every replica: its source is read ([`fetch`], [`oci`]) and
 //! unpacked ([`unpack`]), the digest is compared and the signature checked ([`signed`]), the component is
 //! compiled in a child with limits and tried out, and takes its place in [`crate::plugins::Plugins`]. Whoever leads says what came of it
 //! ([`told`]). While a newer component cannot be had, the one that was loaded stays in force; an open
@@ -8,7 +8,9 @@
 //!
 //! Not here: what a plugin may reach (its grants go into plans), and calling it.
 
+pub mod cache;
 mod fetch;
+pub mod oci;
 mod signed;
 mod told;
 pub mod unpack;
@@ -27,8 +29,11 @@ use node_remedy_api::nodefence::DecidingPlugin;
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Digest, Plugin};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use self::fetch::{Fetched, fetch};
+use self::cache::Cache;
+use self::fetch::{Fetched, Found, fetch};
 use self::signed::Verified;
 use crate::act::calls::chain;
 use crate::cluster::Cluster;
@@ -38,6 +43,8 @@ use crate::plugins::{Component, Plugins};
 
 /// After a source that could not be read, though it may be there.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// A registry that goes on refusing is asked less and less often: some count what they are asked.
+const TRY_AGAIN_MAX: Duration = Duration::from_mins(5);
 
 /// Why a plugin is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +71,10 @@ impl Refusal {
 /// What became of the `FencePlugin`s, by name.
 #[derive(Debug, Default)]
 pub struct Outside {
+    /// What was fetched from registries before, where a folder for it was given.
+    cache: Option<Cache>,
+    /// One component is loaded at a time: each takes a child with a GiB of address space.
+    loading: tokio::sync::Mutex<()>,
     /// What was wanted when it was last looked at, and what came of it.
     standing: RefCell<BTreeMap<String, Standing>>,
 }
@@ -78,46 +89,121 @@ pub struct Standing {
     result: Result<Verified, Refusal>,
     /// What is known of the signature of what is loaded, be it wanted or not.
     in_force: Verified,
+    /// The manifest that the wanted image is resolved to; empty: no image, or not known.
+    manifest: String,
+    /// How often a registry refused in a row, and until when it is left alone.
+    refused: u32,
+    not_before: Option<Instant>,
+}
+
+/// What is to be fetched.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    source: &'a PluginSource,
+    /// The component's digest.
+    digest: &'a str,
+    /// The manifest that its image was resolved to before; empty: none was.
+    manifest: &'a str,
+    verify: Option<&'a Verify>,
+}
+
+/// What is asked of registries now, by what it is for: a registry that is slow keeps nobody else waiting.
+#[derive(Default)]
+struct UnderWay {
+    tasks: JoinSet<String>,
+    keys: BTreeSet<String>,
+}
+
+impl UnderWay {
+    /// Begins it, unless it is going on.
+    fn begin(&mut self, key: String, work: impl Future<Output = ()> + 'static) {
+        if self.keys.insert(key.clone()) {
+            self.tasks.spawn_local(async move {
+                work.await;
+                key
+            });
+        }
+    }
+
+    /// Waits until one of them is done; for ever, where there is none.
+    async fn one_is_done(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(key)) => {
+                self.keys.remove(&key);
+            }
+            // It panicked, and nobody knows which: each may be begun again.
+            Some(Err(_)) => self.keys.clear(),
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Keeps the plugins loaded for as long as this process lives.
 pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) -> Infallible {
+    let mut under_way = UnderWay::default();
     loop {
-        let is_passing = settle_all(&parts).await;
+        let is_passing = settle_all(&parts, &mut under_way).await;
         if parts.leads() {
             told::tell_all(&parts).await;
         }
-        let woken = parts.plugins_configured.notified();
-        if is_passing {
-            // Whoever is woken, and whoever tries again, does the same.
-            let _ = tokio::time::timeout(TRY_AGAIN, woken).await;
-        } else {
-            woken.await;
+        // Whoever is woken, and whoever tries again, does the same.
+        tokio::select! {
+            biased;
+            () = under_way.one_is_done() => {}
+            () = parts.plugins_configured.notified() => {}
+            () = tokio::time::sleep(TRY_AGAIN), if is_passing => {}
         }
     }
 }
 
 /// Looks at every object once; says whether one of them may do better later.
-async fn settle_all<C: Cluster>(parts: &Parts<C>) -> bool {
+async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) -> bool {
     let wanted = parts.config.borrow().plugins();
     let names: BTreeSet<&str> = wanted.iter().map(|source| source.name.as_str()).collect();
     parts.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
     let in_use = in_use(parts);
     parts.calls.plugins.keep(&names, &in_use);
     let mut is_passing = false;
-    for component in &in_use {
-        is_passing |= have(parts, component).await.is_err_and(|refusal| refusal.may_pass);
+    for component in in_use {
+        let Some(earlier) = to_have(parts, &component) else { continue };
+        if earlier.source.oci.is_none() {
+            is_passing |= have(parts, &component, &earlier).await.is_err_and(|it| it.may_pass);
+            continue;
+        }
+        let (parts, key) = (parts.clone(), format!("{}@{}", component.plugin, component.digest));
+        under_way.begin(key, async move {
+            // Said there.
+            if have(&parts, &component, &earlier).await.is_err() {
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        });
     }
     for source in wanted {
-        let standing = settle(parts, source.clone()).await;
-        is_passing |= standing.result.as_ref().is_err_and(|refusal| refusal.may_pass);
-        let mut standings = parts.outside.standing.borrow_mut();
-        let before = standings.insert(source.name.clone(), standing.clone());
-        if before.is_none_or(|before| before.result != standing.result) {
-            log(&source, &standing.result);
+        if source.spec.source.oci.is_none() {
+            is_passing |= settle_and_keep(parts, source).await;
+            continue;
         }
+        if let Some(before) = settled(parts, &source) {
+            is_passing |= before.may_pass();
+            continue;
+        }
+        let (parts, key) = (parts.clone(), source.name.clone());
+        under_way.begin(key, async move {
+            settle_and_keep(&parts, source).await;
+        });
     }
     is_passing
+}
+
+/// The same for one; says whether it may do better later.
+async fn settle_and_keep<C: Cluster>(parts: &Parts<C>, source: Rc<Source>) -> bool {
+    let standing = settle(parts, source.clone()).await;
+    let mut standings = parts.outside.standing.borrow_mut();
+    let before = standings.insert(source.name.clone(), standing.clone());
+    if before.is_none_or(|before| before.result != standing.result) {
+        log(&source, &standing.result);
+    }
+    standing.may_pass()
 }
 
 fn log(source: &Source, result: &Result<Verified, Refusal>) {
@@ -128,30 +214,79 @@ fn log(source: &Source, result: &Result<Verified, Refusal>) {
     }
 }
 
+/// What became of it, where looking again would find nothing else, or it is too early to.
+fn settled<C: Cluster>(parts: &Parts<C>, wanted: &Rc<Source>) -> Option<Standing> {
+    let before = parts.outside.standing(&wanted.name)?;
+    let is_same = before.wanted == *wanted
+        && (before.result.is_ok()
+            || before.seen == seen(parts, wanted) && !before.may_pass()
+            || before.not_before.is_some_and(|then| Instant::now() < then));
+    is_same.then_some(before)
+}
+
+/// The version of its ConfigMap that the mirror holds.
+fn seen<C: Cluster>(parts: &Parts<C>, wanted: &Source) -> Option<String> {
+    let map = wanted.spec.source.config_map.as_ref()?;
+    let map = format!("{}/{}", parts.calls.namespace, map.name);
+    parts.mirror.config_maps.all().get(&map)?.0.resource_version()
+}
+
 /// Sees that what one object wants is loaded; nothing that it does not trust is called any more.
 async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
-    let before = parts.outside.standing(&wanted.name);
-    let map = format!("{}/{}", parts.calls.namespace, wanted.spec.source.config_map.name);
-    let seen = parts.mirror.config_maps.all().get(&map).and_then(|kept| kept.0.resource_version());
-    if let Some(before) = &before
-        && before.wanted == wanted
-        && (before.result.is_ok() || before.seen == seen && !before.may_pass())
-    {
-        return before.clone();
+    if let Some(before) = settled(parts, &wanted) {
+        return before;
     }
+    let (before, seen) = (parts.outside.standing(&wanted.name), seen(parts, &wanted));
     let plugins = &parts.calls.plugins;
-    let result = take(parts, &wanted).await;
-    let mut in_force = before.map(|before| before.in_force).unwrap_or_default();
-    match &result {
-        Ok(verified) => in_force = verified.clone(),
+    let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
+    let is_signed = matches!(in_force, Verified::By(_));
+    if is_signed && !in_force.suffices(wanted.spec.verify.as_ref()) {
+        // Its key is trusted no more. Whether another one signed it, too, a registry may take long to say.
+        plugins.withdraw(&wanted.name);
+    }
+    let resolved = resolved(parts, &wanted, before.as_ref());
+    let result = take(parts, &wanted, &resolved).await;
+    let (mut manifest, mut refused, mut not_before) = (resolved, 0, None);
+    let result = match result {
+        Ok((verified, found)) => {
+            if manifest.is_empty() {
+                manifest = found;
+            }
+            in_force = verified.clone();
+            Ok(verified)
+        }
         Err(refusal) => {
             plugins.note_refused(&wanted.name, &refusal.why);
             if !in_force.suffices(wanted.spec.verify.as_ref()) {
                 plugins.withdraw(&wanted.name);
             }
+            if wanted.spec.source.oci.is_some() {
+                let same = before.filter(|before| before.wanted == wanted);
+                refused = same.map_or(0, |before| before.refused.saturating_add(1));
+                let rest = TRY_AGAIN.saturating_mul(2_u32.saturating_pow(refused));
+                // Its turn has come when all are looked at again.
+                not_before = Some(Instant::now() + rest.min(TRY_AGAIN_MAX) - TRY_AGAIN / 2);
+            }
+            Err(refusal)
         }
-    }
-    Standing { wanted, seen, result, in_force }
+    };
+    Standing { wanted, seen, result, in_force, manifest, refused, not_before }
+}
+
+/// The manifest that what is wanted was resolved to before, by whichever replica: empty where it is no image,
+/// or none was.
+fn resolved<C: Cluster>(parts: &Parts<C>, wanted: &Source, before: Option<&Standing>) -> String {
+    let spec = &wanted.spec;
+    let told = parts.mirror.plugins.all().get(&wanted.name).and_then(|object| {
+        let loaded = &object.0.status.as_ref()?.loaded;
+        let same = loaded.iter().rfind(|one| one.digest == spec.digest && one.source == spec.source);
+        Some(same?.manifest.clone()).filter(|manifest| !manifest.is_empty())
+    });
+    let own = before.filter(|before| {
+        let before = &before.wanted.spec;
+        before.digest == spec.digest && before.source == spec.source
+    });
+    told.or_else(|| Some(own?.manifest.clone())).unwrap_or_default()
 }
 
 /// The components that open incidents began with.
@@ -172,22 +307,28 @@ fn in_use<C: Cluster>(parts: &Parts<C>) -> BTreeSet<Component> {
     components.filter(|component| !Plugins::is_builtin(&component.plugin)).collect()
 }
 
-/// Sees that what an incident began with is loaded, whoever it began with: another process knew where it
-/// stood, and said so in the status.
-async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(), Refusal> {
+/// Where what an incident began with stood, if it is not loaded: another process may have known, and said so in
+/// the status.
+fn to_have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Option<LoadedPlugin> {
     let Component { plugin, digest } = component;
     if parts.calls.plugins.find(plugin, Some(digest)).is_ok() {
-        return Ok(());
+        return None;
     }
     let status = parts.mirror.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
-    let loaded = status.unwrap_or_default().loaded;
-    let Some(LoadedPlugin { source, .. }) = loaded.into_iter().rfind(|one| one.digest == *digest)
-    else {
-        return Ok(());
-    };
+    status.unwrap_or_default().loaded.into_iter().rfind(|one| one.digest == *digest)
+}
+
+/// Sees that what an incident began with is loaded, whoever it began with.
+async fn have<C: Cluster>(
+    parts: &Parts<C>,
+    component: &Component,
+    LoadedPlugin { source, manifest, .. }: &LoadedPlugin,
+) -> Result<(), Refusal> {
+    let Component { plugin, digest } = component;
     // It was verified when the incident began, and its digest stands in the incident.
-    let loaded = fetch_and_load(parts, plugin, digest, &source, None).await;
-    let (loaded, _) = loaded.inspect_err(|refusal| {
+    let wanted = Wanted { source, digest, manifest, verify: None };
+    let loaded = fetch_and_load(parts, plugin, wanted).await;
+    let Loaded { plugin: loaded, .. } = loaded.inspect_err(|refusal| {
         tracing::warn!(
             plugin,
             digest,
@@ -201,22 +342,38 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
     Ok(())
 }
 
-/// Has what one object wants called by its name.
-async fn take<C: Cluster>(parts: &Parts<C>, source: &Source) -> Result<Verified, Refusal> {
+/// Has what one object wants called by its name; gives the manifest that its image is, too, where it is known.
+async fn take<C: Cluster>(
+    parts: &Parts<C>,
+    source: &Source,
+    manifest: &str,
+) -> Result<(Verified, String), Refusal> {
     let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
     if spec.verify.is_none()
         && let Ok(loaded) = plugins.find(name, Some(&spec.digest))
     {
         refuse_grants(spec, &loaded)?;
         if plugins.take_loaded(name, &spec.digest) {
-            return Ok(Verified::NotAsked);
+            return Ok((Verified::NotAsked, String::new()));
         }
     }
-    let (plugin, verified) =
-        fetch_and_load(parts, name, &spec.digest, &spec.source, spec.verify.as_ref()).await?;
+    let wanted = Wanted {
+        source: &spec.source,
+        digest: &spec.digest,
+        manifest,
+        verify: spec.verify.as_ref(),
+    };
+    let Loaded { plugin, verified, manifest } = fetch_and_load(parts, name, wanted).await?;
     refuse_grants(spec, &plugin)?;
     plugins.put(name, plugin);
-    Ok(verified)
+    Ok((verified, manifest))
+}
+
+/// A component that was fetched and tried out.
+struct Loaded {
+    plugin: Arc<Plugin>,
+    verified: Verified,
+    manifest: String,
 }
 
 /// A remedy reaches nothing, so that whoever grants it something means another plugin.
@@ -235,18 +392,30 @@ fn refuse_grants(spec: &FencePluginSpec, plugin: &Plugin) -> Result<(), Refusal>
 async fn fetch_and_load<C: Cluster>(
     parts: &Parts<C>,
     name: &str,
-    digest: &str,
-    source: &PluginSource,
-    verify: Option<&Verify>,
-) -> Result<(Arc<Plugin>, Verified), Refusal> {
-    let fetched = fetch(parts, source).await?;
-    let plugins = parts.calls.plugins.clone();
-    let (name, digest, verify) = (name.to_owned(), digest.to_owned(), verify.cloned());
-    let loading = move || load(&plugins, &name, &digest, &fetched, verify.as_ref());
+    wanted: Wanted<'_>,
+) -> Result<Loaded, Refusal> {
+    let fetched = Arc::new(fetch(parts, wanted).await?);
+    let one_at_a_time = parts.outside.loading.lock().await;
+    let (plugins, to_load) = (parts.calls.plugins.clone(), fetched.clone());
+    let (name, digest, verify) =
+        (name.to_owned(), wanted.digest.to_owned(), wanted.verify.cloned());
+    let loading = move || load(&plugins, &name, &digest, &to_load, verify.as_ref());
     let loaded = parts.calls.executor.block(loading).await;
-    loaded.unwrap_or_else(|| {
+    drop(one_at_a_time);
+    let (plugin, verified) = loaded.unwrap_or_else(|| {
         Err(Refusal::passing(REASON_LOADING, "loading it was broken off; it is tried again"))
-    })
+    })?;
+    // What could not be loaded is not worth its room.
+    let manifest = match &fetched.found {
+        Found::Beside { .. } => String::new(),
+        Found::Artefact { kept, manifest, is_new } => {
+            if *is_new {
+                oci::keep(parts, wanted.digest, kept.clone()).await;
+            }
+            manifest.clone()
+        }
+    };
+    Ok(Loaded { plugin, verified, manifest })
 }
 
 /// Which of these keys, in PEM, made this signature over a component; for a person who asks beforehand.
@@ -265,6 +434,11 @@ impl Standing {
 }
 
 impl Outside {
+    /// The same, where what is fetched from registries is kept in a folder.
+    pub fn caching_in(cache: Option<Cache>) -> Self {
+        Self { cache, ..Self::default() }
+    }
+
     /// What became of the object of this name.
     fn standing(&self, name: &str) -> Option<Standing> {
         self.standing.borrow().get(name).cloned()
@@ -279,7 +453,7 @@ fn load(
     fetched: &Fetched,
     verify: Option<&Verify>,
 ) -> Result<(Arc<Plugin>, Verified), Refusal> {
-    let wasm = unpack::unpack(&fetched.name, &fetched.packed, COMPONENT_BYTES_MAX)
+    let wasm = unpack::unpack(&fetched.name, fetched.packed(), COMPONENT_BYTES_MAX)
         .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let found = Digest::of(&wasm).to_string();
     if found != wanted {

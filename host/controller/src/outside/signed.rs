@@ -7,7 +7,7 @@ use node_remedy_api::fenceplugin::{Verify, VerifyPolicy};
 use node_remedy_sandbox::signature::{KeyId, PublicKey};
 
 use super::Refusal;
-use super::fetch::Fetched;
+use super::fetch::{Fetched, Found};
 
 /// What is known of a component's signature.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,8 +47,15 @@ pub(super) fn verified(
     wanted: Option<&Verify>,
 ) -> Result<Verified, Refusal> {
     let Some(Verify { policy, keys }) = wanted else { return Ok(Verified::NotAsked) };
-    let expected = format!("key {}.sig", fetched.name);
-    let signer = signer(wasm, fetched.signature.as_deref(), keys, &fetched.what, &expected);
+    let signer = match &fetched.found {
+        Found::Beside { signature, .. } => {
+            let expected = format!("key {}.sig", fetched.name);
+            signer(wasm, signature.as_deref(), keys, &fetched.what, &expected)
+        }
+        Found::Artefact { kept, .. } => {
+            read_keys(keys).and_then(|keys| kept.artefact.signer(&fetched.what, &keys))
+        }
+    };
     match (signer, policy) {
         (Ok(key), _) => Ok(Verified::By(key)),
         (Err(refusal), VerifyPolicy::Require) => Err(refusal),
@@ -64,9 +71,7 @@ pub(super) fn signer(
     what: &str,
     expected: &str,
 ) -> Result<KeyId, Refusal> {
-    let keys = keys.iter().map(|pem| PublicKey::from_pem(pem)).collect::<Result<Vec<_>, _>>();
-    let keys =
-        keys.map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.verify.keys: {error}")))?;
+    let keys = read_keys(keys)?;
     let Some(signature) = signature else {
         let why = format!("{what} has no signature, expected {expected}");
         return Err(Refusal::new(REASON_UNSIGNED, why));
@@ -77,6 +82,12 @@ pub(super) fn signer(
         let why = format!("none of the keys made the signature of {what}: {}", ids.join(", "));
         Refusal::new(REASON_WRONG_KEY, why)
     })
+}
+
+/// The keys that an object names.
+pub(super) fn read_keys(keys: &[String]) -> Result<Vec<PublicKey>, Refusal> {
+    let keys = keys.iter().map(|pem| PublicKey::from_pem(pem)).collect::<Result<Vec<_>, _>>();
+    keys.map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.verify.keys: {error}")))
 }
 
 #[cfg(test)]
@@ -94,7 +105,7 @@ mod tests {
 
     fn fetched(signature: Option<String>) -> Fetched {
         let (what, name) = ("ConfigMap a/b".to_owned(), "b.wasm".to_owned());
-        Fetched { what, name, packed: WASM.to_vec(), signature }
+        Fetched { what, name, found: Found::Beside { packed: WASM.to_vec(), signature } }
     }
 
     fn wanted(policy: VerifyPolicy, keys: &[&str]) -> Verify {

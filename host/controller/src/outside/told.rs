@@ -2,8 +2,8 @@
 
 use kube::Resource as _;
 use node_remedy_api::conditions::{
-    Condition, ConditionStatus, READY, REASON_LOADED, REASON_SIGNED, REASON_UNSIGNED,
-    REASON_WRONG_KEY, VERIFIED,
+    Condition, ConditionStatus, READY, REASON_LOADED, REASON_SIGNED,
+    REASON_SIGNED_ANOTHER, REASON_UNSIGNED, REASON_WRONG_KEY, VERIFIED,
 };
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
@@ -74,9 +74,13 @@ async fn tell<C: Cluster>(
 fn remembered(before: &[LoadedPlugin], digest: &str, standing: &Standing) -> Vec<LoadedPlugin> {
     let spec = &standing.wanted.spec;
     let is_new = spec.digest == digest && standing.result.is_ok();
+    // What a tag led to is said once: whoever says it later may have asked later.
+    let same = before.iter().rfind(|one| one.digest == digest && one.source == spec.source);
+    let manifest = same.map(|same| same.manifest.clone()).filter(|manifest| !manifest.is_empty());
     let newest = LoadedPlugin {
         digest: digest.to_owned(),
         source: spec.source.clone(),
+        manifest: manifest.unwrap_or_else(|| standing.manifest.clone()),
         verified_by: signer(&standing.in_force),
     };
     let earlier = before.iter().filter(|one| !is_new || one.digest != digest).cloned();
@@ -116,8 +120,8 @@ impl Told<'_> {
 
     /// None where nobody wanted it, or nobody knows.
     fn verified(&self, result: &Result<Verified, Refusal>) -> Option<Condition> {
-        let is_of_signatures =
-            |refusal: &&Refusal| [REASON_UNSIGNED, REASON_WRONG_KEY].contains(&refusal.reason);
+        let of_signatures = [REASON_UNSIGNED, REASON_WRONG_KEY, REASON_SIGNED_ANOTHER];
+        let is_of_signatures = |refusal: &&Refusal| of_signatures.contains(&refusal.reason);
         let refusal = match result {
             Ok(Verified::NotAsked) => return None,
             Ok(Verified::By(key)) => {

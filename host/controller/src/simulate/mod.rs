@@ -283,6 +283,7 @@ impl<C: Cluster> Stage<C> {
             job_accounts,
             probe_every: Some(PROBE_EVERY),
             guarded,
+            plugin_cache: None,
         };
         let metrics = Rc::new(Metrics::new());
         Controller::new(

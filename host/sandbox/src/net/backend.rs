@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 
 use crate::grants::Endpoint;
+use crate::limits::HTTP_RESPONSE_BODY_BYTES_MAX;
 use crate::trust::{TlsRefusal, Trust};
 
 /// A network to send through.
@@ -51,6 +52,15 @@ pub trait HttpConnection: Send {
     fn exchange(
         self: Box<Self>,
         request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>> {
+        self.exchange_up_to(request, HTTP_RESPONSE_BODY_BYTES_MAX)
+    }
+
+    /// The same, where the response's body may have so many bytes; for the host's own requests.
+    fn exchange_up_to(
+        self: Box<Self>,
+        request: Request<Vec<u8>>,
+        body_bytes_max: usize,
     ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>>;
 }
 

@@ -166,14 +166,19 @@ impl Stream for Tcp {
 }
 
 impl HttpConnection for Http {
-    fn exchange(
+    fn exchange_up_to(
         self: Box<Self>,
         request: Request<Vec<u8>>,
+        body_bytes_max: usize,
     ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>> {
         Box::pin(async move {
             let reply = self.fabric.http(&self.to, &request).ok_or(NetError::Refused)?;
             tokio::time::sleep(reply.after).await;
-            reply.result
+            let response = reply.result?;
+            if response.body().len() > body_bytes_max {
+                return Err(NetError::TooLarge);
+            }
+            Ok(response)
         })
     }
 }

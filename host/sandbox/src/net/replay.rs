@@ -171,9 +171,10 @@ impl Datagram for Udp {
 }
 
 impl HttpConnection for Http {
-    fn exchange(
+    fn exchange_up_to(
         self: Box<Self>,
         _: Request<Vec<u8>>,
+        _: usize,
     ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>> {
         Box::pin(async move {
             let next = {

@@ -89,16 +89,21 @@ pub(super) fn signature(file: &Path) -> anyhow::Result<String> {
 /// Prints a signature over the component in a file.
 pub(super) fn sign(file: &Path, key: &Path) -> anyhow::Result<()> {
     let wasm = component(file)?;
-    let text = read_text(key, KEY_BYTES_MAX).map(Zeroizing::new);
-    let text = text.with_context(|| format!("failed to read {}", key.display()))?;
-    let key = SigningKey::from_pem(&text).with_context(|| {
-        format!(
-            "failed to use {}; cosign signs with its own encrypted keys: cosign sign-blob",
-            key.display()
-        )
-    })?;
+    let key = signing_key(key, "cosign sign-blob")?;
     outln!("{}", key.sign(&wasm)?);
     Ok(())
+}
+
+/// The private key in a file; `instead` is what signs with one of cosign's.
+pub(super) fn signing_key(key: &Path, instead: &str) -> anyhow::Result<SigningKey> {
+    let text = read_text(key, KEY_BYTES_MAX).map(Zeroizing::new);
+    let text = text.with_context(|| format!("failed to read {}", key.display()))?;
+    SigningKey::from_pem(&text).with_context(|| {
+        format!(
+            "failed to use {}; cosign signs with its own encrypted keys: {instead}",
+            key.display()
+        )
+    })
 }
 
 /// The component in a file, and the same loaded.

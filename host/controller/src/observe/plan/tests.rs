@@ -123,6 +123,7 @@ fn remedy(method: &str) -> Rung {
         job: None,
         cluster: None,
         method: Some(method.into()),
+        plugin: None,
         isolation_only: false,
     }
 }

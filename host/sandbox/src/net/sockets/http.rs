@@ -15,9 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{HttpConnection, HttpPeer, NetError, net_error, stream};
-use crate::limits::{
-    HTTP_RESPONSE_BODY_BYTES_MAX, HTTP_RESPONSE_HEAD_BYTES_MAX, HTTP_RESPONSE_HEADERS_MAX,
-};
+use crate::limits::{HTTP_RESPONSE_HEAD_BYTES_MAX, HTTP_RESPONSE_HEADERS_MAX};
 
 /// A stream on which nothing was asked yet.
 struct Unused<S>(S);
@@ -30,17 +28,19 @@ impl<S> HttpConnection for Unused<S>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    fn exchange(
+    fn exchange_up_to(
         self: Box<Self>,
         request: Request<Vec<u8>>,
+        body_bytes_max: usize,
     ) -> BoxFuture<'static, Result<Response<Vec<u8>>, NetError>> {
-        Box::pin(exchange(self.0, request))
+        Box::pin(exchange(self.0, request, body_bytes_max))
     }
 }
 
 async fn exchange<S>(
     stream: S,
     mut request: Request<Vec<u8>>,
+    body_bytes_max: usize,
 ) -> Result<Response<Vec<u8>>, NetError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -56,7 +56,7 @@ where
     let answer = async move {
         let response = sender.send_request(request).await.map_err(|error| http_error(&error))?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, HTTP_RESPONSE_BODY_BYTES_MAX);
+        let body = Limited::new(body, body_bytes_max);
         let body = body.collect().await.map_err(|error| body_error(&*error))?;
         Ok(Response::from_parts(head, body.to_bytes().into()))
     };

@@ -1,0 +1,318 @@
+//! Components that were fetched from registries, in a folder, so that one that is down costs nothing when this
+//! process starts again. What is read is hashed again: a changed file is not used, and goes.
+//!
+//! Components only, never machine code: what comes from a disk is compiled in a child with limits like
+//! everything from outside. The name of a file is the component's digest; beside it stands its manifest with
+//! the signatures, which are checked again, too.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+
+use super::oci::{Artefact, Signature};
+
+/// Everything in the folder: eight of the largest components, some three hundred of the usual ones.
+const BYTES_MAX: u64 = 64 << 20;
+/// A manifest and sixteen signatures, in base64.
+const BESIDE_BYTES_MAX: usize = 1 << 20;
+const COMPONENT: &str = "wasm";
+const BESIDE: &str = "json";
+const WRITTEN: &str = "new";
+
+/// A folder of components.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+    bytes_max: u64,
+}
+
+/// What was kept of one image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The image that it was, as the FencePlugin had it.
+    pub image: String,
+    /// What the registry gave.
+    pub artefact: Artefact,
+}
+
+/// What stands beside a component.
+#[derive(Serialize, Deserialize)]
+struct Beside {
+    image: String,
+    manifest: String,
+    signatures: Vec<SignatureBeside>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SignatureBeside {
+    payload: Option<String>,
+    signature: String,
+}
+
+impl Cache {
+    /// In this folder, which is made where it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or not be written to.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let cache = Self { folder: folder.to_owned(), bytes_max: BYTES_MAX };
+        // What a process that was killed had begun to write.
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == WRITTEN) {
+                fs::remove_file(path)?;
+            }
+        }
+        let probe = folder.join("probe");
+        cache.write(&probe, b"")?;
+        fs::remove_file(probe)?;
+        Ok(cache)
+    }
+
+    /// The component of this digest, `sha256:…`, if it is there and is what its name says.
+    pub fn get(&self, digest: &str, now: SystemTime) -> Option<Kept> {
+        let path = self.path(digest, COMPONENT)?;
+        let component = read(&path, COMPONENT_BYTES_MAX).ok()?;
+        let beside = read(&self.path(digest, BESIDE)?, BESIDE_BYTES_MAX).ok();
+        let kept = beside.and_then(|beside| kept(&beside, component));
+        let checked = kept.and_then(|Kept { image, artefact }| {
+            let artefact = artefact.checked("the cache", digest).ok()?;
+            Some(Kept { image, artefact })
+        });
+        if checked.is_none() {
+            tracing::warn!(
+                file = %path.display(),
+                "a cached component is not what its name says: it is not used, and fetched again"
+            );
+            self.forget(digest);
+        } else {
+            touch(&path, now);
+        }
+        checked
+    }
+
+    /// Keeps what a registry gave for an image; older ones go where there is no room.
+    ///
+    /// # Errors
+    /// Where it cannot be written; nothing is kept then.
+    pub fn put(&self, digest: &str, kept: &Kept, now: SystemTime) -> io::Result<()> {
+        let Kept { image, artefact } = kept;
+        let signatures = artefact.signatures.iter().map(|one| SignatureBeside {
+            payload: one.payload.as_ref().map(|payload| STANDARD.encode(payload)),
+            signature: one.signature.clone(),
+        });
+        let beside = Beside {
+            image: image.clone(),
+            manifest: STANDARD.encode(&artefact.manifest),
+            signatures: signatures.collect(),
+        };
+        let beside = serde_json::to_vec(&beside)?;
+        let paths = (self.path(digest, BESIDE), self.path(digest, COMPONENT));
+        let (Some(path), Some(component)) = paths else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no digest"));
+        };
+        let bytes = beside.len().saturating_add(artefact.component.len());
+        self.make_room(u64::try_from(bytes).unwrap_or(u64::MAX), digest)?;
+        // The component comes last: it is there when all of it is.
+        self.write(&path, &beside)?;
+        self.write(&component, &artefact.component)?;
+        touch(&component, now);
+        Ok(())
+    }
+
+    /// Takes away what cannot be used.
+    fn forget(&self, digest: &str) {
+        for ending in [COMPONENT, BESIDE] {
+            if let Some(path) = self.path(digest, ending) {
+                // It may be gone already, and what stays is not used either.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Removes what was not used for the longest time until `bytes` more have room.
+    fn make_room(&self, bytes: u64, except: &str) -> io::Result<()> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let about = entry.metadata()?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            entries.push((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), name, about.len()));
+        }
+        let mut used: u64 = entries.iter().map(|(_, _, length)| length).sum();
+        entries.sort();
+        let except = hex_of(except).unwrap_or_default();
+        for (_, name, length) in entries {
+            let is_spared = name.starts_with(except) || !name.ends_with(COMPONENT);
+            if used.saturating_add(bytes) <= self.bytes_max || is_spared {
+                continue;
+            }
+            let Some(hex) = name.strip_suffix(&format!(".{COMPONENT}")) else { continue };
+            self.forget(&format!("sha256:{hex}"));
+            used = used.saturating_sub(length);
+        }
+        Ok(())
+    }
+
+    /// Whole, or not at all.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let under_way = self.folder.join(format!("{}.{WRITTEN}", name.unwrap_or_default()));
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&under_way)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&under_way, path)
+    }
+
+    /// `None` where it is no digest: nothing else names a file.
+    fn path(&self, digest: &str, ending: &str) -> Option<PathBuf> {
+        Some(self.folder.join(format!("{}.{ending}", hex_of(digest)?)))
+    }
+}
+
+fn hex_of(digest: &str) -> Option<&str> {
+    node_remedy_api::fenceplugin::is_digest(digest).then(|| digest.strip_prefix("sha256:"))?
+}
+
+/// What a file holds, if it is one and holds no more.
+fn read(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+    // A pipe in its place would keep us waiting.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "found no file"));
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "found too many bytes"));
+    }
+    Ok(bytes)
+}
+
+/// Used now: what was not used for the longest time goes first. Where that cannot be written it goes sooner.
+fn touch(path: &Path, now: SystemTime) {
+    if let Ok(file) = File::options().append(true).open(path) {
+        let _ = file.set_modified(now);
+    }
+}
+
+fn kept(beside: &[u8], component: Vec<u8>) -> Option<Kept> {
+    let Beside { image, manifest, signatures } = serde_json::from_slice(beside).ok()?;
+    let signatures = signatures.into_iter().map(|SignatureBeside { payload, signature }| {
+        let payload = match payload {
+            Some(payload) => Some(STANDARD.decode(payload).ok()?),
+            None => None,
+        };
+        Some(Signature { payload, signature })
+    });
+    let signatures = signatures.collect::<Option<Vec<_>>>()?;
+    let manifest = STANDARD.decode(manifest).ok()?;
+    Some(Kept { image, artefact: Artefact { manifest, component, signatures } })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use node_remedy_sandbox::Digest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("node-remedy-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn at(s: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(s)
+    }
+
+    /// An artefact with these bytes as its component, and their digest.
+    fn kept(component: &[u8]) -> (String, Kept) {
+        let digest = Digest::of(component).to_string();
+        let config = "application/vnd.wasm.config.v0+json";
+        let manifest = json!({
+            "schemaVersion": 2, "config": {"mediaType": config, "digest": digest, "size": 2},
+            "layers": [{"mediaType": "application/wasm", "digest": digest, "size": component.len()}],
+        });
+        let payload = Some(b"payload".to_vec());
+        let artefact = Artefact {
+            manifest: manifest.to_string().into_bytes(),
+            component: component.to_vec(),
+            signatures: vec![Signature { payload, signature: "c2ln".to_owned() }],
+        };
+        (digest, Kept { image: "r.example.org/a:v1".to_owned(), artefact })
+    }
+
+    #[test]
+    fn what_was_put_is_there_for_another_process() {
+        let folder = folder("cache-put");
+        let (digest, kept) = kept(b"one");
+        Cache::open(&folder).unwrap().put(&digest, &kept, at(1)).unwrap();
+        fs::write(folder.join("half.wasm.new"), b"half").unwrap();
+        let cache = Cache::open(&folder).unwrap();
+        assert_eq!(cache.get(&digest, at(2)), Some(kept));
+        assert_eq!(cache.get(&Digest::of(b"other").to_string(), at(2)), None);
+        assert_eq!(cache.get("../etc/passwd", at(2)), None);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing half written is left");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_changed_file_is_not_used_and_goes() {
+        let folder = folder("cache-changed");
+        let cache = Cache::open(&folder).unwrap();
+        let (digest, kept) = kept(b"a component");
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        let (wasm, beside) = (folder.join(format!("{hex}.wasm")), folder.join(format!("{hex}.json")));
+        let change = |path: &Path| {
+            let mut bytes = fs::read(path).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(path, bytes).unwrap();
+        };
+        for number in 0..4 {
+            cache.put(&digest, &kept, at(1)).unwrap();
+            assert!(cache.get(&digest, at(1)).is_some());
+            match number {
+                0 => change(&wasm),
+                1 => change(&beside),
+                2 => fs::remove_file(&beside).unwrap(),
+                _ => {
+                    // Somebody's link to something else is not followed.
+                    fs::rename(&wasm, folder.join("elsewhere")).unwrap();
+                    std::os::unix::fs::symlink(folder.join("elsewhere"), &wasm).unwrap();
+                }
+            }
+            assert_eq!(cache.get(&digest, at(1)), None, "{number}");
+        }
+        cache.put(&digest, &kept, at(1)).unwrap();
+        assert_eq!(cache.get(&digest, at(1)), Some(kept), "it is replaced");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_not_used_for_the_longest_time_goes_first() {
+        let folder = folder("cache-full");
+        let cache = Cache { bytes_max: 9_000, ..Cache::open(&folder).unwrap() };
+        let all: Vec<_> = (1..=4).map(|byte| kept(&[byte; 2_000])).collect();
+        for (index, (digest, kept)) in all.iter().take(3).enumerate() {
+            cache.put(digest, kept, at(u64::try_from(index).unwrap())).unwrap();
+        }
+        assert!(cache.get(&all[0].0, at(10)).is_some(), "the oldest is used");
+        cache.put(&all[3].0, &all[3].1, at(11)).unwrap();
+        let there = all.iter().map(|(digest, _)| cache.get(digest, at(12)).is_some());
+        assert_eq!(there.collect::<Vec<_>>(), [true, false, true, true]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
