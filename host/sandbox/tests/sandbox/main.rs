@@ -19,4 +19,5 @@ mod ipmi;
 mod load;
 mod login;
 mod threads;
+mod transcript;
 mod watch;
