@@ -132,6 +132,75 @@ fn a_folder_that_is_there_and_a_name_that_cannot_be_are_refused() -> Result<()> 
     Ok(())
 }
 
+/// A component with other bytes of the same length in the place of some.
+fn patched(folder: &Path, name: &str, from: &str, to: &str) -> Result<String> {
+    ensure!(from.len() == to.len(), "{from} and {to} differ in length");
+    let mut wasm = fs::read(component("outside/template-http.wasm"))?;
+    let places = wasm.windows(from.len()).enumerate();
+    let places = places.filter(|(_, bytes)| *bytes == from.as_bytes()).map(|(place, _)| place);
+    let places: Vec<_> = places.collect();
+    ensure!(!places.is_empty(), "the component has no {from}");
+    for place in places {
+        let bytes = wasm.get_mut(place..place + to.len()).context("no such place")?;
+        bytes.copy_from_slice(to.as_bytes());
+    }
+    let file = folder.join(name);
+    fs::write(&file, wasm)?;
+    Ok(file.display().to_string())
+}
+
+#[test]
+fn what_a_component_is_made_of_is_shown_and_what_is_wrong_with_it() -> Result<()> {
+    let folder = fresh_folder("plugins-authors-inspect")?;
+    let wasm = component("outside/template-http.wasm");
+    let (code, said) = plugin(&folder, &["inspect", &wasm])?;
+    assert_eq!(code, Some(0), "{said}");
+    for wanted in [
+        "imports\n",
+        "  node-remedy:fence/net@0.1.0\n",
+        "exports\n  node-remedy:fence/method@0.1.0\n",
+        "  code  ",
+        "  node-remedy:manifest  ",
+        "bytes gzipped: fits into a ConfigMap, which holds 1048576",
+    ] {
+        assert!(said.contains(wanted), "no {wanted:?} in:\n{said}");
+    }
+    let (code, said) = plugin(&folder, &["inspect", &wasm, "--output", "json"])?;
+    let told: Value = serde_json::from_str(&said)?;
+    assert_eq!((code, &told["fitsConfigMap"]), (Some(0), &Value::Bool(true)));
+    let sections = told["madeOf"]["sections"].as_array().context("no sections")?;
+    let sum: u64 = sections.iter().filter_map(|one| one["bytes"].as_u64()).sum();
+    assert_eq!(Some(sum), told["bytes"].as_u64(), "no byte is forgotten or counted twice");
+
+    for (name, from, to, says) in [
+        ("field.wasm", "\"kind\": \"power\"", "\"kind\": \"tower\"", "unknown variant `tower`"),
+        ("place.wasm", "\"kind\": \"power\"", "\"kind\": \"tower\"", "at line 6 column"),
+        (
+            "path.wasm",
+            "\"deadlineSeconds\": 30",
+            "\"deadlineSeconds\":  0",
+            "deadlineSeconds: found 0",
+        ),
+        (
+            "import.wasm",
+            "node-remedy:fence/op@0.1.0",
+            "node-remedy:fence/up@0.1.0",
+            "which this host does not offer",
+        ),
+    ] {
+        let (code, said) = plugin(&folder, &["inspect", &patched(&folder, name, from, to)?])?;
+        assert_eq!(code, Some(1), "{name}: {said}");
+        assert!(said.contains(says) && said.contains(name), "{name}: {said}");
+        assert!(said.contains("sections\n"), "it is shown all the same: {said}");
+    }
+    let (_, said) = plugin(&folder, &["inspect", "import.wasm"])?;
+    assert!(
+        said.contains("  node-remedy:fence/up@0.1.0  ✗ this host does not offer it\n"),
+        "{said}"
+    );
+    Ok(())
+}
+
 /// The asks of a transcript, as its file has them.
 fn asks(file: &Path) -> Result<Vec<Value>> {
     let transcript: Value = serde_json::from_slice(&fs::read(file)?)?;

@@ -223,6 +223,14 @@ mod tests {
         assert!(with_output("no marks", "new\n").is_err());
     }
 
+    /// Cheap enough for every run of the tests; `--check` does it once more.
+    #[test]
+    fn what_a_package_carries_is_what_it_is_a_copy_of() {
+        for (path, fresh) in copies().unwrap() {
+            assert!(fs::read(at(path)).is_ok_and(|kept| kept == fresh), "{path} is stale");
+        }
+    }
+
     #[test]
     fn missing_stale_and_left_over_files_are_told() {
         let files = |list: &[(&str, &str)]| -> Files {

@@ -20,7 +20,7 @@ use crate::fetch::{fetch, http_admin, manifest};
 use crate::guest::{DEVICE, HOSTILE, PASSWORD, World, grants};
 
 /// Sessions as Redfish has them.
-fn session() -> Value {
+pub(crate) fn session() -> Value {
     json!({
         "scheme": "login", "credential": "account",
         "request": {
@@ -131,21 +131,21 @@ impl Fabric for Server {
     }
 }
 
-struct Room {
+pub(crate) struct Room {
     server: Arc<Server>,
     world: World,
-    seams: Seams,
+    pub(crate) seams: Seams,
 }
 
 impl Room {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (server, world) = (Arc::<Server>::default(), World::new());
         let net = Arc::new(MemoryNet::new(server.clone()));
         let seams = Seams { net, ..world.seams.clone() };
         Self { server, world, seams }
     }
 
-    fn call(scheme: &Value, parameters: &[(&str, &str)]) -> Call {
+    pub(crate) fn call(scheme: &Value, parameters: &[(&str, &str)]) -> Call {
         let mut manifest = manifest(Protocol::Https, auth(scheme));
         manifest.asks.endpoints[0].methods.insert(HttpMethod::Delete);
         fetch(grants(&manifest, DEVICE, &http_admin()), parameters)

@@ -20,4 +20,5 @@ mod load;
 mod login;
 mod remedy;
 mod threads;
+mod transcript;
 mod watch;
