@@ -72,7 +72,7 @@ mod sim_remedy_plugin;
 mod sim_report;
 mod sim_signs;
 mod sim_storage_lease;
-mod sim_storm;
 mod sim_stories;
+mod sim_storm;
 mod sim_sweep;
 mod sim_wiring;

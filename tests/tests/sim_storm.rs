@@ -80,6 +80,7 @@ fn forty_of_a_hundred_that_fall_silent_in_any_order_are_left_alone() {
 #[test]
 fn one_of_a_hundred_is_fenced() {
     let played = play(&parse(&night(1, "kubeletStops: behind-7")), Part::With).expect("a night");
-    let is_cut = |fact: &&Fact| matches!(&fact.what, What::PowerChanged { node, .. } if node == "behind-7");
+    let is_cut =
+        |fact: &&Fact| matches!(&fact.what, What::PowerChanged { node, .. } if node == "behind-7");
     assert!(played.facts.iter().any(|fact| is_cut(&fact)), "{}", timeline(&played.facts));
 }

@@ -22,7 +22,7 @@ and told with seed, commit and log; they are in target/nights with their logs an
   --minutes M    simulated minutes of a night; 25 if nothing is said
   --nodes N      nodes of a night, 3 to 9; also LOW..HIGH, from which it is drawn, both included
   --threads T    as many as there are cores if nothing is said
-  --for MINUTES  as many nights as this allows, up to --seeds
+  --for MINUTES  as many nights as this allows, up to --seeds; with --crash, as many plans
   --output json  the summary as one object: rates, violations, the shortest nights, coverage
   --crash        plays the scenarios of tests/scenarios with each of their calls going wrong in each
                  way; with --only NAME those of one scenario

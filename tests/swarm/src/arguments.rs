@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     /// The first night's seed.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Plays as many nights as this many minutes allow, up to --seeds.
+    /// Plays as many nights as this many minutes allow, up to --seeds; with --crash, as many plans, of all
+    /// scenarios alike.
     #[arg(long = "for", value_name = "MINUTES")]
     pub(crate) minutes_real: Option<u64>,
     /// Plays one night twice, the second time while other threads play others, and prints all that

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use node_remedy::cluster::ClusterError;
@@ -265,6 +265,8 @@ impl End {
 pub struct Sum {
     /// How many were played.
     pub plans: usize,
+    /// Of so many.
+    pub of: usize,
     /// Each scenario's calls and plans.
     pub scenarios: Vec<(String, usize, usize)>,
     /// What went wrong: the plan, and what is wrong with its night.
@@ -280,12 +282,26 @@ pub fn scenarios() -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Plays every plan for every scenario, or for those of these names.
+/// The plans are played in steps of so many, so that those for which there is time are of all scenarios, and
+/// of all parts of each. A prime: every plan has its turn.
+const STRIDE: usize = 7_919;
+
+/// What is played.
+pub struct Points<'a> {
+    /// The scenarios of these names; none: all.
+    pub only: &'a [String],
+    /// On so many threads.
+    pub threads: usize,
+    /// No plan begins later.
+    pub until: Option<Instant>,
+}
+
+/// Plays every plan for every scenario, as far as there is time.
 pub fn every_point(
-    only: &[String],
-    threads: usize,
+    points: &Points<'_>,
     tell: impl Fn(usize, usize, usize) + Sync,
 ) -> anyhow::Result<Sum> {
+    let Points { only, threads, until } = *points;
     let (mut plans, mut sum) = (Vec::new(), Sum::default());
     for file in scenarios()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -299,10 +315,17 @@ pub fn every_point(
     }
     ensure!(!plans.is_empty(), "no scenario of {SCENARIOS} is called {}", only.join(" or "));
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let stride = if plans.len().is_multiple_of(STRIDE) { 1 } else { STRIDE };
     let play = || -> anyhow::Result<()> {
         loop {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(());
+            }
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(plan) = plans.get(number) else { return Ok(()) };
+            if number >= plans.len() {
+                return Ok(());
+            }
+            let Some(plan) = plans.get(number * stride % plans.len()) else { return Ok(()) };
             let why = plan.play().with_context(|| plan.to_string())?;
             let Ok(mut wrong) = wrong.lock() else { return Ok(()) };
             if !why.is_empty() {
@@ -318,7 +341,7 @@ pub fn every_point(
     })?;
     let mut wrong = wrong.into_inner().unwrap_or_default();
     wrong.sort();
-    sum.plans = plans.len();
+    (sum.plans, sum.of) = (next.into_inner().min(plans.len()), plans.len());
     sum.wrong = wrong.into_iter().map(|(_, why)| why).collect();
     Ok(sum)
 }

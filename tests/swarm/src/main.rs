@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser as _;
 use node_remedy_decide::bug::sow;
+use node_remedy_swarm::crash::{Points, every_point};
 
 use self::arguments::Arguments;
 use self::told::TOLD;
@@ -33,7 +34,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     sow(bug);
     if arguments.crash {
-        return crash(&arguments.only, arguments.threads());
+        return crash(&arguments);
     }
     let origin = told::origin(&arguments, bug);
     match arguments.replay {
@@ -42,9 +43,10 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Plays every crash point; what is wrong is told with its plan.
-fn crash(only: &[String], threads: usize) -> anyhow::Result<ExitCode> {
-    let began = Instant::now();
+/// Plays every crash point, as far as there is time; what is wrong is told with its plan.
+fn crash(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (began, threads) = (Instant::now(), arguments.threads());
+    let until = arguments.minutes_real.map(|minutes| began + Duration::from_mins(minutes));
     let last = Mutex::new(began);
     let tell = |done: usize, all: usize, wrong: usize| {
         let Ok(mut last) = last.lock() else { return };
@@ -54,7 +56,7 @@ fn crash(only: &[String], threads: usize) -> anyhow::Result<ExitCode> {
             eprintln!("  {done} of {all} plans in {s} s, {wrong} went wrong");
         }
     };
-    let sum = node_remedy_swarm::crash::every_point(only, threads, tell)?;
+    let sum = every_point(&Points { only: &arguments.only, threads, until }, tell)?;
     for wrong in sum.wrong.iter().take(TOLD) {
         println!("{}", wrong.join("\n  "));
     }
@@ -63,7 +65,8 @@ fn crash(only: &[String], threads: usize) -> anyhow::Result<ExitCode> {
         println!("| {name} | {calls} | {plans} |");
     }
     let (plans, wrong, s) = (sum.plans, sum.wrong.len(), began.elapsed().as_secs());
-    println!("\n{plans} plans, {wrong} violations, {s} s on {threads} threads");
+    let of = if plans == sum.of { String::new() } else { format!(" of {}", sum.of) };
+    println!("\n{plans}{of} plans, {wrong} violations, {s} s on {threads} threads");
     Ok(verdict(wrong == 0))
 }
 
