@@ -49,8 +49,13 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
     assert_eq!(heard, expected, "of {told:?}");
 
     let metrics = controller.metrics().await?;
+    let problem = format!("problems_total{{node=\"{}\",condition=\"Ready\"}} 1", story.node);
+    assert!(metrics.contains(&format!("node_remedy_{problem}")), "no {problem} in {metrics}");
     for line in [
         "node_remedy_leader 1",
+        "node_remedy_pod_incidents_total{pods=\"default/db-0\"} 1",
+        "node_remedy_phase_seconds_count{phase=\"VerifyingOff\"} 1",
+        "node_remedy_phase_seconds_count{phase=\"AwaitingWell\"} 1",
         "node_remedy_incidents_open 0",
         "node_remedy_transitions_total{state=\"New\"} 1",
         "node_remedy_transitions_total{state=\"Final\"} 1",

@@ -1,17 +1,21 @@
-//! What people say to an incident, on a real control plane: approve, and abort in the middle.
+//! What people say to an incident, on a real control plane: approve, abort in the middle, retry, confirm-off,
+//! ack, and a pause for some nodes.
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
+use node_remedy_tests::observer::Violation;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
 use node_remedy_tests::{Controller, controller};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story, is_being_switched_off};
+use crate::e2e_words::until_refused;
 
 /// Nothing is switched off before somebody approved it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,6 +57,156 @@ async fn an_abort_after_the_off_switches_on_and_releases_nothing() -> Result<()>
     let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
     assert!(said.contains("a person stopped the run after an off was sent"), "{said}");
     controller.terminate().await
+}
+
+/// The same, and the machine is to stay as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_abort_that_leaves_off_switches_nothing_on() -> Result<()> {
+    let mut story = Story::begin("e2e-leave-off", &Installation::default()).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.bmc()?.set_faults("delay 20")?;
+    story.lose_node()?;
+    let incident = story.incident("being switched off", is_being_switched_off).await?;
+    controller::ask(&story.cluster, &["abort", &incident.name_any(), "--leave-off"]).await?;
+    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    assert_eq!(status(&parked, "/parked/reason"), "Aborted");
+    told(&story, "Aborted", "an off was sent: parked, the machine stays as it is").await?;
+    story.cluster.until_power(&story.node, Power::Off).await?;
+    assert_eq!(story.asked(&story.node)?, (1, 0));
+    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.releases, []);
+    controller.terminate().await
+}
+
+/// A BMC that refuses every off: the run is parked. Once it is repaired, a person has it tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parked_run_that_is_retried_goes_on() -> Result<()> {
+    let policies = json!({"retries": 0});
+    let installation = Installation { policies, ..Installation::default() };
+    let mut story = Story::begin("e2e-retry", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.bmc()?.set_faults("fail 1")?;
+    story.lose_node()?;
+    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    story.bmc()?.set_faults("")?;
+    let said = controller::ask(&story.cluster, &["retry", &parked.name_any()]).await?;
+    assert!(said.contains("will be tried again"), "{said}");
+    story.cluster.database_runs(Some(&story.node)).await?;
+    let ended = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&ended, "/proof/grade"), "power-off-verified");
+    story.cluster.until_ready(&story.node, "True").await?;
+    assert_eq!(story.asked(&story.node)?.1, 1, "one on");
+    assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.violations, []);
+    controller.terminate().await
+}
+
+/// No device can say that the machine is off: somebody switched it off by hand, and says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_who_switched_a_machine_off_gives_its_pods_back() -> Result<()> {
+    let policies = json!({"retries": 0});
+    let installation = Installation { policies, ..Installation::default() };
+    let mut story = Story::begin("e2e-confirm-off", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.bmc()?.set_faults("fail 1")?;
+    story.lose_node()?;
+    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    let observer = story.cluster.observer(User::NodeRemedy);
+    assert_eq!(observer.judge()?.releases, [], "nobody knows whether it is off");
+    story.bmc()?.press_button(Power::Off)?;
+    let name = parked.name_any();
+    let refused = controller::ask_for_any_end(&story.cluster, &["confirm-off", &name]).await?;
+    assert_eq!(refused.status.code(), Some(1), "without a terminal it needs --yes");
+    controller::ask(&story.cluster, &["confirm-off", &name, "--yes"]).await?;
+    story.cluster.database_runs(Some(&story.node)).await?;
+    let proven = |incident: &_| status(incident, "/proof").is_object();
+    let incident = story.incident("proven off", proven).await?;
+    assert_eq!(*status(&incident, "/proof/grade"), "operator-confirmed");
+    let verdict = observer.judge()?;
+    // No device said so: what goes goes on a person's word.
+    let is_unread = |one: &Violation| matches!(one, Violation::ReleasedWithoutRead(_));
+    assert!(verdict.violations.iter().all(is_unread), "{:#?}", verdict.violations);
+    assert!(!verdict.releases.is_empty(), "its pods are given back");
+    controller.terminate().await
+}
+
+/// A machine that could not be switched on closes its device for the next off, until somebody saw to it
+/// and says so; and a node that fails again is told of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_device_that_failed_to_switch_on_is_closed_until_it_is_acknowledged() -> Result<()> {
+    let repeat_alarm = json!({"count": 2, "window": "1h"});
+    let policies = json!({"retries": 0, "coolDown": "0s", "repeatAlarm": repeat_alarm});
+    let installation = Installation { policies, ..Installation::default() };
+    let mut story = Story::begin("e2e-ack", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    let node = story.node.clone();
+    // What is released waits for a finalizer, and the on for what is released.
+    hold(&story, json!(["example.com/held"])).await?;
+    story.lose_node()?;
+    story.incident("proven off", |incident| status(incident, "/proof").is_object()).await?;
+    story.bmc()?.set_faults("fail 1")?;
+    hold(&story, Value::Null).await?;
+    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    let said = controller::ask(&story.cluster, &["explain", &node]).await?;
+    assert!(said.contains(&format!("node-remedy ack {node}")), "{said}");
+    story.bmc()?.set_faults("")?;
+    story.bmc()?.press_button(Power::On)?;
+    let ended = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&ended, "/finalReason"), "RecoveredByHand", "{}", parked.name_any());
+    story.cluster.until_ready(&node, "True").await?;
+
+    story.again().await?;
+    story.node.clone_from(&node);
+    story.lose_node()?;
+    until_refused(&story, "DeviceClosed").await?;
+    let said = controller::ask(&story.cluster, &["ack", &node]).await?;
+    assert!(said.contains("may switch machines off again"), "{said}");
+    let ended = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&ended, "/finalReason"), "Remedied");
+    assert_eq!(story.asked(&node)?, (1, 1));
+    assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.violations, []);
+    let metrics = controller.metrics().await?;
+    for line in [
+        format!("node_remedy_repeat_alarms_total{{node=\"{node}\"}} 1"),
+        format!("node_remedy_problems_total{{node=\"{node}\",condition=\"Ready\"}} 2"),
+    ] {
+        assert!(metrics.contains(&line), "no {line} in {metrics}");
+    }
+    controller.terminate().await
+}
+
+/// A pause for some nodes keeps these on, and lets another be fenced meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_of_some_nodes_is_for_these_and_no_other() -> Result<()> {
+    let story = Story::begin("e2e-pause-nodes", &Installation::default()).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.label(&story.node, "rack", "a").await?;
+    let pause = ["pause", "--reason", "new switches", "--nodes"];
+    controller::ask(&story.cluster, &[&pause[..], &["rack=b"]].concat()).await?;
+    let said = controller::ask(&story.cluster, &[&pause[..], &["rack=a"]].concat()).await?;
+    let name = said.split(':').next().context("a name")?;
+    story.lose_node()?;
+    until_refused(&story, "Paused").await?;
+    assert_eq!(story.asked(&story.node)?, (0, 0));
+    // The one for other nodes stands.
+    controller::ask(&story.cluster, &["resume", name]).await?;
+    story.ends_well().await?;
+    let said = controller::ask(&story.cluster, &["status"]).await?;
+    assert!(said.contains("rack=b") && !said.contains("rack=a"), "{said}");
+    controller.terminate().await
+}
+
+/// Sets or lifts what keeps the database's pod from going.
+async fn hold(story: &Story, finalizers: Value) -> Result<()> {
+    let pods = Api::<Pod>::namespaced(story.cluster.client(), "default");
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+    pods.patch("db-0", &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// Waits until an Event of this reason about the lost node says this.

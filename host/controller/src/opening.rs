@@ -64,6 +64,11 @@ pub async fn open<C: Cluster>(
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
+    // They say which devices are closed, and when the node's last incident ended.
+    if !parts.mirror.nodefences.is_followed() {
+        let why = "its watch of NodeFences is broken".to_owned();
+        return Ok(Opened::Held(Reason::ApiFailed(why), None));
+    }
     let fences = threshold.ladder.iter().any(Rung::is_of_plan);
     let planned = threshold.is_run.clone().and_then(|()| {
         if fences { parts.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
@@ -214,13 +219,13 @@ async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> 
             return Some(format!("method {}: {why}", method.name));
         }
     }
-    spec.ladder.iter().find_map(|rung| account_missing(parts, rung))
+    spec.ladder.iter().find_map(|rung| account_missing(&parts.job_accounts, rung))
 }
 
 /// A Job may run as an account that the controller was told of, and as no other.
-fn account_missing<C: Cluster>(parts: &Parts<C>, rung: &Rung) -> Option<String> {
+fn account_missing(allowed: &[String], rung: &Rung) -> Option<String> {
     let account = job::account(rung.job.as_ref()?)?;
-    let is_allowed = account == "default" || parts.job_accounts.contains(&account);
+    let is_allowed = account == "default" || allowed.contains(&account);
     (!is_allowed).then(|| {
         format!(
             "remedy {}: its podTemplate asks for service account {account:?}, and the controller runs \
@@ -247,4 +252,33 @@ pub(crate) fn stem(node: &str) -> String {
     }
     let digest = crate::hex::sha256(node.as_bytes());
     format!("node-{}", digest.get(..32).unwrap_or(&digest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is missing for a Job as this account, where the controller was told of one.
+    fn missing(account: Option<&str>) -> Option<String> {
+        let spec = json!({"serviceAccountName": account, "containers": []});
+        let template = json!({"spec": spec}).to_string();
+        let job = json!({"podTemplate": template, "deadline": "30m", "backoffLimit": 0});
+        let rung = json!({"name": "repair", "period": "3m", "job": job});
+        let rung: Rung = serde_json::from_value(rung).unwrap();
+        account_missing(&["repairer".to_owned()], &rung)
+    }
+
+    #[test]
+    fn a_job_runs_as_an_account_that_the_controller_was_told_of_and_as_no_other() {
+        for allowed in [None, Some("default"), Some("repairer")] {
+            assert_eq!(missing(allowed), None, "{allowed:?}");
+        }
+        for refused in ["node-remedy", "Repairer", "repairer "] {
+            let said = missing(Some(refused)).unwrap_or_default();
+            assert!(said.contains(&format!("{refused:?}")), "{said}");
+            assert!(said.contains("--job-service-account"), "{said}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVo
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::remedypause::RemedyPause;
@@ -21,7 +22,7 @@ use node_remedy_report::text::{self, Closing, Colour, Depth, Terminal};
 use node_remedy_report::{Story, Theme, lanes_svg};
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_world::Scenario;
-use node_remedy_world::scenario::{Loss, LossHow};
+use node_remedy_world::scenario::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
 use serde_json::{Value, json};
 
 use super::file::{read_bytes, read_text};
@@ -30,6 +31,7 @@ use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{Cluster as _, Object, Scope};
 use crate::observe::NODE_LEASES;
+use crate::observe::words::NodeMaintenance;
 use crate::simulate::blot::{self, Blotter};
 use crate::simulate::difference::Difference;
 use crate::simulate::{Beside, Source, component, tell};
@@ -39,8 +41,6 @@ const FILE_MARK: &str = "#### file: ";
 /// Where nobody says how wide the terminal is.
 const COLUMNS: usize = 110;
 
-/// A snapshot of a thousand nodes with a hundred pods each.
-const SNAPSHOT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// What a container is started with.
 const STARTED_WITH: [&str; 4] = ["env", "envFrom", "args", "command"];
 
@@ -251,6 +251,9 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     let _ = add::<RemedyConfiguration>(&cluster, &all, &mut items).await;
     let _ = add::<FenceConfiguration>(&cluster, &all, &mut items).await;
     let _ = add::<RemedyPause>(&cluster, &all, &mut items).await;
+    let _ = add::<FencePlugin>(&cluster, &all, &mut items).await;
+    // Nor has one without its operator this one.
+    let _ = add::<NodeMaintenance>(&cluster, &all, &mut items).await;
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let text = serde_saphyr::to_string(&list).context("failed to write YAML")?;
     // ConfigMaps of historical configurations hold passwords.

@@ -45,6 +45,7 @@ where
         let from = match list(&cluster, &scope, &store, &see).await {
             Ok(from) => from,
             Err(error) => {
+                store.set_followed(false);
                 pause(&error, &mut backoff, &K::plural(&())).await;
                 continue;
             }
@@ -98,10 +99,12 @@ async fn follow<C, K, V, S>(
             Ok(watch) => watch,
             Err(ClusterError::Gone) => return,
             Err(error) => {
+                store.set_followed(false);
                 pause(&error, &mut backoff, &K::plural(&())).await;
                 continue;
             }
         };
+        store.set_followed(true);
         while let Some(change) = watch.next().await {
             let version = match change {
                 Ok(Change::Applied(object)) => {
@@ -122,6 +125,7 @@ async fn follow<C, K, V, S>(
                 Err(ClusterError::Gone) => return,
                 Err(_) if is_sown(Bug::WatchNotResumed) => std::future::pending().await,
                 Err(error) => {
+                    store.set_followed(false);
                     pause(&error, &mut backoff, &K::plural(&())).await;
                     break;
                 }

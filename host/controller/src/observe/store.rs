@@ -33,6 +33,7 @@ pub struct Store<V> {
     kind: &'static str,
     objects: RefCell<BTreeMap<String, V>>,
     synced: Cell<bool>,
+    followed: Cell<bool>,
     changes: mpsc::UnboundedSender<Changed>,
 }
 
@@ -43,12 +44,24 @@ impl<V: PartialEq> Store<V> {
     /// names, so what waits there is no more than what changed since its last turn.
     pub fn new(kind: &'static str, changes: mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         let objects = RefCell::default();
-        Rc::new(Self { kind, objects, synced: Cell::new(false), changes })
+        let (synced, followed) = (Cell::new(false), Cell::new(false));
+        Rc::new(Self { kind, objects, synced, followed, changes })
     }
 
     /// Whether a first full list has been read.
     pub fn is_synced(&self) -> bool {
         self.synced.get()
+    }
+
+    /// Whether what is told of the objects comes here, as far as is known: not between a list or watch that
+    /// failed and the next one that does not.
+    pub fn is_followed(&self) -> bool {
+        self.followed.get()
+    }
+
+    /// Notes whether it is.
+    pub fn set_followed(&self, is_followed: bool) {
+        self.followed.set(is_followed);
     }
 
     /// The objects, in key order.
@@ -84,6 +97,7 @@ impl<V: PartialEq> Store<V> {
     pub fn replace(&self, objects: BTreeMap<String, V>) {
         let before = self.objects.replace(objects);
         self.synced.set(true);
+        self.followed.set(true);
         let now = self.objects.borrow();
         let gone = before.keys().filter(|key| !now.contains_key(*key));
         let new = now.iter().filter(|(key, value)| before.get(*key) != Some(*value));

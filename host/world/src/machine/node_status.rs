@@ -8,7 +8,8 @@ use crate::api::{ApiServer, Kind};
 use crate::stage::CSI_DRIVER;
 use crate::time::{Time, seconds_stamp};
 
-/// The conditions that a healthy kubelet reports as False.
+/// The conditions that a healthy kubelet reports as False. One that a happening made True it goes on
+/// reporting so, until another takes that back.
 const PRESSURES: [&str; 3] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// Makes the Node and the CSINode where they are missing.
@@ -51,7 +52,9 @@ pub(super) fn register(api: &mut ApiServer, machine: &Spec, client: &str) {
 pub(super) fn is_current(node: &Value, boot: &str, readiness: &str) -> bool {
     text(node, "/status/nodeInfo/bootID") == boot
         && condition_status(node, "Ready") == readiness
-        && PRESSURES.iter().all(|pressure| condition_status(node, pressure) == "False")
+        && PRESSURES
+            .iter()
+            .all(|pressure| ["False", "True"].contains(&condition_status(node, pressure)))
 }
 
 /// Fills in the status as the kubelet sees it; heartbeats are left as they are.
@@ -86,6 +89,9 @@ pub(super) fn fill(node: &mut Value, machine: &Spec, boot: &str, readiness: &str
         }),
     );
     for pressure in PRESSURES {
+        if condition_status(node, pressure) == "True" {
+            continue;
+        }
         let more = json!({ "reason": "KubeletHasEnough", "message": "the kubelet has enough" });
         set_condition(node, pressure, "False", &stamp, more);
     }

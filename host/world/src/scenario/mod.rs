@@ -26,7 +26,7 @@ use serde_json::Value;
 
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
-pub use self::snapshot::{Loss, LossHow};
+pub use self::snapshot::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
 use crate::api::Key;
 use crate::facts::Power;
 use crate::stage::Timings;

@@ -27,8 +27,8 @@ use crate::setup::{BMC_ADDRESS_ANNOTATION, IPMI_PORT};
 use crate::stage::{CSI_DRIVER, Timings};
 use crate::time::seconds_stamp;
 
-/// The largest snapshot: 15,000 nodes with a hundred pods each, pruned, are about that.
-const SNAPSHOT_BYTES: usize = 4 << 30;
+/// The largest snapshot: a thousand nodes with a hundred pods each are less than that.
+pub const SNAPSHOT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// When the node is lost: the cluster has settled by then.
 const LOST_AT: Duration = Duration::from_mins(1);
 /// Nodes that an error names.
@@ -90,7 +90,7 @@ impl Scenario {
     /// What would happen if these were lost in the cluster that `text`, a List of its objects, shows.
     pub fn from_snapshot(file: &str, text: &str, loss: &Loss<'_>) -> Result<Self, ScenarioErrors> {
         let mut reader = Reader { file: file.to_owned(), errors: Vec::new() };
-        let documents = reader.yaml::<Value>(text, SNAPSHOT_BYTES).unwrap_or_default();
+        let documents = reader.yaml::<Value>(text, SNAPSHOT_BYTES_MAX).unwrap_or_default();
         let items: Vec<Value> = documents.into_iter().flat_map(items).collect();
         let mut scenario = Self {
             title: loss.how.title(loss.said),

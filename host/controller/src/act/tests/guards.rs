@@ -110,3 +110,46 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
     });
     (cuts(&played.facts), door.denied.get(), words.collect())
 }
+
+/// An API server whose watches break in their second minute; those of NodeFences are not taken up
+/// again, nor are these listed.
+struct BreaksWatches {
+    began: OnceCell<Instant>,
+}
+
+impl BreaksWatches {
+    fn since(&self) -> Duration {
+        self.began.get_or_init(Instant::now).elapsed()
+    }
+}
+
+impl Door for BreaksWatches {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let since = self.since();
+        let is_it = request.resource == "nodefences" && matches!(request.verb, "list" | "watch");
+        if is_it && since > FROM {
+            return Err(ClusterError::Denied("no longer".to_owned()));
+        }
+        Ok(())
+    }
+
+    async fn told(&self) -> Result<(), ClusterError> {
+        // A watch that nothing comes of has a bookmark after a minute.
+        if (55..65).contains(&self.since().as_secs()) {
+            return Err(ClusterError::Unavailable("the connection broke".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// What became of other incidents closes devices and begins cool-downs, and is read from what is watched.
+#[test]
+fn a_leader_whose_watch_of_incidents_is_broken_begins_nothing_and_says_so() {
+    let door = Rc::new(BreaksWatches { began: OnceCell::new() });
+    let played = play_behind(&example("lost-node.yaml", |text| text), &door);
+    assert_eq!(cuts(&played.facts), 0);
+    let last = played.collected.refused.last().map(|refused| refused.reason.clone());
+    let said = last.as_ref().map(ToString::to_string).unwrap_or_default();
+    assert_eq!(last.as_ref().map(Reason::guard), Some("ApiFailed"), "{said}");
+    assert!(said.contains("NodeFences"), "{said}");
+}

@@ -1,0 +1,90 @@
+//! The seams between policies, by the whole program: the scenarios of `tests/scenarios` that are about one,
+//! with the order of what was asked of devices, and the reason that was given. That they also hold at
+//! every crash point is the crash level's.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use node_remedy::simulate::{Part, Played, play};
+use node_remedy_decide::{Action, End, Operation};
+use node_remedy_swarm::judge::{judge, timeline};
+use node_remedy_swarm::scene::Setting;
+use node_remedy_tests::process::repository;
+
+use crate::sim_night::parse;
+
+/// A scenario, played: it ends as it says, and no promise is broken on the way.
+fn night(name: &str, setting: &Setting) -> Played {
+    let path = repository().join(format!("tests/scenarios/{name}.yaml"));
+    let scenario = parse(&std::fs::read_to_string(path).expect("a scenario"));
+    let played = play(&scenario, Part::With).expect("a night");
+    let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
+    let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
+    assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));
+    assert_eq!(judge(&played.facts, setting).broken, [], "{}", timeline(&played.facts));
+    played
+}
+
+/// Everything that was said of why nothing is done about a node.
+fn reasons(played: &Played, node: &str) -> Vec<String> {
+    let of_node = played.collected.refused.iter().filter(|one| one.node == node);
+    of_node.map(|one| one.reason.to_string()).collect()
+}
+
+/// What was asked of devices in the one incident, reads left out, in the order of its numbers.
+fn asked(played: &Played) -> Vec<Operation> {
+    let mut journals = played.collected.journals.values();
+    let journal = journals.next().expect("an incident");
+    assert_eq!(journals.count(), 0, "one incident");
+    journal.values().filter(|one| one.action != Action::Status).cloned().collect()
+}
+
+#[test]
+fn a_storm_between_off_and_on_leaves_no_machine_off_and_cuts_no_other() {
+    let played = night("storm-between-off-and-on", &Setting::default());
+    for node in ["node-d", "node-e"] {
+        let said = reasons(&played, node).concat();
+        assert!(said.contains("unwell 2 of 5 = 40 % ≥ 30 %"), "{node}: {said}");
+    }
+}
+
+#[test]
+fn after_an_on_that_was_refused_no_machine_of_the_kind_is_switched_off() {
+    let played = night("on-refused", &Setting::default());
+    let said = reasons(&played, "node-b").concat();
+    assert!(said.contains("failed to switch node-a on"), "{said}");
+}
+
+#[test]
+fn a_node_that_heals_by_itself_gets_its_storage_back_and_keeps_its_pods() {
+    let played = night("fabric-heals", &Setting { cuts_storage: true, ..Setting::default() });
+    let asked: Vec<Action> = asked(&played).iter().map(|one| one.action).collect();
+    assert_eq!(asked, [Action::Off, Action::On]);
+}
+
+#[test]
+fn a_machine_that_boots_from_the_storage_network_has_it_back_before_it_is_switched_on() {
+    let played = night("san-before-on", &Setting { cuts_storage: true, ..Setting::default() });
+    let asked = asked(&played);
+    let [cut, off, back, on] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!((cut.method, off.method), (back.method, on.method));
+    assert_ne!(cut.method, off.method);
+    let actions = [cut, off, back, on].map(|one| one.action);
+    assert_eq!(actions, [Action::Off, Action::Off, Action::On, Action::On]);
+    assert!(matches!(back.end, Some(End::Succeeded { .. })), "{back:?}");
+    assert!(back.ended_at.expect("an end") <= on.intended_at, "{back:?} {on:?}");
+}
+
+#[test]
+fn a_repair_job_that_fails_is_followed_by_one_that_terminates_and_gives_pods_back() {
+    let played = night("job-after-job", &Setting::default());
+    let (.., record) = played.collected.incidents.values().next().expect("an incident");
+    assert_eq!(record.jobs.len(), 2, "each is started once");
+    assert!(record.operations.is_empty(), "no device was asked for anything");
+}
+
+#[test]
+fn a_node_that_is_lost_in_a_pause_window_is_cut_when_it_ends() {
+    let played = night("pause-window", &Setting::default());
+    let said = reasons(&played, "node-a").concat();
+    assert!(said.contains("paused by the window 0 1 * * *: backups"), "{said}");
+}
