@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::releasing::same_boot;
-use super::remedying::describe;
+use super::remedying::{describe, job_left};
 use super::way_back::{Brought, bring_on, may_restore_alive, restore_all, still_cut};
 
 /// Done: the machine was given its power back; a boot takes its time.
@@ -298,8 +298,8 @@ fn node_is_gone(run: &mut Run<'_>) -> Flow {
 
 /// The run is over, and a Job of it that may still go on is stopped.
 pub(crate) fn end(run: &mut Run<'_>, reason: FinalReason) -> Flow {
-    if let Some(job) = run.record.jobs.last().filter(|job| job.end.is_none()) {
-        run.effect(Effect::StopJob(job.number));
+    if let Some(number) = job_left(run) {
+        run.effect(Effect::StopJob(number));
     }
     run.notice(Notice::Ended(reason));
     Flow::Go(Phase::Final(reason))

@@ -209,11 +209,16 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
     Flow::Go(Phase::Releasing)
 }
 
+/// The number of the Job that may still go on.
+pub(crate) fn job_left(run: &Run<'_>) -> Option<u32> {
+    let goes_on = |job: &&JobRun| guard(Bug::JobOutlives, job.end.is_none());
+    Some(run.record.jobs.last().filter(goes_on)?.number)
+}
+
 /// Stops the Job that runs, if one does: for a person who aborts, and before another one is started.
 /// `None` once nothing of it goes on. One that does not stop, or of which nobody knows, is a person's in the end.
 pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
-    let runs = |job: &&JobRun| guard(Bug::JobOutlives, job.end.is_none());
-    let number = run.record.jobs.last().filter(runs)?.number;
+    let number = job_left(run)?;
     let Some(view) = run.look() else { return Some(Flow::Stay) };
     let Some(seen) = view.job.as_ref().filter(|seen| seen.number == number) else {
         run.effect(Effect::Look);
