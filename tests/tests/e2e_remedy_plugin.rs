@@ -92,9 +92,10 @@ async fn a_decision_is_followed_from_its_record_by_another_process() -> Result<(
         Ok((story.asked(&story.node)? == (1, 1)).then_some(()))
     })
     .await?;
-    let machine = story.cluster.machine(&story.node)?;
-    until("it boots", INCIDENT_WITHIN, || async {
-        Ok((machine.boot_id().is_some() && machine.boot_id() != story.old_boot_id).then_some(()))
+    until("its kubelet says that it has booted", INCIDENT_WITHIN, || async {
+        let info = story.cluster.node(&story.node).await?.status.and_then(|one| one.node_info);
+        let boot_id = info.map(|info| info.boot_id);
+        Ok((boot_id.is_some() && boot_id != story.old_boot_id).then_some(()))
     })
     .await?;
     story.cluster.until_ready(&story.node, "True").await?;
@@ -102,7 +103,7 @@ async fn a_decision_is_followed_from_its_record_by_another_process() -> Result<(
 
     let is_final = |incident: &DynamicObject| is_in_phase(incident, "Final");
     let after = story.incident("over", is_final).await?;
-    assert_eq!(*status(&after, "/finalReason"), "Remedied");
+    assert_eq!(*status(&after, "/finalReason"), "Remedied", "{}", describe(&after));
     assert_eq!(choices(&after), [drain, method], "nobody was asked again");
     let at = |incident: &DynamicObject| decided(incident)[1]["chosenAt"].clone();
     assert_eq!(at(&after), at(&incident), "the decision is the one that was recorded");

@@ -54,28 +54,29 @@ fn a_remedy_may_be_a_plugin_by_its_name() {
             "plugin: Polite",
             "",
             expect![[r#"
-                own.yaml:12:26: remedyConfigs[0].plugin: found "Polite", expected the name of a FencePlugin of kind remedy: 1 to 40 of a-z, 0-9 and -
+                own.yaml:12:26: spec.remedyConfigs[0].plugin: found "Polite", expected the name of a FencePlugin of kind remedy: 1 to 40 of a-z, 0-9 and -
             "#]],
         ),
         (
             "plugin: polite, fence: {}",
             "",
             expect![[r#"
-                own.yaml:12:5: remedyConfigs[0]: found several of the ways to remedy, expected exactly one of fence, method, cluster, podTemplate, plugin
+                own.yaml:10:14: spec.thresholdConfigs[0].remedy2: found "fence" after "own", expected one fence in a ladder, before it at most its methods, each once, and then storage-fence: steps that follow one another are stages of the FenceConfiguration
+                own.yaml:12:5: spec.remedyConfigs[0]: found several of the ways to remedy, expected exactly one of fence, method, cluster, podTemplate, plugin
             "#]],
         ),
         (
             "plugin: polite, deadline: 1m",
             "",
             expect![[r#"
-                own.yaml:12:44: remedyConfigs[0].deadline: found it without podTemplate, expected it beside one
+                own.yaml:12:44: spec.remedyConfigs[0].deadline: found it without podTemplate, expected it beside one
             "#]],
         ),
         (
             "plugin: polite",
             ", { clean-resource: true }",
             expect![[r#"
-                own.yaml:9:14: thresholdConfigs[0].remedy1: warning: found clean-resource at the plugin polite, which decides and whose word releases nothing
+                own.yaml:9:14: spec.thresholdConfigs[0].remedy1: warning: found clean-resource at the plugin polite, which decides and whose word releases nothing
             "#]],
         ),
     ] {
