@@ -1,6 +1,7 @@
 //! The page of plugin authors (`docs/plugin-authors.md`) as a program: its blocks of shell, section by
 //! section, in one shell and in order. A block that is not shell is an error: nobody would run it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -101,10 +102,9 @@ impl Page {
         let blocks: Vec<_> = blocks.collect();
         let script = script(&blocks, walk)?;
         let programs = programs(walk.folder)?;
-        let path = std::env::var("PATH").context("no PATH")?;
         let mut bash = Command::new("timeout");
         bash.args([WITHIN_S, "bash", "-c", &script]).current_dir(walk.folder).stdin(Stdio::null());
-        bash.env("PATH", format!("{}:{path}", programs.display()));
+        bash.env("PROGRAMS", programs);
         bash.env("CARGO_TARGET_DIR", build_folder()).env("CARGO_NET_OFFLINE", "true");
         if let Some(kubeconfig) = walk.kubeconfig {
             bash.env("KUBECONFIG", kubeconfig);
@@ -138,7 +138,7 @@ pub fn build_folder() -> PathBuf {
 /// listens.
 fn script(blocks: &[&Block], walk: &Walk<'_>) -> Result<String> {
     let mut script = String::from(
-        "exec 2>&1; set -euo pipefail; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n\
+        "exec 2>&1; set -euo pipefail; PATH=\"$PROGRAMS:$PATH\"; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n\
          device_listens() { for job in $(jobs -p); do\n\
          until (exec 3<>\"/dev/tcp/$HOST/$PORT\") 2>/dev/null; do kill -0 $job; sleep 0.05; done\n\
          done; }\n",
@@ -152,12 +152,12 @@ fn script(blocks: &[&Block], walk: &Walk<'_>) -> Result<String> {
                     "{PAGE}:{}: sets no variable {name}",
                     block.line
                 );
-                script.push_str(&format!("{name}='{value}'\n"));
+                writeln!(script, "{name}='{value}'")?;
             }
             // A walk that goes on where another one ended begins in the plugin's folder.
             script.push_str("if [ -d \"$NAME\" ]; then cd \"$NAME\"; fi\n");
         }
-        script.push_str(&format!("echo '{RAN}{}'\ndevice_listens\n", block.line));
+        writeln!(script, "echo '{RAN}{}'\ndevice_listens", block.line)?;
     }
     Ok(script)
 }
@@ -168,9 +168,12 @@ fn programs(folder: &Path) -> Result<PathBuf> {
     let programs = folder.join("programs");
     fs::create_dir_all(&programs)?;
     let lock = repository().join("Cargo.lock");
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let cargo =
-        format!("[ -e Cargo.lock ] || cp '{}' Cargo.lock\nexec '{cargo}' \"$@\"\n", lock.display());
+    // By its path, for its name leads back here.
+    let cargo = format!(
+        "[ -e Cargo.lock ] || cp '{}' Cargo.lock\nexec '{}' \"$@\"\n",
+        lock.display(),
+        env!("CARGO")
+    );
     let ours = format!("exec '{}' \"$@\"\n", Controller::binary().display());
     let kubectl = format!("exec '{}' kubectl \"$@\"\n", ControlPlane::binary().display());
     for (name, text) in [("cargo", cargo), ("node-remedy", ours), ("kubectl", kubectl)] {

@@ -48,8 +48,7 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
     if !lock.exists() {
         fs::copy(repository().join("Cargo.lock"), lock)?;
     }
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
+    let mut command = Command::new(env!("CARGO"));
     command.args(arguments).current_dir(folder);
     command.env("CARGO_TARGET_DIR", build_folder()).env("CARGO_NET_OFFLINE", "true");
     let output = command.output()?;
@@ -204,9 +203,10 @@ fn what_a_component_is_made_of_is_shown_and_what_is_wrong_with_it() -> Result<()
 /// The asks of a transcript, as its file has them.
 fn asks(file: &Path) -> Result<Vec<Value>> {
     let transcript: Value = serde_json::from_slice(&fs::read(file)?)?;
-    let calls = transcript["calls"].as_array().context("no calls")?;
-    let events = calls.iter().flat_map(|call| call["events"].as_array().into_iter().flatten());
-    let what = events.map(|event| event["what"].clone());
+    let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned();
+    let calls = list(&transcript, "calls").context("no calls")?;
+    let events = calls.iter().flat_map(|call| list(call, "events").unwrap_or_default());
+    let what = events.filter_map(|event| event.get("what").cloned());
     Ok(what.filter(|what| what.get("asked").is_some() || what.get("sent").is_some()).collect())
 }
 

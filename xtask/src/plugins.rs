@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
@@ -50,9 +51,11 @@ pub(crate) fn build_all() -> Result<Vec<String>> {
         fs::create_dir_all(at(folder))?;
     }
     let plugins = all()?;
+    // All of them before any is compiled ahead: the compiler is built beside the node-remedy crate, which
+    // embeds them and so is built anew for each that changed.
+    let built = plugins.iter().map(build).collect::<Result<Vec<_>>>()?;
     let mut lines = Vec::new();
-    for plugin in &plugins {
-        let was_built = build(plugin)?;
+    for (plugin, was_built) in plugins.iter().zip(built) {
         let kilobytes = |path: &PathBuf| -> Result<u64> { Ok(fs::metadata(path)?.len() / 1_000) };
         let component = kilobytes(&plugin.component)?;
         let Some(ahead) = &plugin.ahead else {
@@ -177,12 +180,16 @@ fn compile_ahead(plugin: &Plugin, ahead: &Path) -> Result<bool> {
     if stamp::is_fresh(ahead, &hash) {
         return Ok(false);
     }
-    // With node-remedy selected, too, the engine is built with the features that it has there, and
-    // so once for both.
-    let mut build = cargo();
-    build.args(["build", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile"]);
-    build.args(["--package", "node-remedy"]);
-    run_logged("building the sandbox's compiler", "plugin-compiler", &mut build)?;
+    static BUILT: OnceLock<()> = OnceLock::new();
+    if BUILT.get().is_none() {
+        // With node-remedy selected, too, the engine is built with the features that it has there, and
+        // so once for both.
+        let mut build = cargo();
+        build.args(["build", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile"]);
+        build.args(["--package", "node-remedy"]);
+        run_logged("building the sandbox's compiler", "plugin-compiler", &mut build)?;
+        let _ = BUILT.set(());
+    }
     let mut compile = Command::new(at("target/debug/node-remedy-compile"));
     compile.arg(&plugin.component).arg(ahead);
     let what = format!("compiling plugin {} ahead", plugin.name);

@@ -137,7 +137,7 @@ and what each call took of its limits.
 `--replay` exits 0 if the component asks, begins and says the same, 2 with the first difference, 1 if the
 file cannot be played. A device that checks who asks inside of its datagrams, as IPMI does, needs the same
 --password-file again.")]
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
 }
 
 /// Carries it out.

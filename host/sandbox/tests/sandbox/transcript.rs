@@ -55,10 +55,9 @@ async fn a_revealed_secret_is_in_a_datagram_by_name() {
     let report = HOSTILE.call(whole(call(Action::Status, "leak")), &world.seams).await;
     assert!(world.device.heard().iter().any(|text| text.contains(COMMUNITY)), "it was sent");
     let events = &report.transcript.events;
-    let by_name = |event: &Event| match &event.what {
-        Happened::Sent(parts) => parts.contains(&Part::Secret("community".to_owned())),
-        _ => false,
-    };
+    let named = Part::Secret("community".to_owned());
+    let by_name =
+        |event: &Event| matches!(&event.what, Happened::Sent(parts) if parts.contains(&named));
     assert!(events.iter().any(by_name), "{events:?}");
     let said = format!("{events:?}");
     let bytes = format!("{:?}", COMMUNITY.as_bytes());
