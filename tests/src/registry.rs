@@ -136,9 +136,8 @@ impl Registry {
     pub async fn put(&self, repository: &str, tag: &str, kind: &str, bytes: &[u8]) -> Result<()> {
         let path = format!("/v2/{repository}/manifests/{tag}");
         let length = bytes.len();
-        let head = format!(
-            "PUT {path} HTTP/1.1\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n"
-        );
+        let head =
+            format!("PUT {path} HTTP/1.1\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n");
         let (status, body) = ask(self.port, &head, bytes).await?;
         ensure!(status == 201, "{path}: {status}: {}", String::from_utf8_lossy(&body));
         Ok(())

@@ -59,21 +59,20 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let manifest = manifest.to_owned();
 
     // As it is printed, but by its tag, with the pull secret and a grant.
-    let object = printed.replace(
-        &format!("image: {}", by_digest.unwrap_or_default()),
-        &format!("image: {image}"),
-    );
+    let object = printed
+        .replace(&format!("image: {}", by_digest.unwrap_or_default()), &format!("image: {image}"));
     let object = object.replace("# pullSecret: NAME", &format!("pullSecret: {PULL_SECRET}"));
     let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
     apply_all(&client, &object.replace("grants: []", &allowed)).await?;
+    grant_more(&client, &["--secret", PULL_SECRET]).await?;
     let cache = folder.join("cache").display().to_string();
     let options = ["--plugin-cache", &cache];
     let mut controller = Controller::start_saying(&story.cluster, "one", &options)?;
     controller.until_ready().await?;
-    // Neither the right to read it, nor the Secret, is there yet.
-    until_ready(&story, "False", "SourceUnavailable").await?;
-    grant_more(&client, &["--secret", PULL_SECRET]).await?;
-    let accounts = json!({"auths": {registry.address(): {"username": USERNAME, "password": PASSWORD}}});
+    // The pull secret may be read, and is not there yet.
+    until_ready(&story, "False", "SourceMissing").await?;
+    let accounts =
+        json!({"auths": {registry.address(): {"username": USERNAME, "password": PASSWORD}}});
     install_secret_of(
         &client,
         PULL_SECRET,
@@ -99,7 +98,10 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     })
     .await?;
     let said = until_ready(&story, "True", "Loaded").await?;
-    assert_eq!((condition(&said, "Verified"), &newest(&said)["manifest"]), (json!("Signed"), &json!(manifest)));
+    assert_eq!(
+        (condition(&said, "Verified"), &newest(&said)["manifest"]),
+        (json!("Signed"), &json!(manifest))
+    );
     controller.terminate().await?;
 
     // Somebody changes the file.

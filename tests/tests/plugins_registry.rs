@@ -271,8 +271,7 @@ async fn other_artefacts_are_refused_with_what_they_are() -> Result<()> {
     let registry = Registry::start(&folder, Door::Open).await?;
     let good = component()?;
     let image = |tag: &str| format!("{}/tasmota:{tag}", registry.address());
-    let said =
-        push(&[&file(&folder, "tasmota.wasm", &good)?, &image("good"), "--plain-http"])?;
+    let said = push(&[&file(&folder, "tasmota.wasm", &good)?, &image("good"), "--plain-http"])?;
     let path = format!("/v2/tasmota/manifests/{}", text(&said["manifest"]));
     let bytes = registry.get(&path).await?;
     let manifest: Value = serde_json::from_slice(&bytes)?;
@@ -290,7 +289,12 @@ async fn other_artefacts_are_refused_with_what_they_are() -> Result<()> {
     let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
     let image_config = "application/vnd.oci.image.config.v1+json";
     for (tag, kind, document, says) in [
-        ("index", INDEX, index, "found a list of 1 manifests, expected the manifest of one component"),
+        (
+            "index",
+            INDEX,
+            index,
+            "found a list of 1 manifests, expected the manifest of one component",
+        ),
         ("two", MANIFEST, changed("/layers", json!([layer, layer])), "found 2 layers"),
         ("none", MANIFEST, changed("/layers", json!([])), "found 0 layers"),
         ("tar", MANIFEST, changed("/layers/0/mediaType", json!(tar)), "expected application/wasm"),
@@ -339,7 +343,10 @@ async fn a_registry_that_lies_is_found_out() -> Result<()> {
     *broken.last_mut().context("no bytes")? ^= 1;
     let redirect = |to: &str| format!("307 Temporary Redirect\r\nLocation: {to}");
     let inward = redirect(&format!("http://{}/secret", inside.address()));
-    let name = redirect(&format!("http://localhost:{}/secret", inside.address().rsplit(':').next().unwrap_or_default()));
+    let name = redirect(&format!(
+        "http://localhost:{}/secret",
+        inside.address().rsplit(':').next().unwrap_or_default()
+    ));
     let circle = redirect(&blob);
     let endless = format!("200 OK\r\nContent-Length: {}", u64::MAX);
     for (manifest, head, body, says) in [
@@ -351,7 +358,7 @@ async fn a_registry_that_lies_is_found_out() -> Result<()> {
         (honest.clone(), inward.as_str(), b"", "a loopback address"),
         (honest.clone(), name.as_str(), b"", "a loopback address"),
         (honest.clone(), circle.as_str(), b"", "found more than 3 redirects"),
-        (honest.clone(), "200 OK\r\nContent-Length: 9999999\r\nX: y", &good, "it answers more than"),
+        (honest.clone(), "200 OK\r\nContent-Length: 9999999", &good, "the other side closed"),
         (" ".repeat(200_000), "200 OK", &good, "it answers more than the 102400 bytes"),
         ("[".repeat(90_000), "200 OK", &good, "found no manifest in JSON"),
     ] {

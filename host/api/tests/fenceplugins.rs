@@ -134,21 +134,36 @@ fn a_plugin_stands_in_a_config_map_or_in_a_registry() {
         "#]],
     );
     for (image, expected) in [
-        ("tasmota", expect![[r#"
+        (
+            "tasmota",
+            expect![[r#"
             plugin.yaml:7:18: spec.source.oci.image: found "tasmota", expected REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@sha256:…
-        "#]]),
-        ("fence/tasmota:1", expect![[r#"
+        "#]],
+        ),
+        (
+            "fence/tasmota:1",
+            expect![[r#"
             plugin.yaml:7:18: spec.source.oci.image: found "fence/tasmota:1", expected a registry, such as registry.example.org, before the first /
-        "#]]),
-        ("ghcr.io/fence/tasmota", expect![[r#"
+        "#]],
+        ),
+        (
+            "ghcr.io/fence/tasmota",
+            expect![[r#"
             plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/fence/tasmota", expected a tag or a digest at the end: :TAG or @sha256:…
-        "#]]),
-        ("ghcr.io/Fence/tasmota:1", expect![[r#"
+        "#]],
+        ),
+        (
+            "ghcr.io/Fence/tasmota:1",
+            expect![[r#"
             plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/Fence/tasmota:1", expected a repository of a-z, 0-9, . _ - and / after the registry
-        "#]]),
-        ("ghcr.io/fence/tasmota@sha256:12", expect![[r#"
+        "#]],
+        ),
+        (
+            "ghcr.io/fence/tasmota@sha256:12",
+            expect![[r#"
             plugin.yaml:7:18: spec.source.oci.image: found "ghcr.io/fence/tasmota@sha256:12", expected @sha256: and 64 hex digits
-        "#]]),
+        "#]],
+        ),
     ] {
         check_oci(&format!("oci: {{image: '{image}'}}"), expected);
     }

@@ -167,7 +167,8 @@ impl Cache {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let under_way = self.folder.join(format!("{}.{WRITTEN}", name.unwrap_or_default()));
         let mut options = File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&under_way)?;
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(0o600).open(&under_way)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&under_way, path)
@@ -229,7 +230,8 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("node-remedy-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("node-remedy-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder
     }
@@ -275,7 +277,8 @@ mod tests {
         let cache = Cache::open(&folder).unwrap();
         let (digest, kept) = kept(b"a component");
         let hex = digest.strip_prefix("sha256:").unwrap();
-        let (wasm, beside) = (folder.join(format!("{hex}.wasm")), folder.join(format!("{hex}.json")));
+        let (wasm, beside) =
+            (folder.join(format!("{hex}.wasm")), folder.join(format!("{hex}.json")));
         let change = |path: &Path| {
             let mut bytes = fs::read(path).unwrap();
             *bytes.last_mut().unwrap() ^= 1;

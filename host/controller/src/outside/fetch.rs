@@ -1,9 +1,7 @@
 //! Reads the bytes at a plugin's source, as they stand there.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use node_remedy_api::conditions::{
-    REASON_NOT_IMMUTABLE, REASON_REFUSED, REASON_SOURCE_MISSING,
-};
+use node_remedy_api::conditions::{REASON_NOT_IMMUTABLE, REASON_REFUSED, REASON_SOURCE_MISSING};
 use node_remedy_api::fenceplugin::{ConfigMapSource, OciSource, PluginSource};
 
 use super::cache::Kept;
@@ -62,7 +60,9 @@ pub(super) async fn fetch<C: Cluster>(
     wanted: Wanted<'_>,
 ) -> Result<Fetched, Refusal> {
     match wanted.source {
-        PluginSource { config_map: Some(source), oci: None } => from_config_map(parts, source).await,
+        PluginSource { config_map: Some(source), oci: None } => {
+            from_config_map(parts, source).await
+        }
         PluginSource { config_map: None, oci: Some(source) } => {
             from_registry(parts, source, wanted).await
         }

@@ -277,7 +277,8 @@ fn resolved<C: Cluster>(parts: &Parts<C>, wanted: &Source, before: Option<&Stand
     let spec = &wanted.spec;
     let told = parts.mirror.plugins.all().get(&wanted.name).and_then(|object| {
         let loaded = &object.0.status.as_ref()?.loaded;
-        let same = loaded.iter().rfind(|one| one.digest == spec.digest && one.source == spec.source);
+        let same =
+            loaded.iter().rfind(|one| one.digest == spec.digest && one.source == spec.source);
         Some(same?.manifest.clone()).filter(|manifest| !manifest.is_empty())
     });
     let own = before.filter(|before| {

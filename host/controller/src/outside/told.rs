@@ -2,8 +2,8 @@
 
 use kube::Resource as _;
 use node_remedy_api::conditions::{
-    Condition, ConditionStatus, READY, REASON_LOADED, REASON_SIGNED,
-    REASON_SIGNED_ANOTHER, REASON_UNSIGNED, REASON_WRONG_KEY, VERIFIED,
+    Condition, ConditionStatus, READY, REASON_LOADED, REASON_SIGNED, REASON_SIGNED_ANOTHER,
+    REASON_UNSIGNED, REASON_WRONG_KEY, VERIFIED,
 };
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;

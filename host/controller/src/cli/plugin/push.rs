@@ -58,7 +58,10 @@ pub(super) async fn push(plugins: &Plugins, args: &PushArgs) -> anyhow::Result<(
     let image: Image = args.image.parse()?;
     let tag = image.tag.as_deref().filter(|_| image.digest.is_none());
     let tag = tag.with_context(|| {
-        format!("found {:?}, expected REGISTRY/REPOSITORY:TAG: the digest is told afterwards", args.image)
+        format!(
+            "found {:?}, expected REGISTRY/REPOSITORY:TAG: the digest is told afterwards",
+            args.image
+        )
     })?;
     let (wasm, plugin) = load(plugins, &args.file)?;
     let made = args.signature.as_deref().map(signature).transpose()?;

@@ -106,9 +106,8 @@ impl Challenge {
             let value = value.trim();
             value.split_once(' ').unwrap_or((value, ""))
         });
-        let find = |wanted: &str| {
-            schemes.clone().find(|(scheme, _)| scheme.eq_ignore_ascii_case(wanted))
-        };
+        let find =
+            |wanted: &str| schemes.clone().find(|(scheme, _)| scheme.eq_ignore_ascii_case(wanted));
         if let Some((_, parameters)) = find("bearer") {
             let realm = parameter(parameters, "realm")?;
             return Some(Self::Bearer { realm, service: parameter(parameters, "service") });
@@ -224,7 +223,9 @@ mod tests {
         let header = |answer: &str| bearer(answer.as_bytes()).map(|token| token.to_string());
         assert_eq!(header(r#"{"token": "abc"}"#).as_deref(), Some("Bearer abc"));
         assert_eq!(header(r#"{"access_token": "abc"}"#).as_deref(), Some("Bearer abc"));
-        for wrong in [r#"{"token": ""}"#, r#"{"token": "a b"}"#, r#"{"token": "a\r\nb: c"}"#, "{}", ""] {
+        for wrong in
+            [r#"{"token": ""}"#, r#"{"token": "a b"}"#, r#"{"token": "a\r\nb: c"}"#, "{}", ""]
+        {
             assert_eq!(header(wrong), None, "{wrong}");
         }
     }

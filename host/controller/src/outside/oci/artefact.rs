@@ -118,7 +118,8 @@ impl Artefact {
         }
         // Another one may come.
         if let Some(another) = of_another {
-            let why = format!("the signature of {what} is {another}, expected one of manifest {digest}");
+            let why =
+                format!("the signature of {what} is {another}, expected one of manifest {digest}");
             return Err(Refusal::passing(REASON_SIGNED_ANOTHER, why));
         }
         let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();

@@ -128,14 +128,21 @@ impl<'a> Client<'a> {
                 let why = format!("found a redirect for {what}, expected an answer");
                 OciError::Forbidden { server, why }
             }
-            status => OciError::Unavailable { server, why: format!("it answers {status} for {what}") },
+            status => {
+                OciError::Unavailable { server, why: format!("it answers {status} for {what}") }
+            }
         }
     }
 
     fn denied(&self) -> OciError {
         let why = match &self.account {
-            Some(_) => format!("the account that it is shown may not {} {}", self.rights, self.repository),
-            None => format!("it wants to know who asks for {}, and no account is named for it", self.repository),
+            Some(_) => {
+                format!("the account that it is shown may not {} {}", self.rights, self.repository)
+            }
+            None => format!(
+                "it wants to know who asks for {}, and no account is named for it",
+                self.repository
+            ),
         };
         OciError::Denied { server: self.server.to_string(), why }
     }
@@ -171,7 +178,8 @@ impl<'a> Client<'a> {
             Server::of_url(location)
         };
         target.ok_or_else(|| {
-            let why = format!("found a redirect to {:?}, expected an absolute URL", shortened(location));
+            let why =
+                format!("found a redirect to {:?}, expected an absolute URL", shortened(location));
             OciError::Forbidden { server: from.to_string(), why }
         })
     }

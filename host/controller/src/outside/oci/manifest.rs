@@ -71,7 +71,9 @@ impl Document {
         match self.media_type.as_deref() {
             None | Some(MANIFEST) => {}
             Some(other) => {
-                return Err(format!("found a manifest of media type {other:?}, expected {MANIFEST}"));
+                return Err(format!(
+                    "found a manifest of media type {other:?}, expected {MANIFEST}"
+                ));
             }
         }
         if self.schema_version != 2 {
@@ -111,7 +113,8 @@ impl Document {
 /// The first of them.
 fn several<'a>(all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
-    let shown: Vec<String> = all.take(SHOWN + 1).map(|one| one.chars().take(80).collect()).collect();
+    let shown: Vec<String> =
+        all.take(SHOWN + 1).map(|one| one.chars().take(80).collect()).collect();
     match shown.get(..SHOWN) {
         Some(first) if shown.len() > SHOWN => format!("{}, …", first.join(", ")),
         Some(_) | None => shown.join(", "),
@@ -148,10 +151,22 @@ mod tests {
             ("/layers/0/size", json!(u64::MAX), "and a component has at most 8388608"),
             ("/layers/0/mediaType", json!(tar), "found a layer of media type"),
             ("/layers", json!([]), "found 0 layers (), expected one"),
-            ("/layers", json!([layer, layer]), "found 2 layers (application/wasm, application/wasm)"),
-            ("/config/mediaType", json!("application/vnd.oci.image.config.v1+json"), "expected application/vnd.wasm.config.v0+json"),
+            (
+                "/layers",
+                json!([layer, layer]),
+                "found 2 layers (application/wasm, application/wasm)",
+            ),
+            (
+                "/config/mediaType",
+                json!("application/vnd.oci.image.config.v1+json"),
+                "expected application/vnd.wasm.config.v0+json",
+            ),
             ("/config", Value::Null, "found a config of media type \"\""),
-            ("/mediaType", json!("application/vnd.docker.distribution.manifest.v2+json"), "found a manifest of media type"),
+            (
+                "/mediaType",
+                json!("application/vnd.docker.distribution.manifest.v2+json"),
+                "found a manifest of media type",
+            ),
             ("/schemaVersion", json!(1), "found a manifest of schema version 1, expected 2"),
             ("/layers/0/size", json!(-1), "found no manifest in JSON"),
         ] {

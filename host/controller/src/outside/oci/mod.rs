@@ -71,14 +71,10 @@ pub(super) struct Had {
 }
 
 /// Fetches it, its digests checked.
-pub(super) async fn fetch<C: Cluster>(
-    parts: &Parts<C>,
-    asked: Asked<'_>,
-) -> Result<Had, Refusal> {
+pub(super) async fn fetch<C: Cluster>(parts: &Parts<C>, asked: Asked<'_>) -> Result<Had, Refusal> {
     let image = asked.source.image.parse::<Image>();
-    let image = image.map_err(|error| {
-        Refusal::new(REASON_REFUSED, format!("spec.source.oci.image: {error}"))
-    })?;
+    let image = image
+        .map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.source.oci.image: {error}")))?;
     let image = if asked.manifest.is_empty() { image } else { image.at(asked.manifest) };
     let keys = asked.verify.map(|verify| read_keys(&verify.keys)).transpose()?;
     let cached = cached(parts, asked.component).await;

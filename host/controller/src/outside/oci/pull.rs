@@ -111,7 +111,9 @@ async fn blob(
     let size = usize::try_from(layer.size).map_err(|error| refused(error.to_string()))?;
     if !is_digest(&layer.digest) {
         let digest: String = layer.digest.chars().take(80).collect();
-        return Err(refused(format!("found digest {digest:?}, expected sha256: and 64 hex digits")));
+        return Err(refused(format!(
+            "found digest {digest:?}, expected sha256: and 64 hex digits"
+        )));
     }
     let path = client.path(&format!("blobs/{}", layer.digest));
     let response = client.ask(&Ask::get(path, "", size).redirected()).await;
@@ -122,7 +124,9 @@ async fn blob(
         other => other,
     })?;
     if response.status() != StatusCode::OK {
-        return Err(client.unexpected(response.status(), &format!("layer {} of {what}", layer.digest)));
+        return Err(
+            client.unexpected(response.status(), &format!("layer {} of {what}", layer.digest))
+        );
     }
     let bytes = response.into_body();
     if bytes.len() != size {
@@ -159,10 +163,7 @@ async fn signatures(client: &mut Client<'_>, digest: &str) -> Result<Vec<Signatu
 }
 
 /// What refers to a manifest; `None` where the registry has no such list.
-async fn referrers(
-    client: &mut Client<'_>,
-    digest: &str,
-) -> Result<Option<Vec<u8>>, OciError> {
+async fn referrers(client: &mut Client<'_>, digest: &str) -> Result<Option<Vec<u8>>, OciError> {
     let path = client.path(&format!("referrers/{digest}"));
     let response = client.ask(&Ask::get(path, INDEX, MANIFEST_BYTES_MAX)).await?;
     Ok((response.status() == StatusCode::OK).then(|| response.into_body()))

@@ -162,7 +162,10 @@ async fn a_layer_is_fetched_from_where_the_registry_sends_and_nothing_is_shown_t
         let (last, before) = asked.split_last().unwrap();
         let shown = if to.starts_with('/') { "Basic bWU6Y2FuYXJ5" } else { "-" };
         assert!(last.ends_with(&format!("/elsewhere {shown}")), "{asked:?}");
-        assert!(before.iter().all(|line| line.starts_with("https://203.0.113.1:443 ")), "{asked:?}");
+        assert!(
+            before.iter().all(|line| line.starts_with("https://203.0.113.1:443 ")),
+            "{asked:?}"
+        );
     }
 }
 
@@ -232,7 +235,11 @@ async fn a_token_is_had_where_the_registry_says_and_shown_to_it_alone() {
     let asked = web.asked().join("\n");
     let at_token = format!("https://203.0.113.2:443 {token} Basic bWU6Y2FuYXJ5");
     assert!(asked.contains(&at_token), "{asked}");
-    assert_eq!(asked.matches("bWU6Y2FuYXJ5").count(), 1, "the password goes to the token server: {asked}");
+    assert_eq!(
+        asked.matches("bWU6Y2FuYXJ5").count(),
+        1,
+        "the password goes to the token server: {asked}"
+    );
     assert!(!asked.contains("/elsewhere Bearer"), "{asked}");
     assert!(asked.contains(&format!("{token} -")), "nobody asks without an account: {asked}");
 

@@ -112,8 +112,7 @@ impl Way<'_> {
         request: &Request<Vec<u8>>,
         body_bytes_max: usize,
     ) -> Result<Response<Vec<u8>>, OciError> {
-        let unavailable =
-            |why: String| OciError::Unavailable { server: to.to_string(), why };
+        let unavailable = |why: String| OciError::Unavailable { server: to.to_string(), why };
         if !to.tls && !self.plain_http {
             let why = "found http://, expected https://; plainHttp: true would allow it".to_owned();
             return Err(OciError::Forbidden { server: to.to_string(), why });
