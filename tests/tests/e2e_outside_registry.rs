@@ -64,13 +64,13 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let object = object.replace("# pullSecret: NAME", &format!("pullSecret: {PULL_SECRET}"));
     let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
     apply_all(&client, &object.replace("grants: []", &allowed)).await?;
+    grant_more(&client, &["--secret", PULL_SECRET]).await?;
     let cache = folder.join("cache").display().to_string();
     let options = ["--plugin-cache", &cache];
     let mut controller = Controller::start_saying(&story.cluster, "one", &options)?;
     controller.until_ready().await?;
-    // Neither the right to read it, nor the Secret, is there yet.
-    until_ready(&story, "False", "SourceUnavailable").await?;
-    grant_more(&client, &["--secret", PULL_SECRET]).await?;
+    // The pull secret may be read, and is not there yet.
+    until_ready(&story, "False", "SourceMissing").await?;
     let accounts =
         json!({"auths": {registry.address(): {"username": USERNAME, "password": PASSWORD}}});
     install_secret_of(

@@ -114,27 +114,23 @@ impl FromStr for Registry {
 
     fn from_str(text: &str) -> Result<Self, RegistryError> {
         let error = || RegistryError(text.to_owned());
-        let (host, port) = match text.strip_prefix('[') {
-            Some(rest) => {
-                let (host, rest) = rest.split_once(']').ok_or_else(error)?;
-                host.parse::<Ipv6Addr>().map_err(|_| error())?;
-                let port = match rest.strip_prefix(':') {
-                    Some(port) => Some(port),
-                    None if rest.is_empty() => None,
-                    None => return Err(error()),
-                };
-                (host, port)
+        let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+            let (host, rest) = rest.split_once(']').ok_or_else(error)?;
+            host.parse::<Ipv6Addr>().map_err(|_| error())?;
+            let port = rest.strip_prefix(':');
+            if port.is_none() && !rest.is_empty() {
+                return Err(error());
             }
-            None => {
-                let (host, port) = match text.split_once(':') {
-                    Some((host, port)) => (host, Some(port)),
-                    None => (text, None),
-                };
-                if !is_host(host) {
-                    return Err(error());
-                }
-                (host, port)
+            (host, port)
+        } else {
+            let (host, port) = match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            };
+            if !is_host(host) {
+                return Err(error());
             }
+            (host, port)
         };
         let port = port.map(|port| read_port(port).ok_or_else(error)).transpose()?;
         Ok(Self { host: host.to_owned(), port })

@@ -1,5 +1,6 @@
 //! `plugin push`: a component from a file into a registry, and the FencePlugin that fetches it from there.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -158,7 +159,8 @@ fn fence_plugin(
         text.push_str("      # A Secret of type kubernetes.io/dockerconfigjson:\n");
         text.push_str("      # pullSecret: NAME\n");
     }
-    text.push_str(&format!("  digest: {digest}\n"));
+    // Writing into a String does not fail.
+    let _ = writeln!(text, "  digest: {digest}");
     if let Some(key) = key {
         text.push_str("  verify:\n    policy: require\n    keys:\n    - |\n");
         indent(&mut text, 6, &key.to_pem());

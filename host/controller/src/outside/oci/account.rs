@@ -1,6 +1,9 @@
 //! Who asks a registry: accounts out of a pull secret, and what a registry wants to be shown (RFC 7235, and the
 //! distribution specification's token). Not here: asking.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use node_remedy_api::fenceplugin::Registry;
@@ -25,7 +28,7 @@ pub struct Account {
 #[derive(Deserialize)]
 struct Accounts {
     #[serde(default)]
-    auths: std::collections::BTreeMap<String, Entry>,
+    auths: BTreeMap<String, Entry>,
 }
 
 #[derive(Deserialize)]
@@ -122,12 +125,10 @@ fn parameter(parameters: &str, wanted: &str) -> Option<String> {
     loop {
         let (name, after) = rest.split_once('=')?;
         let name = name.trim_matches([' ', ',', '\t']);
-        let (value, after) = match after.trim_start().strip_prefix('"') {
+        let after = after.trim_start();
+        let (value, after) = match after.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"')?,
-            None => {
-                let word = after.trim_start();
-                word.split_once(',').unwrap_or((word, ""))
-            }
+            None => after.split_once(',').unwrap_or((after, "")),
         };
         if name.eq_ignore_ascii_case(wanted) {
             return Some(value.trim().to_owned());
@@ -158,7 +159,8 @@ pub(super) fn in_query(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Writing into a String does not fail.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out
@@ -191,7 +193,7 @@ mod tests {
     fn what_cannot_be_read_is_told_without_the_secret() {
         let registry = "r.example.org".parse().unwrap();
         for wrong in [
-            r#"hunter2"#,
+            "hunter2",
             r#"{"auths": ["hunter2"]}"#,
             r#"{"auths": {"r.example.org": {"auth": "hunter2"}}}"#,
             r#"{"auths": {"r.example.org": {"auth": 12}}}"#,

@@ -157,31 +157,10 @@ impl<'a> Client<'a> {
             if !ask.is_redirected || !response.status().is_redirection() {
                 return Ok(response);
             }
-            (server, path) = self.target(&server, &response)?;
+            (server, path) = target(&server, &response)?;
         }
         let why = format!("found more than {REDIRECTS_MAX} redirects of {}", ask.path);
         Err(OciError::Forbidden { server: server.to_string(), why })
-    }
-
-    /// Where a redirect leads.
-    fn target(
-        &self,
-        from: &Server,
-        response: &Response<Vec<u8>>,
-    ) -> Result<(Server, String), OciError> {
-        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let location = location.unwrap_or_default();
-        let is_path = location.starts_with('/') && !location.starts_with("//");
-        let target = if is_path {
-            Some((from.clone(), location.to_owned()))
-        } else {
-            Server::of_url(location)
-        };
-        target.ok_or_else(|| {
-            let why =
-                format!("found a redirect to {:?}, expected an absolute URL", shortened(location));
-            OciError::Forbidden { server: from.to_string(), why }
-        })
     }
 
     fn request(
@@ -243,7 +222,7 @@ impl<'a> Client<'a> {
         let scope = in_query(&format!("repository:{}:{}", self.repository, self.rights));
         let mut path = format!("{path}{}scope={scope}", if path.contains('?') { '&' } else { '?' });
         if let Some(service) = service {
-            path.push_str(&format!("&service={}", in_query(service)));
+            path = format!("{path}&service={}", in_query(service));
         }
         let ask = Ask::get(path.clone(), "application/json", TOKEN_ANSWER_BYTES_MAX);
         let mut request = self.request(&ask, &server, &path)?;
@@ -267,6 +246,20 @@ impl<'a> Client<'a> {
             why: "it answers no token in JSON".to_owned(),
         })
     }
+}
+
+/// Where a redirect leads.
+fn target(from: &Server, response: &Response<Vec<u8>>) -> Result<(Server, String), OciError> {
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let location = location.unwrap_or_default();
+    let is_path = location.starts_with('/') && !location.starts_with("//");
+    let target =
+        if is_path { Some((from.clone(), location.to_owned())) } else { Server::of_url(location) };
+    target.ok_or_else(|| {
+        let why =
+            format!("found a redirect to {:?}, expected an absolute URL", shortened(location));
+        OciError::Forbidden { server: from.to_string(), why }
+    })
 }
 
 /// The beginning of what somebody else wrote.

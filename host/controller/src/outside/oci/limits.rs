@@ -18,7 +18,7 @@ pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// One request and its answer: 8 MiB in half a minute are 280 kB a second.
 pub(super) const EXCHANGE_TIME: Duration = Duration::from_secs(30);
 /// Everything that is asked of one registry for one plugin; other plugins do not wait for it.
-pub(super) const PULL_TIME: Duration = Duration::from_secs(60);
+pub(super) const PULL_TIME: Duration = Duration::from_mins(1);
 /// Signatures of one artefact that are looked at: as many as twice the keys that may be named.
 pub(super) const SIGNATURES_MAX: usize = 16;
 /// Manifests that a list of referrers names and that are looked at.

@@ -117,11 +117,11 @@ async fn blob(
     }
     let path = client.path(&format!("blobs/{}", layer.digest));
     let response = client.ask(&Ask::get(path, "", size).redirected()).await;
-    let response = response.map_err(|error| match error {
-        OciError::Artefact { why, .. } => {
-            refused(format!("its layer {}: {why}, as its manifest says", layer.digest))
+    let response = response.map_err(|error| {
+        if let OciError::Artefact { why, .. } = error {
+            return refused(format!("its layer {}: {why}, as its manifest says", layer.digest));
         }
-        other => other,
+        error
     })?;
     if response.status() != StatusCode::OK {
         return Err(

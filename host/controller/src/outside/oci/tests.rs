@@ -91,7 +91,7 @@ impl Fabric for Web {
                 Response::builder().status(StatusCode::NOT_FOUND).body(Vec::new()).unwrap()
             }),
         };
-        let after = if self.slow { Duration::from_secs(3_600) } else { Duration::ZERO };
+        let after = if self.slow { Duration::from_hours(1) } else { Duration::ZERO };
         Some(HttpReply { after, result: Ok::<_, NetError>(response) })
     }
 }

@@ -148,20 +148,12 @@ impl Way<'_> {
 
     /// Every address of a server, each of them one that may be asked.
     async fn addresses(&self, own: &Server, to: &Server) -> Result<Vec<SocketAddr>, OciError> {
-        let (addresses, is_written) = match to.address() {
-            Some(address) => (vec![address], true),
-            None => {
-                let found = timeout(CONNECT_TIME, self.names.resolve(&to.host)).await;
-                let found = found.map_err(|_| "it took too long".to_owned());
-                let found = found.and_then(|found| found.map_err(|error| error.to_string()));
-                let found = found.map_err(|why| OciError::Unavailable {
-                    server: to.to_string(),
-                    why: format!("failed to resolve its name: {why}"),
-                })?;
-                (found, false)
-            }
+        let written = to.address();
+        let addresses = match written {
+            Some(address) => vec![address],
+            None => self.resolved(to).await?,
         };
-        let is_meant = own == to && (is_written || self.word == Word::Person);
+        let is_meant = own == to && (written.is_some() || self.word == Word::Person);
         for address in &addresses {
             let leads_to = destination(*address);
             let why = match Hazard::of(leads_to) {
@@ -179,5 +171,15 @@ impl Way<'_> {
             }
         }
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, to.port)).collect())
+    }
+
+    async fn resolved(&self, to: &Server) -> Result<Vec<IpAddr>, OciError> {
+        let found = timeout(CONNECT_TIME, self.names.resolve(&to.host)).await;
+        let found = found.map_err(|_| "it took too long".to_owned());
+        let found = found.and_then(|found| found.map_err(|error| error.to_string()));
+        found.map_err(|why| OciError::Unavailable {
+            server: to.to_string(),
+            why: format!("failed to resolve its name: {why}"),
+        })
     }
 }
