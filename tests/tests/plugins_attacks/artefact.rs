@@ -79,12 +79,9 @@ fn a_compile_bomb_ends_within_the_limits_of_its_child() -> Result<()> {
 
 /// Every variable changes in every loop, so that each needs a join of its own at the head of each.
 fn bomb(loops: usize, variables: usize) -> Module<'static> {
-    let change = (0..variables).fold(String::new(), |mut text, variable| {
-        text.push_str(&format!(
-            "(local.set {variable} (i32.add (local.get {variable}) (local.get 0)))"
-        ));
-        text
-    });
+    let change = (0..variables)
+        .map(|number| format!("(local.set {number} (i32.add (local.get {number}) (local.get 0)))"));
+    let change = change.collect::<Vec<_>>().concat();
     let (open, close) = ("(loop ".repeat(loops), "(br_if 0 (local.get 0)))".repeat(loops));
     let locals = "i32 ".repeat(variables);
     let text = format!("(func (export \"bomb\") (local {locals}) {open} {change} {close})");

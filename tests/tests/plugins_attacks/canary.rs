@@ -55,7 +55,7 @@ fn forms(canary: &str) -> Vec<String> {
     for bytes in [own, backwards] {
         for run in bytes.windows(RUN) {
             forms.push(String::from_utf8_lossy(run).into_owned());
-            forms.push(run.iter().map(|byte| format!("{byte:02x}")).collect());
+            forms.push(run.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat());
         }
         // In base64 a run looks otherwise at each of three places.
         for run in bytes.windows(9) {
@@ -97,7 +97,7 @@ fn arguments_of_all() -> Result<Vec<String>> {
 fn plugins_attacks_find_a_canary_in_each_of_its_forms() {
     let own = ACCOUNT.trim_start_matches("Canary-");
     let backwards: String = own.chars().rev().collect();
-    let hex: String = own.bytes().map(|byte| format!("{byte:02X}")).collect();
+    let hex = own.bytes().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().concat();
     for sung in [
         format!("the password is {ACCOUNT}."),
         format!("x{}x", own.get(3..11).unwrap_or_default()),

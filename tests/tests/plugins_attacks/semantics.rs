@@ -306,8 +306,8 @@ async fn stolen(host: &Host) -> Result<()> {
     // A device that says back all it hears, the host's own header among it.
     let _echo = Server::start("10.9.0.7:80", |heard| plain(200, heard)).await?;
     // With each bit turned over, so that what is sought is not what is found.
-    let sought: String =
-        canary::ACCOUNT.bytes().map(|byte| format!("{:02x}", byte ^ 0xff)).collect();
+    let sought = canary::ACCOUNT.bytes().map(|byte| format!("{:02x}", byte ^ 0xff));
+    let sought = sought.collect::<Vec<_>>().concat();
     let how = "reveal, every operation, an echo of the host's own header; then all its memory is searched";
     let steal = deed("steal-bytes").with("url", "http://10.9.0.7/").with("sought", &sought);
     host.attack(
