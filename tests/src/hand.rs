@@ -169,7 +169,8 @@ impl Hand {
     }
 }
 
-fn leave(table: &str, row: &str) -> Result<()> {
+/// Adds a row, cells between tabs, to a table that `cargo xtask test plugins` prints.
+pub(crate) fn leave(table: &str, row: &str) -> Result<()> {
     let folder = repository().join(table);
     fs::create_dir_all(&folder)?;
     let file = folder.join(format!("{}.tsv", std::process::id()));

@@ -10,6 +10,7 @@
 //! a mistake made in both would be invisible.
 
 pub mod attacher;
+pub mod attacks;
 pub mod audit;
 pub mod by_hand;
 pub mod cluster;

@@ -46,6 +46,7 @@ mod examples_files;
 mod examples_pipes;
 mod plugins_agent;
 mod plugins_authors;
+mod plugins_attacks;
 mod plugins_aws;
 mod plugins_azure;
 mod plugins_brocade_rest;

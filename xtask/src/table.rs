@@ -1,5 +1,5 @@
 //! The tables that level `plugins` ends with, from the rows that its tests leave: what fence methods came
-//! to, and what came of each fault of a device. What stands in a row is the tests' business.
+//! to, what came of each fault of a device, and of each attack. What stands in a row is the tests' business.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,6 +30,20 @@ const FAULTS: Table<7> = Table {
     header: ["method", "fault", "action", "kind", "seconds", "left", "what is said"],
     last_max: 160,
 };
+/// `node_remedy_tests::attacks` leaves them.
+const ATTACKS: Table<7> = Table {
+    folder: "target/tmp/attacks-table",
+    header: ["no", "attack", "how", "verdict", "twin", "seconds", "host grew by"],
+    last_max: 20,
+};
+/// The attacks of SAFETY.md §2.1 are numbered from one to this; each has a row.
+const ATTACKS_LAST: u8 = 63;
+/// Below the attacks.
+const ATTACKS_NOTES: &str = "
+  twin          what succeeds under the same grant, or just below the limit
+  seconds       by the wall, beside everything else that runs
+  host grew by  the peak of the process that runs the plugin, over what it had before the attack
+";
 /// Below the faults.
 const NOTES: &str = "
   seconds  of virtual time, by which the device in memory lives; no call is past its deadline
@@ -44,7 +58,7 @@ const FAULTS_MIN: usize = 30;
 
 /// Forgets the rows of earlier runs.
 pub(crate) fn clear() -> Result<()> {
-    for folder in [METHODS.folder, FAULTS.folder] {
+    for folder in [METHODS.folder, FAULTS.folder, ATTACKS.folder] {
         match fs::remove_dir_all(at(folder)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(error).context("failed to clear the tables of fence methods");
@@ -55,7 +69,7 @@ pub(crate) fn clear() -> Result<()> {
     Ok(())
 }
 
-/// Both tables, one line for each row.
+/// All tables, one line for each row.
 pub(crate) fn print() -> Result<()> {
     println!("{}\n", METHODS.lines(&METHODS.read(&at(METHODS.folder))?));
     let faults = FAULTS.read(&at(FAULTS.folder))?;
@@ -63,7 +77,21 @@ pub(crate) fn print() -> Result<()> {
     let [methods, names] = [0, 1].map(|column| kinds_in(column, &faults));
     println!("  {methods} methods, {} rows, {names} faults by name", faults.len());
     ensure!(names >= FAULTS_MIN, "{names} faults by name, expected at least {FAULTS_MIN}");
+    let attacks = ATTACKS.read(&at(ATTACKS.folder))?;
+    println!("\n{}\n{ATTACKS_NOTES}", ATTACKS.lines(&attacks));
+    let missing = without_row(&attacks);
+    println!("  {} attacks, {} rows", usize::from(ATTACKS_LAST) - missing.len(), attacks.len());
+    ensure!(missing.is_empty(), "attacks without a row: {missing:?}");
     Ok(())
+}
+
+/// The attacks that no row tells of; the first cell is the number, and perhaps a letter.
+fn without_row<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<u8> {
+    let number = |cell: &String| -> Option<u8> {
+        cell.trim_end_matches(|last: char| last.is_ascii_lowercase()).parse().ok()
+    };
+    let told: BTreeSet<u8> = rows.iter().filter_map(|row| number(row.first()?)).collect();
+    (1..=ATTACKS_LAST).filter(|number| !told.contains(number)).collect()
 }
 
 /// How many cells of a column differ.
@@ -123,6 +151,13 @@ mod tests {
         assert_eq!(METHODS.lines(&rows), expected);
         assert_eq!((kinds_in(0, &rows), kinds_in(2, &rows)), (2, 1));
         assert_eq!(METHODS.row("a\tb"), None);
+        let attack = |number: &str| -> [String; 1] { [number.to_owned()] };
+        let rows: Vec<_> =
+            (2..=ATTACKS_LAST).map(|number| attack(&format!("{number:02}"))).collect();
+        assert_eq!(without_row(&rows), [1]);
+        let mut rows = rows;
+        rows.extend([attack("01b"), attack("x")]);
+        assert_eq!(without_row(&rows), [0; 0]);
         let long = format!("a\tb\tc\td\t{}", "x".repeat(200));
         assert_eq!(METHODS.row(&long).unwrap()[4].chars().count(), METHODS.last_max + 1);
     }

@@ -234,7 +234,7 @@ impl Plugin {
             };
             match tokio::time::timeout(TRIAL_WALL, instance).await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => Err(why(&error)),
+                Ok(Err(error)) => Err(why(&error, TRIAL_FUEL)),
                 Err(_) => Err("it waits in its start function".to_owned()),
             }
         };
@@ -321,20 +321,21 @@ fn stopped(error: &wasmtime::Error) -> (Ended, Result<Outcome, Failure>) {
     let by_host = error.is::<Cut>()
         || error.is::<Excess>()
         || matches!(error.downcast_ref(), Some(Trap::OutOfFuel));
+    let reason = why(error, FUEL_PER_CALL);
     let (ended, detail) = if by_host {
-        (Ended::Cut, why(error))
+        (Ended::Cut, reason)
     } else {
-        (Ended::Trapped, format!("the plugin trapped: {}", why(error)))
+        (Ended::Trapped, format!("the plugin trapped: {reason}"))
     };
     (ended, Err(Failure::of_sandbox(FailureKind::Other, detail)))
 }
 
 /// The innermost reason, which names the limit or the trap; what is around it names addresses in
-/// the guest.
-fn why(error: &wasmtime::Error) -> String {
+/// the guest. `fuel` is what it was given.
+fn why(error: &wasmtime::Error, fuel: u64) -> String {
     let mut reason = error.root_cause().to_string();
     if matches!(error.downcast_ref(), Some(Trap::OutOfFuel)) {
-        reason = format!("the plugin computed more than {FUEL_PER_CALL} units of fuel in one call");
+        reason = format!("the plugin computed more than {fuel} units of fuel in one call");
     }
     reason.truncate(reason.floor_char_boundary(DETAIL_BYTES_MAX));
     reason

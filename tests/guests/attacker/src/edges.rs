@@ -1,0 +1,93 @@
+//! Just so much of something, for the twins of the limits: what passes just below a limit, and the first
+//! that does not.
+
+use crate::node_remedy::fence::credentials::{self, Extension, Hash};
+use crate::node_remedy::fence::net::{self, Part};
+use crate::node_remedy::fence::types::PlugState;
+use crate::{Asked, Told, failed, found, network, resources};
+
+fn size(asked: Asked<'_>) -> usize {
+    usize::try_from(asked.number()).unwrap_or_default()
+}
+
+/// So many sockets, one after the other.
+pub fn sockets_one_by_one(asked: Asked<'_>) -> Told {
+    for _ in 0..asked.number() {
+        net::udp("bmc").map_err(network::refused)?;
+    }
+    Ok(found(PlugState::On, "unheard"))
+}
+
+/// So many datagrams, of which one is answered.
+pub fn datagrams(asked: Asked<'_>) -> Told {
+    let device = net::udp("bmc").map_err(network::refused)?;
+    for _ in 1..asked.number() {
+        device.send(b"status").map_err(network::refused)?;
+    }
+    network::ask(&device, b"status")?;
+    Ok(found(PlugState::On, &format!("{} datagrams", asked.number())))
+}
+
+/// One datagram of so many bytes.
+pub fn long_datagram(asked: Asked<'_>) -> Told {
+    let device = net::udp("bmc").map_err(network::refused)?;
+    network::ask(&device, &vec![b'x'; size(asked)])?;
+    Ok(found(PlugState::On, &format!("{} bytes", asked.number())))
+}
+
+/// A farewell of so many bytes.
+pub fn farewell(asked: Asked<'_>) -> Told {
+    let device = net::udp("bmc").map_err(network::refused)?;
+    device.farewell(&vec![b'x'; size(asked)]);
+    network::ask(&device, b"status")?;
+    Ok(found(PlugState::On, &format!("{} bytes", asked.number())))
+}
+
+/// One write of so many bytes.
+pub fn write(asked: Asked<'_>) -> Told {
+    let line = net::tcp("line").map_err(network::refused)?;
+    line.write(&[Part::Bytes(vec![b'x'; size(asked)])]).map_err(network::refused)?;
+    resources::heard(&format!("{} bytes written", asked.number()))
+}
+
+/// So many bytes over the whole call, the last piece the shortest.
+pub fn write_all(asked: Asked<'_>) -> Told {
+    let line = net::tcp("line").map_err(network::refused)?;
+    let mut left = size(asked);
+    while left > 0 {
+        let piece = left.min(60_000);
+        line.write(&[Part::Bytes(vec![b'x'; piece])]).map_err(network::refused)?;
+        left -= piece;
+    }
+    resources::heard(&format!("{} bytes written", asked.number()))
+}
+
+/// So many operations with one key.
+pub fn key_operations(asked: Asked<'_>) -> Told {
+    let refused = |refused| failed(&format!("{refused:?}"));
+    let account = credentials::open("account").map_err(refused)?;
+    let key = account.session_key(Hash::Sha1, b"x").map_err(refused)?;
+    for _ in 0..asked.number() {
+        key.mac(Hash::Sha1, b"y", 12).map_err(refused)?;
+    }
+    resources::heard(&format!("{} operations", asked.number()))
+}
+
+/// So many keys of SNMPv3.
+pub fn usm_keys(asked: Asked<'_>) -> Told {
+    let refused = |refused| failed(&format!("{refused:?}"));
+    let account = credentials::open("account").map_err(refused)?;
+    for engine in 0..size(asked) {
+        let engine = [7; 5].map(|byte: u8| byte ^ engine as u8);
+        account.usm_key(Hash::Md5, &engine, Extension::None, 16).map_err(refused)?;
+    }
+    resources::heard(&format!("{} keys", asked.number()))
+}
+
+/// One operation over so many bytes.
+pub fn credential_data(asked: Asked<'_>) -> Told {
+    let refused = |refused| failed(&format!("{refused:?}"));
+    let account = credentials::open("account").map_err(refused)?;
+    account.mac(Hash::Sha256, &vec![7; size(asked)]).map_err(refused)?;
+    resources::heard(&format!("{} bytes", asked.number()))
+}

@@ -1,0 +1,133 @@
+//! A plugin that makes, on request, each attack of the corpus (SAFETY.md §2.1). The request's plug names
+//! the attack; `tests/tests/plugins_attacks` states what the host must make of it. Some of its names are
+//! honest: those are the attacks' twins.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use exports::node_remedy::fence::method::Guest;
+use node_remedy::fence::op;
+use node_remedy::fence::types::{
+    Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
+};
+
+mod alloc;
+mod edges;
+mod network;
+mod resources;
+mod semantics;
+
+wit_bindgen::generate!({ path: "../../../wit", world: "fence-method", generate_all });
+
+const MANIFEST: &[u8; include_bytes!("../manifest.json").len()] =
+    include_bytes!("../manifest.json");
+
+#[used]
+#[unsafe(link_section = "node-remedy:manifest")]
+static SECTION: [u8; MANIFEST.len()] = *MANIFEST;
+
+struct Attacker;
+
+/// What an attack comes to, as the guest sees it.
+type Told = Result<Outcome, Failure>;
+
+/// Whether the guest has run before in this very instance.
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+
+impl Guest for Attacker {
+    fn run(request: Request) -> Told {
+        let ran_before = HAS_RUN.swap(true, Ordering::Relaxed);
+        let asked = Asked(&request);
+        match request.plug.as_str() {
+            "fetch" => network::fetch(asked),
+            "follow" => network::follow(asked),
+            "fetch-again-and-again" => network::fetch_again_and_again(asked),
+            "many-headers" => network::many_headers(asked),
+            "datagram" => network::datagram(),
+            "guess-endpoints" => network::guess_endpoints(),
+            "hoard-sockets" => network::hoard_sockets(asked),
+            "stream" => network::stream(asked),
+            "spin" => resources::spin(u64::MAX),
+            "spin-for" => resources::spin(asked.number()),
+            "fill-memory" => resources::fill_memory(),
+            "recurse" => resources::recurse(asked),
+            "re-enter" => resources::re_enter(),
+            "eat-memory" => resources::eat_memory(asked),
+            "hoard-handles" => resources::hoard_handles(asked),
+            "long-log" => resources::long_log(asked),
+            "random" => resources::random(asked),
+            "random-of-wasi" => resources::random_of_wasi(),
+            "sleep" => resources::sleep(),
+            "host-calls" => resources::host_calls(asked),
+            "log" => resources::log(asked),
+            "forge-log" => resources::forge_log(),
+            "stdout" => resources::stdout(asked),
+            "checkpoint" => resources::checkpoint(asked),
+            "off" => semantics::off(),
+            "off-then-trap" => semantics::off_then_trap(),
+            "claim-off" => semantics::claim_off(),
+            "ask-and-claim-off" => semantics::ask_and_claim_off(),
+            "read-as-off" => semantics::read_as_off(),
+            "off-then-on" => semantics::off_then_on(),
+            "status" => semantics::status(),
+            "status-of-another" => semantics::status_of_another(asked),
+            "fickle" => semantics::fickle(),
+            "busy-for-ever" => semantics::busy_for_ever(),
+            "have-run-before" => semantics::say(&format!("ran before: {ran_before}")),
+            "exfiltrate" => semantics::exfiltrate(),
+            "guess-names" => semantics::guess_names(),
+            "steal-bytes" => semantics::steal_bytes(asked),
+            "look-around" => semantics::look_around(),
+            "guess-secret" => semantics::guess_secret(asked),
+            "sockets-one-by-one" => edges::sockets_one_by_one(asked),
+            "datagrams" => edges::datagrams(asked),
+            "long-datagram" => edges::long_datagram(asked),
+            "farewell" => edges::farewell(asked),
+            "write" => edges::write(asked),
+            "write-all" => edges::write_all(asked),
+            "key-operations" => edges::key_operations(asked),
+            "usm-keys" => edges::usm_keys(asked),
+            "credential-data" => edges::credential_data(asked),
+            other => Err(failed(&format!("no attack {other}"))),
+        }
+    }
+
+    fn plugs(_: PlugsRequest) -> Result<Vec<PlugInfo>, Failure> {
+        Err(failed("no plugs"))
+    }
+}
+
+export!(Attacker);
+
+/// What was asked, with its parameters by name.
+#[derive(Clone, Copy)]
+struct Asked<'a>(&'a Request);
+
+impl<'a> Asked<'a> {
+    fn get(self, name: &str) -> &'a str {
+        let found = self.0.parameters.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    fn number(self) -> u64 {
+        self.get("number").parse().unwrap_or_default()
+    }
+}
+
+fn found(state: PlugState, detail: &str) -> Outcome {
+    Outcome { state, identity: vec![], detail: detail.to_owned(), extra: vec![] }
+}
+
+fn failed(detail: &str) -> Failure {
+    Failure {
+        kind: FailureKind::Device,
+        retryable: false,
+        retry_after_ms: None,
+        device_code: None,
+        detail: detail.to_owned(),
+        extra: vec![],
+    }
+}
+
+fn begin() -> Result<(), Failure> {
+    op::begin_effect("off").map_err(|reason| failed(&reason))
+}
