@@ -118,14 +118,13 @@ async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_kill
             "containers": [{"name": name, "image": format!("{name}:1"), "command": command}],
         }}})
     };
-    let mut installation = Installation::default();
-    installation.threshold = json!({
+    let threshold = json!({
         "nodeConditionType": "Ready", "nodeConditionStatus": false, "nodeConditionPeriod": "1s",
         "remedy1": [{"name": "repair"}, {"period": BETWEEN_JOBS}],
         "remedy2": [{"name": "terminate"}, {"clean-resource": true}],
     });
-    installation.remedies =
-        json!([job("repair", &["false", LAST_WORDS]), job("terminate", &["true"])]);
+    let remedies = json!([job("repair", &["false", LAST_WORDS]), job("terminate", &["true"])]);
+    let installation = Installation { threshold, remedies, ..Installation::default() };
     let story = Story::begin("e2e-terminate", &installation).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;

@@ -8,7 +8,7 @@ use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::Action;
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{Power, What};
 use serde_json::{Value, json};
 
 use crate::sim_night::parse;
@@ -147,25 +147,42 @@ fn the_configuration_of_seed_000_fences_storage_of_a_full_disk() {
 /// An object of seed 001 as an API server takes it, at the address that w1's BMC has here.
 fn object(text: &str) -> Value {
     let text = text.replace("ipaddr: 192.0.2.11", "ipaddr: 192.0.2.1").replace("6230", "623");
-    let mut object: Value = serde_saphyr::from_str(&text).expect("an object of the seed");
-    let name = object.pointer("/metadata/0/name").and_then(Value::as_str).expect("its name");
-    let metadata = json!({
-        "name": name.replace('_', "-"), "namespace": "node-remedy",
-        "labels": {"node-remedy.io/name": name},
-    });
-    let data = object["data"].as_object().expect("its data").iter().map(|(key, value)| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Bool(true) => "yes".to_owned(),
-            Value::Bool(false) => "no".to_owned(),
-            other => other.to_string(),
+    let printed: Value = serde_saphyr::from_str(&text).expect("an object of the seed");
+    let name = printed.pointer("/metadata/0/name").and_then(Value::as_str).expect("its name");
+    let data = printed.get("data").and_then(Value::as_object).expect("its data");
+    let data = data.iter().map(|(key, value)| {
+        let text = match (value.as_str(), value.as_bool()) {
+            (Some(text), _) => text.to_owned(),
+            (None, Some(word)) => if word { "yes" } else { "no" }.to_owned(),
+            (None, None) => value.to_string(),
         };
         (key.clone(), Value::String(text))
     });
-    let data: Value = Value::Object(data.collect());
-    object["data"] = data;
-    object["metadata"] = metadata;
-    object
+    let data: serde_json::Map<String, Value> = data.collect();
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+        "metadata": {
+            "name": name.replace('_', "-"), "namespace": "node-remedy",
+            "labels": {"node-remedy.io/name": name},
+        },
+    })
+}
+
+/// What a fact says of w1, if it is one of these.
+fn word(what: &What) -> Option<&'static str> {
+    if let What::TaintAdded { node, key, .. } = what {
+        return (node == "w1" && key.contains("quarantine")).then_some("kept away");
+    }
+    if let What::PowerChanged { node, power, .. } = what {
+        return (node == "w1").then_some(if *power == Power::Off { "off" } else { "on" });
+    }
+    if let What::Cordoned { node, .. } = what {
+        return (node == "w1").then_some("cordoned");
+    }
+    if let What::Uncordoned { node, .. } = what {
+        return (node == "w1").then_some("uncordoned");
+    }
+    None
 }
 
 #[test]
@@ -184,18 +201,7 @@ fn the_objects_of_seed_001_keep_pods_away_cordon_switch_off_and_on_and_uncordon(
     let played = night(&objects, "- { at: 60s, kubeletStops: w1 }\n");
     breaks_no_promise(&played, &Setting::default());
     let told = || timeline(&played.facts);
-    let words = played.facts.iter().filter_map(|fact| match &fact.what {
-        What::TaintAdded { node, key, .. } if node == "w1" && key.contains("quarantine") => {
-            Some("kept away")
-        }
-        What::Cordoned { node, .. } if node == "w1" => Some("cordoned"),
-        What::PowerChanged { node, power, .. } if node == "w1" => {
-            Some(if *power == node_remedy_world::facts::Power::Off { "off" } else { "on" })
-        }
-        What::Uncordoned { node, .. } if node == "w1" => Some("uncordoned"),
-        _ => None,
-    });
-    let words: Vec<&str> = words.collect();
+    let words: Vec<&str> = played.facts.iter().filter_map(|fact| word(&fact.what)).collect();
     assert_eq!(words, ["kept away", "cordoned", "off", "on", "uncordoned"], "{}", told());
     assert!(is_gone(&played, "default/db-0", "w1"), "{}", told());
     let (nodefence, ..) = &played.collected.incidents["w1-1"];

@@ -1,8 +1,6 @@
 //! Forty of a hundred nodes are behind one switch that dies: their last renewals lie within twelve seconds,
 //! in any order. None of them is cut, and each is refused with the numbers of all.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
-
 use std::collections::BTreeSet;
 
 use node_remedy::simulate::{Part, play};
@@ -44,9 +42,9 @@ expect:
 
 /// The nodes that fell silent, in that order.
 fn silent(facts: &[Fact]) -> Vec<&str> {
-    let lost = facts.iter().filter_map(|fact| match &fact.what {
-        What::NetworkLost { node } => Some(node.as_str()),
-        _ => None,
+    let lost = facts.iter().filter_map(|fact| {
+        let What::NetworkLost { node } = &fact.what else { return None };
+        Some(node.as_str())
     });
     lost.collect()
 }

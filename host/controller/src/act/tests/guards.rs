@@ -106,7 +106,9 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
     let played = play_behind(&night(), &door);
     let words = played.collected.refused.iter().flat_map(|refused| match &refused.reason {
         Reason::Hold(hold) => hold_words(hold).split(' ').map(str::to_owned).collect(),
-        other => vec![other.guard().to_owned()],
+        other @ (Reason::NotReady(_) | Reason::Shadow { .. } | Reason::ApiFailed(_)) => {
+            vec![other.guard().to_owned()]
+        }
     });
     (cuts(&played.facts), door.denied.get(), words.collect())
 }

@@ -134,9 +134,9 @@ fn a17_people_pause_approve_retry_and_abort() {
 
 /// The boundaries that aborts were told to have taken.
 fn boundaries(story: &Story) -> Vec<Boundary> {
-    let taken = story.notices.iter().filter_map(|notice| match notice {
-        Notice::AbortTaken { boundary } => Some(*boundary),
-        _ => None,
+    let taken = story.notices.iter().filter_map(|notice| {
+        let Notice::AbortTaken { boundary } = notice else { return None };
+        Some(*boundary)
     });
     taken.collect()
 }
