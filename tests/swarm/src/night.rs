@@ -169,6 +169,7 @@ impl Night {
         let cluster = draft.checks_at_detach(seed, &mut policies);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
+        let replicas = guards.replicas.unwrap_or(replicas);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),

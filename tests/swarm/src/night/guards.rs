@@ -6,6 +6,7 @@ mod control_plane;
 mod headroom;
 mod jobs;
 mod left_alone;
+mod paced;
 mod shadow;
 mod storage;
 mod zones;
@@ -19,7 +20,7 @@ use super::others::Policies;
 use crate::guards::Guards as Told;
 
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 9] = [
+pub(super) const CLASSES: [&str; 10] = [
     control_plane::CLASS,
     zones::CLASS,
     left_alone::CLASS,
@@ -29,6 +30,7 @@ pub(super) const CLASSES: [&str; 9] = [
     shadow::CLASS,
     jobs::ILL,
     jobs::DELETED,
+    paced::CLASS,
 ];
 
 /// What the guards of a night add to it.
@@ -38,6 +40,8 @@ pub(super) struct Guards {
     labels: BTreeMap<String, String>,
     /// More objects.
     pub(super) objects: String,
+    /// How many pods the StatefulSet has, where a guard is about them.
+    pub(super) replicas: Option<u64>,
     /// A lost node may be held back for good.
     pub(super) for_good: bool,
     /// Somebody is ill though its kubelet lives.
@@ -87,6 +91,7 @@ impl Draft {
         self.headroom(&cast, policies, &mut guards);
         self.breaker(&cast, policies, &mut guards);
         self.shadow(&cast, policies, &mut guards);
+        self.paced(&cast, policies, &mut guards);
         self.jobs(&cast, policies, &mut guards);
         guards.told.available_min =
             policies.available_min.and_then(|least| usize::try_from(least).ok());

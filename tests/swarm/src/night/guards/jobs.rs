@@ -25,7 +25,8 @@ impl Draft {
         // One ill node a night is enough.
         let is_drawn = guards.has_ill;
         let Some(mut rng) = drawn(cast.seed, ILL, PERCENT).filter(|_| !is_drawn) else { return };
-        let Some(node) = cast.names.iter().find(|name| !cast.lost.contains(name)) else { return };
+        // The last has the fewest pods, and most often gets the next one.
+        let Some(node) = cast.names.iter().rfind(|name| !cast.lost.contains(name)) else { return };
         let (takes, period) = (rng.within(5, 60), rng.within(5, 60));
         let ends = if rng.below(2) == 0 { "failed" } else { "succeeded" };
         let threshold = format!(

@@ -17,8 +17,9 @@ impl Draft {
     pub(super) fn zones(&mut self, cast: &Cast<'_>, policies: &mut Policies, guards: &mut Guards) {
         let Some(mut rng) = drawn(cast.seed, CLASS, PERCENT) else { return };
         let zones = ["east", "west"];
-        // Mostly those that are lost share one.
-        let is_shared = rng.below(100) < 70;
+        // Mostly those that are lost share one, and always where its slots are limited.
+        let limits_slots = rng.below(2) == 0;
+        let is_shared = limits_slots || rng.below(100) < 70;
         let lost_in = usize::try_from(rng.below(2)).unwrap_or_default();
         let lacks_one = cast.lost.first().filter(|_| rng.below(100) < 15);
         for (number, name) in cast.names.iter().enumerate() {
@@ -30,14 +31,14 @@ impl Draft {
             guards.labels.entry(name.clone()).or_default().push_str(&label);
         }
         // Of a zone's limits the one or the other, so that each is seen by itself.
-        let limit = if rng.below(2) == 0 {
-            guards.told.zone_percent_max = 40;
-            "maxUnhealthyPercent: 40".to_owned()
-        } else {
+        let limit = if limits_slots {
             guards.told.zone_percent_max = 90;
             guards.told.zone_in_flight_max = Some(1);
             policies.in_flight_max = 2;
             "maxUnhealthyPercent: 90, maxInFlight: 1".to_owned()
+        } else {
+            guards.told.zone_percent_max = 40;
+            "maxUnhealthyPercent: 40".to_owned()
         };
         self.limit(policies, &format!("topologies: [{{ key: {KEY}, {limit} }}]"));
         if guards.told.zone_in_flight_max.is_some() {
