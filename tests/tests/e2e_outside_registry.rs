@@ -58,9 +58,13 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let (_, manifest) = by_digest.and_then(|line| line.split_once('@')).context("no digest")?;
     let manifest = manifest.to_owned();
 
-    // As it is printed, but by its tag, with the pull secret and a grant.
-    let object = printed
-        .replace(&format!("image: {}", by_digest.unwrap_or_default()), &format!("image: {image}"));
+    // As it is printed, but by its tag, with the pull secret, a grant, and a mirror that is gone.
+    let [nobody] = free_tcp_ports()?;
+    let nobody = format!("127.0.0.1:{nobody}");
+    let object = printed.replace(
+        &format!("image: {}", by_digest.unwrap_or_default()),
+        &format!("image: {image}\n      mirror: {nobody}"),
+    );
     let object = object.replace("# pullSecret: NAME", &format!("pullSecret: {PULL_SECRET}"));
     let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
     apply_all(&client, &object.replace("grants: []", &allowed)).await?;
