@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use kube::api::{Patch, PatchParams};
 use node_remedy_tests::Controller;
-use node_remedy_tests::process::{fresh_folder, repository};
+use node_remedy_tests::process::{free_tcp_ports, fresh_folder, repository};
 use node_remedy_tests::registry::{Door, PASSWORD, Registry, USERNAME};
 use node_remedy_tests::remedy::{apply_all, custom, grant_more, install_secret_of};
 use node_remedy_tests::time::until;
@@ -58,9 +58,13 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let (_, manifest) = by_digest.and_then(|line| line.split_once('@')).context("no digest")?;
     let manifest = manifest.to_owned();
 
-    // As it is printed, but by its tag, with the pull secret and a grant.
-    let object = printed
-        .replace(&format!("image: {}", by_digest.unwrap_or_default()), &format!("image: {image}"));
+    // As it is printed, but by its tag, with the pull secret, a grant, and a mirror that is gone.
+    let [nobody] = free_tcp_ports()?;
+    let nobody = format!("127.0.0.1:{nobody}");
+    let object = printed.replace(
+        &format!("image: {}", by_digest.unwrap_or_default()),
+        &format!("image: {image}\n      mirror: {nobody}"),
+    );
     let object = object.replace("# pullSecret: NAME", &format!("pullSecret: {PULL_SECRET}"));
     let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
     apply_all(&client, &object.replace("grants: []", &allowed)).await?;
@@ -128,5 +132,12 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     change(&story, &json!({"digest": digest(b"")})).await?;
     let said = until_ready(&story, "False", "DigestMismatch").await?;
     assert_eq!(said["digest"], digest(&good), "what was loaded stays in force");
+    // A mirror serves for a registry that nobody reaches.
+    fs::remove_file(&kept)?;
+    let oci = json!({"image": format!("{nobody}/fence/tasmota@{manifest}"), "mirror": registry.address()});
+    change(&story, &json!({"digest": digest(&good), "source": {"oci": oci}})).await?;
+    let said = until_ready(&story, "True", "Loaded").await?;
+    assert_eq!(condition(&said, "Verified"), "Signed");
+    assert_eq!(newest(&said)["source"]["oci"]["mirror"], registry.address());
     controller.terminate().await
 }

@@ -5,10 +5,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::slice::from_ref;
 
 use anyhow::{Context, Result, ensure};
 use node_remedy::outside::cache::{Cache, Kept};
-use node_remedy::outside::oci::{Account, Artefact, Client, OciError, Wanted, Way, Word, pull};
+use node_remedy::outside::oci::{Account, Artefact, Client, Wanted, Way, Word, pull};
 use node_remedy_api::conditions::{REASON_SIGNED_ANOTHER, REASON_UNSIGNED, REASON_WRONG_KEY};
 use node_remedy_api::fenceplugin::Image;
 use node_remedy_sandbox::net::Sockets;
@@ -51,9 +52,9 @@ struct Asking<'a> {
 }
 
 /// Fetches an image as the controller does; `component` is the digest that a FencePlugin names.
-async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Artefact, OciError> {
-    let image: Image = image.parse().unwrap();
-    let trust = asking.authority.map(|pem| Authorities::from_pem(pem.as_bytes()).unwrap());
+async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Artefact> {
+    let image: Image = image.parse()?;
+    let trust = asking.authority.map(|pem| Authorities::from_pem(pem.as_bytes())).transpose()?;
     let way = Way {
         net: &Sockets,
         names: &SystemNames,
@@ -69,20 +70,23 @@ async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Arte
     let mut client = Client::new(way, &image.registry, &image.repository, account);
     let signatures = asking.signatures;
     let wanted = Wanted { reference: image.reference(), component, signatures };
-    pull(&mut client, wanted).await?.checked(component)
+    Ok(pull(&mut client, wanted).await?.checked(component)?)
 }
 
 /// Why it is not had.
 async fn refusal(image: &str, component: &str) -> String {
-    fetch(image, component, &Asking::default()).await.unwrap_err().to_string()
+    match fetch(image, component, &Asking::default()).await {
+        Ok(_) => "nothing is wrong with it".to_owned(),
+        Err(error) => error.to_string(),
+    }
 }
 
-fn key(pem: &str) -> PublicKey {
-    PublicKey::from_pem(pem).unwrap()
+fn key(pem: &str) -> Result<PublicKey> {
+    Ok(PublicKey::from_pem(pem)?)
 }
 
 async fn signed(image: &str, component: &str) -> Result<Artefact> {
-    Ok(fetch(image, component, &Asking { signatures: true, ..Asking::default() }).await?)
+    fetch(image, component, &Asking { signatures: true, ..Asking::default() }).await
 }
 
 fn openssl(arguments: &[&str]) -> Result<()> {
@@ -195,24 +199,24 @@ async fn a_signature_counts_where_cosign_puts_it_and_for_what_it_was_made() -> R
     let p256 = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
     let (ours, our_key) = key_pair(&folder, "ours", &p256)?;
     let (theirs, their_key) = key_pair(&folder, "theirs", &["-algorithm", "ED25519"])?;
-    let (our_key, their_key) = (key(&our_key), key(&their_key));
+    let (our_key, their_key) = (key(&our_key)?, key(&their_key)?);
     let wanted = digest(&good);
 
     let image = format!("{address}/tasmota:0.1.0");
     push(&[&path, &image, "--plain-http"])?;
-    let unsigned = signed(&image, &wanted).await?.signer("it", &[our_key.clone()]).unwrap_err();
+    let unsigned = signed(&image, &wanted).await?.signer("it", from_ref(&our_key)).unwrap_err();
     assert_eq!(unsigned.reason, REASON_UNSIGNED);
     let said = push(&[&path, &image, "--plain-http", "--key", &ours])?;
     assert_eq!(text(&said["signedBy"]), our_key.id().to_string());
     let had = signed(&image, &wanted).await?;
     assert_eq!(had.signer("it", &[their_key.clone(), our_key.clone()]), Ok(our_key.id()));
-    let wrong = had.signer("it", &[their_key.clone()]).unwrap_err();
+    let wrong = had.signer("it", from_ref(&their_key)).unwrap_err();
     assert_eq!(wrong.reason, REASON_WRONG_KEY);
     // A second one stands beside the first.
     push(&[&path, &image, "--plain-http", "--key", &theirs])?;
     let had = signed(&image, &wanted).await?;
     for key in [&our_key, &their_key] {
-        assert_eq!(had.signer("it", &[key.clone()]), Ok(key.id()));
+        assert_eq!(had.signer("it", from_ref(key)), Ok(key.id()));
     }
 
     // What `cosign verify --key` looks at, by OpenSSL.
@@ -259,8 +263,8 @@ async fn a_signature_over_the_component_is_pushed_with_it() -> Result<()> {
     let image = format!("{}/tasmota:0.1.0", registry.address());
     push(&[&path, &image, "--plain-http", "--signature", &signature])?;
     let had = signed(&image, &digest(&good)).await?;
-    let our_key = key(&our_key);
-    assert_eq!(had.signer("it", &[our_key.clone()]), Ok(our_key.id()));
+    let our_key = key(&our_key)?;
+    assert_eq!(had.signer("it", from_ref(&our_key)), Ok(our_key.id()));
     Ok(())
 }
 
@@ -417,7 +421,7 @@ async fn the_cache_serves_what_a_registry_gave_and_nothing_that_was_changed() ->
     let good = component()?;
     let (path, wanted) = (file(&folder, "tasmota.wasm", &good)?, digest(&good));
     let (ours, our_key) = key_pair(&folder, "ours", &["-algorithm", "ED25519"])?;
-    let our_key = key(&our_key);
+    let our_key = key(&our_key)?;
     let image = format!("{}/tasmota:0.1.0", registry.address());
     push(&[&path, &image, "--plain-http", "--key", &ours])?;
     let (cached, now) = (folder.join("cache"), std::time::UNIX_EPOCH);
@@ -430,7 +434,7 @@ async fn the_cache_serves_what_a_registry_gave_and_nothing_that_was_changed() ->
 
     let cache = Cache::open(&cached)?;
     let had = cache.get(&wanted, now).context("it is kept")?;
-    assert_eq!(had.artefact.signer("it", &[our_key.clone()]), Ok(our_key.id()));
+    assert_eq!(had.artefact.signer("it", from_ref(&our_key)), Ok(our_key.id()));
     let named = |ending: &str| -> PathBuf {
         cached.join(format!("{}.{ending}", wanted.trim_start_matches("sha256:")))
     };

@@ -34,7 +34,8 @@ pub struct RbacArgs {
     /// The controller's namespace
     #[arg(long, default_value = "node-remedy", value_name = "NAME")]
     pub namespace: String,
-    /// A Secret with a device's password that the controller may read; may be repeated
+    /// A Secret with a device's password, or a registry's accounts, that the controller may read; may be
+    /// repeated
     #[arg(long = "secret", value_name = "NAME")]
     pub secrets: Vec<String>,
     /// The namespace of the storage Leases that a policy names (`storageLeases`)
@@ -289,7 +290,7 @@ const CONTROLLER: [Right; 31] = [
         ("", "secrets"),
         Secrets,
         &["get"],
-        "devices' passwords, each by name: never listed, never watched",
+        "passwords of devices and registries, each by name: never listed, never watched",
     ),
     right(Within(NODE_LEASES), LEASES, Any, &["get", "list", "watch"], "signs of life"),
     right(

@@ -13,6 +13,7 @@ mod fetch;
 pub mod oci;
 mod signed;
 mod told;
+mod under_way;
 pub mod unpack;
 
 use std::cell::RefCell;
@@ -29,12 +30,12 @@ use node_remedy_api::nodefence::DecidingPlugin;
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Digest, Plugin};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::cache::Cache;
 use self::fetch::{Fetched, Found, fetch};
 use self::signed::Verified;
+use self::under_way::UnderWay;
 use crate::act::calls::chain;
 use crate::cluster::Cluster;
 use crate::controller::Parts;
@@ -105,37 +106,6 @@ struct Wanted<'a> {
     /// The manifest that its image was resolved to before; empty: none was.
     manifest: &'a str,
     verify: Option<&'a Verify>,
-}
-
-/// What is asked of registries now, by what it is for: a registry that is slow keeps nobody else waiting.
-#[derive(Default)]
-struct UnderWay {
-    tasks: JoinSet<String>,
-    keys: BTreeSet<String>,
-}
-
-impl UnderWay {
-    /// Begins it, unless it is going on.
-    fn begin(&mut self, key: String, work: impl Future<Output = ()> + 'static) {
-        if self.keys.insert(key.clone()) {
-            self.tasks.spawn_local(async move {
-                work.await;
-                key
-            });
-        }
-    }
-
-    /// Waits until one of them is done; for ever, where there is none.
-    async fn one_is_done(&mut self) {
-        match self.tasks.join_next().await {
-            Some(Ok(key)) => {
-                self.keys.remove(&key);
-            }
-            // It panicked, and nobody knows which: each may be begun again.
-            Some(Err(_)) => self.keys.clear(),
-            None => std::future::pending().await,
-        }
-    }
 }
 
 /// Keeps the plugins loaded for as long as this process lives.

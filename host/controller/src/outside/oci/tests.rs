@@ -123,10 +123,16 @@ struct Asking<'a> {
     plain_http: bool,
     word: Word,
     account: bool,
+    signatures: bool,
 }
 
-const USUAL: Asking<'static> =
-    Asking { registry: REGISTRY, plain_http: false, word: Word::Object, account: true };
+const USUAL: Asking<'static> = Asking {
+    registry: REGISTRY,
+    plain_http: false,
+    word: Word::Object,
+    account: true,
+    signatures: false,
+};
 
 async fn pulled(web: &Arc<Web>, asking: &Asking<'_>) -> Result<Artefact, OciError> {
     let net = MemoryNet::new(web.clone());
@@ -144,7 +150,7 @@ async fn pulled(web: &Arc<Web>, asking: &Asking<'_>) -> Result<Artefact, OciErro
     let registry = asking.registry.parse().unwrap();
     let mut client = Client::new(way, &registry, "fence/tasmota", account);
     let digest = digest();
-    let wanted = Wanted { reference: "v1", component: &digest, signatures: false };
+    let wanted = Wanted { reference: "v1", component: &digest, signatures: asking.signatures };
     pull(&mut client, wanted).await?.checked(&digest)
 }
 
@@ -293,4 +299,46 @@ async fn what_is_longer_or_shorter_than_its_manifest_says_is_refused() {
     let long = vec![b' '; limits::MANIFEST_BYTES_MAX + 1];
     let why = refusal(registry().put("/v2/fence/tasmota/manifests/v1", &long), &USUAL).await;
     assert!(why.contains("it answers more than the 102400 bytes"), "{why}");
+}
+
+/// cosign's own tag is looked at in any case; beside it what the registry lists as referring to the manifest, or,
+/// where it has no such list, what stands under the tag that takes its place.
+#[tokio::test]
+async fn a_signature_is_found_among_what_refers_to_a_manifest() {
+    let path = |rest: &str| format!("/v2/fence/tasmota/{rest}");
+    let web = registry();
+    let manifest = web.answers[&path("manifests/v1")].body().clone();
+    let digest_of = |bytes: &[u8]| Digest::of(bytes).to_string();
+    let tag = digest_of(&manifest).replacen(':', "-", 1);
+    let payload = b"a payload".as_slice();
+    let annotations = json!({"dev.cosignproject.cosign/signature": "c2ln"});
+    let kind = "application/vnd.dev.cosign.simplesigning.v1+json";
+    let signatures = json!({"schemaVersion": 2, "layers": [{
+        "mediaType": kind, "digest": digest_of(payload), "size": payload.len(),
+        "annotations": annotations,
+    }]});
+    let signatures = signatures.to_string();
+    let of_signatures = digest_of(signatures.as_bytes());
+    let list = json!({"schemaVersion": 2, "manifests": [
+        {"mediaType": manifest::MANIFEST, "digest": digest_of(b"other"), "size": 1, "artifactType": "other"},
+        {
+            "mediaType": manifest::MANIFEST, "digest": of_signatures, "size": signatures.len(),
+            "artifactType": "application/vnd.dev.cosign.artifact.sig.v1+json",
+        },
+    ]});
+    let list = list.to_string();
+    let found = Signature { payload: Some(payload.to_vec()), signature: "c2ln".to_owned() };
+    for place in [format!("referrers/{}", digest_of(&manifest)), format!("manifests/{tag}")] {
+        let web = registry()
+            .put(&path(&place), list.as_bytes())
+            .put(&path(&format!("manifests/{of_signatures}")), signatures.as_bytes())
+            .put(&path(&format!("blobs/{}", digest_of(payload))), payload);
+        let had = pulled(&Arc::new(web), &Asking { signatures: true, ..USUAL }).await.unwrap();
+        assert_eq!(had.signatures, std::slice::from_ref(&found), "{place}");
+    }
+    let changed = registry()
+        .put(&path(&format!("manifests/{tag}.sig")), signatures.as_bytes())
+        .put(&path(&format!("blobs/{}", digest_of(payload))), b"b payload");
+    let why = refusal(changed, &Asking { signatures: true, ..USUAL }).await;
+    assert!(why.contains("a signature in"), "{why}");
 }
