@@ -25,6 +25,9 @@ Examples:
 /// Without it the linker leaves each number that it fills in at five bytes; most need one or two.
 const COMPRESS: &str = "link-arg=--compress-relocations";
 
+/// Whether the compiler was built by this process: once is enough for all plugins.
+static COMPILER: OnceLock<()> = OnceLock::new();
+
 /// A plugin as it was built.
 struct Plugin {
     name: String,
@@ -180,15 +183,14 @@ fn compile_ahead(plugin: &Plugin, ahead: &Path) -> Result<bool> {
     if stamp::is_fresh(ahead, &hash) {
         return Ok(false);
     }
-    static BUILT: OnceLock<()> = OnceLock::new();
-    if BUILT.get().is_none() {
+    if COMPILER.get().is_none() {
         // With node-remedy selected, too, the engine is built with the features that it has there, and
         // so once for both.
         let mut build = cargo();
         build.args(["build", "--package", "node-remedy-sandbox", "--bin", "node-remedy-compile"]);
         build.args(["--package", "node-remedy"]);
         run_logged("building the sandbox's compiler", "plugin-compiler", &mut build)?;
-        let _ = BUILT.set(());
+        let _ = COMPILER.set(());
     }
     let mut compile = Command::new(at("target/debug/node-remedy-compile"));
     compile.arg(&plugin.component).arg(ahead);

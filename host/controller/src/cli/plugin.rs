@@ -46,8 +46,8 @@ pub enum PluginCommand {
     #[command(after_help = "Example:
   node-remedy plugin inspect tasmota.wasm
   node-remedy plugin inspect tasmota.wasm --output json
-Exits 0 if a controller would load it, 1 if not, with the reason: what is wrong with a manifest is named with
-its place in it, an import that is not offered is marked.")]
+Exits 0 if a controller would load it, 1 if not, with the reason: what is wrong with a manifest is
+named with its place in it, an import that is not offered is marked.")]
     Inspect {
         /// A .wasm, .wasm.gz or .wasm.zst file
         file: PathBuf,
@@ -130,13 +130,13 @@ Exits 0 if the folder was written, 1 if it is there already or NAME is none for 
       --username admin --password-file pw
   node-remedy plugin run my_relay.wasm off --address 10.0.9.7 --plug 2 --record off.json
   node-remedy plugin run my_relay.wasm --replay off.json
-It may connect to the address given and to nothing else. Shown are the outcome, all that was said, the log
-and what each call took of its limits.
+It may connect to the address given and to nothing else. Shown are the outcome, all that was said,
+the log, and what each call took of its limits.
 `status` exits 0 for on, 2 for off, 1 for failure or unknown; `monitor` and `list` 0 or 1.
 `off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.
-`--replay` exits 0 if the component asks, begins and says the same, 2 with the first difference, 1 if the
-file cannot be played. A device that checks who asks inside of its datagrams, as IPMI does, needs the same
---password-file again.")]
+`--replay` exits 0 if the component asks, begins and says the same, 2 with the first difference, 1
+if the file cannot be played. A device that checks who asks inside of its datagrams, as IPMI does,
+needs the same --password-file again.")]
     Run(Box<run::RunArgs>),
 }
 
