@@ -124,6 +124,7 @@ fn remedy(method: &str) -> Rung {
         cluster: None,
         method: Some(method.into()),
         isolation_only: false,
+        plugin: None,
     }
 }
 
