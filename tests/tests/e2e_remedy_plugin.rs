@@ -65,7 +65,7 @@ fn decided(incident: &DynamicObject) -> Vec<Value> {
 }
 
 fn choices(incident: &DynamicObject) -> Vec<Value> {
-    decided(incident).into_iter().map(|one| one["choice"].clone()).collect()
+    decided(incident).iter().map(|one| one["choice"].clone()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -153,7 +153,11 @@ pub(crate) fn answered(run: &mut Run<'_>, number: u32, answer: Result<Choice, St
     };
     let choice = match choice {
         Choice::Fail(why) => Choice::Fail(why.chars().take(WHY_MAX).collect()),
-        choice => choice,
+        choice @ (Choice::Method(_)
+        | Choice::Cluster(_)
+        | Choice::Fence
+        | Choice::Wait(_)
+        | Choice::Done) => choice,
     };
     let remedy = name(run);
     run.notice(Notice::Decided { remedy, choice: choice.clone() });

@@ -125,6 +125,7 @@ fn remedy(method: &str) -> Rung {
         method: Some(method.into()),
         plugin: None,
         isolation_only: false,
+        plugin: None,
     }
 }
 

@@ -9,6 +9,8 @@ use node_remedy_decide::*;
 use super::{park, read, write};
 use crate::observe::plan::plan_of;
 
+mod decided;
+
 const METHODS: u64 = 4;
 const RECORDS: u64 = 3_000;
 
@@ -240,31 +242,6 @@ impl Dice {
         })
     }
 
-    fn decisions(&mut self) -> Vec<Decided> {
-        let choices = [
-            Choice::Method(self.text()),
-            Choice::Cluster(self.text()),
-            Choice::Fence,
-            Choice::Wait(node_remedy_decide::Span::seconds(u64::from(self.number()))),
-            Choice::Done,
-            Choice::Fail(self.text()),
-        ];
-        let mut number = 0;
-        self.list(4, |dice| {
-            number += 1 + u32::try_from(dice.roll(3)).unwrap();
-            Decided {
-                number,
-                rung: 0,
-                asked_at: dice.time(),
-                choice: dice.maybe(|dice| dice.of(&choices)),
-                chosen_at: dice.maybe(Self::time),
-                followed_at: dice.maybe(Self::time),
-                failed: dice.maybe(Self::text),
-                ended_at: dice.maybe(Self::time),
-            }
-        })
-    }
-
     fn record(&mut self) -> Record {
         let mut id = 0;
         let operations = self.list(6, |dice| {
@@ -399,17 +376,7 @@ fn sample() -> NodeFenceStatus {
     record.released = Some(Released { pods: vec!["p".into()], ..dice.released() });
     record.goal = Goal::BringBack;
     record.request = Some(Request::ConfirmOff { by: "ann".into(), boot_id: "b".into() });
-    let decided = |number| Decided {
-        number,
-        rung: 0,
-        asked_at: Time(1),
-        choice: Some(Choice::Fail("no idea".into())),
-        chosen_at: Some(Time(2)),
-        followed_at: None,
-        failed: None,
-        ended_at: Some(Time(3)),
-    };
-    record.decisions = vec![decided(1), decided(2)];
+    record.decisions = [1, 2].map(decided::gave_up).into();
     written(&record, None, 10)
 }
 

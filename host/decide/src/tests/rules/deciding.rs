@@ -96,7 +96,7 @@ fn a_plugin_drains_asks_a_method_and_fences_one_after_the_other() {
 #[test]
 fn a_decision_waits_for_the_gate_as_the_remedy_it_names_does() {
     for choice in [Choice::Fence, method("bmc"), cluster("drain"), cluster("cordon")] {
-        let mut story = asks(&[choice.clone()]);
+        let mut story = asks(core::slice::from_ref(&choice));
         until_decided(&mut story, &choice);
         story.view.gate.refusals = vec![Refusal::NoLease, paused_by_alice()];
         for _ in 0..50 {
@@ -213,13 +213,13 @@ fn what_cannot_be_followed_ends_the_rung_and_the_ladder_goes_on() {
         (fabric, method("port"), "the node could never come back"),
         (bmc_plan(), Choice::Fail("no idea".to_string()), "no idea"),
     ] {
-        let mut story = asks_with(plan, &[choice.clone()]);
+        let mut story = asks_with(plan, core::slice::from_ref(&choice));
         story.until(Phase::AwaitingWell);
         let ended = story.now;
         assert!(story.calls.is_empty(), "{choice}");
-        let told = story.notices.iter().find_map(|one| match one {
-            Notice::RemedyFailed(reason) => Some(reason.to_string()),
-            _ => None,
+        let told = story.notices.iter().find_map(|one| {
+            let Notice::RemedyFailed(reason) = one else { return None };
+            Some(reason.to_string())
         });
         assert!(told.as_ref().is_some_and(|told| told.contains(why)), "{choice}: {told:?}");
         story.until(Phase::ReadingIdentity);
