@@ -106,3 +106,20 @@ fn what_is_wrong_is_named_by_its_place() {
     "#]],
     );
 }
+
+#[test]
+fn limits_are_bounded_by_the_schema() {
+    let most = "componentBytes: 67108864, memoryBytes: 268435456, fuel: 100000000000, \
+                deadlineSeconds: 3600, concurrentCalls: 256, compileMemoryBytes: 4294967296, \
+                compileCpuSeconds: 120";
+    let text = PLUGIN.replacen("  grants:", &format!("  limits: {{{most}}}\n  grants:"), 1);
+    let read = read(&[("plugin.yaml", &text)]);
+    assert_eq!(lines(&read.problems), "");
+    let limits = read.plugins[0].spec.limits.unwrap();
+    assert_eq!((limits.component_bytes, limits.concurrent_calls), (Some(64 << 20), Some(256)));
+    check(
+        "  grants:",
+        "  limits: {componentBytes: 67108865, fuel: 0, concurrentCalls: 257, cpu: 1}\n  grants:",
+        expect![[r#""#]],
+    );
+}

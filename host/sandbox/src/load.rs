@@ -11,11 +11,12 @@ use wasmtime::component::{Component, HasSelf, Linker};
 
 use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::{FenceMethod, FenceMethodPre};
-use crate::compile::{CompileError, compile_in_child};
+use crate::compile::{CompileError, compile_in_child_within};
 use crate::engine::engine;
 use crate::inspect::{InspectError, World, inspect};
 use crate::manifest::{Kind, Manifest, ManifestError, field};
 use crate::plugin::Plugin;
+use crate::plugin_limits::PluginLimits;
 use crate::state::CallState;
 use crate::watch::Watcher;
 use crate::{precompiled, wasi_stubs};
@@ -24,6 +25,13 @@ use crate::{precompiled, wasi_stubs};
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<CallState>,
+}
+
+/// What is known of a plugin beside its code.
+pub(crate) struct About {
+    pub(crate) manifest: Manifest,
+    pub(crate) digest: Digest,
+    pub(crate) limits: PluginLimits,
 }
 
 /// The SHA-256 of a component's bytes.
@@ -45,6 +53,17 @@ pub enum LoadError {
     /// The engine refuses it.
     #[error("failed to compile the plugin: {0}")]
     Compile(String),
+    /// It asks for more than it is allowed.
+    #[error(
+        "failed to accept the plugin: its manifest asks for {asked} bytes of memory, {max} are the most; \
+         spec.limits.memoryBytes allows more"
+    )]
+    Memory {
+        /// How many.
+        asked: u64,
+        /// How many at most.
+        max: u64,
+    },
     /// It does not fit the contract, or fails while it is set up.
     #[error("failed to instantiate the plugin: {0}")]
     Instantiate(String),
@@ -65,20 +84,43 @@ impl Sandbox {
     /// Loads a component, compiling it in this process. For components of our own making. Blocks
     /// for as long as that takes.
     pub fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
+        self.load_within(wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own.
+    pub fn load_within(
+        &self,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let limits = limits.bounded();
+        let manifest = method_manifest(wasm, &limits)?;
         let component =
             Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
-        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        self.plugin_on_trial(&component, about)
     }
 
     /// Loads a component from outside, compiling it in a child process made from `exe` (see
-    /// [`compile_in_child`]). Blocks for as long as that takes.
+    /// [`crate::compile::compile_in_child`]). Blocks for as long as that takes.
     pub fn load_external(&self, exe: &Path, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
-        let code = compile_in_child(exe, wasm)?;
+        self.load_external_within(exe, wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own, which bound the child, too.
+    pub fn load_external_within(
+        &self,
+        exe: &Path,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let limits = limits.bounded();
+        let manifest = method_manifest(wasm, &limits)?;
+        let code = compile_in_child_within(exe, wasm, &limits)?;
         let component = precompiled::from_own_child(&self.engine, &code)
             .map_err(|error| compile_error(&error))?;
-        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        self.plugin_on_trial(&component, about)
     }
 
     /// Takes a component embedded in this binary, with the code `node-remedy-compile` made of it.
@@ -88,10 +130,12 @@ impl Sandbox {
         wasm: &'static [u8],
         code: &'static [u8],
     ) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
+        let limits = PluginLimits::builtin();
+        let manifest = method_manifest(wasm, &limits)?;
         let component = precompiled::from_own_binary(&self.engine, code)
             .map_err(|error| compile_error(&error))?;
-        Ok(Arc::new(self.plugin(&component, manifest, Digest::of(wasm))?))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        Ok(Arc::new(self.plugin(&component, about)?))
     }
 
     /// Loads a watcher of datagrams, compiling it in this process. For components of our own making.
@@ -134,23 +178,17 @@ impl Sandbox {
     fn plugin_on_trial(
         &self,
         component: &Component,
-        manifest: Manifest,
-        digest: Digest,
+        about: About,
     ) -> Result<Arc<Plugin>, LoadError> {
-        let plugin = self.plugin(component, manifest, digest)?;
+        let plugin = self.plugin(component, about)?;
         plugin.try_out().map_err(LoadError::Instantiate)?;
         Ok(Arc::new(plugin))
     }
 
-    fn plugin(
-        &self,
-        component: &Component,
-        manifest: Manifest,
-        digest: Digest,
-    ) -> Result<Plugin, LoadError> {
+    fn plugin(&self, component: &Component, about: About) -> Result<Plugin, LoadError> {
         let pre = self.linker.instantiate_pre(component).and_then(FenceMethodPre::new);
         let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
-        Ok(Plugin::new(self.engine.clone(), pre, manifest, digest))
+        Ok(Plugin::new(self.engine.clone(), pre, about))
     }
 }
 
@@ -175,8 +213,12 @@ impl std::fmt::Debug for Digest {
 }
 
 /// The manifest of a fence method. What only sees has nothing to call.
-fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
-    let manifest = Manifest::parse(inspect(wasm, World::Method)?)?;
+fn method_manifest(wasm: &[u8], limits: &PluginLimits) -> Result<Manifest, LoadError> {
+    let manifest = Manifest::parse(inspect(wasm, World::Method, limits)?)?;
+    let (asked, max) = (manifest.memory_bytes, limits.memory_bytes);
+    if asked > max {
+        return Err(LoadError::Memory { asked, max });
+    }
     if manifest.kind == Kind::Watch {
         return Err(field("kind", "watch", "power, fabric or storage for a fence method").into());
     }
@@ -184,7 +226,7 @@ fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
 }
 
 fn watcher_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
-    let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
+    let manifest = Manifest::parse(inspect(wasm, World::Watcher, &PluginLimits::builtin())?)?;
     check_watcher(&manifest)?;
     Ok(manifest)
 }

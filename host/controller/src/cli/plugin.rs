@@ -2,6 +2,7 @@
 //! ([`mod@file`]).
 
 mod file;
+mod manifest;
 mod verify;
 
 use std::path::PathBuf;
@@ -42,6 +43,19 @@ pub enum PluginCommand {
         /// How the result is printed
         #[arg(long, value_enum, default_value_t)]
         output: Output,
+    },
+    /// Put a manifest into a component, for tool chains that write no custom sections
+    #[command(after_help = "Example:
+  node-remedy plugin manifest relay.wasm manifest.json --out tasmota.wasm
+What the manifest says is checked; a component that has one already is refused.")]
+    Manifest {
+        /// A .wasm file: a component without a manifest
+        file: PathBuf,
+        /// The manifest, in JSON: wit/manifest.md
+        manifest: PathBuf,
+        /// Where the component with its manifest is written
+        #[arg(long, short, value_name = "FILE")]
+        out: PathBuf,
     },
     /// Print an immutable ConfigMap with a component in it
     #[command(
@@ -139,6 +153,9 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
                 fence_plugin: *fence_plugin,
             };
             file::config_map(&plugins, file, &printed)?;
+        }
+        PluginCommand::Manifest { file, manifest, out } => {
+            manifest::manifest(file, manifest, out)?;
         }
         PluginCommand::Sign { file, key } => file::sign(file, key)?,
         PluginCommand::Verify { file, grants, signature, output } => {

@@ -9,6 +9,7 @@
 //! Not here: what a plugin may reach (its grants go into plans), and calling it.
 
 mod fetch;
+mod limited;
 mod signed;
 mod told;
 pub mod unpack;
@@ -23,10 +24,10 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
 use node_remedy_api::fenceplugin::{LoadedPlugin, PluginSource, Source, Verify};
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
-use node_remedy_sandbox::{Digest, Plugin};
+use node_remedy_sandbox::{Digest, Plugin, PluginLimits};
 
 use self::fetch::{Fetched, fetch};
+pub use self::limited::limits;
 use self::signed::Verified;
 use crate::act::calls::chain;
 use crate::cluster::Cluster;
@@ -173,12 +174,13 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
     }
     let status = parts.mirror.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
     let loaded = status.unwrap_or_default().loaded;
-    let Some(LoadedPlugin { source, .. }) = loaded.into_iter().rfind(|one| one.digest == *digest)
+    let Some(LoadedPlugin { source, limits: written, .. }) = loaded.into_iter().rfind(|one| one.digest == *digest)
     else {
         return Ok(());
     };
     // It was verified when the incident began, and its digest stands in the incident.
-    let loaded = fetch_and_load(parts, plugin, digest, &source, None).await;
+    let wanted = Wanted { digest, limits: limits(written.as_ref()), verify: None };
+    let loaded = fetch_and_load(parts, plugin, &source, wanted).await;
     let (loaded, _) = loaded.inspect_err(|refusal| {
         tracing::warn!(
             plugin,
@@ -196,27 +198,38 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
 /// Has what one object wants called by its name.
 async fn take<C: Cluster>(parts: &Parts<C>, source: &Source) -> Result<Verified, Refusal> {
     let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
-    if spec.verify.is_none() && plugins.take_loaded(name, &spec.digest) {
+    let limits = limits(spec.limits.as_ref());
+    if spec.verify.is_none() && plugins.take_loaded(name, &spec.digest, &limits) {
         return Ok(Verified::NotAsked);
     }
-    let (plugin, verified) =
-        fetch_and_load(parts, name, &spec.digest, &spec.source, spec.verify.as_ref()).await?;
+    let wanted = Wanted { digest: &spec.digest, limits, verify: spec.verify.as_ref() };
+    let (plugin, verified) = fetch_and_load(parts, name, &spec.source, wanted).await?;
     plugins.put(name, plugin);
     Ok(verified)
+}
+
+/// What a component at a source must be, and may use.
+struct Wanted<'a> {
+    digest: &'a str,
+    limits: PluginLimits,
+    verify: Option<&'a Verify>,
 }
 
 /// From a source to a component that was tried out.
 async fn fetch_and_load<C: Cluster>(
     parts: &Parts<C>,
     name: &str,
-    digest: &str,
     source: &PluginSource,
-    verify: Option<&Verify>,
+    wanted: Wanted<'_>,
 ) -> Result<(Arc<Plugin>, Verified), Refusal> {
     let fetched = fetch(parts, source).await?;
     let plugins = parts.calls.plugins.clone();
+    let Wanted { digest, limits, verify } = wanted;
     let (name, digest, verify) = (name.to_owned(), digest.to_owned(), verify.cloned());
-    let loading = move || load(&plugins, &name, &digest, &fetched, verify.as_ref());
+    let loading = move || {
+        let wanted = Wanted { digest: &digest, limits, verify: verify.as_ref() };
+        load(&plugins, &name, &fetched, &wanted)
+    };
     let loaded = parts.calls.executor.block(loading).await;
     loaded.unwrap_or_else(|| {
         Err(Refusal::passing(REASON_LOADING, "loading it was broken off; it is tried again"))
@@ -245,27 +258,30 @@ impl Outside {
     }
 }
 
-/// From packed bytes to a plugin. Blocks, up to half a minute.
+/// From packed bytes to a plugin. Blocks, up to half a minute, or as long as its limits allow.
 fn load(
     plugins: &Plugins,
     name: &str,
-    wanted: &str,
     fetched: &Fetched,
-    verify: Option<&Verify>,
+    wanted: &Wanted<'_>,
 ) -> Result<(Arc<Plugin>, Verified), Refusal> {
-    let wasm = unpack::unpack(&fetched.name, &fetched.packed, COMPONENT_BYTES_MAX)
+    let Wanted { digest, limits, verify } = wanted;
+    let wasm = unpack::unpack(&fetched.name, &fetched.packed, limits.component_len())
         .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let found = Digest::of(&wasm).to_string();
-    if found != wanted {
-        let why = format!("found a component of digest {found}, expected {wanted}");
+    if found != *digest {
+        let why = format!("found a component of digest {found}, expected {digest}");
         return Err(Refusal::new(REASON_DIGEST_MISMATCH, why));
     }
-    let verified = signed::verified(&wasm, fetched, verify)?;
-    if let Ok(loaded) = plugins.find(name, Some(wanted)) {
+    let verified = signed::verified(&wasm, fetched, *verify)?;
+    if let Ok(loaded) = plugins.find(name, Some(digest))
+        && loaded.limits() == limits
+    {
         return Ok((loaded, verified));
     }
-    let plugin =
-        plugins.load_outside(&wasm).map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
+    let plugin = plugins
+        .load_within(&wasm, limits)
+        .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let said = &plugin.manifest().name;
     if said != name {
         let why = format!(

@@ -18,5 +18,6 @@ mod guest;
 mod ipmi;
 mod load;
 mod login;
+mod plugin_limits;
 mod threads;
 mod watch;
