@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use node_remedy_sandbox::{
-    Action, CallReport, Effect, FailureKind, PlugState, PluginLimits, Sandbox, Trust, Verdict, compile,
+    Action, CallReport, Effect, FailureKind, PlugState, PluginLimits, Sandbox, Trust, Verdict,
+    compile,
 };
 use node_remedy_tests::Controller;
 use node_remedy_tests::ipmi::{PASSWORD, USERNAME};
@@ -36,7 +37,7 @@ const TABLE: &str = "target/tmp/languages-table";
 
 /// What a FencePlugin says for Python; the others need nothing said.
 fn python_limits() -> PluginLimits {
-    PluginLimits { component_bytes: 24 << 20, ..PluginLimits::default() }
+    PluginLimits { component_bytes: 24 << 20, compile_cpu_s: 120, ..PluginLimits::default() }
 }
 
 /// A component, or `None` where its tool chain could not be had.
@@ -134,7 +135,11 @@ async fn check(plugin: &str, limits: PluginLimits, wanted: &[&str]) -> Result<()
         let Verdict::FailedBeforeEffect(failure) = report.verdict() else { panic!("{report:?}") };
         assert_eq!(failure.kind, kind, "{plugin} {plug}: {}", failure.detail);
     }
-    assert_eq!(board.read("/cm?cmnd=Power").await?["POWER"], "ON", "{plugin}: nothing was switched");
+    assert_eq!(
+        board.read("/cm?cmnd=Power").await?["POWER"],
+        "ON",
+        "{plugin}: nothing was switched"
+    );
     // The board has one relay: what it says of another is not known, and so not off.
     let report = call(Action::Status, "2", PASSWORD).await?;
     let Verdict::Outcome(outcome) = report.verdict() else { panic!("{plugin}: {report:?}") };

@@ -104,12 +104,12 @@ fn javascript(folder: &Path, component: &Path) -> Result<()> {
 
 /// CPython with the module in it: `requirements.txt` says which.
 fn python(folder: &Path, component: &Path) -> Result<()> {
-    setup::python_venv("languages/python", "examples/plugins-other/python/requirements.txt")?;
+    setup::python_venv("languages-venv", "examples/plugins-other/python/requirements.txt")?;
     // A copy: Python leaves what it compiled beside a module.
     let copy = at(FOLDER).join("python-app");
     fs::create_dir_all(&copy)?;
     fs::copy(folder.join("relay.py"), copy.join("relay.py"))?;
-    let mut build = Command::new(at(FOLDER).join("python/bin/componentize-py"));
+    let mut build = Command::new(at("target/languages-venv/bin/componentize-py"));
     build.arg("--wit-path").arg(at("wit")).args(["--world", WORLD, "componentize"]);
     // Without WASI it would find the same: nothing. Python's own sockets are no import of a plugin.
     build.arg("--stub-wasi").arg("--python-path").arg(copy).arg("--output").arg(component);
@@ -138,10 +138,19 @@ fn c(folder: &Path, component: &Path) -> Result<()> {
     bind.arg("bindings").arg(at("wit")).arg(WORLD).arg(&bindings);
     run_logged("building plugin tasmota-c", "plugin-tasmota-c-bindings", &mut bind)?;
     let mut compile = Command::new("clang");
-    compile.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-Os", "-Wall", "-Wextra", "-Werror"]);
+    compile.args([
+        "--target=wasm32-wasi",
+        "-mexec-model=reactor",
+        "-Os",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+    ]);
     compile.args(["-nodefaultlibs", "-Wl,--gc-sections,--strip-debug", "-I"]).arg(&bindings);
     compile.arg("-o").arg(&core).arg(folder.join("relay.c"));
-    compile.arg(bindings.join("fence_method.c")).arg(bindings.join("fence_method_component_type.o"));
+    compile
+        .arg(bindings.join("fence_method.c"))
+        .arg(bindings.join("fence_method_component_type.o"));
     compile.arg("-lc");
     run_logged("building plugin tasmota-c", "plugin-tasmota-c", &mut compile)?;
     let mut wrap = Command::new(&tool);
@@ -151,5 +160,6 @@ fn c(folder: &Path, component: &Path) -> Result<()> {
 }
 
 fn program(name: &str, package: &str) -> Result<PathBuf> {
-    find_program(name).with_context(|| format!("{name} is not installed (Debian package {package})"))
+    find_program(name)
+        .with_context(|| format!("{name} is not installed (Debian package {package})"))
 }

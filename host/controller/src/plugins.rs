@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use node_remedy_sandbox::{
-    Digest, LoadError, Manifest, Plugin, PluginLimits, Sandbox, Watcher,
-};
+use node_remedy_sandbox::{Digest, LoadError, Manifest, Plugin, PluginLimits, Sandbox, Watcher};
 
 /// One embedded plugin.
 struct Builtin {

@@ -36,7 +36,9 @@ pub enum CompileError {
     #[error("failed to compile the plugin within {0} s")]
     Time(u64),
     /// The child was not told its limits.
-    #[error("failed to read the limits of the compiling child: found {0:?}, expected three numbers")]
+    #[error(
+        "failed to read the limits of the compiling child: found {0:?}, expected three numbers"
+    )]
     Limits(Vec<String>),
 }
 

@@ -107,9 +107,8 @@ mod tests {
 
     #[test]
     fn what_could_never_be_loaded_is_not_made() {
-        let refusal = |wasm: &[u8], manifest: &[u8]| {
-            with_manifest(wasm, manifest).unwrap_err().to_string()
-        };
+        let refusal =
+            |wasm: &[u8], manifest: &[u8]| with_manifest(wasm, manifest).unwrap_err().to_string();
         assert!(refusal(&shell(), b"{}").contains("missing field"));
         assert!(refusal(b"\0asm\x01\0\0\0", MANIFEST).contains("it is a core module"));
         assert!(refusal(b"text", MANIFEST).contains("found no WebAssembly component"));

@@ -17,8 +17,8 @@ use crate::convert;
 use crate::grants::Grants;
 use crate::honesty::{self, Seen};
 use crate::limits::{
-    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, HOSTCALL_BYTES_MAX, LOGOUT_TIME,
-    TRIAL_FUEL, TRIAL_WALL,
+    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, HOSTCALL_BYTES_MAX, LOGOUT_TIME, TRIAL_FUEL,
+    TRIAL_WALL,
 };
 use crate::load::{About, Digest};
 use crate::manifest::Manifest;
@@ -79,11 +79,7 @@ impl fmt::Debug for Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(
-        engine: Engine,
-        pre: FenceMethodPre<CallState>,
-        about: About,
-    ) -> Self {
+    pub(crate) fn new(engine: Engine, pre: FenceMethodPre<CallState>, about: About) -> Self {
         let About { manifest, digest, limits } = about;
         Self { engine, pre, manifest, digest, limits, turns: Turns::new(limits.calls) }
     }

@@ -147,6 +147,10 @@ mod tests {
             compile_cpu_s: u64::MAX,
         };
         assert_eq!(asked.bounded(), PluginLimits::most());
-        assert_eq!(PluginLimits { calls: 0, ..usual }.bounded().calls, 1, "or it were never called");
+        assert_eq!(
+            PluginLimits { calls: 0, ..usual }.bounded().calls,
+            1,
+            "or it were never called"
+        );
     }
 }

@@ -33,7 +33,9 @@ impl Turns {
         if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
             return Ok(Turn(slot));
         }
-        let Some(_waits) = Waits::among(&self.waiting) else { return Err(self.busy("and as many wait")) };
+        let Some(_waits) = Waits::among(&self.waiting) else {
+            return Err(self.busy("and as many wait"));
+        };
         tokio::select! {
             biased;
             slot = Arc::clone(&self.slots).acquire_owned() => {

@@ -41,7 +41,8 @@ pub(super) fn in_force(plugin: &sandbox::Plugin) -> PluginLimits {
 mod tests {
     use node_remedy_api::limits::{
         PLUGIN_CALLS_MAX, PLUGIN_COMPILE_CPU_S_MAX, PLUGIN_COMPILE_MEMORY_BYTES_MAX,
-        PLUGIN_COMPONENT_BYTES_MAX, PLUGIN_DEADLINE_S_MAX, PLUGIN_FUEL_MAX, PLUGIN_MEMORY_BYTES_MAX,
+        PLUGIN_COMPONENT_BYTES_MAX, PLUGIN_DEADLINE_S_MAX, PLUGIN_FUEL_MAX,
+        PLUGIN_MEMORY_BYTES_MAX,
     };
 
     use super::*;

@@ -174,7 +174,8 @@ async fn have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Result<(),
     }
     let status = parts.mirror.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
     let loaded = status.unwrap_or_default().loaded;
-    let Some(LoadedPlugin { source, limits: written, .. }) = loaded.into_iter().rfind(|one| one.digest == *digest)
+    let Some(LoadedPlugin { source, limits: written, .. }) =
+        loaded.into_iter().rfind(|one| one.digest == *digest)
     else {
         return Ok(());
     };

@@ -46,7 +46,10 @@ fn a_manifest_may_ask_for_as_much_memory_as_its_plugin_is_allowed() {
     assert!(hostile(enough).is_ok());
     let less = PluginLimits { memory_bytes: memory_bytes - 1, ..enough };
     let refused = refusal(&WASM, &less);
-    assert!(refused.contains("asks for 33554432 bytes of memory, 33554431 are the most"), "{refused}");
+    assert!(
+        refused.contains("asks for 33554432 bytes of memory, 33554431 are the most"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,13 +150,17 @@ async fn a_plugin_that_spins_holds_up_its_own_calls_and_no_other_plugin() {
     assert!(not_started >= 36, "{not_started} never had their turn in two seconds");
 }
 
-/// A component whose only function holds so many additions, each in need of the one before.
-fn slow_to_compile(additions: usize) -> Vec<u8> {
-    let body = "local.get 0 i64.popcnt local.get 0 i64.add local.set 0 ".repeat(additions);
-    let functions = format!("(func (param i64) {body})").repeat(60);
+/// Some kilobytes whose only function has so many loops in one another, through each of which the compiler
+/// takes as many variables.
+fn slow_to_compile(depth: usize) -> Vec<u8> {
+    let variables = "i64 ".repeat(depth);
+    let uses: String = (1..=depth)
+        .map(|one| format!("local.get {one} i64.const 1 i64.add local.set {one} "))
+        .collect();
+    let (loops, ends) = ("loop ".repeat(depth), "local.get 0 br_if 0 end ".repeat(depth));
     let shell = format!(
-        "(component (core module {functions}) (instance $m) \
-         (export \"node-remedy:fence/method@0.1.0\" (instance $m)))"
+        "(component (core module (func (param i32) (local {variables}) {loops} {uses} {ends})) \
+         (instance $m) (export \"node-remedy:fence/method@0.1.0\" (instance $m)))"
     );
     let manifest = include_bytes!("../guests/hostile/manifest.json");
     with_section(&wat::parse_str(shell).unwrap(), "node-remedy:manifest", manifest)
@@ -164,18 +171,17 @@ fn slow_to_compile(additions: usize) -> Vec<u8> {
 #[test]
 fn a_component_is_compiled_within_the_limits_of_its_plugin() {
     let exe = Path::new(env!("CARGO_BIN_EXE_node-remedy-compile"));
-    let slow = slow_to_compile(6_000);
+    let slow = slow_to_compile(500);
     let said = |limits: PluginLimits| {
         SANDBOX.load_external_within(exe, &slow, &limits).unwrap_err().to_string()
     };
-    let usual = PluginLimits::default();
-    let generous = PluginLimits { compile_cpu_s: 60, ..usual };
-    let enough = said(generous);
+    let most = PluginLimits::most();
+    let enough = said(most);
     assert!(enough.contains("failed to instantiate the plugin"), "{enough}");
-    let little_time = said(PluginLimits { compile_cpu_s: 1, ..usual });
-    assert!(little_time.contains("within 1 s of CPU and 1024 MiB"), "{little_time}");
-    let little_memory = said(PluginLimits { compile_memory_bytes: 96 << 20, ..generous });
-    assert!(little_memory.contains("within 60 s of CPU and 96 MiB"), "{little_memory}");
+    let little_time = said(PluginLimits { compile_cpu_s: 1, ..most });
+    assert!(little_time.contains("within 1 s of CPU and 4096 MiB"), "{little_time}");
+    let little_memory = said(PluginLimits { compile_memory_bytes: 128 << 20, ..most });
+    assert!(little_memory.contains("within 120 s of CPU and 128 MiB"), "{little_memory}");
 }
 
 #[test]
