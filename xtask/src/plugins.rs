@@ -40,12 +40,11 @@ struct Plugin {
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let lines = match arguments {
-        ["--languages"] => languages::build_all()?,
-        _ => {
-            crate::refuse_arguments(arguments)?;
-            build_all()?
-        }
+    let lines = if arguments == ["--languages"] {
+        languages::build_all()?
+    } else {
+        crate::refuse_arguments(arguments)?;
+        build_all()?
     };
     for line in lines {
         println!("{line}");

@@ -119,7 +119,11 @@ fn limits_are_bounded_by_the_schema() {
     assert_eq!((limits.component_bytes, limits.concurrent_calls), (Some(64 << 20), Some(256)));
     check(
         "  grants:",
-        "  limits: {componentBytes: 67108865, fuel: 0, concurrentCalls: 257, cpu: 1}\n  grants:",
-        expect![[r#""#]],
+        "  limits: {componentBytes: 67108865, fuel: 0, concurrentCalls: 257}\n  grants:",
+        expect![[r#"
+        plugin.yaml:9:28: spec.limits.componentBytes: found 67108865, expected a number from 1 to 67108864
+        plugin.yaml:9:44: spec.limits.fuel: found 0, expected a number from 1 to 100000000000
+        plugin.yaml:9:64: spec.limits.concurrentCalls: found 257, expected a number from 1 to 256
+    "#]],
     );
 }

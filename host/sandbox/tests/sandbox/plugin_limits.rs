@@ -1,5 +1,6 @@
 //! Limits of one plugin, each at what it allows and just beyond.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,9 +155,10 @@ async fn a_plugin_that_spins_holds_up_its_own_calls_and_no_other_plugin() {
 /// takes as many variables.
 fn slow_to_compile(depth: usize) -> Vec<u8> {
     let variables = "i64 ".repeat(depth);
-    let uses: String = (1..=depth)
-        .map(|one| format!("local.get {one} i64.const 1 i64.add local.set {one} "))
-        .collect();
+    let mut uses = String::new();
+    for one in 1..=depth {
+        let _ = write!(uses, "local.get {one} i64.const 1 i64.add local.set {one} ");
+    }
     let (loops, ends) = ("loop ".repeat(depth), "local.get 0 br_if 0 end ".repeat(depth));
     let shell = format!(
         "(component (core module (func (param i32) (local {variables}) {loops} {uses} {ends})) \
