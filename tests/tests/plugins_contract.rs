@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use node_remedy_sandbox::{Action, PlugState, Sandbox, Trust, Verdict};
 use node_remedy_tests::ipmi::{Kind, PASSWORD, Power, USERNAME};
 use node_remedy_tests::process::{fresh_folder, repository};
 use node_remedy_tests::webhook::{Door, Plugs};
 use node_remedy_tests::{Bmc, Controller};
 
-use crate::plugins_languages::sandboxed::{Reach, Sandboxed, secret};
+use crate::plugins_ipmi::sandboxed::{Reach, Sandboxed, secret};
 
 /// What each version has.
 const KEPT: [(&str, &[&str]); 1] = [("0.1.0", &["ipmi", "tasmota", "webhook"])];
@@ -30,7 +30,7 @@ fn load(version: &str, method: &str) -> Result<Sandboxed> {
 async fn call(plugin: &Sandboxed, action: Action, reach: &Reach) -> Result<PlugState> {
     let call = plugin.prepare_for(action, reach.clone()).await?;
     let report = plugin.call(call).await;
-    let Verdict::Outcome(outcome) = report.verdict() else { panic!("{action:?}: {report:?}") };
+    let Verdict::Outcome(outcome) = report.verdict() else { bail!("{action:?}: {report:?}") };
     Ok(outcome.state)
 }
 
@@ -42,7 +42,7 @@ fn every_component_that_is_kept_is_called_by_a_test() -> Result<()> {
         let version = version?.path();
         if version.is_dir() {
             let files = fs::read_dir(&version)?.collect::<std::io::Result<Vec<_>>>()?;
-            kept.extend(files.iter().map(|file| file.path()));
+            kept.extend(files.iter().map(fs::DirEntry::path));
         }
     }
     let folder = repository().join("tests/fixtures/contract");
