@@ -119,6 +119,7 @@ async fn what_a_plugin_is_allowed_needs_the_right_to_grant() -> Result<()> {
     for (kind, name, spec, resource) in [
         ("FencePlugin", "lamp", granted.clone(), "fenceplugins"),
         ("FencePlugin", "lamp", verify, "fenceplugins"),
+        ("FencePlugin", "lamp", json!({"limits": {"componentBytes": 25_165_824}}), "fenceplugins"),
         ("FenceConfiguration", remedy::FENCE, json!({"grants": []}), "fenceconfigurations"),
     ] {
         let refused =

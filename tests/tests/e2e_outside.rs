@@ -157,7 +157,11 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
     controller.until_ready().await?;
     // Named before it is there, and its coming is seen.
     let (map, plugin) = printed()?;
-    let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
+    let allowed = format!(
+        "limits: {{memoryBytes: 33554432, concurrentCalls: 4}}\n  \
+         grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]",
+        board.port()
+    );
     let client = story.cluster.client();
     apply_all(&client, &plugin.replace("grants: []", &allowed)).await?;
     until_ready(&story, "False", "SourceMissing").await?;
@@ -165,6 +169,13 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
     let said = until_ready(&story, "True", "Loaded").await?;
     assert_eq!(said["digest"], digest(&component));
     assert_eq!(said["version"], "0.1.0");
+    // Of memory and time the manifest asks for less.
+    let limits = json!({
+        "componentBytes": 8_388_608, "memoryBytes": 16_777_216, "fuel": 10_000_000_000_u64,
+        "deadlineSeconds": 30, "concurrentCalls": 4, "compileMemoryBytes": 1_073_741_824,
+        "compileCpuSeconds": 20,
+    });
+    assert_eq!(said["limits"], limits);
     assert_eq!(
         said["asks"],
         json!(["endpoint relay: http from address, port 80", "credential account: write"])

@@ -7,7 +7,7 @@ mod by_hand;
 mod faults;
 mod power;
 #[path = "../src/bin/node_remedy_bench/sandboxed.rs"]
-mod sandboxed;
+pub(crate) mod sandboxed;
 mod sessions;
 
 use std::sync::LazyLock;

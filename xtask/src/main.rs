@@ -8,6 +8,7 @@ mod check;
 mod codegen;
 mod demo;
 mod failures;
+mod languages;
 mod levels;
 mod plugins;
 mod progress;

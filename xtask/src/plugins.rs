@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::progress::run_logged;
 use crate::root::{at, cargo};
-use crate::{setup, stamp};
+use crate::{languages, setup, stamp};
 
 pub(crate) const HELP: &str = "\
 Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
@@ -18,8 +18,11 @@ target/plugins/NAME.wasm and compiles it ahead to target/plugins/NAME.cwasm, whi
 binary embeds. A watcher goes to target/watchers instead. examples/plugins/* go to target/outside: they
 are not embedded, nor compiled ahead. What is up to date by content is skipped.
 
+--languages builds examples/plugins-other/* in their place, and brings the tool chains that they need.
+
 Examples:
   cargo xtask plugins
+  cargo xtask plugins --languages
 ";
 
 /// Without it the linker leaves each number that it fills in at five bytes; most need one or two.
@@ -41,8 +44,13 @@ struct Plugin {
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    crate::refuse_arguments(arguments)?;
-    for line in build_all()? {
+    let lines = if arguments == ["--languages"] {
+        languages::build_all()?
+    } else {
+        crate::refuse_arguments(arguments)?;
+        build_all()?
+    };
+    for line in lines {
         println!("{line}");
     }
     Ok(())

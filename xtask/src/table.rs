@@ -44,6 +44,21 @@ const ATTACKS_NOTES: &str = "
   seconds       by the wall, beside everything else that runs
   host grew by  the peak of the process that runs the plugin, over what it had before the attack
 ";
+/// `tests/tests/plugins_languages.rs` leaves them, where there are plugins in other languages.
+const LANGUAGES: Table<8> = Table {
+    folder: "target/tmp/languages-table",
+    header: [
+        "plugin",
+        "bytes",
+        "gzipped",
+        "compile CPU s",
+        "compile MiB",
+        "code bytes",
+        "µs a call",
+        "imports",
+    ],
+    last_max: 100,
+};
 /// Below the faults.
 const NOTES: &str = "
   seconds  of virtual time, by which the device in memory lives; no call is past its deadline
@@ -58,7 +73,7 @@ const FAULTS_MIN: usize = 30;
 
 /// Forgets the rows of earlier runs.
 pub(crate) fn clear() -> Result<()> {
-    for folder in [METHODS.folder, FAULTS.folder, ATTACKS.folder] {
+    for folder in [METHODS.folder, FAULTS.folder, ATTACKS.folder, LANGUAGES.folder] {
         match fs::remove_dir_all(at(folder)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(error).context("failed to clear the tables of fence methods");
@@ -76,6 +91,9 @@ pub(crate) fn print() -> Result<()> {
     println!("{}\n{NOTES}", FAULTS.lines(&faults));
     let [methods, names] = [0, 1].map(|column| kinds_in(column, &faults));
     println!("  {methods} methods, {} rows, {names} faults by name", faults.len());
+    if at(LANGUAGES.folder).is_dir() {
+        println!("\n{}\n", LANGUAGES.lines(&LANGUAGES.read(&at(LANGUAGES.folder))?));
+    }
     ensure!(names >= FAULTS_MIN, "{names} faults by name, expected at least {FAULTS_MIN}");
     let attacks = ATTACKS.read(&at(ATTACKS.folder))?;
     println!("\n{}\n{ATTACKS_NOTES}", ATTACKS.lines(&attacks));

@@ -62,6 +62,21 @@ pub const IMAGE_CHARACTERS_MAX: usize = 700;
 /// Characters of the authorities that a registry is believed by; a system's own bundle of 140 has 220,000, and
 /// nobody means that one here.
 pub const CA_BUNDLE_CHARACTERS_MAX: usize = 65_536;
+/// The most that a plugin from outside may be allowed: bytes of its component, and of its memory. The sandbox
+/// says of each why (`host/sandbox/src/limits.rs`).
+pub const PLUGIN_COMPONENT_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of one call's memory.
+pub const PLUGIN_MEMORY_BYTES_MAX: u64 = 256 << 20;
+/// Fuel of one call.
+pub const PLUGIN_FUEL_MAX: u64 = 100_000_000_000;
+/// Seconds of one call.
+pub const PLUGIN_DEADLINE_S_MAX: u64 = 3_600;
+/// Calls under way at a time.
+pub const PLUGIN_CALLS_MAX: u32 = 256;
+/// Bytes of address space of the child that compiles.
+pub const PLUGIN_COMPILE_MEMORY_BYTES_MAX: u64 = 4 << 30;
+/// CPU seconds of the child that compiles.
+pub const PLUGIN_COMPILE_CPU_S_MAX: u64 = 120;
 /// Methods and templates that one configuration defines.
 pub const DEFINITIONS_MAX: usize = 256;
 /// Parameters of one method.

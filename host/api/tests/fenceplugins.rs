@@ -181,3 +181,24 @@ fn a_plugin_stands_in_a_config_map_or_in_a_registry() {
         "#]],
     );
 }
+
+#[test]
+fn limits_are_bounded_by_the_schema() {
+    let most = "componentBytes: 67108864, memoryBytes: 268435456, fuel: 100000000000, \
+                deadlineSeconds: 3600, concurrentCalls: 256, compileMemoryBytes: 4294967296, \
+                compileCpuSeconds: 120";
+    let text = PLUGIN.replacen("  grants:", &format!("  limits: {{{most}}}\n  grants:"), 1);
+    let read = read(&[("plugin.yaml", &text)]);
+    assert_eq!(lines(&read.problems), "");
+    let limits = read.plugins[0].spec.limits.unwrap();
+    assert_eq!((limits.component_bytes, limits.concurrent_calls), (Some(64 << 20), Some(256)));
+    check(
+        "  grants:",
+        "  limits: {componentBytes: 67108865, fuel: 0, concurrentCalls: 257}\n  grants:",
+        expect![[r#"
+        plugin.yaml:9:28: spec.limits.componentBytes: found 67108865, expected a number from 1 to 67108864
+        plugin.yaml:9:44: spec.limits.fuel: found 0, expected a number from 1 to 100000000000
+        plugin.yaml:9:64: spec.limits.concurrentCalls: found 257, expected a number from 1 to 256
+    "#]],
+    );
+}

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use node_remedy_sandbox::{Digest, LoadError, Manifest, Plugin, Sandbox, Watcher};
+use node_remedy_sandbox::{Digest, LoadError, Manifest, Plugin, PluginLimits, Sandbox, Watcher};
 
 /// One embedded plugin.
 struct Builtin {
@@ -148,14 +148,26 @@ impl Plugins {
         Ok((plugin.manifest().clone(), plugin.digest()))
     }
 
-    /// Loads a component from outside. Blocks, up to half a minute.
+    /// Loads a component from outside within the usual limits. Blocks, up to half a minute.
     ///
     /// # Errors
     /// Where it is no plugin, or cannot be compiled within the limits.
     pub fn load_outside(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
+        self.load_within(wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own. Blocks for as long as these allow.
+    ///
+    /// # Errors
+    /// Where it is no plugin, or cannot be compiled within the limits.
+    pub fn load_within(
+        &self,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
         match &self.compiler {
-            Some(exe) => self.sandbox.load_external(exe, wasm),
-            None => self.sandbox.load(wasm),
+            Some(exe) => self.sandbox.load_external_within(exe, wasm, limits),
+            None => self.sandbox.load_within(wasm, limits),
         }
     }
 
@@ -175,9 +187,10 @@ impl Plugins {
         one.loaded.insert(plugin.digest().to_string(), plugin);
     }
 
-    /// The same with a component that is loaded already; `false` where it is not.
-    pub fn take_loaded(&self, name: &str, digest: &str) -> bool {
+    /// The same with a component that is loaded already, within these limits; `false` where it is not.
+    pub fn take_loaded(&self, name: &str, digest: &str, limits: &PluginLimits) -> bool {
         let loaded = self.outside().get(name).and_then(|one| one.loaded.get(digest).cloned());
+        let loaded = loaded.filter(|plugin| plugin.limits() == limits);
         loaded.map(|plugin| self.put(name, plugin)).is_some()
     }
 

@@ -27,7 +27,9 @@ pub(crate) fn engine() -> wasmtime::Result<Engine> {
         .wasm_component_model(true)
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
+        // For code of the engine's own: what passes values between two components inside one reaches the
+        // memories of both. A module of a guest has one: `inspect` validates all of them without.
+        .wasm_multi_memory(true)
         .wasm_tail_call(false);
     Engine::new(&config)
 }

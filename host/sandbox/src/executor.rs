@@ -18,6 +18,7 @@ use crate::load::Sandbox;
 use crate::plugin::{Pace, Plugin};
 use crate::remedy::{NodeSeen, Remedied, RemedyTried};
 use crate::seams::Seams;
+use crate::turns::Turn;
 
 /// Runs calls.
 pub enum Executor {
@@ -45,6 +46,8 @@ struct Job {
     call: Call,
     seams: Seams,
     queued_ms: u64,
+    /// Its turn among the calls of its plugin.
+    turn: Turn,
     done: oneshot::Sender<CallReport>,
 }
 
@@ -99,28 +102,40 @@ impl Executor {
         }
     }
 
-    /// Makes one call. Dropping the future before its report came asks the call to stop.
+    /// Makes one call, in its turn among the calls of its plugin. Dropping the future before its report came
+    /// asks the call to stop.
     pub async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
+        let action = call.request.action;
+        let queued_ms = seams.clock.now_ms();
+        let turn = match plugin.turns().take(&call, &seams).await {
+            Ok(turn) => turn,
+            Err(refusal) => return CallReport::not_started(action, refusal),
+        };
         match self {
-            Self::Inline => plugin.call(call, &seams).await,
-            Self::Threads(pool) => pool.run(plugin, call, seams).await,
+            Self::Inline => {
+                let report = plugin.call(on_time(call, &seams, queued_ms), &seams).await;
+                drop(turn);
+                report
+            }
+            Self::Threads(pool) => {
+                let (done, report) = oneshot::channel();
+                pool.run(Job { plugin, call, seams, queued_ms, turn, done }, report).await
+            }
         }
     }
 }
 
 impl Pool {
-    async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
-        let action = call.request.action;
+    async fn run(&self, job: Job, report: oneshot::Receiver<CallReport>) -> CallReport {
+        let action = job.call.request.action;
         let refuse =
             |kind, detail: &str| CallReport::not_started(action, Failure::of_sandbox(kind, detail));
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
         let Some(jobs) = self.workers.get(turn).and_then(|worker| worker.jobs.as_ref()) else {
             return refuse(FailureKind::Other, "no plugin thread runs");
         };
-        let mut caller = Caller { asks_on_drop: Some(call.cancel.clone()) };
-        let queued_ms = seams.clock.now_ms();
-        let (done, report) = oneshot::channel();
-        if jobs.try_send(Job { plugin, call, seams, queued_ms, done }).is_err() {
+        let mut caller = Caller { asks_on_drop: Some(job.call.cancel.clone()) };
+        if jobs.try_send(job).is_err() {
             return refuse(FailureKind::Busy, "the plugin threads have too much to do");
         }
         let report = report.await;
@@ -180,15 +195,21 @@ impl Drop for Worker {
 }
 
 impl Job {
-    async fn run(mut self) {
-        // The caller's deadline runs since it asked, not since a thread had time.
-        let waited_ms = self.seams.clock.now_ms().saturating_sub(self.queued_ms);
-        let deadline = &mut self.call.request.deadline;
-        *deadline = deadline.saturating_sub(Duration::from_millis(waited_ms));
-        let report = self.plugin.call_at(Pace::FuelAndEpochs, self.call, &self.seams).await;
+    async fn run(self) {
+        let call = on_time(self.call, &self.seams, self.queued_ms);
+        let report = self.plugin.call_at(Pace::FuelAndEpochs, call, &self.seams).await;
+        drop(self.turn);
         // The caller may have gone; it asked the call to stop when it went.
         let _ = self.done.send(report);
     }
+}
+
+/// A call whose deadline runs since its caller asked, not since it had its turn and a thread had time.
+fn on_time(mut call: Call, seams: &Seams, queued_ms: u64) -> Call {
+    let waited_ms = seams.clock.now_ms().saturating_sub(queued_ms);
+    let deadline = &mut call.request.deadline;
+    *deadline = deadline.saturating_sub(Duration::from_millis(waited_ms));
+    call
 }
 
 /// Who waits for a call; asks it to stop when it goes before the report came.

@@ -4,13 +4,18 @@
 
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
-use crate::limits::{
-    COMPONENT_BYTES_MAX, FUNCTION_BYTES_MAX, FUNCTIONS_MAX, MANIFEST_BYTES_MAX, NESTED_MAX,
-};
+use crate::limits::{FUNCTION_BYTES_MAX, MANIFEST_BYTES_MAX, NESTED_MAX};
+use crate::plugin_limits::PluginLimits;
 use crate::wasi_stubs;
 
 /// The section that holds a plugin's manifest.
-const MANIFEST_SECTION: &str = "node-remedy:manifest";
+pub(crate) const MANIFEST_SECTION: &str = "node-remedy:manifest";
+
+/// The contract's package, and the one version of it that this host speaks.
+const PACKAGE: &str = "node-remedy:fence";
+const VERSION: &str = "0.1.0";
+/// Of another one, in messages.
+const VERSION_CHARS_MAX: usize = 40;
 
 /// What a component is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +84,15 @@ pub enum InspectError {
     /// They import what this host does not offer.
     #[error("failed to accept the plugin: it imports {0}, which this host does not offer")]
     Import(String),
+    /// They are made for another version of the contract.
+    #[error(
+        "failed to accept the plugin: it is made for {PACKAGE}@{found}, and this host speaks \
+         {PACKAGE}@{VERSION}; build it for that, or run a node-remedy that speaks {found}"
+    )]
+    Version {
+        /// Which one.
+        found: String,
+    },
     /// They do not export what they are to be.
     #[error("failed to accept the plugin: it does not export {0}")]
     NoExport(&'static str),
@@ -90,12 +104,17 @@ pub enum InspectError {
 }
 
 /// Checks the bytes and gives the manifest section in them.
-pub(crate) fn inspect(bytes: &[u8], world: World) -> Result<&[u8], InspectError> {
-    if bytes.len() > COMPONENT_BYTES_MAX {
-        return Err(InspectError::TooLarge { bytes: bytes.len(), max: COMPONENT_BYTES_MAX });
+pub(crate) fn inspect<'a>(
+    bytes: &'a [u8],
+    world: World,
+    limits: &PluginLimits,
+) -> Result<&'a [u8], InspectError> {
+    let max = limits.component_len();
+    if bytes.len() > max {
+        return Err(InspectError::TooLarge { bytes: bytes.len(), max });
     }
     check_encoding(bytes)?;
-    let mut seen = Seen::of(world);
+    let mut seen = Seen::of(world, limits.functions());
     for payload in Parser::new(0).parse_all(bytes) {
         seen.look_at(payload.map_err(|error| invalid(&error))?)?;
     }
@@ -176,14 +195,16 @@ struct Seen<'a> {
     depth: u32,
     nested: u32,
     functions: u32,
+    functions_max: u32,
     exports_it: bool,
     manifests: Vec<&'a [u8]>,
 }
 
 impl<'a> Seen<'a> {
-    fn of(world: World) -> Self {
+    fn of(world: World, functions_max: u32) -> Self {
         let (depth, nested, functions) = (0, 0, 0);
-        Self { world, depth, nested, functions, exports_it: false, manifests: Vec::new() }
+        let (exports_it, manifests) = (false, Vec::new());
+        Self { world, depth, nested, functions, functions_max, exports_it, manifests }
     }
 
     fn look_at(&mut self, payload: Payload<'a>) -> Result<(), InspectError> {
@@ -202,7 +223,7 @@ impl<'a> Seen<'a> {
             }
             Payload::CodeSectionStart { count, .. } => {
                 self.functions = self.functions.saturating_add(count);
-                at_most("functions", self.functions, FUNCTIONS_MAX)?;
+                at_most("functions", self.functions, self.functions_max)?;
             }
             Payload::CodeSectionEntry(body) => {
                 let (found, max) = (body.range().len(), FUNCTION_BYTES_MAX);
@@ -221,12 +242,25 @@ impl<'a> Seen<'a> {
             Payload::ComponentExportSection(exports) if self.depth == 1 => {
                 for export in exports {
                     let export = export.map_err(|error| invalid(&error))?;
+                    check_version(export.name.name)?;
                     self.exports_it |= export.name.name == self.world.export();
                 }
             }
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// Whether a name of the contract's package is of the version that this host speaks.
+fn check_version(name: &str) -> Result<(), InspectError> {
+    let ours = name.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('/'));
+    match ours.and_then(|rest| rest.split_once('@')) {
+        Some((_, found)) if found != VERSION => {
+            let found = found.escape_debug().take(VERSION_CHARS_MAX).collect();
+            Err(InspectError::Version { found })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -238,6 +272,7 @@ pub(crate) fn is_offered(world: World, name: &str) -> bool {
 }
 
 fn check_import(world: World, name: &str) -> Result<(), InspectError> {
+    check_version(name)?;
     if is_offered(world, name) {
         return Ok(());
     }

@@ -23,6 +23,7 @@ pub mod compile;
 mod convert;
 mod credentials;
 mod crypto;
+mod embed;
 mod engine;
 mod exchange;
 mod executor;
@@ -41,6 +42,7 @@ pub mod net;
 mod op;
 mod parameters;
 mod plugin;
+mod plugin_limits;
 mod precompiled;
 mod randomness;
 mod remedy;
@@ -53,6 +55,7 @@ mod state;
 pub mod transcript;
 mod trial;
 mod trust;
+mod turns;
 mod wasi_stubs;
 mod watch;
 mod words;
@@ -63,6 +66,7 @@ pub use call::{
     FailureKind, Fields, LogLevel, LogLine, Outcome, PlugInfo, PlugState, Request, Verdict,
 };
 pub use cancel::Cancel;
+pub use embed::{EmbedError, with_manifest};
 pub use executor::{Executor, Pool};
 pub use grants::{AdminGrant, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
 pub use host_name::HostPortError;
@@ -73,6 +77,7 @@ pub use manifest::Manifest;
 pub use names::{Names, NoNames, SystemNames};
 pub use parameters::{ParameterError, Property, PropertyKind, Schema};
 pub use plugin::Plugin;
+pub use plugin_limits::PluginLimits;
 pub use remedy::{NodeCondition, NodeSeen, Remedied, RemedyDecision, RemedyTried};
 pub use seams::{
     Clock, Entropy, NoEntropy, NotLeader, OpenGate, Seams, SeededEntropy, SendGate, SystemEntropy,

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 /// Size of a component. Rust plugins are 0.1–0.3 MB, JavaScript ones 1 MB.
 pub const COMPONENT_BYTES_MAX: usize = 8 << 20;
+/// The same where an admin raises it: Python is 18 MB, and packages of its own come on top.
+pub const COMPONENT_BYTES_MOST: usize = 64 << 20;
 /// Size of the manifest section: the figure the contract states.
 pub const MANIFEST_BYTES_MAX: usize = 64 << 10;
-/// Functions in a component. Compile memory grows with them: 100,000 took 553 MB.
+/// Functions in a component of the usual size, and so many more for each such size that an admin allows. Compile
+/// memory grows with them: 100,000 took 553 MB.
 pub const FUNCTIONS_MAX: u32 = 20_000;
 /// Size of one function. Compile time is worse than linear in it: one of 3 MB took 621 MB.
 pub const FUNCTION_BYTES_MAX: usize = 512 << 10;
@@ -18,11 +21,16 @@ pub const FUNCTION_BYTES_MAX: usize = 512 << 10;
 pub const NESTED_MAX: u32 = 64;
 /// CPU seconds of the child that compiles; bombs of 70 kB cost 16 s, honest plugins below one.
 pub const COMPILE_CPU_S: u64 = 20;
+/// The same where an admin raises it: longer, and a replica that starts would be without the plugin for long.
+pub const COMPILE_CPU_S_MOST: u64 = 120;
 /// Address space of the child that compiles.
 pub const COMPILE_ADDRESS_SPACE_BYTES: u64 = 1 << 30;
+/// The same where an admin raises it.
+pub const COMPILE_ADDRESS_SPACE_BYTES_MOST: u64 = 4 << 30;
 /// Wall time of the child that compiles: CPU limit plus a machine that is busy.
 pub const COMPILE_WALL: Duration = Duration::from_secs(30);
-/// What the compiling child may answer: machine code is some four times the wasm.
+/// What the compiling child may answer for a component of the usual size, and so much more for each such size
+/// that an admin allows: machine code is some four times the wasm.
 pub const COMPILED_BYTES_MAX: usize = 64 << 20;
 /// Fuel of the trial instantiation. Static initialisers fit; work in a start function does not.
 pub const TRIAL_FUEL: u64 = 20_000_000;
@@ -34,15 +42,20 @@ pub const TRIAL_WALL: Duration = Duration::from_secs(2);
 /// Linear memory of all memories together. Also bounds how late an epoch is noticed inside one
 /// `memory.fill` to some 30 ms.
 pub const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// Elements of one table.
+/// The same where an admin raises it: the most that a manifest can ask for.
+pub const MEMORY_BYTES_MOST: u64 = 256 << 20;
+/// Elements of one table; like functions, more for a component that may be larger.
 pub const TABLE_ELEMENTS_MAX: usize = 10_000;
-/// Core instances, and tables. The tool chains' shims make four.
+/// Core instances, and tables; like functions, more for a component that may be larger. The tool chains' shims
+/// make four.
 pub const INSTANCES_MAX: usize = 16;
 /// Memories.
 pub const MEMORIES_MAX: usize = 4;
 /// Instructions, roughly, per call: one to two seconds of CPU, a thousand times what a session
 /// costs.
 pub const FUEL_PER_CALL: u64 = 10_000_000_000;
+/// The same where an admin raises it: ten to twenty seconds of CPU.
+pub const FUEL_PER_CALL_MOST: u64 = 100_000_000_000;
 /// The guest's stack.
 pub const WASM_STACK_BYTES: usize = 256 << 10;
 /// The stack the guest and the host functions it calls run on.
@@ -60,6 +73,8 @@ pub const EPOCH_TICK: Duration = Duration::from_millis(10);
 
 // One call: time ---------------------------------------------------------------------------------
 
+/// How long any call may take: the most that a manifest can ask for.
+pub const DEADLINE_MOST: Duration = Duration::from_hours(1);
 /// From the soft cancel to the cut: time to close a session with a device.
 pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// Time for all farewells of a call together; they are only sent, never answered.
@@ -196,5 +211,11 @@ pub const REMEDY_WAIT_S_MAX: u32 = 4 * 3_600;
 
 /// Calls one plugin thread works on at a time; nearly all of them wait for a device.
 pub const CALLS_PER_THREAD_MAX: usize = 64;
-/// Calls that wait for a thread. Beyond it a call is refused as busy, nothing begun.
+/// Calls that wait for a thread, and of one plugin calls that wait for those under way. Beyond it a call is
+/// refused as busy, nothing begun.
 pub const CALLS_QUEUED_MAX: usize = 256;
+/// Calls of one plugin from outside under way at a time: it may spin in each of them for as long as its fuel
+/// lasts, and a call of another plugin on the same thread waits one tick for each.
+pub const CALLS_PER_PLUGIN: u32 = 32;
+/// The same where an admin raises it: what the threads have room for in all.
+pub const CALLS_PER_PLUGIN_MOST: u32 = 256;

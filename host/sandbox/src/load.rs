@@ -12,11 +12,12 @@ use wasmtime::component::{Component, HasSelf, Linker};
 use crate::bindings::remedy::RemedyPluginPre;
 use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::{FenceMethod, FenceMethodPre};
-use crate::compile::{CompileError, compile_in_child};
+use crate::compile::{CompileError, compile_in_child_within};
 use crate::engine::engine;
 use crate::inspect::{InspectError, World, inspect, world_called};
 use crate::manifest::{Kind, Manifest, ManifestError, field};
 use crate::plugin::{Plugin, Pre};
+use crate::plugin_limits::PluginLimits;
 use crate::state::CallState;
 use crate::watch::Watcher;
 use crate::{precompiled, wasi_stubs};
@@ -25,6 +26,13 @@ use crate::{precompiled, wasi_stubs};
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<CallState>,
+}
+
+/// What is known of a plugin beside its code.
+pub(crate) struct About {
+    pub(crate) manifest: Manifest,
+    pub(crate) digest: Digest,
+    pub(crate) limits: PluginLimits,
 }
 
 /// The SHA-256 of a component's bytes.
@@ -46,6 +54,17 @@ pub enum LoadError {
     /// The engine refuses it.
     #[error("failed to compile the plugin: {0}")]
     Compile(String),
+    /// It asks for more than it is allowed.
+    #[error(
+        "failed to accept the plugin: its manifest asks for {asked} bytes of memory, {max} are the most; \
+         spec.limits.memoryBytes allows more"
+    )]
+    Memory {
+        /// How many.
+        asked: u64,
+        /// How many at most.
+        max: u64,
+    },
     /// It does not fit the contract, or fails while it is set up.
     #[error("failed to instantiate the plugin: {0}")]
     Instantiate(String),
@@ -66,20 +85,43 @@ impl Sandbox {
     /// Loads a fence method or a remedy, compiling it in this process. For components of our own
     /// making. Blocks for as long as that takes.
     pub fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = manifest_called(wasm)?;
+        self.load_within(wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own.
+    pub fn load_within(
+        &self,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let limits = limits.bounded();
+        let manifest = manifest_called(wasm, &limits)?;
         let component =
             Component::from_binary(&self.engine, wasm).map_err(|error| compile_error(&error))?;
-        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        self.plugin_on_trial(&component, about)
     }
 
     /// Loads a fence method or a remedy from outside, compiling it in a child process made from `exe`
-    /// (see [`compile_in_child`]). Blocks for as long as that takes.
+    /// (see [`crate::compile::compile_in_child`]). Blocks for as long as that takes.
     pub fn load_external(&self, exe: &Path, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = manifest_called(wasm)?;
-        let code = compile_in_child(exe, wasm)?;
+        self.load_external_within(exe, wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own, which bound the child, too.
+    pub fn load_external_within(
+        &self,
+        exe: &Path,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let limits = limits.bounded();
+        let manifest = manifest_called(wasm, &limits)?;
+        let code = compile_in_child_within(exe, wasm, &limits)?;
         let component = precompiled::from_own_child(&self.engine, &code)
             .map_err(|error| compile_error(&error))?;
-        self.plugin_on_trial(&component, manifest, Digest::of(wasm))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        self.plugin_on_trial(&component, about)
     }
 
     /// Takes a component embedded in this binary, with the code `node-remedy-compile` made of it.
@@ -89,10 +131,12 @@ impl Sandbox {
         wasm: &'static [u8],
         code: &'static [u8],
     ) -> Result<Arc<Plugin>, LoadError> {
-        let manifest = method_manifest(wasm)?;
+        let limits = PluginLimits::builtin();
+        let manifest = method_manifest(wasm, &limits)?;
         let component = precompiled::from_own_binary(&self.engine, code)
             .map_err(|error| compile_error(&error))?;
-        Ok(Arc::new(self.plugin(&component, manifest, Digest::of(wasm))?))
+        let about = About { manifest, digest: Digest::of(wasm), limits };
+        Ok(Arc::new(self.plugin(&component, about)?))
     }
 
     /// Loads a watcher of datagrams, compiling it in this process. For components of our own making.
@@ -135,29 +179,23 @@ impl Sandbox {
     fn plugin_on_trial(
         &self,
         component: &Component,
-        manifest: Manifest,
-        digest: Digest,
+        about: About,
     ) -> Result<Arc<Plugin>, LoadError> {
-        let plugin = self.plugin(component, manifest, digest)?;
+        let plugin = self.plugin(component, about)?;
         plugin.try_out().map_err(LoadError::Instantiate)?;
         Ok(Arc::new(plugin))
     }
 
-    fn plugin(
-        &self,
-        component: &Component,
-        manifest: Manifest,
-        digest: Digest,
-    ) -> Result<Plugin, LoadError> {
+    fn plugin(&self, component: &Component, about: About) -> Result<Plugin, LoadError> {
         let linked = self.linker.instantiate_pre(component);
-        let pre = linked.and_then(|linked| match manifest.kind {
+        let pre = linked.and_then(|linked| match about.manifest.kind {
             Kind::Remedy => RemedyPluginPre::new(linked).map(Pre::Remedy),
             Kind::Power | Kind::Fabric | Kind::Storage | Kind::Watch => {
                 FenceMethodPre::new(linked).map(Pre::Method)
             }
         });
         let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
-        Ok(Plugin::new(self.engine.clone(), pre, manifest, digest))
+        Ok(Plugin::new(self.engine.clone(), pre, about))
     }
 }
 
@@ -182,20 +220,25 @@ impl std::fmt::Debug for Digest {
 }
 
 /// The manifest of a fence method or of a remedy, which say which of both they are.
-fn manifest_called(wasm: &[u8]) -> Result<Manifest, LoadError> {
-    match world_called(wasm) {
+fn manifest_called(wasm: &[u8], limits: &PluginLimits) -> Result<Manifest, LoadError> {
+    let manifest = match world_called(wasm) {
         World::Remedy => {
-            let manifest = Manifest::parse(inspect(wasm, World::Remedy)?)?;
+            let manifest = Manifest::parse(inspect(wasm, World::Remedy, limits)?)?;
             check_bare(&manifest, Kind::Remedy, "remedy", "a remedy")?;
-            Ok(manifest)
+            manifest
         }
-        World::Method | World::Watcher => method_manifest(wasm),
+        World::Method | World::Watcher => method_manifest(wasm, limits)?,
+    };
+    let (asked, max) = (manifest.memory_bytes, limits.memory_bytes);
+    if asked > max {
+        return Err(LoadError::Memory { asked, max });
     }
+    Ok(manifest)
 }
 
 /// The manifest of a fence method. What only sees, or only decides, has nothing to call.
-fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
-    let manifest = Manifest::parse(inspect(wasm, World::Method)?)?;
+fn method_manifest(wasm: &[u8], limits: &PluginLimits) -> Result<Manifest, LoadError> {
+    let manifest = Manifest::parse(inspect(wasm, World::Method, limits)?)?;
     if !manifest.kind.is_of_device() {
         let found = format!("{:?}", manifest.kind).to_lowercase();
         return Err(field("kind", found, "power, fabric or storage for a fence method").into());
@@ -204,7 +247,7 @@ fn method_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
 }
 
 fn watcher_manifest(wasm: &[u8]) -> Result<Manifest, LoadError> {
-    let manifest = Manifest::parse(inspect(wasm, World::Watcher)?)?;
+    let manifest = Manifest::parse(inspect(wasm, World::Watcher, &PluginLimits::builtin())?)?;
     check_bare(&manifest, Kind::Watch, "watch", "a watcher")?;
     Ok(manifest)
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::call::Action;
-use crate::limits::MEMORY_BYTES_MAX;
+use crate::limits::MEMORY_BYTES_MOST;
 use crate::parameters::Schema;
 
 mod asks;
@@ -167,7 +167,7 @@ impl Manifest {
         }
         in_range("lateEffectSeconds", self.late_effect_seconds, 0, LATE_EFFECT_S_MAX)?;
         in_range("deadlineSeconds", self.deadline_seconds, 1, DEADLINE_S_MAX)?;
-        in_range("memoryBytes", self.memory_bytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX)?;
+        in_range("memoryBytes", self.memory_bytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MOST)?;
         self.parameters.check()?;
         self.check_endpoints()?;
         self.check_credentials()

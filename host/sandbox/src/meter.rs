@@ -4,11 +4,14 @@
 use wasmtime::ResourceLimiter;
 
 use crate::limits::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS_MAX};
+use crate::plugin_limits::PluginLimits;
 
 /// Counts what a store's guest takes.
 pub(crate) struct Meter {
     memory_bytes: u64,
     memory_bytes_max: u64,
+    table_elements_max: usize,
+    instances_max: usize,
 }
 
 /// What a guest tried to take.
@@ -22,7 +25,15 @@ pub(crate) enum Excess {
 
 impl Meter {
     pub(crate) fn new(memory_bytes_max: u64) -> Self {
-        Self { memory_bytes: 0, memory_bytes_max }
+        let (table_elements_max, instances_max) = (TABLE_ELEMENTS_MAX, INSTANCES_MAX);
+        Self { memory_bytes: 0, memory_bytes_max, table_elements_max, instances_max }
+    }
+
+    /// Bounds it as one plugin is bounded.
+    pub(crate) fn bound(&mut self, limits: &PluginLimits) {
+        self.bound_memory(limits.memory_bytes);
+        self.table_elements_max = limits.table_elements();
+        self.instances_max = limits.instances();
     }
 
     /// Lowers the bound to what the manifest asked for.
@@ -53,18 +64,19 @@ impl ResourceLimiter for Meter {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if desired > TABLE_ELEMENTS_MAX {
-            return Err(Excess::Table { asked: desired, max: TABLE_ELEMENTS_MAX }.into());
+        let max = self.table_elements_max;
+        if desired > max {
+            return Err(Excess::Table { asked: desired, max }.into());
         }
         Ok(true)
     }
 
     fn instances(&self) -> usize {
-        INSTANCES_MAX
+        self.instances_max
     }
 
     fn tables(&self) -> usize {
-        INSTANCES_MAX
+        self.instances_max
     }
 
     fn memories(&self) -> usize {

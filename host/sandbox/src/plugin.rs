@@ -18,15 +18,17 @@ use crate::convert;
 use crate::grants::Grants;
 use crate::honesty::{self, Seen};
 use crate::limits::{
-    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, FUEL_PER_CALL, HOSTCALL_BYTES_MAX, LOGOUT_TIME,
-    TRIAL_FUEL, TRIAL_WALL,
+    CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, HOSTCALL_BYTES_MAX, LOGOUT_TIME, TRIAL_FUEL,
+    TRIAL_WALL,
 };
-use crate::load::Digest;
+use crate::load::{About, Digest};
 use crate::manifest::Manifest;
 use crate::meter::Excess;
+use crate::plugin_limits::PluginLimits;
 use crate::seams::Seams;
 use crate::state::{CallState, Cut};
 use crate::trial;
+use crate::turns::Turns;
 
 /// A loaded plugin.
 pub struct Plugin {
@@ -34,6 +36,8 @@ pub struct Plugin {
     pre: Pre,
     manifest: Manifest,
     digest: Digest,
+    limits: PluginLimits,
+    turns: Turns,
 }
 
 /// A component, ready to be instantiated, of the world that its manifest's kind names.
@@ -60,6 +64,13 @@ enum End {
     Cancelled,
 }
 
+/// What a call computed, and what it might have.
+#[derive(Clone, Copy)]
+struct Fuel {
+    spent: u64,
+    most: u64,
+}
+
 /// What a guest answered.
 enum Answered {
     Outcome(Outcome),
@@ -77,8 +88,9 @@ impl fmt::Debug for Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(engine: Engine, pre: Pre, manifest: Manifest, digest: Digest) -> Self {
-        Self { engine, pre, manifest, digest }
+    pub(crate) fn new(engine: Engine, pre: Pre, about: About) -> Self {
+        let About { manifest, digest, limits } = about;
+        Self { engine, pre, manifest, digest, limits, turns: Turns::new(limits.calls) }
     }
 
     /// What it says of itself.
@@ -93,6 +105,16 @@ impl Plugin {
 
     pub(crate) fn pre(&self) -> &Pre {
         &self.pre
+    }
+
+    /// What it may use.
+    pub fn limits(&self) -> &PluginLimits {
+        &self.limits
+    }
+
+    /// Whose turn it is among its calls.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Makes one call, on this very task. A guest that computes without end holds the thread until
@@ -129,16 +151,17 @@ impl Plugin {
             Err(error) => return refuse(FailureKind::Other, error.to_string()),
         };
         let longest = Duration::from_secs(self.manifest.deadline_seconds.into());
-        let deadline = call.request.deadline.min(longest);
+        let deadline = call.request.deadline.min(longest).min(self.limits.deadline);
         let request = call.request.clone();
         let cancel = call.cancel.clone();
         let state = CallState::new(call, seed, seams.clone());
-        let mut store = match self.store(state, FUEL_PER_CALL, pace) {
+        let fuel_max = self.limits.fuel;
+        let mut store = match self.store(state, fuel_max, pace) {
             Ok(store) => store,
             Err(error) => return refuse(FailureKind::Other, format!("{error:#}")),
         };
         let end = Self::race(pre, &mut store, &request, deadline, &cancel, seams).await;
-        let fuel = FUEL_PER_CALL.saturating_sub(store.get_fuel().unwrap_or(0));
+        let fuel = fuel_max.saturating_sub(store.get_fuel().unwrap_or(0));
         // The instance is gone from here on; what it left open is closed.
         let mut state = store.into_data();
         let farewells = state.say_farewells();
@@ -152,7 +175,7 @@ impl Plugin {
             () = state.log_out() => {}
             () = seams.clock.sleep(LOGOUT_TIME) => {}
         }
-        report(state, end, fuel)
+        report(state, end, Fuel { spent: fuel, most: fuel_max })
     }
 
     /// Runs the guest until it returns, its deadline passes, or its cancel's grace is over.
@@ -201,6 +224,7 @@ impl Plugin {
         fuel: u64,
         pace: Pace,
     ) -> wasmtime::Result<Store<CallState>> {
+        state.meter.bound(&self.limits);
         state.meter.bound_memory(self.manifest.memory_bytes);
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.meter);
@@ -243,7 +267,7 @@ impl Plugin {
 }
 
 /// What is left of a call when its guest is gone.
-fn report(state: CallState, end: End, fuel: u64) -> CallReport {
+fn report(state: CallState, end: End, fuel: Fuel) -> CallReport {
     let effect = state.record.effect;
     let mut plugs = Vec::new();
     let (ended, result) = match end {
@@ -255,7 +279,7 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
             let detail = "the call was cancelled and did not end in its grace";
             (Ended::Cancelled, Err(Failure::of_sandbox(FailureKind::Cancelled, detail)))
         }
-        End::Guest(Err(error)) => stopped(&error),
+        End::Guest(Err(error)) => stopped(&error, fuel.most),
         End::Guest(Ok(Err(mut failure))) => {
             if let Some(refusal) = state.record.tls_refusal {
                 failure.detail = format!("{}: {refusal}", failure.detail);
@@ -312,16 +336,16 @@ fn report(state: CallState, end: End, fuel: u64) -> CallReport {
         log: record.log,
         log_dropped: record.log_dropped,
         elapsed_ms,
-        fuel,
+        fuel: fuel.spent,
     }
 }
 
 /// What became of a guest that did not return.
-fn stopped(error: &wasmtime::Error) -> (Ended, Result<Outcome, Failure>) {
+fn stopped(error: &wasmtime::Error, fuel_max: u64) -> (Ended, Result<Outcome, Failure>) {
     let by_host = error.is::<Cut>()
         || error.is::<Excess>()
         || matches!(error.downcast_ref(), Some(Trap::OutOfFuel));
-    let reason = why(error, FUEL_PER_CALL);
+    let reason = why(error, fuel_max);
     let (ended, detail) = if by_host {
         (Ended::Cut, reason)
     } else {
@@ -331,11 +355,11 @@ fn stopped(error: &wasmtime::Error) -> (Ended, Result<Outcome, Failure>) {
 }
 
 /// The innermost reason, which names the limit or the trap; what is around it names addresses in
-/// the guest. `fuel` is what it was given.
-fn why(error: &wasmtime::Error, fuel: u64) -> String {
+/// the guest. `fuel_max` is what it was given.
+fn why(error: &wasmtime::Error, fuel_max: u64) -> String {
     let mut reason = error.root_cause().to_string();
     if matches!(error.downcast_ref(), Some(Trap::OutOfFuel)) {
-        reason = format!("the plugin computed more than {fuel} units of fuel in one call");
+        reason = format!("the plugin computed more than {fuel_max} units of fuel in one call");
     }
     reason.truncate(reason.floor_char_boundary(DETAIL_BYTES_MAX));
     reason

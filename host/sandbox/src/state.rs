@@ -12,7 +12,7 @@ use crate::call::{Action, Call, Direction, Effect, Exchange, LogLine};
 use crate::cancel::Cancel;
 use crate::exchange::Exchanges;
 use crate::grants::Grants;
-use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MAX, RESOURCES_MAX};
+use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MOST, RESOURCES_MAX};
 use crate::meter::Meter;
 use crate::net::session::Entered;
 use crate::net::{Connection, Socket, auth};
@@ -105,7 +105,7 @@ impl CallState {
             credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
             wasi: wasi_stubs::context(&seams, seed),
             random: Randomness::new(seed, 0),
-            meter: Meter::new(MEMORY_BYTES_MAX),
+            meter: Meter::new(MEMORY_BYTES_MOST),
             spent: Spent::default(),
             record: Record::new(Exchanges::new(exchange_record)),
             sockets: BTreeMap::new(),

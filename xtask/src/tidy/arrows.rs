@@ -31,7 +31,8 @@ const NOTHING: Allowed = Allowed { normal: &[], dev: &[] };
 
 fn allowed(folder: &str) -> Option<Allowed> {
     Some(match folder {
-        "host/decide" | "host/api" | "host/devices" | "host/report" | "xtask" => NOTHING,
+        "host/decide" | "host/api" | "host/devices" | "host/report" | "xtask"
+        | "xtask/componentize" => NOTHING,
         "host/sandbox" => Allowed { normal: &[], dev: &["host/devices"] },
         "host/world" => Allowed { normal: &["host/api", "host/decide", "host/devices"], dev: &[] },
         "host/controller" => Allowed {

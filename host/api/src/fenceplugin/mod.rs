@@ -1,9 +1,11 @@
 //! `FencePlugin`: a plugin from outside, where its component stands, and what it is allowed. Types, and
 //! reading them; fetching and loading are the controller's work.
 
+mod bounds;
 mod image;
 mod read;
 
+pub use self::bounds::PluginLimits;
 pub use self::image::{Image, ImageError, Registry, RegistryError, is_digest};
 pub(crate) use self::read::{NAME_MAX, is_name};
 pub use self::read::{Source, read};
@@ -55,6 +57,9 @@ pub struct FencePluginSpec {
     /// Whose signature the component must carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
+    /// What the plugin may use, where that is not what every plugin from outside may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PluginLimits>,
     /// Where the plugin may connect; without a grant no method of it is ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::GRANTS_MAX))]
@@ -168,6 +173,9 @@ pub struct LoadedPlugin {
     #[serde(default)]
     #[schemars(length(max = 71))]
     pub verified_by: String,
+    /// What it was allowed to use, where its object said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PluginLimits>,
 }
 
 /// What became of the plugin.
@@ -194,6 +202,9 @@ pub struct FencePluginStatus {
     #[serde(default)]
     #[schemars(length(max = 71))]
     pub verified_by: String,
+    /// What it may use, each limit spelled out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PluginLimits>,
     /// The plugin's own version.
     #[serde(default)]
     #[schemars(length(max = 128))]

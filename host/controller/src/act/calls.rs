@@ -498,3 +498,6 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,8 @@
 //!
 //! A role may patch NodeFences and still not every word is everybody's: each annotation of ours
 //! needs a right of its own (`approve nodefences` and its like, in `node-remedy rbac`), and what
-//! carries a name carries the user's own. Taking a word back needs no right. What plugins are allowed, and
-//! whose signature they need, is changed only with the right to `grant`.
+//! carries a name carries the user's own. Taking a word back needs no right. What plugins are allowed and may
+//! use, and whose signature they need, is changed only with the right to `grant`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ pub(super) const WORDS: [(&str, &str); 5] = [
 
 /// What only those may change who may `grant`, by resource.
 const GRANTS: [(&str, &[&str]); 2] =
-    [("fenceplugins", &["grants", "verify"]), ("fenceconfigurations", &["grants"])];
+    [("fenceplugins", &["grants", "verify", "limits"]), ("fenceconfigurations", &["grants"])];
 
 /// Prints the policies as YAML.
 pub fn admission() -> anyhow::Result<ExitCode> {

@@ -4,6 +4,7 @@
 
 mod file;
 mod inspect;
+mod manifest;
 mod new;
 mod push;
 mod run;
@@ -54,6 +55,19 @@ named with its place in it, an import that is not offered is marked.")]
         /// How the result is printed
         #[arg(long, value_enum, default_value_t)]
         output: Output,
+    },
+    /// Put a manifest into a component, for tool chains that write no custom sections
+    #[command(after_help = "Example:
+  node-remedy plugin manifest relay.wasm manifest.json --out tasmota.wasm
+What the manifest says is checked; a component that has one already is refused.")]
+    Manifest {
+        /// A .wasm file: a component without a manifest
+        file: PathBuf,
+        /// The manifest, in JSON: wit/manifest.md
+        manifest: PathBuf,
+        /// Where the component with its manifest is written
+        #[arg(long, short, value_name = "FILE")]
+        out: PathBuf,
     },
     /// Print an immutable ConfigMap with a component in it
     #[command(
@@ -183,6 +197,9 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
             file::config_map(&plugins, file, &printed)?;
         }
         PluginCommand::Push(args) => super::here(push::push(&plugins, args))?,
+        PluginCommand::Manifest { file, manifest, out } => {
+            manifest::manifest(file, manifest, out)?;
+        }
         PluginCommand::Sign { file, key } => file::sign(file, key)?,
         PluginCommand::New(args) => new::new(args)?,
         PluginCommand::Run(args) => return run::run(&plugins, args),

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
+use node_remedy_sandbox::limits::COMPONENT_BYTES_MOST;
 use serde::{Deserialize, Serialize};
 
 use super::oci::{Artefact, Signature};
@@ -80,7 +80,7 @@ impl Cache {
     /// The component of this digest, `sha256:…`, if it is there and is what its name says.
     pub fn get(&self, digest: &str, now: SystemTime) -> Option<Kept> {
         let path = self.path(digest, COMPONENT)?;
-        let component = read(&path, COMPONENT_BYTES_MAX).ok()?;
+        let component = read(&path, COMPONENT_BYTES_MOST).ok()?;
         let beside = read(&self.path(digest, BESIDE)?, BESIDE_BYTES_MAX).ok();
         let kept = beside.and_then(|beside| kept(&beside, component));
         let checked = kept.and_then(|Kept { image, artefact }| {

@@ -10,6 +10,7 @@
 
 pub mod cache;
 mod fetch;
+mod limited;
 pub mod oci;
 mod signed;
 mod told;
@@ -27,13 +28,13 @@ use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
 use node_remedy_api::fenceplugin::{FencePluginSpec, LoadedPlugin, PluginSource, Source, Verify};
 use node_remedy_api::nodefence::DecidingPlugin;
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::manifest::Kind;
-use node_remedy_sandbox::{Digest, Plugin};
+use node_remedy_sandbox::{Digest, Plugin, PluginLimits};
 use tokio::time::Instant;
 
 use self::cache::Cache;
 use self::fetch::{Fetched, Found, fetch};
+pub use self::limited::limits;
 use self::signed::Verified;
 use self::under_way::UnderWay;
 use crate::act::calls::chain;
@@ -105,6 +106,14 @@ struct Wanted<'a> {
     digest: &'a str,
     /// The manifest that its image was resolved to before; empty: none was.
     manifest: &'a str,
+    limits: PluginLimits,
+    verify: Option<&'a Verify>,
+}
+
+/// What a component that was fetched must be, and may use.
+struct ToLoad<'a> {
+    digest: &'a str,
+    limits: &'a PluginLimits,
     verify: Option<&'a Verify>,
 }
 
@@ -293,11 +302,12 @@ fn to_have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Option<Loaded
 async fn have<C: Cluster>(
     parts: &Parts<C>,
     component: &Component,
-    LoadedPlugin { source, manifest, .. }: &LoadedPlugin,
+    LoadedPlugin { source, manifest, limits: written, .. }: &LoadedPlugin,
 ) -> Result<(), Refusal> {
     let Component { plugin, digest } = component;
     // It was verified when the incident began, and its digest stands in the incident.
-    let wanted = Wanted { source, digest, manifest, verify: None };
+    let wanted =
+        Wanted { source, digest, manifest, limits: limits(written.as_ref()), verify: None };
     let loaded = fetch_and_load(parts, plugin, wanted).await;
     let Loaded { plugin: loaded, .. } = loaded.inspect_err(|refusal| {
         tracing::warn!(
@@ -320,11 +330,12 @@ async fn take<C: Cluster>(
     manifest: &str,
 ) -> Result<(Verified, String), Refusal> {
     let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
+    let limits = limits(spec.limits.as_ref());
     if spec.verify.is_none()
         && let Ok(loaded) = plugins.find(name, Some(&spec.digest))
     {
         refuse_grants(spec, &loaded)?;
-        if plugins.take_loaded(name, &spec.digest) {
+        if plugins.take_loaded(name, &spec.digest, &limits) {
             return Ok((Verified::NotAsked, String::new()));
         }
     }
@@ -332,6 +343,7 @@ async fn take<C: Cluster>(
         source: &spec.source,
         digest: &spec.digest,
         manifest,
+        limits,
         verify: spec.verify.as_ref(),
     };
     let Loaded { plugin, verified, manifest } = fetch_and_load(parts, name, wanted).await?;
@@ -370,7 +382,11 @@ async fn fetch_and_load<C: Cluster>(
     let (plugins, to_load) = (parts.calls.plugins.clone(), fetched.clone());
     let (name, digest, verify) =
         (name.to_owned(), wanted.digest.to_owned(), wanted.verify.cloned());
-    let loading = move || load(&plugins, &name, &digest, &to_load, verify.as_ref());
+    let limits = wanted.limits;
+    let loading = move || {
+        let wanted = ToLoad { digest: &digest, limits: &limits, verify: verify.as_ref() };
+        load(&plugins, &name, &to_load, &wanted)
+    };
     let loaded = parts.calls.executor.block(loading).await;
     drop(one_at_a_time);
     let (plugin, verified) = loaded.unwrap_or_else(|| {
@@ -420,23 +436,26 @@ impl Outside {
 fn load(
     plugins: &Plugins,
     name: &str,
-    wanted: &str,
     fetched: &Fetched,
-    verify: Option<&Verify>,
+    wanted: &ToLoad<'_>,
 ) -> Result<(Arc<Plugin>, Verified), Refusal> {
-    let wasm = unpack::unpack(&fetched.name, fetched.packed(), COMPONENT_BYTES_MAX)
+    let ToLoad { digest, limits, verify } = *wanted;
+    let wasm = unpack::unpack(&fetched.name, fetched.packed(), limits.component_len())
         .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let found = Digest::of(&wasm).to_string();
-    if found != wanted {
-        let why = format!("found a component of digest {found}, expected {wanted}");
+    if found != digest {
+        let why = format!("found a component of digest {found}, expected {digest}");
         return Err(Refusal::new(REASON_DIGEST_MISMATCH, why));
     }
     let verified = signed::verified(&wasm, fetched, verify)?;
-    if let Ok(loaded) = plugins.find(name, Some(wanted)) {
+    if let Ok(loaded) = plugins.find(name, Some(digest))
+        && loaded.limits() == limits
+    {
         return Ok((loaded, verified));
     }
-    let plugin =
-        plugins.load_outside(&wasm).map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
+    let plugin = plugins
+        .load_within(&wasm, limits)
+        .map_err(|error| Refusal::new(REASON_REFUSED, chain(&error)))?;
     let said = &plugin.manifest().name;
     if said != name {
         let why = format!(

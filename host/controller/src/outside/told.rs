@@ -8,11 +8,11 @@ use node_remedy_api::conditions::{
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
 use node_remedy_api::time::Moment;
-use node_remedy_sandbox::Manifest;
+use node_remedy_sandbox::Plugin;
 use serde_json::json;
 
 use super::signed::Verified;
-use super::{Refusal, Standing};
+use super::{Refusal, Standing, limited};
 use crate::act::offline::kind_of_plugin;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
@@ -56,7 +56,7 @@ async fn tell<C: Cluster>(
         loaded: remembered(&before.loaded, &digest, standing),
         digest,
         verified_by: signer(&standing.in_force),
-        ..loaded.map(|plugin| about(plugin.manifest())).unwrap_or_default()
+        ..loaded.map(|plugin| about(&plugin)).unwrap_or_default()
     };
     let said = FencePluginStatus { observed_generation: before.observed_generation, ..said };
     if said == before {
@@ -64,7 +64,7 @@ async fn tell<C: Cluster>(
     }
     let patch = json!({"status": {
         "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest,
-        "verifiedBy": said.verified_by, "version": said.version,
+        "verifiedBy": said.verified_by, "version": said.version, "limits": said.limits,
         "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
     }});
     parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
@@ -82,6 +82,7 @@ fn remembered(before: &[LoadedPlugin], digest: &str, standing: &Standing) -> Vec
         source: spec.source.clone(),
         manifest: manifest.unwrap_or_else(|| standing.manifest.clone()),
         verified_by: signer(&standing.in_force),
+        limits: spec.limits,
     };
     let earlier = before.iter().filter(|one| !is_new || one.digest != digest).cloned();
     let mut all: Vec<_> = earlier.chain(is_new.then_some(newest)).collect();
@@ -156,7 +157,8 @@ impl Told<'_> {
 }
 
 /// What a plugin says of itself, as a status has it.
-fn about(manifest: &Manifest) -> FencePluginStatus {
+fn about(plugin: &Plugin) -> FencePluginStatus {
+    let manifest = plugin.manifest();
     let endpoints = manifest.asks.endpoints.iter().map(|ask| {
         let port = ask.port.or(ask.protocol.usual_port());
         let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
@@ -174,6 +176,7 @@ fn about(manifest: &Manifest) -> FencePluginStatus {
         format!("credential {}: {}{optional}", ask.name, operations.join(" "))
     });
     FencePluginStatus {
+        limits: Some(limited::in_force(plugin)),
         version: manifest.version.clone(),
         description: manifest.description.clone(),
         kind: Some(kind_of_plugin(manifest.kind)),

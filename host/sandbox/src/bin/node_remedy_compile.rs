@@ -10,7 +10,7 @@ use node_remedy_sandbox::compile;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [compile::CHILD_ARGUMENT] => compile::child_main(),
+        [compile::CHILD_ARGUMENT, ..] => compile::child_main(),
         [wasm, code] => match compile_file(Path::new(wasm), Path::new(code)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

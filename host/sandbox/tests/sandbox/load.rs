@@ -15,7 +15,7 @@ fn wat(text: &str) -> Vec<u8> {
 }
 
 /// A component's bytes with one more custom section at its own level.
-fn with_section(bytes: &[u8], name: &str, data: &[u8]) -> Vec<u8> {
+pub(crate) fn with_section(bytes: &[u8], name: &str, data: &[u8]) -> Vec<u8> {
     let mut section = leb(name.len());
     section.extend_from_slice(name.as_bytes());
     section.extend_from_slice(data);

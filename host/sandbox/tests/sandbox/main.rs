@@ -18,6 +18,7 @@ mod guest;
 mod ipmi;
 mod load;
 mod login;
+mod plugin_limits;
 mod remedy;
 mod threads;
 mod transcript;

@@ -75,9 +75,14 @@ impl Sandboxed {
         let wasm = std::fs::read(&path)
             .with_context(|| format!("failed to read {}: cargo xtask plugins", path.display()))?;
         let sandbox = Sandbox::new()?;
+        Self::holding(&sandbox, sandbox.load(&wasm)?)
+    }
+
+    /// Holds a component that a sandbox has loaded.
+    pub(crate) fn holding(sandbox: &Sandbox, plugin: Arc<Plugin>) -> Result<Self> {
         Ok(Self {
-            plugin: sandbox.load(&wasm)?,
-            executor: Executor::threads(&sandbox, THREADS)?,
+            plugin,
+            executor: Executor::threads(sandbox, THREADS)?,
             seams: Seams {
                 net: Arc::new(Sockets),
                 clock: Arc::new(TokioClock::starting_at(now_ms()?)),

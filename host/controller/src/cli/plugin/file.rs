@@ -1,5 +1,6 @@
 //! Commands about a component in a file: what it is, and how it gets into a cluster.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use node_remedy_sandbox::Plugin;
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_sandbox::signature::SigningKey;
+use node_remedy_sandbox::{Plugin, PluginLimits};
 use zeroize::Zeroizing;
 
 use crate::cli::file::{read_bytes, read_text};
@@ -45,7 +45,7 @@ pub(super) fn config_map(
 ) -> anyhow::Result<()> {
     let namespace = printed.namespace;
     let signature = printed.signature.map(signature).transpose()?;
-    let (wasm, plugin) = load(plugins, file)?;
+    let (wasm, plugin) = load(plugins, file, &PluginLimits::most())?;
     let packed = gzipped(&wasm)?;
     anyhow::ensure!(
         packed.len() <= CONFIG_MAP_BYTES_MAX,
@@ -106,19 +106,36 @@ pub(super) fn signing_key(key: &Path, instead: &str) -> anyhow::Result<SigningKe
     })
 }
 
-/// The component in a file, and the same loaded.
-pub(super) fn load(plugins: &Plugins, file: &Path) -> anyhow::Result<(Vec<u8>, Arc<Plugin>)> {
+/// What a component asks for beyond what a plugin has where nobody says more, by the names of spec.limits.
+pub(super) fn beyond_the_usual(wasm: &[u8], plugin: &Plugin) -> BTreeMap<&'static str, u64> {
+    let usual = PluginLimits::default();
+    let bytes = u64::try_from(wasm.len()).unwrap_or(u64::MAX);
+    let asked = [
+        ("componentBytes", bytes, usual.component_bytes),
+        ("memoryBytes", plugin.manifest().memory_bytes, usual.memory_bytes),
+    ];
+    let beyond = asked.into_iter().filter(|(_, asked, usual)| asked > usual);
+    beyond.map(|(limit, asked, _)| (limit, asked)).collect()
+}
+
+/// The component in a file, and the same loaded within limits.
+pub(super) fn load(
+    plugins: &Plugins,
+    file: &Path,
+    limits: &PluginLimits,
+) -> anyhow::Result<(Vec<u8>, Arc<Plugin>)> {
     let wasm = component(file)?;
-    let plugin = plugins.load_outside(&wasm);
+    let plugin = plugins.load_within(&wasm, limits);
     Ok((wasm, plugin.with_context(|| format!("failed to load {}", file.display()))?))
 }
 
 /// The component in a file, unpacked.
 pub(super) fn component(file: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("failed to read {}", file.display());
-    let bytes = read_bytes(file, COMPONENT_BYTES_MAX).with_context(failed)?;
+    let max = PluginLimits::most().component_len();
+    let bytes = read_bytes(file, max).with_context(failed)?;
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    unpack(&name, &bytes, COMPONENT_BYTES_MAX).with_context(failed)
+    unpack(&name, &bytes, max).with_context(failed)
 }
 
 /// As it is packed for a ConfigMap.

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use node_remedy_sandbox::{Shape, shape};
+use node_remedy_sandbox::{PluginLimits, Shape, shape};
 use serde_json::{Value, json};
 
-use super::file::{CONFIG_MAP_BYTES_MAX, component, gzipped};
+use super::file::{CONFIG_MAP_BYTES_MAX, beyond_the_usual, component, gzipped};
 use super::{describe, document};
 use crate::cli::Output;
 use crate::cli::out::outln;
@@ -16,12 +16,13 @@ use crate::plugins::Plugins;
 /// Sections that are shown, of the largest.
 const SECTIONS_SHOWN: usize = 8;
 
-/// Says what a component is, once it was compiled within the limits of the controller and tried out.
+/// Says what a component is, once it was compiled within the most that a FencePlugin may allow, and tried out.
 pub(super) fn inspect(plugins: &Plugins, file: &Path, output: Output) -> anyhow::Result<()> {
     let wasm = component(file)?;
     let packed = gzipped(&wasm)?.len();
     let shape = shape(&wasm).ok();
-    let loaded = plugins.load_outside(&wasm);
+    let loaded = plugins.load_within(&wasm, &PluginLimits::most());
+    let beyond = loaded.as_ref().map(|plugin| beyond_the_usual(&wasm, plugin)).unwrap_or_default();
     match output {
         Output::Json => {
             let mut about = match &loaded {
@@ -33,6 +34,7 @@ pub(super) fn inspect(plugins: &Plugins, file: &Path, output: Output) -> anyhow:
                 about.insert("gzippedBytes".to_owned(), json!(packed));
                 let fits = packed <= CONFIG_MAP_BYTES_MAX;
                 about.insert("fitsConfigMap".to_owned(), json!(fits));
+                about.insert("limits".to_owned(), json!(beyond));
                 about.insert("madeOf".to_owned(), shape.as_ref().map_or(Value::Null, made_of));
             }
             outln!("{about}");
@@ -46,6 +48,9 @@ pub(super) fn inspect(plugins: &Plugins, file: &Path, output: Output) -> anyhow:
             }
             if loaded.is_ok() {
                 outln!("{} bytes, compiled and tried out", wasm.len());
+                for (limit, needed) in &beyond {
+                    outln!("  needs spec.limits.{limit}: {needed}");
+                }
             }
             let fits = if packed <= CONFIG_MAP_BYTES_MAX { "fits" } else { "does not fit" };
             outln!(

@@ -9,7 +9,7 @@ use node_remedy_api::fenceplugin::Image;
 use node_remedy_api::limits::CA_BUNDLE_CHARACTERS_MAX;
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::signature::PublicKey;
-use node_remedy_sandbox::{Authorities, SystemNames, Trust};
+use node_remedy_sandbox::{Authorities, PluginLimits, SystemNames, Trust};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -64,7 +64,7 @@ pub(super) async fn push(plugins: &Plugins, args: &PushArgs) -> anyhow::Result<(
             args.image
         )
     })?;
-    let (wasm, plugin) = load(plugins, &args.file)?;
+    let (wasm, plugin) = load(plugins, &args.file, &PluginLimits::most())?;
     let made = args.signature.as_deref().map(signature).transpose()?;
     let key = args.key.as_deref().map(|key| signing_key(key, "cosign sign")).transpose()?;
     let ca = args.ca.as_deref().map(|file| {

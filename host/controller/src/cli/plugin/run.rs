@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use node_remedy_sandbox::manifest::{Auth, Protocol};
-use node_remedy_sandbox::{Entropy, Executor, Manifest, NoEntropy, Sandbox, SystemEntropy};
+use node_remedy_sandbox::{
+    Entropy, Executor, Manifest, NoEntropy, PluginLimits, Sandbox, SystemEntropy,
+};
 use serde_json::json;
 
 use self::transcript::Transcript;
@@ -64,7 +66,7 @@ async fn on_device(
     args: &RunArgs,
     action: FenceAction,
 ) -> anyhow::Result<ExitCode> {
-    let (_, plugin) = load(plugins, &args.file)?;
+    let (_, plugin) = load(plugins, &args.file, &PluginLimits::most())?;
     if args.record.is_some() {
         check_fits(plugin.manifest())?;
     }

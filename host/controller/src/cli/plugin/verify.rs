@@ -22,7 +22,7 @@ use crate::act::grant::{Allowed, decide};
 use crate::cli::Output;
 use crate::cli::file::read_text;
 use crate::cli::out::outln;
-use crate::outside::signed_by;
+use crate::outside::{limits, signed_by};
 use crate::plugins::Plugins;
 
 /// Where a name of a grant leads here: it is not looked up (RFC 5737 reserves it for documents).
@@ -37,8 +37,8 @@ pub(super) fn verify(
     signature: Option<&str>,
     output: Output,
 ) -> anyhow::Result<ExitCode> {
-    let (wasm, plugin) = load(plugins, file)?;
     let source = read(grants)?;
+    let (wasm, plugin) = load(plugins, file, &limits(source.spec.limits.as_ref()))?;
     let manifest = plugin.manifest();
     let mut findings = Vec::new();
     if source.name != manifest.name {

@@ -125,7 +125,6 @@ fn remedy(method: &str) -> Rung {
         method: Some(method.into()),
         plugin: None,
         isolation_only: false,
-        plugin: None,
     }
 }
 

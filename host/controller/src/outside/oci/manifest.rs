@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
+use node_remedy_sandbox::limits::COMPONENT_BYTES_MOST;
 use serde::{Deserialize, Serialize};
 
 /// What a manifest of one artefact is.
@@ -100,11 +100,11 @@ impl Document {
                 layer.media_type
             ));
         }
-        if usize::try_from(layer.size).is_ok_and(|size| size <= COMPONENT_BYTES_MAX) {
+        if usize::try_from(layer.size).is_ok_and(|size| size <= COMPONENT_BYTES_MOST) {
             return Ok(layer);
         }
         Err(format!(
-            "found a layer of {} bytes, and a component has at most {COMPONENT_BYTES_MAX}",
+            "found a layer of {} bytes, and a component has at most {COMPONENT_BYTES_MOST}",
             layer.size
         ))
     }

@@ -13,8 +13,8 @@ use futures::future::BoxFuture;
 use node_remedy_sandbox::net::Replay;
 use node_remedy_sandbox::transcript::{self as kept, Asked, Happened};
 use node_remedy_sandbox::{
-    Call, Cancel, Entropy, ExchangeRecord, Grants, Names, NoEntropy, OpenGate, Plugin, Seams,
-    Secret, TokioClock, Trust,
+    Call, Cancel, Entropy, ExchangeRecord, Grants, Names, NoEntropy, OpenGate, Plugin,
+    PluginLimits, Seams, Secret, TokioClock, Trust,
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ struct Difference {
 /// Plays a transcript.
 pub(super) fn replay(plugins: &Plugins, args: &RunArgs, file: &Path) -> anyhow::Result<ExitCode> {
     let transcript = Transcript::read(file)?;
-    let (_, plugin) = load(plugins, &args.file)?;
+    let (_, plugin) = load(plugins, &args.file, &PluginLimits::most())?;
     let (is, was) = (&plugin.manifest().name, &transcript.plugin.name);
     ensure!(
         is == was,

@@ -1,0 +1,94 @@
+//! Turns at a device.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use http::{Request, Response};
+use node_remedy_api::plan::Allows;
+use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet};
+use node_remedy_sandbox::{NoNames, OpenGate, Sandbox, SeededEntropy};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::*;
+use crate::testing::in_quiet_world;
+
+const TAKES: Duration = Duration::from_millis(500);
+
+/// Devices that take half a second for each answer, and when each was asked.
+struct Slow {
+    since: Instant,
+    asked: Mutex<Vec<(String, u128)>>,
+}
+
+impl Fabric for Slow {
+    fn datagram(&self, _: SocketAddr, _: u16, _: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+        Vec::new()
+    }
+
+    fn http(&self, to: &HttpPeer, _: &Request<Vec<u8>>) -> Option<HttpReply> {
+        let at = self.since.elapsed().as_millis();
+        self.asked.lock().unwrap().push((to.host.clone(), at));
+        Some(HttpReply { after: TAKES, result: Ok(Response::new(b"on".to_vec())) })
+    }
+}
+
+fn at(device: &str) -> Asked {
+    let method = json!({
+        "name": "power", "plugin": "webhook", "device": format!("webhook/{device}"),
+        "parameters": {
+            "address": device, "scheme": "http", "authentication": "none", "on-words": "on",
+            "off-words": "off", "status-path": "/", "on-path": "/on", "off-path": "/off",
+        },
+    });
+    let allows = Allows { cidrs: vec!["10.9.0.0/16".to_owned()], ..Allows::default() };
+    let grants = [Grant { plugin: "webhook".to_owned(), allows }];
+    let deadline = Duration::from_secs(10);
+    Asked { deadline, ..Asked::read(&serde_json::from_value(method).unwrap(), &grants) }
+}
+
+#[test]
+fn calls_of_one_device_take_turns_and_those_of_another_do_not_wait() {
+    in_quiet_world(|bench| async move {
+        let slow = Arc::new(Slow { since: Instant::now(), asked: Mutex::default() });
+        let calls = Calls {
+            cluster: bench.client("calls"),
+            namespace: "node-remedy".to_owned(),
+            plugins: Plugins::new(Sandbox::new().unwrap()),
+            executor: Executor::Inline,
+            seams: Seams {
+                net: Arc::new(MemoryNet::new(slow.clone())),
+                clock: bench.clock.call_clock(),
+                entropy: Arc::new(SeededEntropy::new(1)),
+                gate: Arc::new(OpenGate),
+                sessions: Arc::default(),
+            },
+            gate: RecordedGate::new(LeaseGate::new(bench.clock.boot_clock())),
+            names: Arc::new(NoNames),
+            guarded: Vec::new(),
+            exchange_record: ExchangeRecord::Off,
+            clock: bench.clock.clone(),
+            devices: RefCell::default(),
+        };
+        let (one, other) = (at("10.9.0.7"), at("10.9.0.8"));
+        let call = |asked| calls.call(asked, Cancel::new());
+        let probe = async {
+            // While the first one speaks with it.
+            tokio::time::sleep(TAKES / 2).await;
+            calls.probe(&one.method, &one.grants).await
+        };
+        let (first, second, third, apart, probed) =
+            tokio::join!(call(&one), call(&one), call(&one), call(&other), probe);
+        for called in [first, second, third, apart] {
+            assert!(matches!(called.end, End::Succeeded { .. }), "{called:?}");
+        }
+        assert!(probed.is_none(), "a probe waits for nobody");
+        let asked = slow.asked.lock().unwrap();
+        let of = |device: &str| {
+            let at = asked.iter().filter(|(host, _)| host == device);
+            at.map(|(_, at)| *at).collect::<Vec<_>>()
+        };
+        assert_eq!(of("10.9.0.7"), [0, 500, 1_000]);
+        assert_eq!(of("10.9.0.8"), [0]);
+    });
+}
