@@ -5,6 +5,28 @@
 use crate::Fields;
 
 /// One remedy. A fresh value is made for each decision: what it has to remember stands in the history.
+///
+/// ```
+/// use node_remedy_sdk::{Decision, Entry, NodeView, RemedyPlugin};
+///
+/// /// Waits for five minutes before it fences, and then says that it knows no more.
+/// #[derive(Default)]
+/// struct Patient;
+///
+/// impl RemedyPlugin for Patient {
+///     const MANIFEST: &'static str = r#"{ "manifestVersion": 1, "name": "patient" }"#;
+///
+///     fn next(&self, _: &NodeView, history: &[Entry]) -> Decision {
+///         match history.len() {
+///             0 => Decision::Wait(300),
+///             1 => Decision::Fence,
+///             _ => Decision::Fail("fenced, and as ill as before".to_owned()),
+///         }
+///     }
+/// }
+///
+/// assert_eq!(Patient.next(&NodeView::default(), &[]), Decision::Wait(300));
+/// ```
 pub trait RemedyPlugin: Default {
     /// The manifest, as JSON.
     const MANIFEST: &'static str;
@@ -14,6 +36,15 @@ pub trait RemedyPlugin: Default {
 }
 
 /// A node that is ill.
+///
+/// ```
+/// use node_remedy_sdk::NodeView;
+///
+/// let labels = vec![("tier".to_owned(), "db".to_owned())];
+/// let node = NodeView { labels, ..NodeView::default() };
+/// assert_eq!(node.label("tier"), Some("db"));
+/// assert_eq!(node.label("zone"), None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeView {
     /// Its name.
@@ -52,6 +83,14 @@ impl NodeView {
 }
 
 /// A condition of a node.
+///
+/// ```
+/// use node_remedy_sdk::{Condition, NodeView};
+///
+/// let deadlock = Condition { kind: "KernelDeadlock".to_owned(), ..Condition::default() };
+/// let node = NodeView { conditions: vec![deadlock], ..NodeView::default() };
+/// assert!(node.condition("KernelDeadlock").is_some());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// Its type.
@@ -65,6 +104,13 @@ pub struct Condition {
 }
 
 /// Something that was tried because this remedy decided so, and came to its end. The node is ill still.
+///
+/// ```
+/// use node_remedy_sdk::Entry;
+///
+/// let drained = Entry { action: "cluster drain".to_owned(), succeeded: true, ..Entry::default() };
+/// assert!(drained.action.starts_with("cluster ") && drained.succeeded);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// What: `method NAME`, `cluster NAME`, `fence` or `wait SECONDS`.
@@ -78,6 +124,13 @@ pub struct Entry {
 }
 
 /// What is to be tried next.
+///
+/// ```
+/// use node_remedy_sdk::Decision;
+///
+/// let first = Decision::Cluster("drain".to_owned());
+/// assert_ne!(first, Decision::Done);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// One method of the node's FenceConfiguration, by name.

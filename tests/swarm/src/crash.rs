@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use node_remedy::cluster::ClusterError;
@@ -292,8 +292,8 @@ pub struct Points<'a> {
     pub only: &'a [String],
     /// On so many threads.
     pub threads: usize,
-    /// No plan begins later.
-    pub until: Option<Instant>,
+    /// Whether there is time for another plan.
+    pub has_time: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Plays every plan for every scenario, as far as there is time.
@@ -301,7 +301,7 @@ pub fn every_point(
     points: &Points<'_>,
     tell: impl Fn(usize, usize, usize) + Sync,
 ) -> anyhow::Result<Sum> {
-    let Points { only, threads, until } = *points;
+    let Points { only, threads, has_time } = *points;
     let (mut plans, mut sum) = (Vec::new(), Sum::default());
     for file in scenarios()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -318,7 +318,7 @@ pub fn every_point(
     let stride = if plans.len().is_multiple_of(STRIDE) { 1 } else { STRIDE };
     let play = || -> anyhow::Result<()> {
         loop {
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if !has_time() {
                 return Ok(());
             }
             let number = next.fetch_add(1, Ordering::Relaxed);

@@ -56,7 +56,9 @@ fn crash(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             eprintln!("  {done} of {all} plans in {s} s, {wrong} went wrong");
         }
     };
-    let sum = every_point(&Points { only: &arguments.only, threads, until }, tell)?;
+    let has_time = || until.is_none_or(|until| Instant::now() < until);
+    let points = Points { only: &arguments.only, threads, has_time: &has_time };
+    let sum = every_point(&points, tell)?;
     for wrong in sum.wrong.iter().take(TOLD) {
         println!("{}", wrong.join("\n  "));
     }

@@ -63,7 +63,7 @@ async fn timed(
         }
         check(&report)?;
     }
-    median(took.into_iter()).context("nothing was measured")
+    median(took).context("nothing was measured")
 }
 
 /// The plugin's code with the host of its native tests, whose time is virtual, at the same model.
@@ -90,5 +90,5 @@ fn natively() -> Result<Duration> {
         }
         ensure!(outcome.state == PlugState::On, "expected on, it reported {outcome:?}");
     }
-    median(took.into_iter()).context("nothing was measured")
+    median(took).context("nothing was measured")
 }

@@ -82,7 +82,7 @@ fn median_of(mut load: impl FnMut() -> Result<()>) -> Result<Duration> {
         load()?;
         took.push(began.elapsed());
     }
-    median(took.into_iter()).context("nothing was measured")
+    median(took).context("nothing was measured")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -36,7 +36,7 @@ pub(super) fn measure() -> Result<()> {
         BEAT.as_millis()
     );
     println!("  {:<44}{:>12}{:>12}{:>12}", "", "median", "99 %", "worst");
-    alone_on_a_thread(async { row("alone", &beats().await) })??;
+    alone_on_a_thread(async { row("alone", &beats().await) })?;
     let stop = Arc::new(AtomicBool::new(false));
     let spinners: Vec<_> = (0..SPINNERS).map(|_| spin(Arc::clone(&stop))).collect();
     let beside =
@@ -45,7 +45,7 @@ pub(super) fn measure() -> Result<()> {
     for spinner in spinners {
         spinner.join().map_err(|_| anyhow!("a thread failed"))?;
     }
-    beside??;
+    beside?;
     alone_on_a_thread(beside_guests())?
 }
 
@@ -70,7 +70,7 @@ async fn beside_guests() -> Result<()> {
         (late, took)
     };
     let (_, (late, took)) = tokio::join!(join_all(running), measuring);
-    row("beside 4 guests that spin, on 2 plugin threads", &late)?;
+    row("beside 4 guests that spin, on 2 plugin threads", &late);
     println!(
         "  an honest ipmi status: {} alone, {} among the spinning guests\n",
         millis(alone),
@@ -87,10 +87,9 @@ async fn honest_call(executor: &Executor, plugin: &Arc<Plugin>) -> Result<Durati
     Ok(began.elapsed())
 }
 
-fn row(name: &str, late: &Late) -> Result<()> {
+fn row(name: &str, late: &Late) {
     let Late { half, most, worst } = late;
     println!("  {name:<44}{:>12}{:>12}{:>12}", millis(*half), millis(*most), millis(*worst));
-    Ok(())
 }
 
 async fn beats() -> Late {
