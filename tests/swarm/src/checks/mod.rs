@@ -82,7 +82,7 @@ pub const ALL: [(&str, Maker); 21] = [
     ("S18", |setting| Box::new(s18_breaker::OpenBreaker::new(setting))),
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
     ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
-    ("S21", |_| Box::<s21_jobs::Jobs>::default()),
+    ("S21", |setting| Box::new(s21_jobs::Jobs::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),

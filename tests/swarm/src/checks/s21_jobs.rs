@@ -9,12 +9,15 @@ use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::Scene;
+use crate::scene::{Scene, Setting};
 
 /// A Job's pod is called this, the NodeFence's name, `-job-`, the Job's number, and its own.
 const PODS: &str = "node-remedy/";
 /// The pods of a Job that is gone are asked to end within this time, also where requests are slow.
 const ASKED_WITHIN: Duration = Duration::from_secs(15);
+/// Whoever started a Job has seen it by then, if nothing befalls it. Of one that was deleted before, nobody
+/// can tell that it was there, and it is started as one whose request was lost.
+const SEEN_WITHIN: Duration = Duration::from_secs(8);
 
 #[derive(Default)]
 pub(super) struct Jobs {
@@ -22,8 +25,17 @@ pub(super) struct Jobs {
     running: BTreeMap<String, (String, String)>,
     /// Pods that have to be asked to end, since when, and why.
     ending: Vec<(String, Time, String)>,
-    /// Jobs that somebody has deleted.
+    undisturbed: bool,
+    /// When each Job's first pod was made.
+    began: BTreeMap<String, Time>,
+    /// Jobs that were seen, and that somebody has deleted.
     deleted: BTreeSet<String>,
+}
+
+impl Jobs {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { undisturbed: setting.guards.undisturbed, ..Self::default() }
+    }
 }
 
 /// The incident and the Job that a pod is of.
@@ -44,11 +56,16 @@ impl Check for Jobs {
         }
         match what {
             What::Edited { object, .. } => {
-                self.deleted.extend(object.strip_prefix("Job ").map(str::to_owned));
+                let job = object.strip_prefix("Job ")?;
+                let began = self.began.get(job)?;
+                if self.undisturbed && between(*began, at) > SEEN_WITHIN {
+                    self.deleted.insert(job.to_owned());
+                }
                 None
             }
             What::PodCreated { pod, uid } => {
                 let (incident, job) = job_of(pod)?;
+                self.began.entry(job.to_owned()).or_insert(at);
                 for (other, (of, its_job)) in &self.running {
                     if of == incident && its_job != job {
                         let why = format!("{its_job} runs while {job} does");

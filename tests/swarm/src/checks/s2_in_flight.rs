@@ -38,6 +38,12 @@ impl Check for InFlight {
             What::PowerChanged { node, power: Power::On, .. } => {
                 self.held.remove(node);
             }
+            // One of two feeds may come on by itself, and the machine had power all along.
+            What::PlugChanged { node, device, plug, power: Power::On, .. } => {
+                if let Some(plugs) = self.held.get_mut(node) {
+                    plugs.remove(&(device.clone(), *plug));
+                }
+            }
             // A19: one dead device must not keep every other node from being fenced.
             What::DeviceAwaited { node, .. } => {
                 self.held.remove(node);

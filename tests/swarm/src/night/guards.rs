@@ -33,6 +33,11 @@ pub(super) const CLASSES: [&str; 10] = [
     paced::CLASS,
 ];
 
+/// What keeps a process from seeing what is there.
+const DISTURB: [&str; 3] = ["controllerKilled", "controllerPaused", "apiFault"];
+/// The classes of that.
+const DISTURBANCES: [&str; 4] = ["controller", "leader ", "api ", "a bad way"];
+
 /// What the guards of a night add to it.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
@@ -93,12 +98,22 @@ impl Draft {
         self.shadow(&cast, policies, &mut guards);
         self.paced(&cast, policies, &mut guards);
         self.jobs(&cast, policies, &mut guards);
+        guards.told.undisturbed = !DISTURB.iter().any(|what| self.happenings.contains(what));
         guards.told.available_min =
             policies.available_min.and_then(|least| usize::try_from(least).ok());
         let paces = names.iter().zip(policies.paces.iter().cycle());
         let paces = paces.filter_map(|(node, pace)| Some((node.clone(), (*pace)?)));
         guards.told.pods_per_minute = paces.collect();
         guards
+    }
+
+    /// No process dies or stands still, and each is answered.
+    fn leave_undisturbed(&mut self) {
+        let disturbs = |line: &&str| DISTURB.iter().any(|what| line.contains(what));
+        let kept = self.happenings.lines().filter(|line| !disturbs(line));
+        self.happenings = kept.flat_map(|line| [line, "\n"]).collect();
+        let is_one = |class: &String| DISTURBANCES.iter().any(|what| class.starts_with(what));
+        self.drawn.retain(|class| !is_one(class));
     }
 
     /// Every policy says this, too, also where somebody takes it away meanwhile and brings it back.

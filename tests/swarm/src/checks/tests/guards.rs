@@ -166,7 +166,7 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
         let (node, phase) = ("m".into(), phase.into());
         (at, What::PodPhase { pod: pod(1), uid: uid(1), node, phase })
     };
-    let deleted = (4, What::Edited { object: "Job n-1-job-1".into(), by: PEOPLE.into() });
+    let deleted = |at| (at, What::Edited { object: "Job n-1-job-1".into(), by: PEOPLE.into() });
     let terminating = (
         5,
         What::PodTerminating {
@@ -190,9 +190,16 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
     assert_eq!(night(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
     assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
     assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), ["S21"]);
-    let gone = vec![deleted, terminating];
-    assert_eq!(night([gone.clone(), vec![created(7, 2)]].concat()), [""; 0]);
-    assert_eq!(night([gone, vec![created(7, 1)]].concat()), ["S21"]);
+    let gone = |at| vec![deleted(at), (at, terminating.1.clone())];
+    let again = |at, number: u64, undisturbed| {
+        let setting = guarded(Guards { undisturbed, ..Guards::default() });
+        let begun = vec![(1, state("New")), created(2, 1)];
+        judged([begun, gone(at), vec![created(at + 3, number)]].concat(), &setting)
+    };
+    assert_eq!(again(20, 2, true), [""; 0]);
+    assert_eq!(again(20, 1, true), ["S21"]);
+    assert_eq!(again(4, 1, true), [""; 0], "nobody has seen it yet");
+    assert_eq!(again(20, 1, false), [""; 0], "who started it may have died");
 }
 
 #[test]

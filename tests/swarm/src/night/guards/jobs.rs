@@ -19,8 +19,9 @@ impl Draft {
             && let (Some(mut rng), Some(node)) =
                 (drawn(cast.seed, DELETED, DELETED_PERCENT), cast.lost.first())
         {
-            let after = rng.within(100, 30_000);
-            self.deletes(node, after);
+            let after = rng.within(100, 40_000);
+            let undisturbed = rng.below(2) == 0;
+            self.deletes(node, after, undisturbed);
         }
         // One ill node a night is enough.
         let is_drawn = guards.has_ill;
@@ -51,9 +52,9 @@ impl Draft {
         self.happens(at, &says("True"), ILL);
         let mended = rng.within(at + 20_000, CALM_MS);
         let _ = writeln!(self.happenings, "- {{ at: {mended}ms, {} }}", says("False"));
-        let after = rng.within(100, 20_000);
+        let after = rng.within(100, 30_000);
         match rng.below(10) {
-            0..3 => self.deletes(node, after),
+            0..3 => self.deletes(node, after, after % 2 == 0),
             3..6 => {
                 let what = format!("word: {{ node: {node}, says: abort }}");
                 let _ = writeln!(self.happenings, "{}, {what} }}", once_it_runs(node, after));
@@ -63,8 +64,11 @@ impl Draft {
         guards.ill = Some(node.clone());
     }
 
-    /// Somebody deletes the first Job of a node's first incident.
-    fn deletes(&mut self, node: &str, after_ms: u64) {
+    /// Somebody deletes the first Job of a node's first incident, when it was seen or may not have been.
+    fn deletes(&mut self, node: &str, after_ms: u64, undisturbed: bool) {
+        if undisturbed {
+            self.leave_undisturbed();
+        }
         let job = format!("kind: Job, namespace: node-remedy, name: {node}-1-job-1");
         let when = once_it_runs(node, after_ms);
         let _ = writeln!(self.happenings, "{when}, remove: {{ {job} }} }}");
