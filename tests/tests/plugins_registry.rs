@@ -356,7 +356,7 @@ async fn a_registry_that_lies_is_found_out() -> Result<()> {
     for (manifest, head, body, says) in [
         (manifest(size - 1), "200 OK", good.as_slice(), "it answers more than"),
         (manifest(size + 1), "200 OK", &good, "that its manifest says"),
-        (manifest(9 << 20), "200 OK", &good, "and a component has at most 8388608"),
+        (manifest(65 << 20), "200 OK", &good, "and a component has at most 67108864"),
         (honest.clone(), "200 OK", &broken, "the layer of"),
         (honest.clone(), endless.as_str(), &good, "it answers more than"),
         (honest.clone(), inward.as_str(), b"", "a loopback address"),

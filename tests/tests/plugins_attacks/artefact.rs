@@ -14,8 +14,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use node_remedy_sandbox::limits::{
-    COMPILE_ADDRESS_SPACE_BYTES, COMPONENT_BYTES_MAX, FUNCTION_BYTES_MAX, FUNCTIONS_MAX,
-    NESTED_MAX, TRIAL_FUEL,
+    COMPILE_ADDRESS_SPACE_BYTES, COMPONENT_BYTES_MAX, COMPONENT_BYTES_MOST, FUNCTION_BYTES_MAX,
+    FUNCTIONS_MAX, NESTED_MAX, TRIAL_FUEL,
 };
 use node_remedy_sandbox::{Digest, Ended, compile};
 use node_remedy_tests::Controller;
@@ -30,6 +30,8 @@ use super::modules::{HONEST, Module, attacker, lookalike, with_components, with_
 use super::victims::Device;
 
 /// How often the compiling child is looked at. Its peak is the kernel's own count, so that only what it
+/// The package that this host speaks in one version.
+const CONTRACT: &str = "node-remedy:fence";
 /// grows by in the last moment of its life is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -248,7 +250,13 @@ async fn imports(host: &Host) -> Result<()> {
             for name in names {
                 let bytes = lookalike(&format!("(import \"{name}\" (instance))"))?;
                 let refusal = host.refused(&bytes)?;
-                ensure!(refusal.contains(&format!("it imports {name}")), "{refusal}");
+                // Another version of the contract is told from what is none of it.
+                let version = name.split_once('@').filter(|(ours, _)| ours.starts_with(CONTRACT));
+                let says = match version {
+                    Some((_, version)) => format!("it is made for {CONTRACT}@{version}"),
+                    None => format!("it imports {name}"),
+                };
+                ensure!(refusal.contains(&says), "{says}: {refusal}");
                 refusals.push(refusal);
             }
             Ok(refusals.swap_remove(0))
@@ -434,7 +442,8 @@ async fn padding(host: &Host) -> Result<()> {
             let refusal = host.refused(&huge)?;
             ensure!(refusal.contains(&format!("{COMPONENT_BYTES_MAX} are the most")), "{refusal}");
             let (is_well, said) = plugin(&["inspect", &packed])?;
-            let is_refused = said.contains(&format!("holds more than {COMPONENT_BYTES_MAX} bytes"));
+            let is_refused =
+                said.contains(&format!("holds more than {COMPONENT_BYTES_MOST} bytes"));
             ensure!(!is_well && is_refused, "{said}");
             Ok(refusal)
         },
