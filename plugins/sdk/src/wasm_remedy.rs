@@ -19,7 +19,7 @@ use crate::{Condition, Decision, Entry, NodeView, RemedyPlugin};
 )]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "wit",
         world: "remedy-plugin",
         pub_export_macro: true,
     });

@@ -301,7 +301,7 @@ fn what_is_missing_is_named() {
     missing(
         &[("remedy.yaml", &plugin), ("fence.yaml", IPMI)],
         expect![[r#"
-            remedy "own" is not run by this version; use fence, storage-fence, method, cluster or podTemplate
+            remedy own: found no FencePlugin "own", expected one of kind remedy
         "#]],
     );
 }

@@ -147,7 +147,7 @@ mod tests {
         let layer = manifest()["layers"][0].clone();
         let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
         for (pointer, value, says) in [
-            ("/layers/0/size", json!(8_388_609), "found a layer of 8388609 bytes"),
+            ("/layers/0/size", json!(67_108_865), "found a layer of 67108865 bytes"),
             ("/layers/0/size", json!(u64::MAX), "and a component has at most 67108864"),
             ("/layers/0/mediaType", json!(tar), "found a layer of media type"),
             ("/layers", json!([]), "found 0 layers (), expected one"),

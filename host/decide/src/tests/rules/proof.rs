@@ -45,7 +45,7 @@ fn p1_an_off_with_a_witness_is_proven_by_both_of_them() {
     let mut alone = witnessed();
     alone.until(Phase::Parked);
     assert!(!alone.released(), "the witness still reads on");
-    assert_eq!(alone.parked(), Some(&ParkReason::OffNotVerified { tries: 3 }));
+    assert_eq!(alone.parked(), Some(&ParkReason::OffNotVerified { tries: 1 }));
 
     let mut sees_alone = witnessed();
     sees_alone.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
