@@ -1,6 +1,7 @@
 //! The seams between policies, by the whole program: the scenarios of `tests/scenarios` that are about one,
 //! with the order of what was asked of devices, and the reason that was given. That they also hold at
-//! every crash point is the crash level's.
+//! every crash point is the crash level's; those of `tests/seams` have happenings at fixed times, which a
+//! fault's delay would pass, and are played here alone.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +15,13 @@ use crate::sim_night::parse;
 
 /// A scenario, played: it ends as it says, and no promise is broken on the way.
 fn night(name: &str, setting: &Setting) -> Played {
-    let path = repository().join(format!("tests/scenarios/{name}.yaml"));
+    let folders = ["tests/scenarios", "tests/seams"];
+    let mut paths = folders.map(|folder| repository().join(folder)).into_iter();
+    let path = paths.find_map(|folder| {
+        let path = folder.join(format!("{name}.yaml"));
+        path.is_file().then_some(path)
+    });
+    let path = path.expect("a scenario of that name");
     let scenario = parse(&std::fs::read_to_string(path).expect("a scenario"));
     let played = play(&scenario, Part::With).expect("a night");
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
