@@ -16,7 +16,7 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
 
   unit       every crate's own tests
   exhaustive everything that can happen to two controllers and one machine
-  crash      calls of the scenarios in tests/scenarios going wrong in every way, for 20 minutes at most;
+  crash      calls of the scenarios in tests/scenarios going wrong in every way, for 10 minutes at most;
              `cargo xtask sim --crash` plays all of them
   bugs       bugs sown on purpose, each to be found by nights drawn from seeds
   swarm      five minutes of nights drawn from seeds
@@ -102,7 +102,7 @@ const LEVELS: [Level; 10] = [
         lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--crash", "--for", "20")],
+        runs: &[played!("--crash", "--for", "10")],
     },
     Level {
         name: "bugs",
