@@ -110,6 +110,10 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             if let Some(flow) = introduce_witness(run, index) {
                 return Some(flow);
             }
+            if run.record.failed.contains(&index) {
+                // Its witness cannot be read: nothing of it would ever be proof.
+                return None;
+            }
             run.notice(Notice::Identified { method: index });
             run.record.identified.push(index);
             note_found_state(run, index, state);

@@ -98,6 +98,8 @@ fn p8_a_witness_that_sees_another_machine_is_known_before_anything_is_cut() {
         _ => honest(operation, plugs),
     });
     broken.until(Phase::Parked);
+    let is_told = |notice: &Notice| matches!(notice, Notice::Identified { .. });
+    assert!(!broken.notices.iter().any(is_told), "nobody says that its machine is known");
     let Some(ParkReason::MethodFailed { detail, .. }) = broken.parked() else {
         panic!("{:?}", broken.parked())
     };
