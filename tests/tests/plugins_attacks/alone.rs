@@ -48,9 +48,9 @@ pub(crate) fn alone(test: &str, family: impl AsyncFnOnce() -> Result<()>) -> Res
         .env(INSIDE, &folder)
         .output()
         .context("failed to start timeout, unshare and setpriv (coreutils, util-linux)")?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    ensure!(output.status.success(), "the host of {name} ended with {}: {said}", output.status);
+    let why = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the host of {name} ended with {}: {why}", output.status);
+    let said = String::from_utf8_lossy(&output.stdout);
     ensure!(said.contains("1 passed"), "{name} did not run: {said}");
     println!("{said}");
     Ok(())

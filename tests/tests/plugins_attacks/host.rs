@@ -10,8 +10,8 @@ use node_remedy_sandbox::manifest::{Operation, Protocol};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
     Action, AdminGrant, Call, CallReport, Cancel, Ended, ExchangeRecord, Executor, Grants,
-    HttpGrant, HttpMethod, LoadError, OpenGate, PlugState, Plugin, Request, Sandbox, Seams, Secret,
-    SystemEntropy, SystemNames, TokioClock, Verdict,
+    HttpGrant, HttpMethod, LoadError, OpenGate, PlugState, Plugin, PluginLimits, Request, Sandbox,
+    Seams, Secret, SystemEntropy, SystemNames, TokioClock, Verdict,
 };
 use node_remedy_tests::Controller;
 use node_remedy_tests::attacks::Row;
@@ -182,7 +182,17 @@ impl Host {
 
     /// Loads bytes as a component from outside is loaded.
     pub(crate) fn load(&self, wasm: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        tokio::task::block_in_place(|| self.sandbox.load_external(&Controller::binary(), wasm))
+        self.load_within(wasm, &PluginLimits::default())
+    }
+
+    /// The same within limits of its own.
+    pub(crate) fn load_within(
+        &self,
+        wasm: &[u8],
+        limits: &PluginLimits,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let compiler = Controller::binary();
+        tokio::task::block_in_place(|| self.sandbox.load_external_within(&compiler, wasm, limits))
     }
 
     /// The sentence with which bytes are refused.

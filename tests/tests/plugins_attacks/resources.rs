@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use node_remedy_sandbox::Ended;
 use node_remedy_sandbox::limits::{
     FUEL_PER_CALL, HOST_CALLS_MAX, HOSTCALL_BYTES_MAX, LOG_BYTES_MAX, RANDOM_BYTES_MAX,
     RESOURCES_MAX, TABLE_ELEMENTS_MAX,
 };
+use node_remedy_sandbox::{Ended, PluginLimits};
 use wit_component::StringEncoding;
 
-use super::alone::alone;
+use super::alone::{alone, attacker_file};
 use super::canary;
 use super::host::{Host, Try, attempt, case, fleet};
 use super::modules::{HONEST, Module, attacker, with_instances};
@@ -46,6 +46,10 @@ fn most(limit: u32) -> usize {
 }
 
 async fn time(host: &Host) -> Result<()> {
+    // A tenth of the fuel that is usual, so that a busy machine burns it long before the deadline.
+    let frugal = PluginLimits { fuel: FUEL_PER_CALL / 10, ..PluginLimits::default() };
+    let frugal = host.load_within(&std::fs::read(attacker_file()?)?, &frugal)?;
+    let frugally = |name| deed(name).of(&frugal);
     host.attack(
         case(
             29,
@@ -54,19 +58,16 @@ async fn time(host: &Host) -> Result<()> {
         ),
         async || {
             host.says(&deed("spin").within(SHORT), Ended::Deadline, "by its deadline").await?;
-            let patient = deed("spin").within(Duration::from_secs(50));
-            host.says(&patient, Ended::Cut, &format!("{FUEL_PER_CALL} units of fuel")).await
+            let fuel = format!("{} units of fuel", FUEL_PER_CALL / 10);
+            host.says(&frugally("spin"), Ended::Cut, &fuel).await
         },
-        async || host.honest(&deed("spin-for").number(100_000_000)).await,
+        async || host.honest(&frugally("spin-for").number(100_000_000)).await,
     )
     .await?;
     host.attack(
         case(30, "memory.fill without end", "32 MiB filled again and again; each byte costs fuel"),
-        async || {
-            let patient = deed("fill-memory").within(Duration::from_secs(50));
-            host.says(&patient, Ended::Cut, "units of fuel").await
-        },
-        async || host.honest(&deed("eat-memory").number(32)).await,
+        async || host.says(&frugally("fill-memory"), Ended::Cut, "units of fuel").await,
+        async || host.honest(&frugally("eat-memory").number(32)).await,
     )
     .await?;
     host.attack(
