@@ -1,6 +1,5 @@
 //! The rows of the table of attacks (SAFETY.md §2.1), which `cargo xtask test plugins` prints and which
-//! must have a row for each number. Whoever tests an attack leaves its rows here, wherever that is: those
-//! of a registry (61) stand beside the tests of the registry.
+//! must have a row for each number. Whoever tests an attack leaves its rows here, wherever that is.
 
 use anyhow::{Result, ensure};
 

@@ -28,7 +28,7 @@ const GUID_AT: std::ops::Range<usize> = 21..37;
 /// The administrator of every simulated BMC.
 pub const USERNAME: &str = "admin";
 /// The administrator's password.
-pub const PASSWORD: &str = "secret";
+pub const PASSWORD: &str = "Zq7xKw93Lm-Tweet";
 
 /// A machine's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,15 @@ use crate::{ControlPlane, Controller};
 /// Where the page is.
 const PAGE: &str = "docs/plugin-authors.md";
 /// Every section that has a block, in the page's order. The first is before any heading.
-pub const SECTIONS: [&str; 6] =
-    [VARIABLES, "Begin", "Try it on a device", "Ship it", "Into a cluster", "A node is lost"];
+pub const SECTIONS: [&str; 7] = [
+    VARIABLES,
+    "Begin",
+    "Try it on a device",
+    "Ship it",
+    "By a registry",
+    "Into a cluster",
+    "A node is lost",
+];
 /// The section that sets the variables.
 const VARIABLES: &str = "";
 /// Two cold builds on a busy machine.

@@ -1,5 +1,6 @@
 //! The admission policies on a real API server: a word needs its right, and a name is the user's.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -28,8 +29,11 @@ async fn a_word_needs_its_right_and_a_name_is_the_users_own() -> Result<()> {
     let uid = created.create(&PostParams::default(), &nodefence()?).await?.uid();
     let uid = uid.context("a UID")?;
 
+    // Another word each time: one that stands there already says nothing.
+    let tries = AtomicU32::new(0);
     until("the policy is in force", IN_FORCE_WITHIN, || async {
-        Ok(say(&mallory, "approve", "not in force").await.err().map(|_| ()))
+        let word = format!("not in force {}", tries.fetch_add(1, Ordering::Relaxed));
+        Ok(say(&mallory, "approve", &word).await.err().map(|_| ()))
     })
     .await?;
     for word in ["retry", "abort", "approve", "ack", "confirm-off"] {
@@ -136,7 +140,7 @@ async fn what_a_plugin_is_allowed_needs_the_right_to_grant() -> Result<()> {
     Ok(())
 }
 
-fn fence_plugin(name: &str, more: Value) -> Result<DynamicObject> {
+pub(crate) fn fence_plugin(name: &str, more: Value) -> Result<DynamicObject> {
     let mut object = json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "FencePlugin",
@@ -192,14 +196,14 @@ async fn annotate(client: &Client, word: &str, value: &Value) -> kube::Result<Dy
 }
 
 /// A client of a person whom the API server takes for `user`.
-async fn as_user(cluster: &Cluster, user: &str) -> Result<Client> {
+pub(crate) async fn as_user(cluster: &Cluster, user: &str) -> Result<Client> {
     let mut config = cluster.control_plane().config(User::Admin).await?;
     config.auth_info.impersonate = Some(user.to_owned());
     Ok(Client::try_from(config)?)
 }
 
 /// Binds a person to a role; `patches-alone` may patch NodeFences and pause, and say no word.
-async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
+pub(crate) async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
     if role == "patches-alone" {
         let rules = json!([
             {"apiGroups": ["node-remedy.io"], "resources": ["nodefences"], "verbs": ["get", "patch"]},
@@ -216,7 +220,7 @@ async fn bind(cluster: &Cluster, user: &str, role: &str) -> Result<()> {
     Ok(())
 }
 
-async fn make_role(cluster: &Cluster, name: &str, rules: Value) -> Result<()> {
+pub(crate) async fn make_role(cluster: &Cluster, name: &str, rules: Value) -> Result<()> {
     let role: ClusterRole =
         serde_json::from_value(json!({"metadata": {"name": name}, "rules": rules}))?;
     Api::all(cluster.client()).create(&PostParams::default(), &role).await?;
@@ -224,7 +228,7 @@ async fn make_role(cluster: &Cluster, name: &str, rules: Value) -> Result<()> {
 }
 
 /// A record, as short as it can be, of a run that is about this boot.
-fn record(boot: &str) -> Value {
+pub(crate) fn record(boot: &str) -> Value {
     let at = "2026-01-01T00:00:00.000Z";
     json!({
         "node": "w1", "step": "Power-Management", "status": "Error", "phase": "Parked", "enteredAt": at,
@@ -234,7 +238,7 @@ fn record(boot: &str) -> Value {
     })
 }
 
-fn nodefence() -> Result<DynamicObject> {
+pub(crate) fn nodefence() -> Result<DynamicObject> {
     Ok(serde_json::from_value(json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "NodeFence",
@@ -252,7 +256,7 @@ fn nodefence() -> Result<DynamicObject> {
     }))?)
 }
 
-fn pause(by: &str) -> Result<DynamicObject> {
+pub(crate) fn pause(by: &str) -> Result<DynamicObject> {
     Ok(serde_json::from_value(json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "RemedyPause",

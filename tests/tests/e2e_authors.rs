@@ -8,15 +8,14 @@ use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::{PASSWORD, PowerFile, USERNAME};
 use node_remedy_tests::page::{Page, Walk, build_folder};
+use node_remedy_tests::process::fresh_folder;
+use node_remedy_tests::registry::{Door, Registry};
 use node_remedy_tests::remedy::{Installation, custom, status};
-use node_remedy_tests::webhook::{Door, Plugs};
+use node_remedy_tests::webhook::{Door as Relays, Plugs};
 use node_remedy_tests::{Bmc, Controller};
 
 use crate::e2e_methods::place;
 use crate::e2e_story::Story;
-
-/// The plugin's name; one's own, for tests build in one folder.
-const PLUGIN: &str = "cluster-relay";
 
 /// A folder of the page, outside of this repository; it goes with this value.
 struct Elsewhere(PathBuf);
@@ -27,9 +26,28 @@ impl Drop for Elsewhere {
     }
 }
 
+/// By a ConfigMap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_of_authors_ends_in_a_fenced_node() -> Result<()> {
-    let mut story = Story::prepare("e2e-authors", Settings::QUICK).await?;
+    let digest = fences("cluster-relay", None).await?;
+    assert!(digest.starts_with("sha256:"), "{digest}");
+    Ok(())
+}
+
+/// By docker-registry.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_of_authors_ends_in_a_fenced_node_by_a_registry() -> Result<()> {
+    let registry = Registry::start(&fresh_folder("e2e-authors-registry")?, Door::Open).await?;
+    let digest = fences("registry-relay", Some(&registry)).await?;
+    let blob = registry.get(&format!("/v2/plugins/registry-relay/blobs/{digest}")).await?;
+    assert!(!blob.is_empty(), "it came from there");
+    Ok(())
+}
+
+/// Walks the page with a plugin of this name, for tests build in one folder, until it has fenced a node; gives the
+/// component's digest.
+async fn fences(plugin: &str, registry: Option<&Registry>) -> Result<String> {
+    let mut story = Story::prepare(&format!("e2e-{plugin}"), Settings::QUICK).await?;
     let mut machines = Vec::new();
     for (node, bmc) in &story.cluster.bmcs {
         machines.push((place(node)?, bmc));
@@ -38,48 +56,58 @@ async fn the_page_of_authors_ends_in_a_fenced_node() -> Result<()> {
     machines.sort_by_key(|(place, _)| *place);
     let machines: Vec<PowerFile> = machines.iter().map(|(_, bmc)| Bmc::power_file(bmc)).collect();
     let folder = story.cluster.control_plane().folder().join("relays");
-    let board = Plugs::wired(&folder, Door::PlainBasic, &machines).await?;
+    let board = Plugs::wired(&folder, Relays::PlainBasic, &machines).await?;
     story.install(&Installation::default()).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
 
-    let elsewhere = std::env::temp_dir().join(format!("node-remedy-e2e-{}", std::process::id()));
+    let folder = format!("node-remedy-{plugin}-{}", std::process::id());
+    let elsewhere = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&elsewhere)?;
     let elsewhere = Elsewhere(elsewhere);
     let kubeconfig = story.cluster.control_plane().kubeconfig(User::Admin)?.to_owned();
-    let wasm = build_folder().join("wasm32-wasip2/release/cluster_relay.wasm");
+    let library = plugin.replace('-', "_");
+    let wasm = build_folder().join(format!("wasm32-wasip2/release/{library}.wasm"));
+    let address = registry.map(Registry::address).unwrap_or_default();
     let page = Page::read()?;
     let walk = |sections: &[&str]| {
         let walk = Walk {
             folder: &elsewhere.0,
             sections,
             variables: &[
-                ("NAME", PLUGIN.to_owned()),
+                ("NAME", plugin.to_owned()),
                 ("WASM", wasm.display().to_string()),
                 ("PORT", board.port().to_string()),
                 ("USERNAME", USERNAME.to_owned()),
                 ("PASSWORD", PASSWORD.to_owned()),
+                ("REGISTRY", address.clone()),
             ],
             kubeconfig: Some(&kubeconfig),
         };
         // The cluster's kubelets go on meanwhile.
         tokio::task::block_in_place(|| page.walk(&walk))
     };
-    walk(&["Begin", "Ship it", "Into a cluster"])?;
-    let object = custom(&story.cluster.client(), "FencePlugin").get(PLUGIN).await?;
-    let digest = status(&object, "/digest").as_str().context("no digest")?;
+    match registry {
+        None => walk(&["Begin", "Ship it", "Into a cluster"])?,
+        Some(_) => walk(&["Begin", "Ship it", "By a registry", "Into a cluster"])?,
+    };
+    let object = custom(&story.cluster.client(), "FencePlugin").get(plugin).await?;
+    let is_by_registry = object.data.pointer("/spec/source/oci").is_some();
+    assert_eq!(is_by_registry, registry.is_some(), "{:?}", object.data);
+    let digest = status(&object, "/digest").as_str().context("no digest")?.to_owned();
     assert!(status(&object, "/verifiedBy").as_str().is_some_and(|id| id.starts_with("sha256:")));
 
     story.lose_node()?;
     story.ends_well().await?;
     let said = walk(&["A node is lost"])?;
-    assert!(said.contains(digest) && said.contains(&story.node), "{said}");
+    assert!(said.contains(&digest) && said.contains(&story.node), "{said}");
     let metrics = controller.metrics().await?;
     for action in ["off", "on"] {
         let line = format!(
-            "node_remedy_plugin_calls_total{{plugin=\"{PLUGIN}\",action=\"{action}\",result=\"ok\"}} 1"
+            "node_remedy_plugin_calls_total{{plugin=\"{plugin}\",action=\"{action}\",result=\"ok\"}} 1"
         );
         assert!(metrics.contains(&line), "no {line} in:\n{metrics}");
     }
-    controller.terminate().await
+    controller.terminate().await?;
+    Ok(digest)
 }

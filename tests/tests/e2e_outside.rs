@@ -58,7 +58,7 @@ pub(crate) fn digest(component: &[u8]) -> String {
 }
 
 /// The ConfigMap and the FencePlugin that are printed for it.
-fn printed() -> Result<(String, String)> {
+pub(crate) fn printed() -> Result<(String, String)> {
     let file = repository().join("target/outside/tasmota.wasm").display().to_string();
     let printed = plugin_command(&["configmap", "--fence-plugin", &file])?;
     let (map, plugin) = printed.split_once("---\n").context("one document")?;

@@ -154,6 +154,8 @@ impl Story {
         cluster.until_power(node, Power::On).await?;
         cluster.until_ready(node, "True").await?;
         let object = cluster.node(node).await?;
+        let left = object.annotations().keys().find(|key| key.contains("scale-down-disabled"));
+        assert_eq!(left, None, "an autoscaler may take it away again");
         let boot_id = object.status.and_then(|status| status.node_info).map(|info| info.boot_id);
         assert!(boot_id.is_some() && boot_id != *old_boot_id, "a new boot");
         let taints = object.spec.clone().and_then(|spec| spec.taints).unwrap_or_default();

@@ -2,10 +2,11 @@
 //! while the word stands, and what is off comes back whatever is said.
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Event, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
+    PatchParams, PostParams,
 };
 use node_remedy_tests::remedy::{Installation, status};
 use node_remedy_tests::time::until;
@@ -94,10 +95,29 @@ pub(crate) async fn until_refused(story: &Story, guard: &str) -> Result<()> {
     until(&format!("refused by {guard}"), INCIDENT_WITHIN, || async {
         let Some(budget) = budgets.get_opt("default").await? else { return Ok(None) };
         let refusals = status(&budget, "/refusals").as_array().cloned().unwrap_or_default();
-        let is_it = |one: &&Value| one["node"] == story.node.as_str() && one["guard"] == guard;
-        Ok(refusals.iter().find(is_it).map(|_| ()))
+        let is_it = |one: &Value| one["node"] == story.node.as_str() && one["guard"] == guard;
+        let is_refused = refusals.iter().any(is_it);
+        Ok((is_refused || is_held(story, guard).await?).then_some(()))
     })
     .await
+}
+
+/// A word that comes while the one before is taken back may find an incident that waits already: it is held then.
+async fn is_held(story: &Story, guard: &str) -> Result<bool> {
+    let says = match guard {
+        "Maintenance" => "in maintenance",
+        "Cordoned" => "cordoned by somebody else",
+        "Excluded" => "exclude-from-remediation",
+        "BeingRemoved" => "ToBeDeletedByClusterAutoscaler",
+        _ => return Ok(false),
+    };
+    let events = Api::<Event>::all(story.cluster.client()).list(&ListParams::default()).await?;
+    let is_so = |event: &Event| {
+        event.reason.as_deref() == Some("Held")
+            && event.involved_object.name.as_deref() == Some(&story.node)
+            && event.message.as_deref().is_some_and(|said| said.contains(says))
+    };
+    Ok(events.iter().any(is_so))
 }
 
 /// Serves the kind of the Node Maintenance Operator, which is not installed.

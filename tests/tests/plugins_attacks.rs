@@ -6,7 +6,7 @@
 //! `cargo xtask test plugins` prints.
 //!
 //! In the order of the corpus: `addresses` and `answers` (the network), `resources`, `semantics`,
-//! `artefact`; beside them `edges`, just below and just above each limit. `alone` gives each family a
+//! `artefact`, `registry`; beside them `edges`, just below and just above each limit. `alone` gives each family a
 //! process and a network of its own, `victims` what lives in that network, `host` the sandbox under
 //! attack, `modules` components that no compiler makes, `canary` the search for secrets.
 
@@ -18,6 +18,7 @@ mod canary;
 mod edges;
 mod host;
 mod modules;
+mod registry;
 mod resources;
 mod semantics;
 mod victims;

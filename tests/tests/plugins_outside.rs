@@ -65,12 +65,15 @@ fn what_a_component_would_be_allowed_is_shown_before_it_is_applied() -> Result<(
         to 192.0.2.0/24
           endpoint   relay            http  port 8080  basic  GET /cm
           credential account          write
+          a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         to 0.0.0.0/0
           endpoint   relay            http  port 8080  basic  GET /cm
           credential account          write
+          a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         to fd00::/8
           endpoint   relay            http  port 8080  basic  GET /cm
           credential account          write
+          a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         ✗ relay.example.org: failed to grant endpoint 'relay': found method GET, which is not granted; add GET to grants.methods
     "]]
     .assert_eq(&said.replace(&digest, "DIGEST"));

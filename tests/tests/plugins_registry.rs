@@ -22,8 +22,12 @@ use serde_json::{Value, json};
 
 use crate::e2e_outside::{component, digest, key_pair, patched, plugin_command};
 
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// What a plugin's limits allow where its object says nothing.
+const COMPONENT_BYTES_MAX: u64 = 8 << 20;
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// Where the tag of the registry that lies is asked for.
+pub(crate) const TAGGED: &str = "/v2/tasmota/manifests/v1";
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
 /// Writes a component to a file that can be pushed.
@@ -45,14 +49,14 @@ fn text(value: &Value) -> &str {
 
 /// How one is asked, without TLS and account where nothing else is said.
 #[derive(Default)]
-struct Asking<'a> {
-    account: Option<&'a str>,
-    authority: Option<&'a str>,
-    signatures: bool,
+pub(crate) struct Asking<'a> {
+    pub(crate) account: Option<&'a str>,
+    pub(crate) authority: Option<&'a str>,
+    pub(crate) signatures: bool,
 }
 
 /// Fetches an image as the controller does; `component` is the digest that a FencePlugin names.
-async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Artefact> {
+pub(crate) async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Artefact> {
     let image: Image = image.parse()?;
     let trust = asking.authority.map(|pem| Authorities::from_pem(pem.as_bytes())).transpose()?;
     let way = Way {
@@ -69,12 +73,14 @@ async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Arte
     });
     let mut client = Client::new(way, &image.registry, &image.repository, account);
     let signatures = asking.signatures;
-    let wanted = Wanted { reference: image.reference(), component, signatures };
+    let reference = image.reference();
+    let wanted =
+        Wanted { reference, component, component_bytes_max: COMPONENT_BYTES_MAX, signatures };
     Ok(pull(&mut client, wanted).await?.checked(component)?)
 }
 
 /// Why it is not had.
-async fn refusal(image: &str, component: &str) -> String {
+pub(crate) async fn refusal(image: &str, component: &str) -> String {
     match fetch(image, component, &Asking::default()).await {
         Ok(_) => "nothing is wrong with it".to_owned(),
         Err(error) => error.to_string(),
@@ -319,6 +325,19 @@ async fn other_artefacts_are_refused_with_what_they_are() -> Result<()> {
     Ok(())
 }
 
+/// The manifest of a component that is said to have this digest and so many bytes.
+pub(crate) fn manifest(component: &str, size: usize) -> String {
+    let config = json!({
+        "mediaType": "application/vnd.wasm.config.v0+json", "digest": digest(b"{}"), "size": 2,
+    });
+    let layer = json!({"mediaType": "application/wasm", "digest": component, "size": size});
+    json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string()
+}
+
+pub(crate) fn redirect(to: &str) -> String {
+    format!("307 Temporary Redirect\r\nLocation: {to}")
+}
+
 /// A registry that lies: about a layer's size both ways, its bytes, a manifest's digest; that sends inward, and
 /// to somebody who would see a password; that says more than anybody wants to hear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -327,36 +346,35 @@ async fn a_registry_that_lies_is_found_out() -> Result<()> {
     let good = component()?;
     let wanted = digest(&good);
     let size = good.len();
-    let manifest = |size: usize| {
-        let config = json!({
-            "mediaType": "application/vnd.wasm.config.v0+json", "digest": digest(b"{}"), "size": 2,
-        });
-        let layer = json!({"mediaType": "application/wasm", "digest": wanted, "size": size});
-        json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string()
-    };
-    let tagged = "/v2/tasmota/manifests/v1";
+    let manifest = |size| manifest(&wanted, size);
     let blob = format!("/v2/tasmota/blobs/{wanted}");
     let image = format!("{}/tasmota:v1", liar.address());
     let honest = manifest(size);
-    liar.say(tagged, "200 OK", honest.as_bytes());
+    liar.say(TAGGED, "200 OK", honest.as_bytes());
     liar.say(&blob, "200 OK", &good);
     let had = fetch(&image, &wanted, &Asking::default()).await?;
     assert!(had.component == good, "the same without a lie");
 
     let mut broken = good.clone();
     *broken.last_mut().context("no bytes")? ^= 1;
-    let redirect = |to: &str| format!("307 Temporary Redirect\r\nLocation: {to}");
-    let inward = redirect(&format!("http://{}/secret", inside.address()));
+    let inward = redirect(&format!("https://{}/secret", inside.address()));
     let name = redirect(&format!(
-        "http://localhost:{}/secret",
+        "https://localhost:{}/secret",
         inside.address().rsplit(':').next().unwrap_or_default()
     ));
     let circle = redirect(&blob);
     let endless = format!("200 OK\r\nContent-Length: {}", u64::MAX);
+    let in_the_clear = redirect(&format!("http://{}/secret", inside.address()));
     for (manifest, head, body, says) in [
-        (manifest(size - 1), "200 OK", good.as_slice(), "it answers more than"),
+        (
+            honest.clone(),
+            in_the_clear.as_str(),
+            b"".as_slice(),
+            "plainHttp is for the registry itself",
+        ),
+        (manifest(size - 1), "200 OK", &good, "it answers more than"),
         (manifest(size + 1), "200 OK", &good, "that its manifest says"),
-        (manifest(65 << 20), "200 OK", &good, "and a component has at most 67108864"),
+        (manifest(9 << 20), "200 OK", &good, "and a component has at most 8388608"),
         (honest.clone(), "200 OK", &broken, "the layer of"),
         (honest.clone(), endless.as_str(), &good, "it answers more than"),
         (honest.clone(), inward.as_str(), b"", "a loopback address"),
@@ -366,14 +384,14 @@ async fn a_registry_that_lies_is_found_out() -> Result<()> {
         (" ".repeat(200_000), "200 OK", &good, "it answers more than the 102400 bytes"),
         ("[".repeat(90_000), "200 OK", &good, "found no manifest in JSON"),
     ] {
-        liar.say(tagged, "200 OK", manifest.as_bytes());
+        liar.say(TAGGED, "200 OK", manifest.as_bytes());
         liar.say(&blob, head, body);
         let why = refusal(&image, &wanted).await;
         assert!(why.contains(says), "{head}: {why}");
     }
     assert_eq!(inside.asked(), Vec::<String>::new(), "nobody inside was asked");
     // To another path of its own a registry may send.
-    liar.say(tagged, "200 OK", honest.as_bytes());
+    liar.say(TAGGED, "200 OK", honest.as_bytes());
     liar.say(&blob, &redirect("/elsewhere"), b"");
     liar.say("/elsewhere", "200 OK", &good);
     assert!(fetch(&image, &wanted, &Asking::default()).await?.component == good);
@@ -394,9 +412,10 @@ async fn a_token_is_asked_for_once_and_its_server_may_not_be_inside() -> Result<
     let wanted = digest(b"");
     let account = Asking { account: Some(PASSWORD), ..Asking::default() };
     let wants = |address: &str| {
-        format!("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{address}/token\"")
+        format!("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"{address}/token\"")
     };
-    liar.say("/v2/tasmota/manifests/v1", &wants(&liar.address()), b"");
+    let own = format!("http://{}", liar.address());
+    liar.say("/v2/tasmota/manifests/v1", &wants(&own), b"");
     liar.say("/token?scope=repository%3Atasmota%3Apull", "200 OK", br#"{"token": "abc"}"#);
     let why = fetch(&image, &wanted, &account).await.unwrap_err().to_string();
     assert!(why.contains("the account that it is shown may not pull tasmota"), "{why}");
@@ -406,9 +425,14 @@ async fn a_token_is_asked_for_once_and_its_server_may_not_be_inside() -> Result<
     assert!(token.to_lowercase().contains(" authorization: basic"), "{token}");
     assert!(second.to_lowercase().ends_with(" authorization: bearer abc"), "{second}");
 
-    liar.say("/v2/tasmota/manifests/v1", &wants(&inside.address()), b"");
-    let why = fetch(&image, &wanted, &account).await.unwrap_err().to_string();
-    assert!(why.contains("a loopback address"), "{why}");
+    for (scheme, says) in
+        [("https", "a loopback address"), ("http", "plainHttp is for the registry itself")]
+    {
+        let realm = format!("{scheme}://{}", inside.address());
+        liar.say("/v2/tasmota/manifests/v1", &wants(&realm), b"");
+        let why = fetch(&image, &wanted, &account).await.unwrap_err().to_string();
+        assert!(why.contains(says), "{why}");
+    }
     assert_eq!(inside.asked(), Vec::<String>::new());
     Ok(())
 }

@@ -146,6 +146,7 @@ const LEVELS: [Level; 10] = [
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
+            Part::Namespaces,
             Part::FenceAgents,
             Part::PythonVenv,
             Part::OpenStackVenv,
@@ -282,6 +283,7 @@ fn outcome(level: &Level) -> Outcome {
                 Part::Plugins | Part::Binary => Outcome::Failed { reason },
                 Part::WasmTarget
                 | Part::DebianPackages
+                | Part::Namespaces
                 | Part::FenceAgents
                 | Part::PythonVenv
                 | Part::OpenStackVenv

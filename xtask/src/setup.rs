@@ -17,7 +17,9 @@ use crate::{languages, plugins, stamp};
 pub(crate) const HELP: &str = "\
   wasm target      rustup target wasm32-wasip2, for the plugins
   Debian packages  openipmi (ipmi_sim), ipmitool, snmpd, snmp, libvirt-daemon, libvirt-clients
-                   (virsh) and docker-registry, by apt-get as root or with sudo
+                   (virsh), docker-registry, iproute2 and openssl, by apt-get as root or with sudo
+  namespaces       nothing is brought: whether this user may make a network of their own, for the attacks on
+                   the sandbox
   fence agents     target/fence-agents: the package of that name unpacked and not installed, for its sender
                    of kdump messages and, in benches, its agents
   Python venv      target/venv with tests/sims/requirements.txt
@@ -38,7 +40,7 @@ Examples:
   cargo xtask setup
 ";
 
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("openipmi", "ipmi_sim"),
     ("ipmitool", "ipmitool"),
     ("snmpd", "snmpd"),
@@ -46,6 +48,8 @@ const PACKAGES: [(&str, &str); 7] = [
     ("libvirt-daemon", "libvirtd"),
     ("libvirt-clients", "virsh"),
     ("docker-registry", "docker-registry"),
+    ("iproute2", "ip"),
+    ("openssl", "openssl"),
 ];
 const KUBERNETES: &str = "v1.36.3";
 
@@ -54,6 +58,7 @@ const KUBERNETES: &str = "v1.36.3";
 pub(crate) enum Part {
     WasmTarget,
     DebianPackages,
+    Namespaces,
     FenceAgents,
     PythonVenv,
     OpenStackVenv,
@@ -66,9 +71,10 @@ pub(crate) enum Part {
 
 impl Part {
     /// What `setup` brings. The binary is built by those who run it, and the agents' venv serves one bench.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::WasmTarget,
         Self::DebianPackages,
+        Self::Namespaces,
         Self::FenceAgents,
         Self::PythonVenv,
         Self::OpenStackVenv,
@@ -81,6 +87,7 @@ impl Part {
         match self {
             Self::WasmTarget => "wasm target",
             Self::DebianPackages => "Debian packages",
+            Self::Namespaces => "namespaces",
             Self::FenceAgents => "fence agents",
             Self::PythonVenv => "Python venv",
             Self::OpenStackVenv => "OpenStack venv",
@@ -94,13 +101,14 @@ impl Part {
 
     /// Makes sure that it is there. Of several who ask for the same at once, one makes it.
     pub(crate) fn provide(self) -> Result<()> {
-        static MAKERS: [Mutex<()>; 10] = [const { Mutex::new(()) }; 10];
+        static MAKERS: [Mutex<()>; 11] = [const { Mutex::new(()) }; 11];
         let maker = MAKERS.get(self as usize).map(Mutex::lock);
         // What a maker that panicked left behind is looked at as anything else is.
         let _maker = maker.map(|maker| maker.unwrap_or_else(PoisonError::into_inner));
         match self {
             Self::WasmTarget => wasm_target(),
             Self::DebianPackages => debian_packages(),
+            Self::Namespaces => namespaces(),
             Self::FenceAgents => fence_agents(),
             Self::PythonVenv => python_venv("venv", "tests/sims/requirements.txt"),
             Self::OpenStackVenv => {
@@ -154,6 +162,37 @@ fn wasm_target() -> Result<()> {
 fn debian_packages() -> Result<()> {
     let missing = PACKAGES.iter().filter(|(_, program)| find_program(program).is_none());
     install(&missing.map(|(package, _)| *package).collect::<Vec<_>>())
+}
+
+/// Whether this user may make a network of their own, in which addresses stand that are not to be reached.
+fn namespaces() -> Result<()> {
+    for program in ["unshare", "setpriv"] {
+        if find_program(program).is_none() {
+            bail!("{program} is not installed (Debian package util-linux)");
+        }
+    }
+    let mut own = Command::new("unshare");
+    own.args([
+        "--user",
+        "--map-root-user",
+        "--net",
+        "--mount",
+        "--",
+        "ip",
+        "link",
+        "set",
+        "lo",
+        "up",
+    ]);
+    let output = own.output().context("failed to start unshare")?;
+    if !output.status.success() {
+        bail!(
+            "this user may not make a network namespace ({}): let them, sysctl \
+             kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
 }
 
 /// Installs Debian packages.

@@ -6,7 +6,7 @@
 //! of them it is on.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::act::budget;
-use crate::act::calls::{Calls, RecordedGate};
+use crate::act::calls::{Breaker, Calls, RecordedGate, Turns};
 use crate::act::node_lease::NodeLocks;
 use crate::admin::Readiness;
 use crate::clock::Clock;
@@ -246,7 +246,8 @@ impl<C: Cluster> Controller<C> {
             guarded: settings.guarded.clone(),
             exchange_record: seams.audit.exchange_record(),
             clock: seams.clock.clone(),
-            devices: RefCell::new(BTreeMap::new()),
+            turns: Turns::default(),
+            breaker: Breaker::default(),
         };
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),

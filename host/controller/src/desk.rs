@@ -148,6 +148,7 @@ impl<C: Cluster> Desk<C> {
         let sentence = parked.parked.as_ref().map(|parked| parked.sentence.clone());
         nodefence.status = Some(parked);
         self.parts.cluster.replace_status(&nodefence).await?;
+        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(&nodefence)).await?;
         let note =
             Note { reason: "Parked".to_owned(), text: sentence.unwrap_or_default(), warning: true };
         self.parts.tell(&nodefence.spec.node, &note).await;

@@ -17,7 +17,7 @@ use crate::act::ask::remedy_of;
 use crate::act::budget::{self, Taken};
 use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::begun;
@@ -189,6 +189,15 @@ async fn create<C: Cluster>(
                 return Ok(Opened::Yes(Box::new(written)));
             }
             Err(ClusterError::AlreadyExists(_)) => {
+                let name = nodefence.metadata.name.as_deref().unwrap_or_default();
+                let other = parts.cluster.get::<NodeFence>(At::cluster(name)).await?;
+                let is_open = |other: &NodeFence| {
+                    view::is_open(other) && other.spec.node.uid == spec.node.uid
+                };
+                if other.as_ref().is_some_and(is_open) {
+                    // Ours, whose answer was lost and which no watch has told of yet: the slot is its own.
+                    return Ok(held(Hold::NoSlot, None));
+                }
                 budget::give_back(&parts.cluster, epoch, &entry).await?;
             }
             Err(error) => return Err(error),

@@ -235,6 +235,9 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
             Answered::NotYet => return Taken::No,
             Answered::Unwanted => return ignore(run, "this decision is recorded already"),
         },
+        Event::Command(Command::Retry | Command::ConfirmOff { .. }) if aborts(run) => {
+            return ignore(run, "an abort waits to be taken, and is taken first");
+        }
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
         Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
         Event::Command(Command::AbortLeaveOff) => {
@@ -255,6 +258,11 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         }
     }
     Taken::Yes
+}
+
+/// Whether a person's abort waits for a call, or a Job, to end.
+fn aborts(run: &Run<'_>) -> bool {
+    matches!(run.record.request, Some(Request::Abort | Request::AbortLeaveOff))
 }
 
 fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {

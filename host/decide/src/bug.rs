@@ -95,6 +95,26 @@ bugs! {
     ZonesIgnored = "zones-ignored" breaks "S13",
     /// The gate is not read again before an `off`.
     GateNotRead = "gate-not-read" breaks "S13",
+    /// A plugin reaches addresses that no granted range holds.
+    RangeUnchecked = "range-unchecked" breaks "S14",
+    /// A range that is granted opens metadata services, loopback and their like, too.
+    HazardsOpen = "hazards-open" breaks "S14",
+    /// A plugin reaches every port of whom it may reach.
+    PortUnchecked = "port-unchecked" breaks "S14",
+    /// A plugin asks for every path where it may ask for one.
+    PathUnchecked = "path-unchecked" breaks "S14",
+    /// A plugin has everything done with a credential of which it is granted something.
+    OperationUnchecked = "operation-unchecked" breaks "S14",
+    /// A state is believed of a plugin that heard from no device.
+    UnheardBelieved = "unheard-believed" breaks "S14",
+    /// A plugin's words are told as it says them.
+    WordsUnblotted = "words-unblotted" breaks "S15",
+    /// What went over the wire is kept with the secrets in it.
+    EvidenceUnblotted = "evidence-unblotted" breaks "S15",
+    /// A device that echoes a secret hands it to the plugin.
+    EchoUnblotted = "echo-unblotted" breaks "S15",
+    /// Only a secret's own bytes are hidden, not the form it travels in.
+    FormsUnblotted = "forms-unblotted" breaks "S15",
     /// A node that uses its storage is cut all the same.
     StorageIgnored = "storage-ignored" breaks "S17",
     /// However many incidents have begun, another one is.

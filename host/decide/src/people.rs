@@ -50,17 +50,30 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
     let resume = run.record.resume;
     if run.record.phase == Phase::Parked {
         begin_anew(run);
-        let proof = run.record.proof.take();
-        begin_pass(run);
-        if still_off && parked_on_the_way_back {
-            // Nothing more is released behind it; it says what may be restored before the machine is on.
-            run.record.proof = proof;
-            return Some(Flow::Go(Phase::Restoring));
+        if still_off && (parked_on_the_way_back || waits_on_the_way_back(run)) {
+            return Some(go_on_back(run));
         }
+        begin_pass(run);
         return Some(Flow::Go(Phase::Waiting));
     }
     run.record.resume = None;
     resume.map(Flow::Go)
+}
+
+/// Whether it is parked because a device was silent that was to give back what we took.
+pub(crate) fn waits_on_the_way_back(run: &Run<'_>) -> bool {
+    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let was_on_the_way = matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn));
+    was_on_the_way && parked == Some(&ParkReason::DeviceUnreachable)
+}
+
+/// A2: takes the way back on from where it was parked, whatever the gate says of cutting.
+pub(crate) fn go_on_back(run: &mut Run<'_>) -> Flow {
+    // Nothing more is released behind it; it says what may be restored before the machine is on.
+    let proof = run.record.proof.take();
+    begin_pass(run);
+    run.record.proof = proof;
+    Flow::Go(Phase::Restoring)
 }
 
 fn abort(run: &mut Run<'_>) -> Flow {

@@ -24,8 +24,16 @@ impl Record {
         let released = self.released.iter_mut().flat_map(|one| {
             [&mut one.at, &mut one.progress_at].into_iter().chain(&mut one.sent_at)
         });
+        let jobs = self.jobs.iter_mut();
+        let jobs =
+            jobs.flat_map(|one| [&mut one.intended_at].into_iter().chain(&mut one.stopping_at));
+        let decided = self.decisions.iter_mut();
+        let decided =
+            decided.flat_map(|one| [&mut one.asked_at].into_iter().chain(&mut one.chosen_at));
         [&mut self.entered_at]
             .into_iter()
+            .chain(jobs)
+            .chain(decided)
             .chain(&mut self.handed_over_at)
             .chain(&mut self.gate_closed_at)
             .chain(&mut self.dump_held_at)

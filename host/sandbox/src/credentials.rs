@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::Resource;
 use zeroize::Zeroizing;
 
@@ -11,9 +12,7 @@ use crate::bindings::node_remedy::fence::credentials::{
 };
 use crate::crypto::{self, BadLength, usm};
 use crate::handles::{DerivedKey, SecretHandle};
-use crate::limits::{
-    CREDENTIAL_DATA_BYTES_MAX, KEY_OPERATIONS_MAX, SECRET_OPERATIONS_MAX, USM_KEYS_MAX,
-};
+use crate::limits::{CREDENTIAL_DATA_BYTES_MAX, KEY_OPERATIONS_MAX, USM_KEYS_MAX};
 use crate::manifest::Operation;
 use crate::secret::Secret;
 use crate::state::CallState;
@@ -183,13 +182,13 @@ impl CallState {
     ) -> Result<Result<Arc<Secret>, Refused>, wasmtime::Error> {
         self.count_call()?;
         let handle = self.table.get(handle)?;
-        if !handle.operations.contains(&operation) {
+        if guard(Bug::OperationUnchecked, !handle.operations.contains(&operation)) {
             return Ok(Err(Refused::NotGranted));
         }
         if data.len() > CREDENTIAL_DATA_BYTES_MAX {
             return Ok(Err(Refused::BadLength));
         }
-        if self.spent.secret_operations >= SECRET_OPERATIONS_MAX {
+        if self.spent.secret_operations >= self.grants.budget().credential_operations {
             return Ok(Err(Refused::OverBudget));
         }
         self.spent.secret_operations += 1;

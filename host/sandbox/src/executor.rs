@@ -79,6 +79,7 @@ impl Executor {
         tried: Vec<RemedyTried>,
         seams: Seams,
     ) -> Remedied {
+        let _turn = plugin.turns().take_to_ask().await;
         let lost =
             |why: &str| Remedied { decision: Err(why.to_owned()), log: Vec::new(), log_dropped: 0 };
         match self {

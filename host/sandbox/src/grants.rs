@@ -8,14 +8,18 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
+use node_remedy_decide::bug::{Bug, guard};
+
 use crate::address::{Cidr, Hazard, destination};
 use crate::host_name::{HostPort, HostPortError};
 use crate::manifest::{Auth, CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
 use crate::names::Names;
 use crate::trust::Trust;
 
+mod budget;
 mod http;
 
+pub use self::budget::Budget;
 pub(crate) use self::http::login_path;
 pub use self::http::{HttpGrant, HttpPolicy};
 
@@ -41,6 +45,8 @@ pub struct AdminGrant {
     pub operations: BTreeSet<Operation>,
     /// The credentials whose bytes it may see, by the plugin's names for them.
     pub reveal: BTreeSet<String>,
+    /// How much of all that one call may use.
+    pub budget: Budget,
     /// The pod's own and the API server's addresses, and others that only an exact grant opens.
     pub guarded: Vec<Cidr>,
 }
@@ -51,6 +57,7 @@ pub struct Grants {
     endpoints: BTreeMap<String, Endpoint>,
     refused: BTreeMap<String, String>,
     credentials: BTreeMap<String, BTreeSet<Operation>>,
+    budget: Budget,
 }
 
 /// One place a method instance may connect to.
@@ -133,7 +140,7 @@ impl Grants {
         admin: &AdminGrant,
         names: &dyn Names,
     ) -> Result<Self, GrantError> {
-        let mut grants = Self::default();
+        let mut grants = Self { budget: admin.budget.bounded(), ..Self::default() };
         for ask in &manifest.asks.endpoints {
             match admin.endpoint(ask, parameters, names).await {
                 Ok(endpoint) => {
@@ -220,6 +227,11 @@ impl Grants {
     pub fn credentials(&self) -> &BTreeMap<String, BTreeSet<Operation>> {
         &self.credentials
     }
+
+    /// How much of all that one call may use.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
 }
 
 impl Endpoint {
@@ -284,6 +296,11 @@ impl AdminGrant {
         })
     }
 
+    /// Whether a granted range holds this address.
+    fn holds(&self, address: IpAddr) -> bool {
+        self.cidrs.iter().any(|cidr| cidr.holds(address))
+    }
+
     /// Whether no grant can hold this name, wherever it leads.
     fn is_foreign(&self, name: &str) -> bool {
         self.cidrs.is_empty() && !self.hosts.contains(name)
@@ -301,7 +318,8 @@ impl AdminGrant {
             let add = format!("{protocol} to grants.protocols");
             return Err(missing(protocol.to_owned(), "a protocol that is not granted", add));
         }
-        if port == 0 || !self.ports.iter().any(|range| range.contains(&port)) {
+        let is_granted = port > 0 && self.ports.iter().any(|range| range.contains(&port));
+        if guard(Bug::PortUnchecked, !is_granted) {
             let add = format!("{port} to grants.ports");
             return Err(missing(format!("port {port}"), "which is not granted", add));
         }
@@ -319,14 +337,14 @@ impl AdminGrant {
         let exact = self.cidrs.iter().any(|cidr| cidr.is_exact() && cidr.holds(target));
         let reason = if exact {
             return Ok(());
-        } else if let Some(hazard) = Hazard::of(target) {
+        } else if let Some(hazard) = Hazard::of(target).filter(|_| guard(Bug::HazardsOpen, true)) {
             format!("{}, which only its exact address opens", hazard.as_str())
         } else if let Some(guarded) = self.guarded.iter().find(|cidr| cidr.holds(target)) {
             format!("in {guarded}, which is this cluster's own and only an exact address opens")
-        } else if is_named || self.cidrs.iter().any(|cidr| cidr.holds(target)) {
-            return Ok(());
-        } else {
+        } else if guard(Bug::RangeUnchecked, !is_named && !self.holds(target)) {
             "which no granted range holds".to_owned()
+        } else {
+            return Ok(());
         };
         let address = SocketAddr::new(address, port);
         let found = match SocketAddr::new(target, port) {

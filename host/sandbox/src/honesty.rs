@@ -2,6 +2,8 @@
 //! careless and the lazy; a plugin that speaks with its device and then lies is caught only by
 //! the separate `status` that every proof needs.
 
+use node_remedy_decide::bug::{Bug, guard};
+
 use crate::call::{Action, Effect, Outcome, PlugState};
 
 /// What the host saw.
@@ -16,7 +18,7 @@ pub(crate) struct Seen {
 
 /// Why the outcome cannot be true, if it cannot.
 pub(crate) fn contradiction(seen: &Seen, outcome: &Outcome) -> Option<&'static str> {
-    if seen.has_endpoints && seen.heard == 0 {
+    if guard(Bug::UnheardBelieved, seen.has_endpoints && seen.heard == 0) {
         return Some("it reported a state without hearing from the device");
     }
     let done_before = match (seen.action, outcome.state) {

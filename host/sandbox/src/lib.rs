@@ -68,7 +68,7 @@ pub use call::{
 pub use cancel::Cancel;
 pub use embed::{EmbedError, with_manifest};
 pub use executor::{Executor, Pool};
-pub use grants::{AdminGrant, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
+pub use grants::{AdminGrant, Budget, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
 pub use host_name::HostPortError;
 pub use http_target::{HttpMethod, PathError, PathPrefix};
 pub use inspect::InspectError;

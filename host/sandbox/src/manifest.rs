@@ -21,6 +21,10 @@ pub use template::Template;
 /// The one manifest version this host speaks.
 const VERSION: u32 = 1;
 const DESCRIPTION_CHARS_MAX: usize = 200;
+/// A status of a FencePlugin shows it.
+const VERSION_BYTES_MAX: usize = 128;
+/// Endpoints and credentials together, for the same reason.
+const ASKS_MAX: usize = 64;
 const LATE_EFFECT_S_MAX: u32 = 3_600;
 const DEADLINE_S_MAX: u32 = 3_600;
 const MEMORY_BYTES_MIN: u64 = 65_536;
@@ -153,6 +157,14 @@ impl Manifest {
         check_name("name", &self.name)?;
         if let Err(error) = semver::Version::parse(&self.version) {
             return Err(field("version", &self.version, format!("semver ({error})")));
+        }
+        if self.version.len() > VERSION_BYTES_MAX {
+            let expected = format!("at most {VERSION_BYTES_MAX}");
+            return Err(field("version", format!("{} bytes", self.version.len()), expected));
+        }
+        let asks = self.asks.endpoints.len() + self.asks.credentials.len();
+        if asks > ASKS_MAX {
+            return Err(field("asks", format!("{asks} of them"), format!("at most {ASKS_MAX}")));
         }
         let characters = self.description.chars().count();
         if characters > DESCRIPTION_CHARS_MAX {

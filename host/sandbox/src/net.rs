@@ -11,9 +11,7 @@ use crate::bindings::node_remedy::fence::net::{
 };
 use crate::call::Direction;
 use crate::handles::{ConnectionHandle, DatagramHandle};
-use crate::limits::{
-    DATAGRAM_BYTES_MAX, DATAGRAMS_SENT_MAX, FAREWELL_BYTES_MAX, SOCKETS_MAX, SOCKETS_OPENED_MAX,
-};
+use crate::limits::{DATAGRAM_BYTES_MAX, FAREWELL_BYTES_MAX, SOCKETS_MAX, SOCKETS_OPENED_MAX};
 use crate::manifest::Protocol;
 use crate::state::{CallState, Cut};
 use crate::transcript::Doing;
@@ -22,7 +20,7 @@ pub(crate) mod auth;
 mod backend;
 mod connection;
 mod fetch;
-mod headers;
+pub(crate) mod headers;
 mod memory;
 mod replay;
 pub(crate) mod session;
@@ -95,8 +93,9 @@ impl HostDatagram for CallState {
         if data.len() > DATAGRAM_BYTES_MAX {
             return Ok(Err(Wire::TooLarge));
         }
-        if self.spent.datagrams_sent >= DATAGRAMS_SENT_MAX {
-            let limit = DATAGRAMS_SENT_MAX.into();
+        let limit = self.grants.budget().datagrams;
+        if self.spent.datagrams_sent >= limit {
+            let limit = limit.into();
             return Err(Cut::Flood { what: "datagrams", limit }.into());
         }
         if self.seams.gate.check().is_err() {
@@ -202,9 +201,12 @@ impl CallState {
     /// send: a process that may no longer act leaves its sessions to expire.
     async fn say_farewell(&mut self, mut socket: Socket) {
         let Some(data) = socket.farewell.take() else { return };
-        if self.seams.gate.check().is_err() {
+        if self.seams.gate.check().is_err()
+            || self.spent.datagrams_sent >= self.grants.budget().datagrams
+        {
             return;
         }
+        self.spent.datagrams_sent += 1;
         // Nobody is left to tell if this fails; the session then expires on the device.
         if socket.datagram.send(&data).await.is_ok() {
             self.keep_exchange(&socket.endpoint, Direction::Farewell, &data);

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -134,6 +135,11 @@ impl CallState {
         self.seams.clock.now_ms().saturating_sub(self.started_ms)
     }
 
+    /// What went over the wire, as it may be kept.
+    pub(crate) fn as_evidence(&self, bytes: &[u8]) -> Vec<u8> {
+        if guard(Bug::EvidenceUnblotted, true) { self.secrets.blot(bytes) } else { bytes.to_vec() }
+    }
+
     /// Keeps what went over the wire, as evidence.
     pub(crate) fn keep_exchange(&mut self, endpoint: &str, direction: Direction, bytes: &[u8]) {
         if self.record.exchanges.are_kept() {
@@ -141,7 +147,7 @@ impl CallState {
                 at_ms: self.elapsed_ms(),
                 endpoint: endpoint.to_owned(),
                 direction,
-                bytes: self.secrets.blot(bytes),
+                bytes: self.as_evidence(bytes),
                 plaintext: None,
             };
             self.record.exchanges.keep(exchange);
@@ -151,14 +157,14 @@ impl CallState {
     /// Keeps what the host encrypted in the plugin's place.
     pub(crate) fn keep_encrypted(&mut self, plaintext: &[u8], ciphertext: &[u8]) {
         if self.record.exchanges.are_kept() {
-            self.record.exchanges.encrypted(self.secrets.blot(plaintext), ciphertext);
+            self.record.exchanges.encrypted(self.as_evidence(plaintext), ciphertext);
         }
     }
 
     /// Keeps what the host decrypted in the plugin's place.
     pub(crate) fn keep_decrypted(&mut self, ciphertext: &[u8], plaintext: &[u8]) {
         if self.record.exchanges.are_kept() {
-            self.record.exchanges.decrypted(ciphertext, self.secrets.blot(plaintext));
+            self.record.exchanges.decrypted(ciphertext, self.as_evidence(plaintext));
         }
     }
 }

@@ -51,6 +51,11 @@ impl Turns {
         }
     }
 
+    /// Waits for the turn of one that is asked and not called: that takes two seconds at most.
+    pub(crate) async fn take_to_ask(&self) -> Option<Turn> {
+        Arc::clone(&self.slots).acquire_owned().await.ok().map(Turn)
+    }
+
     fn busy(&self, more: &str) -> Failure {
         let detail = format!(
             "{} calls of the plugin are under way, which are the most at a time, {more}",

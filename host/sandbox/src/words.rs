@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use node_remedy_decide::bug::{Bug, guard};
 use zeroize::Zeroizing;
 
 /// Shorter secrets would blot out half of every sentence.
@@ -31,6 +32,7 @@ impl Secrets {
             let _ = write!(hex, "{byte:02x}");
             hex
         });
+        self.0.extend(in_forms_and_json(secret));
         self.0.push(Zeroizing::new(hex.to_uppercase().into_bytes()));
         self.0.push(Zeroizing::new(hex.into_bytes()));
         self.0.push(Zeroizing::new(secret.to_vec()));
@@ -74,7 +76,7 @@ impl Secrets {
     /// Text as it may be shown and stored.
     pub(crate) fn clean(&self, text: &str, bytes_max: usize) -> String {
         let mut text = text.to_owned();
-        for secret in &self.0 {
+        for secret in self.0.iter().filter(|_| guard(Bug::WordsUnblotted, true)) {
             if let Ok(secret) = std::str::from_utf8(secret) {
                 text = text.replace(secret, BLOT);
             }
@@ -95,6 +97,16 @@ impl Secrets {
         }
         clean
     }
+}
+
+/// As it stands in a form and in a string of JSON, where that is otherwise: an error page may repeat a login.
+fn in_forms_and_json(secret: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let Ok(text) = std::str::from_utf8(secret) else { return Vec::new() };
+    let form = percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
+    let json = serde_json::to_string(text).unwrap_or_default();
+    let json = json.trim_start_matches('"').trim_end_matches('"');
+    let forms = [form.to_string(), json.to_owned()].into_iter().filter(|form| form != text);
+    forms.map(|form| Zeroizing::new(form.into_bytes())).collect()
 }
 
 /// Characters that move the cursor, forge a line or reorder what is read.

@@ -23,12 +23,15 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     print!("{table}");
     let mut unfound = 0_usize;
     for bug in bugs {
-        let Found { bug, scenarios, nights } =
+        let Found { bug, corpus, scenarios, nights } =
             node_remedy_swarm::bugs::seek(bug, arguments.seeds, arguments.lasts(), threads)?;
-        let is_found = nights.is_some() || !scenarios.is_empty();
+        let is_found = nights.is_some() || !scenarios.is_empty() || !corpus.is_empty();
         unfound += usize::from(!is_found);
         let (by, nights) = match nights {
             Some((nights, found)) => (found.join(" "), nights.to_string()),
+            None if !corpus.is_empty() => {
+                (format!("{} in the corpus of attacks", corpus.join(" ")), "–".to_owned())
+            }
             None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
             None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
         };

@@ -1,11 +1,14 @@
 //! The test of the test: bugs sown on purpose, one at a time, and how soon they are found.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use node_remedy_decide::bug::{Bug, sow};
 
+use crate::checks::Violation;
+use crate::corpus;
 use crate::crash::{Reference, scenarios};
 use crate::play::{Outcome, night};
 
@@ -14,6 +17,8 @@ use crate::play::{Outcome, night};
 pub struct Found {
     /// Which.
     pub bug: Bug,
+    /// What it broke of the sandbox's own promises, in the corpus of attacks.
+    pub corpus: Vec<&'static str>,
     /// The scenarios of tests/scenarios that go otherwise than they say.
     pub scenarios: Vec<String>,
     /// How many nights it took, and the invariants that the last of them broke; `None` if none of
@@ -21,31 +26,33 @@ pub struct Found {
     pub nights: Option<(u64, Vec<&'static str>)>,
 }
 
-/// Nights in which a bug is sought that a scenario has found.
+/// Nights in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
-/// Sows a bug, plays the scenarios, and nights from seed 0 on until one breaks an invariant: a few
-/// where a scenario has told already, up to `nights` where none has.
+/// Sows a bug, plays the corpus, the scenarios, and nights from seed 0 on until one breaks an invariant: a few
+/// where corpus or scenario has told already, up to `nights` where none has.
 pub fn seek(bug: Bug, nights: u64, lasts: Duration, threads: usize) -> anyhow::Result<Found> {
     sow(Some(bug));
-    let scenarios = that_go_wrong();
-    let nights = match &scenarios {
-        Ok(found) if !found.is_empty() => nights.min(A_FEW),
-        Ok(_) | Err(_) => nights,
-    };
+    let (corpus, scenarios) = (corpus::broken(), that_go_wrong());
+    let is_found = corpus.as_ref().is_ok_and(|found| !found.is_empty())
+        || scenarios.as_ref().is_ok_and(|found| !found.is_empty());
+    let nights = if is_found { nights.min(A_FEW) } else { nights };
     let first = first_that_breaks(nights, lasts, threads);
     sow(None);
-    let nights = first?.map(|outcome| {
-        let mut invariants: Vec<&str> = outcome.broken.iter().map(|one| one.invariant).collect();
-        invariants.sort_unstable();
-        invariants.dedup();
-        (outcome.night.seed + 1, invariants)
-    });
-    Ok(Found { bug, scenarios: scenarios?, nights })
+    let nights = first?.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
+    Ok(Found { bug, corpus: invariants(&corpus?), scenarios: scenarios?, nights })
 }
 
-/// A scenario that goes wrong by itself would find every bug.
+/// Each once.
+fn invariants(broken: &[Violation]) -> Vec<&'static str> {
+    let invariants: BTreeSet<&str> = broken.iter().map(|one| one.invariant).collect();
+    invariants.into_iter().collect()
+}
+
+/// A scenario or an attack that goes wrong by itself would find every bug.
 pub fn all_is_well_without() -> anyhow::Result<()> {
+    let broken = corpus::broken()?;
+    anyhow::ensure!(broken.is_empty(), "without any bug these are broken: {broken:?}");
     let wrong = that_go_wrong()?;
     anyhow::ensure!(wrong.is_empty(), "without any bug these go wrong: {}", wrong.join(", "));
     Ok(())

@@ -12,6 +12,7 @@
 #[cfg(feature = "seeded-bugs")]
 pub mod bugs;
 pub mod checks;
+pub mod corpus;
 pub mod coverage;
 pub mod crash;
 pub mod ddmin;

@@ -1,10 +1,11 @@
 //! A process and a network of its own for each family of attacks: its memory is then the host's and
 //! nobody else's, and the addresses that must not be reached are there, with somebody listening.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use node_remedy_swarm::corpus::build_attacker;
 use node_remedy_tests::process::fresh_folder;
 
 /// Set where the process has its own network.
@@ -38,7 +39,7 @@ pub(crate) fn alone(test: &str, family: impl AsyncFnOnce() -> Result<()>) -> Res
     }
     let folder = fresh_folder(&name.replace("::", "-"))?;
     // Built out here, where there is a network.
-    attacker_file()?;
+    build_attacker()?;
     let output = Command::new("timeout")
         .args(["--kill-after=5", WITHIN_SECONDS])
         .args(["unshare", "--user", "--map-root-user", "--net", "--mount", "--"])
@@ -54,22 +55,6 @@ pub(crate) fn alone(test: &str, family: impl AsyncFnOnce() -> Result<()>) -> Res
     ensure!(said.contains("1 passed"), "{name} did not run: {said}");
     println!("{said}");
     Ok(())
-}
-
-/// The attacker's component, built by the cargo that runs this test.
-pub(crate) fn attacker_file() -> Result<PathBuf> {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
-    let component = target.join("wasm32-wasip2/release/attacker.wasm");
-    if std::env::var_os(INSIDE).is_none() {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "--locked", "--target", "wasm32-wasip2"])
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/attacker"))
-            .env("CARGO_TARGET_DIR", &target)
-            .env_remove("RUSTFLAGS")
-            .status()?;
-        ensure!(built.success(), "failed to build the attacker: {built}");
-    }
-    Ok(component)
 }
 
 /// Brings the network up, with a resolver that asks us.

@@ -13,13 +13,13 @@ use node_remedy_sandbox::{
     HttpGrant, HttpMethod, LoadError, OpenGate, PlugState, Plugin, PluginLimits, Request, Sandbox,
     Seams, Secret, SystemEntropy, SystemNames, TokioClock, Verdict,
 };
+use node_remedy_swarm::corpus::attacker_file;
 use node_remedy_tests::Controller;
 use node_remedy_tests::attacks::Row;
 use node_remedy_tests::process::repository;
 use node_remedy_tests::time::Clock;
 use zeroize::Zeroizing;
 
-use super::alone::attacker_file;
 use super::canary;
 use super::victims::{Server, plain};
 
@@ -157,7 +157,7 @@ impl Host {
     pub(crate) async fn start() -> Result<Self> {
         let sandbox = Sandbox::new()?;
         let compiler = Controller::binary();
-        let wasm = std::fs::read(attacker_file()?)?;
+        let wasm = std::fs::read(attacker_file())?;
         let attacker = sandbox.load_external(&compiler, &wasm)?;
         let file = repository().join("target/outside/tasmota.wasm");
         let wasm = std::fs::read(&file)

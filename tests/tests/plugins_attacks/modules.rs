@@ -6,7 +6,7 @@ use node_remedy_tests::process::repository;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-use super::alone::attacker_file;
+use node_remedy_swarm::corpus::attacker_file;
 
 /// A module that answers `on` to everything, and what makes it an attack.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ fn manifest_file() -> std::path::PathBuf {
 
 /// The attacker as its author built it.
 pub(crate) fn attacker() -> Result<Vec<u8>> {
-    let file = attacker_file()?;
+    let file = attacker_file();
     std::fs::read(&file).with_context(|| format!("no {}", file.display()))
 }
 

@@ -9,9 +9,10 @@ use node_remedy_sandbox::limits::{
     RESOURCES_MAX, TABLE_ELEMENTS_MAX,
 };
 use node_remedy_sandbox::{Ended, PluginLimits};
+use node_remedy_swarm::corpus::attacker_file;
 use wit_component::StringEncoding;
 
-use super::alone::{alone, attacker_file};
+use super::alone::alone;
 use super::canary;
 use super::host::{Host, Try, attempt, case, fleet};
 use super::modules::{HONEST, Module, attacker, with_instances};
@@ -48,7 +49,7 @@ fn most(limit: u32) -> usize {
 async fn time(host: &Host) -> Result<()> {
     // A tenth of the fuel that is usual, so that a busy machine burns it long before the deadline.
     let frugal = PluginLimits { fuel: FUEL_PER_CALL / 10, ..PluginLimits::default() };
-    let frugal = host.load_within(&std::fs::read(attacker_file()?)?, &frugal)?;
+    let frugal = host.load_within(&std::fs::read(attacker_file())?, &frugal)?;
     let frugally = |name| deed(name).of(&frugal);
     host.attack(
         case(
@@ -61,7 +62,7 @@ async fn time(host: &Host) -> Result<()> {
             let fuel = format!("{} units of fuel", FUEL_PER_CALL / 10);
             host.says(&frugally("spin"), Ended::Cut, &fuel).await
         },
-        async || host.honest(&frugally("spin-for").number(100_000_000)).await,
+        async || host.honest(&frugally("spin-for").number(10_000_000)).await,
     )
     .await?;
     host.attack(

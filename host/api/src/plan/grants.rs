@@ -71,6 +71,27 @@ pub struct Allows {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 63)))]
     pub reveal: Vec<String>,
+    /// How much of all that one call may use, where that is less than any call may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+/// How much one call may use; what is not said is what any call may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// HTTP requests, those of logins included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 512))]
+    pub http_requests: Option<u32>,
+    /// Datagrams sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 2_048))]
+    pub datagrams: Option<u32>,
+    /// Operations with a credential itself; each is a guess at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub credential_operations: Option<u32>,
 }
 
 /// Whom the other side of TLS must prove to be: exactly one of these.

@@ -4,26 +4,29 @@
 //! may have acted and has no outcome is indeterminate here already; nothing above can
 //! read it as anything else.
 
-use std::cell::RefCell;
+mod breaker;
+mod secrets;
+mod turns;
+
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
-use node_remedy_api::plan::{Credential, Grant, LiteralPlace, Method, SecretPlace};
+use node_remedy_api::plan::{Grant, Method};
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{
-    Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Manifest, Names, NotLeader, Seams,
-    Secret, SendGate, Verdict,
+    Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Names, NotLeader, Seams, SendGate,
+    Verdict,
 };
 
+pub use self::breaker::Breaker;
+pub use self::turns::Turns;
 use super::grant::{self, Allowed};
 use super::{network_fence, offline};
 use crate::clock::Clock;
-use crate::cluster::{At, Cluster};
+use crate::cluster::Cluster;
 use crate::lease::LeaseGate;
 use crate::observe::plan::PluginFacts;
 use crate::plugins::Plugins;
@@ -200,7 +203,9 @@ pub struct Calls<C> {
     /// Against which the age of evidence is told.
     pub clock: Clock,
     /// Whose turn it is at each device.
-    pub devices: RefCell<BTreeMap<String, Rc<tokio::sync::Mutex<()>>>>,
+    pub turns: Turns,
+    /// Which plugins are left alone for a while.
+    pub breaker: Breaker,
 }
 
 impl<C: Cluster> Calls<C> {
@@ -214,7 +219,7 @@ impl<C: Cluster> Calls<C> {
             Ok(ready) => ready,
             Err(why) => return not_made(&why),
         };
-        let turn = self.turn(&asked.method.device);
+        let turn = self.turns.at(&asked.method, &call.grants);
         let _turn = turn.lock().await;
         // The last moment at which nothing was sent yet. A session that takes long is bounded by the
         // call's own deadline, and withdrawn once the node is well: a slow BMC must not make its
@@ -222,7 +227,10 @@ impl<C: Cluster> Calls<C> {
         if is_out_of_date(asked, self.clock.now()) {
             return held_back();
         }
-        let report = self.executor.run(plugin, call, self.seams.clone()).await;
+        let report = match self.run(&asked.method, plugin, call, self.seams.clone()).await {
+            Ok(report) => report,
+            Err(why) => return left_alone(why),
+        };
         let (mut end, detail) = (end_of(&report), detail_of(&report));
         if let End::NotAttempted(failure) = &mut end
             && noted.is_withdrawn()
@@ -245,10 +253,30 @@ impl<C: Cluster> Calls<C> {
             Ok(ready) => ready,
             Err(why) => return Some(not_made(&why).end),
         };
-        let turn = self.turn(&method.device);
+        let turn = self.turns.at(method, &call.grants);
         let _turn = turn.try_lock().ok()?;
         let seams = Seams { gate: Arc::new(ReadsOnly), ..self.seams.clone() };
-        Some(end_of(&self.executor.run(plugin, call, seams).await))
+        Some(match self.run(method, plugin, call, seams).await {
+            Ok(report) => end_of(&report),
+            Err(why) => left_alone(why).end,
+        })
+    }
+
+    /// Calls a plugin, unless it is left alone for now: then why.
+    async fn run(
+        &self,
+        method: &Method,
+        plugin: Arc<sandbox::Plugin>,
+        call: Call,
+        seams: Seams,
+    ) -> Result<CallReport, String> {
+        let (digest, device) = (plugin.digest().to_string(), &method.device);
+        if let Some(why) = self.breaker.refuse(&digest, device, self.clock.now()) {
+            return Err(why);
+        }
+        let report = self.executor.run(plugin, call, seams).await;
+        self.breaker.note(&digest, device, &report, self.clock.now());
+        Ok(report)
     }
 
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
@@ -298,99 +326,17 @@ impl<C: Cluster> Calls<C> {
         let call = Call { request, grants, credentials, cancel, exchange_record };
         Ok((plugin.clone(), call))
     }
-
-    /// One session at a time per device: a BMC has few, and answers strangely to two.
-    fn turn(&self, device: &str) -> Rc<tokio::sync::Mutex<()>> {
-        self.devices.borrow_mut().entry(device.to_owned()).or_default().clone()
-    }
-
-    async fn secrets(
-        &self,
-        manifest: &Manifest,
-        places: &BTreeMap<String, Credential>,
-    ) -> Result<BTreeMap<String, Secret>, String> {
-        let mut secrets = BTreeMap::new();
-        for (name, place) in places {
-            let name = offline::credential_of(manifest, name);
-            let secret = match (&place.secret, &place.config_map) {
-                (Some(place), _) => self.read_secret(place).await?,
-                (None, Some(place)) => self.read_config_map(place).await?,
-                (None, None) => return Err(format!("credential {name:?} names no place")),
-            };
-            secrets.insert(name, secret);
-        }
-        offline::all_credentials(manifest, |name| secrets.contains_key(name))?;
-        Ok(secrets)
-    }
-
-    async fn read_secret(&self, place: &SecretPlace) -> Result<Secret, String> {
-        let namespace = self.namespace_of(&place.namespace);
-        let what = format!("Secret {namespace}/{}", place.name);
-        let object = self
-            .cluster
-            .get::<SecretObject>(At::within(namespace, &place.name))
-            .await
-            .map_err(|error| format!("failed to read {what}: {error}"))?
-            .ok_or_else(|| {
-                format!("{what} does not exist; create it with key {:?}", place.secret_key)
-            })?;
-        let mut data = object.data.unwrap_or_default();
-        let Some(bytes) = data.remove(&place.secret_key) else {
-            return Err(format!("{what} has no key {:?}", place.secret_key));
-        };
-        let identity = match place.identity_key.as_str() {
-            "" => None,
-            key => {
-                let name = data.remove(key).ok_or_else(|| format!("{what} has no key {key:?}"))?;
-                let name = String::from_utf8(name.0)
-                    .map_err(|_| format!("{what}: key {key:?} is not text"))?;
-                Some(name.trim_end_matches('\n').to_owned())
-            }
-        };
-        Ok(Secret { identity, bytes: zeroize::Zeroizing::new(without_newline(bytes.0)) })
-    }
-
-    async fn read_config_map(&self, place: &LiteralPlace) -> Result<Secret, String> {
-        let namespace = self.namespace_of(&place.namespace);
-        let what = format!("ConfigMap {namespace}/{}", place.name);
-        let object = self
-            .cluster
-            .get::<ConfigMap>(At::within(namespace, &place.name))
-            .await
-            .map_err(|error| format!("failed to read {what}: {error}"))?
-            .ok_or_else(|| format!("{what} does not exist"))?;
-        let data = object.data.unwrap_or_default();
-        let find = |key: &str| match place.entry.as_str() {
-            "" => data.get(key).cloned(),
-            entry => data.get(entry)?.lines().find_map(|line| {
-                let (name, value) = line.split_once('=')?;
-                (name.trim() == key).then(|| value.trim().to_owned())
-            }),
-        };
-        let secret = find(&place.secret_key)
-            .ok_or_else(|| format!("{what} has no {:?}", place.secret_key))?;
-        let identity = match place.identity_key.as_str() {
-            "" => None,
-            key => Some(find(key).ok_or_else(|| format!("{what} has no {key:?}"))?),
-        };
-        Ok(Secret { identity, bytes: zeroize::Zeroizing::new(secret.into_bytes()) })
-    }
-
-    fn namespace_of<'a>(&'a self, written: &'a str) -> &'a str {
-        if written.is_empty() { &self.namespace } else { written }
-    }
-}
-
-fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    bytes
 }
 
 fn not_made(why: &str) -> Called {
     let failure = Failure { kind: FailureKind::BadParameters, detail: why.to_owned() };
     Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
+}
+
+/// Nothing was sent; the device is asked later, which is no try of anything.
+fn left_alone(why: String) -> Called {
+    let failure = Failure { kind: FailureKind::Throttled, detail: why.clone() };
+    Called { end: End::NotAttempted(failure), detail: why, report: None }
 }
 
 /// A1: whether what is to be cut may have come back since anybody looked. Recording the intent,

@@ -95,7 +95,14 @@ impl<C: Cluster> Incident<C> {
         if self.locked_at.is_some_and(|at| now.since(at) < node_lease::RENEW_EVERY) {
             return Ok(());
         }
-        self.locked_by = match self.parts.locks.take(self.node()).await? {
+        let taken = self.parts.locks.take(self.node()).await;
+        if taken.is_err()
+            && self.locked_at.is_none_or(|at| now.since(at) >= node_lease::RENEW_EVERY.times(3))
+        {
+            // Whether it is still ours nobody knows: somebody else may have taken it since.
+            self.locked_by = Some("somebody unknown, for it cannot be read".to_owned());
+        }
+        self.locked_by = match taken? {
             Lock::Ours => None,
             Lock::Theirs { holder } => Some(holder),
         };

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_api::plan::{Allows, Grant, TlsGrant};
+use node_remedy_api::plan::{self, Allows, Grant, TlsGrant};
 use node_remedy_sandbox::manifest::Operation;
 use node_remedy_sandbox::{
-    AdminGrant, Authorities, Cidr, Grants, HttpGrant, HttpMethod, Manifest, Names, Trust,
+    AdminGrant, Authorities, Budget, Cidr, Grants, HttpGrant, HttpMethod, Manifest, Names, Trust,
 };
 
 use super::calls::chain;
@@ -83,6 +83,7 @@ fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String
         trust: trust(grant.tls.as_ref())?,
         operations: asked.filter(|one| allows(&grant.operations, one.as_str())).collect(),
         reveal: grant.reveal.iter().cloned().collect(),
+        budget: budget_of(grant.budget.unwrap_or_default()),
         ..AdminGrant::default()
     };
     for cidr in &grant.cidrs {
@@ -93,6 +94,15 @@ fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String
         admin.ports.extend(asked.map(|port| port..=port));
     }
     Ok(admin)
+}
+
+fn budget_of(allowed: plan::Budget) -> Budget {
+    let any = Budget::default();
+    Budget {
+        http_requests: allowed.http_requests.unwrap_or(any.http_requests),
+        datagrams: allowed.datagrams.unwrap_or(any.datagrams),
+        credential_operations: allowed.credential_operations.unwrap_or(any.credential_operations),
+    }
 }
 
 fn http_grant(manifest: &Manifest, grant: &Allows) -> Result<HttpGrant, String> {
@@ -295,6 +305,20 @@ mod tests {
                 assert!(refusal.contains("add reveal: [community] to its grant"), "{refusal}");
             }
         }
+    }
+
+    #[test]
+    fn a_budget_is_what_a_grant_says() {
+        let of = |budget: serde_json::Value| {
+            let allows = serde_json::json!({"cidrs": ["10.9.0.0/16"], "budget": budget});
+            let allows: Allows = serde_json::from_value(allows).unwrap();
+            budget_of(allows.budget.unwrap())
+        };
+        assert_eq!(of(serde_json::json!({})), Budget::default());
+        let less =
+            serde_json::json!({"httpRequests": 3, "datagrams": 4, "credentialOperations": 5});
+        let expected = Budget { http_requests: 3, datagrams: 4, credential_operations: 5 };
+        assert_eq!(of(less), expected);
     }
 
     /// Who opens the community has not opened the password.

@@ -21,6 +21,11 @@ pub const CORDONED_BY: &str = "node-remedy.io/cordoned-by";
 /// Says on the Node which incident declared it out of service; a person's word is left standing.
 pub const OUT_OF_SERVICE_BY: &str = "node-remedy.io/out-of-service-by";
 
+/// Keeps the cluster autoscaler from taking a machine away that we are about to switch.
+pub const NO_SCALE_DOWN: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+/// Says on the Node that this annotation is ours; a person's own is left standing.
+pub const NO_SCALE_DOWN_BY: &str = "node-remedy.io/scale-down-disabled";
+
 /// A change to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeChange {
@@ -78,8 +83,8 @@ pub async fn change_node<C: Cluster>(
 /// The patch that makes `change` true of `node`, or `None` where it is true already.
 fn patch_for(node: &Node, change: &NodeChange) -> Result<Option<Patch>, ClusterError> {
     let edits = match change {
-        NodeChange::Quarantine => put_taint(node, QUARANTINE, "", "NoSchedule"),
-        NodeChange::Unquarantine => drop_taint(node, QUARANTINE),
+        NodeChange::Quarantine => quarantine(node),
+        NodeChange::Unquarantine => unquarantine(node),
         NodeChange::OutOfService { nodefence } => out_of_service(node, nodefence),
         NodeChange::LiftOutOfService => in_service(node),
         NodeChange::Cordon { nodefence } => cordon(node, nodefence),
@@ -136,6 +141,24 @@ fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
     vec![test("/spec/taints", &json!(before)), edit]
 }
 
+/// A16: while it is ours to bring back, no autoscaler takes it away.
+fn quarantine(node: &Node) -> Vec<Value> {
+    let mut edits = put_taint(node, QUARANTINE, "", "NoSchedule");
+    if !edits.is_empty() && !node.annotations().contains_key(NO_SCALE_DOWN) {
+        edits.extend(annotate_all(node, &[(NO_SCALE_DOWN, "true"), (NO_SCALE_DOWN_BY, "true")]));
+    }
+    edits
+}
+
+fn unquarantine(node: &Node) -> Vec<Value> {
+    let mut edits = drop_taint(node, QUARANTINE);
+    if node.annotations().contains_key(NO_SCALE_DOWN_BY) {
+        edits.extend(annotate(node, NO_SCALE_DOWN_BY, None));
+        edits.extend(annotate(node, NO_SCALE_DOWN, None));
+    }
+    edits
+}
+
 /// A node that somebody else declared out of service stays theirs, as with a cordon.
 fn out_of_service(node: &Node, nodefence: &str) -> Vec<Value> {
     if has_taint(node, OUT_OF_SERVICE) {
@@ -187,6 +210,16 @@ fn annotate(node: &Node, key: &str, value: Option<&str>) -> Vec<Value> {
         (_, Some(value)) => vec![add(&path, &json!(value))],
         (_, None) => vec![remove(&path)],
     }
+}
+
+/// Annotations that are not there yet.
+fn annotate_all(node: &Node, all: &[(&str, &str)]) -> Vec<Value> {
+    if node.metadata.annotations.is_none() {
+        let all: serde_json::Map<_, _> =
+            all.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        return vec![add("/metadata/annotations", &Value::Object(all))];
+    }
+    all.iter().flat_map(|(key, value)| annotate(node, key, Some(value))).collect()
 }
 
 fn test(path: &str, value: &Value) -> Value {
@@ -275,6 +308,24 @@ mod tests {
         let lifted = after(&ours, &NodeChange::Uncordon).unwrap();
         assert_eq!(lifted["spec"].get("unschedulable"), None);
         assert_eq!(lifted["metadata"]["annotations"], json!({"k": "v"}));
+    }
+
+    #[test]
+    fn a16_no_autoscaler_takes_a_node_that_is_quarantined_by_us() {
+        for annotations in [Value::Null, json!({"k": "v"})] {
+            let before = node(json!({}), annotations.clone());
+            let ours = after(&before, &NodeChange::Quarantine).unwrap();
+            assert_eq!(ours["metadata"]["annotations"][NO_SCALE_DOWN], "true");
+            let ours: Node = serde_json::from_value(ours).unwrap();
+            let lifted = after(&ours, &NodeChange::Unquarantine).unwrap();
+            let left = if annotations.is_null() { json!({}) } else { annotations };
+            assert_eq!(lifted["metadata"]["annotations"], left);
+        }
+        let theirs = json!({NO_SCALE_DOWN: "true"});
+        let ours = after(&node(json!({}), theirs.clone()), &NodeChange::Quarantine).unwrap();
+        let ours: Node = serde_json::from_value(ours).unwrap();
+        let lifted = after(&ours, &NodeChange::Unquarantine).unwrap();
+        assert_eq!(lifted["metadata"]["annotations"], theirs, "a person's own stays");
     }
 
     #[test]

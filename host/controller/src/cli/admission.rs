@@ -1,5 +1,8 @@
 //! `admission`: policies by which the API server itself checks who says what to node-remedy.
 //!
+//! An incident is begun, and its record written, by whoever may `remediate`: who may create NodeFences for
+//! some other reason has no machine cut, and forges no proof.
+//!
 //! A role may patch NodeFences and still not every word is everybody's: each annotation of ours
 //! needs a right of its own (`approve nodefences` and its like, in `node-remedy rbac`), and what
 //! carries a name carries the user's own. Taking a word back needs no right. What plugins are allowed and may
@@ -21,9 +24,23 @@ pub(super) const WORDS: [(&str, &str); 5] = [
     (CONFIRM_OFF, "confirm-off"),
 ];
 
-/// What only those may change who may `grant`, by resource.
-const GRANTS: [(&str, &[&str]); 2] =
-    [("fenceplugins", &["grants", "verify", "limits"]), ("fenceconfigurations", &["grants"])];
+/// What only those may change who may `grant`, by resource: where a plugin may connect, and how its registry is
+/// asked, for that is asked by the controller from where it stands.
+const GRANTS: [(&str, &[&str]); 2] = [
+    (
+        "fenceplugins",
+        &[
+            "grants",
+            "verify",
+            "limits",
+            "source.oci.mirror",
+            "source.oci.plainHttp",
+            "source.oci.pullSecret",
+            "source.oci.tls",
+        ],
+    ),
+    ("fenceconfigurations", &["grants"]),
+];
 
 /// Prints the policies as YAML.
 pub fn admission() -> anyhow::Result<ExitCode> {
@@ -33,6 +50,16 @@ pub fn admission() -> anyhow::Result<ExitCode> {
 
 fn manifest() -> String {
     let mut out = STAMP.to_owned();
+    policy(&mut out, "node-remedy-runs", "nodefences, nodefences/status");
+    out.push_str(
+        "  validations:\n  \
+         - expression: \"!(request.operation == 'CREATE' || has(request.subResource) && request.subResource == 'status') || \
+         authorizer.group('node-remedy.io').resource('nodefences').name(object.metadata.name)\
+         .check('remediate').allowed()\"\n    \
+         reason: Forbidden\n    \
+         messageExpression: \"request.userInfo.username + ' has no right to remediate nodefences'\"\n",
+    );
+    binding(&mut out, "node-remedy-runs");
     policy(&mut out, "node-remedy-words", "nodefences");
     let annotations = |object: &str| {
         format!("has({object}.metadata.annotations) ? {object}.metadata.annotations : {{}}")
@@ -93,20 +120,23 @@ fn grants(out: &mut String, resource: &str, fields: &[&str]) {
     policy(out, &name, resource);
     out.push_str("  variables:\n");
     for field in fields {
-        let value =
-            |object: &str| format!("(has({object}.spec.{field}) ? [{object}.spec.{field}] : [])");
+        let value = |object: &str| {
+            format!("({} ? [{object}.spec.{field}] : [])", has(&format!("{object}.spec"), field))
+        };
         let _ = writeln!(
             out,
-            "  - name: changes_{field}\n    expression: \"(oldObject == null ? [] : {}) != {}\"",
+            "  - name: changes_{}\n    expression: \"(oldObject == null ? [] : {}) != {}\"",
+            field.replace('.', "_"),
             value("oldObject"),
             value("object"),
         );
     }
     out.push_str("  validations:\n");
     for field in fields {
+        let changes = field.replace('.', "_");
         let _ = writeln!(
             out,
-            "  - expression: \"!variables.changes_{field} || authorizer.group('node-remedy.io')\
+            "  - expression: \"!variables.changes_{changes} || authorizer.group('node-remedy.io')\
              .resource('{resource}').name(object.metadata.name).check('grant').allowed()\"\n    \
              reason: Forbidden\n    \
              messageExpression: \"request.userInfo.username + ' has no right to grant {resource}, \
@@ -114,6 +144,16 @@ fn grants(out: &mut String, resource: &str, fields: &[&str]) {
         );
     }
     binding(out, &name);
+}
+
+/// Whether every part of a path is there.
+fn has(object: &str, path: &str) -> String {
+    let mut place = object.to_owned();
+    let parts = path.split('.').map(|part| {
+        place = format!("{place}.{part}");
+        format!("has({place})")
+    });
+    parts.collect::<Vec<_>>().join(" && ")
 }
 
 /// The variable that says whether a word is said anew.
@@ -163,7 +203,7 @@ mod tests {
                 serde_json::from_value::<ValidatingAdmissionPolicyBinding>(object).unwrap();
             }
         }
-        assert_eq!(policies, 4);
+        assert_eq!(policies, 5);
         for word in COMMANDS.iter().chain(&[APPROVE, ACK]) {
             assert!(WORDS.iter().any(|(key, _)| key == word), "{word}");
         }

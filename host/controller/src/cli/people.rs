@@ -240,7 +240,7 @@ fn line(operation: &Operation) -> String {
 /// `retry`: lets a parked run try again.
 pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let cluster = connect(&args.cluster).await?;
-    let incident = parked(&cluster, &args.nodefence).await?;
+    let incident = waits(&cluster, &args.nodefence, &[Phase::AwaitingDevice]).await?;
     let uid = incident.uid().unwrap_or_default();
     say(&cluster, &args.nodefence, RETRY, &uid).await?;
     outln!(
@@ -305,7 +305,7 @@ pub async fn ack(args: &AckArgs) -> anyhow::Result<ExitCode> {
 pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     let name = &args.person.nodefence;
     let cluster = connect(&args.person.cluster).await?;
-    let incident = parked(&cluster, name).await?;
+    let incident = waits(&cluster, name, &[Phase::AwaitingDevice, Phase::Remedying]).await?;
     let node = &incident.spec.node;
     if !args.yes && !asked(&node.name, &node.system_uuid)? {
         bail!("not confirmed; nothing was changed");
@@ -353,14 +353,15 @@ async fn open(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
     Ok(incident)
 }
 
-/// An incident that waits for a person, or for a device that may never answer.
-async fn parked(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
+/// An incident that waits for a person, or is in a phase in which it may: for a device that may never answer, for
+/// somebody's word behind which a remedy gives pods back.
+async fn waits(cluster: &KubeCluster, name: &str, phases: &[Phase]) -> anyhow::Result<NodeFence> {
     let incident = open(cluster, name).await?;
     let state = incident.status.as_ref().map(|status| status.status);
     let waits = incident
         .status
         .as_ref()
-        .is_some_and(|status| status.parked.is_some() || status.phase == Phase::AwaitingDevice);
+        .is_some_and(|status| status.parked.is_some() || phases.contains(&status.phase));
     if !waits {
         let state = state.as_ref().map_or("New".to_owned(), word::<State>);
         bail!(

@@ -238,8 +238,8 @@ const CONTROLLER: [Right; 31] = [
         Everywhere,
         (OURS, "nodefences"),
         Any,
-        &["get", "list", "watch", "create", "patch", "delete"],
-        "incidents; those never begun, or long over, are deleted",
+        &["get", "list", "watch", "create", "patch", "delete", "remediate"],
+        "incidents; those never begun, or long over, are deleted; only who may remediate begins one",
     ),
     right(
         Everywhere,

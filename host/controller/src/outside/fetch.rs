@@ -78,8 +78,10 @@ async fn from_registry<C: Cluster>(
     source: &OciSource,
     wanted: Wanted<'_>,
 ) -> Result<Fetched, Refusal> {
-    let Wanted { digest: component, manifest, verify, .. } = wanted;
-    let had = oci::fetch(parts, oci::Asked { source, component, manifest, verify }).await?;
+    let Wanted { digest: component, manifest, limits, verify, .. } = wanted;
+    let component_bytes_max = limits.component_bytes;
+    let asked = oci::Asked { source, component, manifest, verify, component_bytes_max };
+    let had = oci::fetch(parts, asked).await?;
     let oci::Had { artefact, manifest, is_new } = had;
     let kept = Kept { image: source.image.clone(), artefact };
     // Never packed: the layer is the component.

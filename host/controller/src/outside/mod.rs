@@ -70,13 +70,18 @@ impl Refusal {
     }
 }
 
+/// Components that are fetched from registries at a time.
+const FETCHED_AT_ONCE: usize = 2;
+
 /// What became of the `FencePlugin`s, by name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outside {
     /// What was fetched from registries before, where a folder for it was given.
     cache: Option<Cache>,
     /// One component is loaded at a time: each takes a child with a GiB of address space.
     loading: tokio::sync::Mutex<()>,
+    /// What is fetched is held in memory until it is loaded.
+    fetching: tokio::sync::Semaphore,
     /// What was wanted when it was last looked at, and what came of it.
     standing: RefCell<BTreeMap<String, Standing>>,
 }
@@ -158,6 +163,8 @@ async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) 
         });
     }
     for source in wanted {
+        // At once, whatever is under way for it.
+        withdraw_untrusted(parts, &source);
         if source.spec.source.oci.is_none() {
             is_passing |= settle_and_keep(parts, source).await;
             continue;
@@ -177,12 +184,32 @@ async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) 
 /// The same for one; says whether it may do better later.
 async fn settle_and_keep<C: Cluster>(parts: &Parts<C>, source: Rc<Source>) -> bool {
     let standing = settle(parts, source.clone()).await;
+    if !is_wanted(parts, &source) {
+        // It took its time, and the object says something else by now.
+        return false;
+    }
     let mut standings = parts.outside.standing.borrow_mut();
     let before = standings.insert(source.name.clone(), standing.clone());
     if before.is_none_or(|before| before.result != standing.result) {
         log(&source, &standing.result);
     }
     standing.may_pass()
+}
+
+/// Whether the object still says so.
+fn is_wanted<C: Cluster>(parts: &Parts<C>, source: &Rc<Source>) -> bool {
+    parts.config.borrow().plugins().contains(source)
+}
+
+/// What none of the keys that are trusted now has signed is called no more. Whether another one signed it, too, a
+/// registry may take long to say.
+fn withdraw_untrusted<C: Cluster>(parts: &Parts<C>, wanted: &Source) {
+    let before = parts.outside.standing(&wanted.name).map(|before| before.in_force);
+    if let Some(Verified::By(_)) = &before
+        && !before.is_some_and(|before| before.suffices(wanted.spec.verify.as_ref()))
+    {
+        parts.calls.plugins.withdraw(&wanted.name);
+    }
 }
 
 fn log(source: &Source, result: &Result<Verified, Refusal>) {
@@ -218,11 +245,7 @@ async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
     let (before, seen) = (parts.outside.standing(&wanted.name), seen(parts, &wanted));
     let plugins = &parts.calls.plugins;
     let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
-    let is_signed = matches!(in_force, Verified::By(_));
-    if is_signed && !in_force.suffices(wanted.spec.verify.as_ref()) {
-        // Its key is trusted no more. Whether another one signed it, too, a registry may take long to say.
-        plugins.withdraw(&wanted.name);
-    }
+    withdraw_untrusted(parts, &wanted);
     let resolved = resolved(parts, &wanted, before.as_ref());
     let result = take(parts, &wanted, &resolved).await;
     let (mut manifest, mut refused, mut not_before) = (resolved, 0, None);
@@ -326,7 +349,7 @@ async fn have<C: Cluster>(
 /// Has what one object wants called by its name; gives the manifest that its image is, too, where it is known.
 async fn take<C: Cluster>(
     parts: &Parts<C>,
-    source: &Source,
+    source: &Rc<Source>,
     manifest: &str,
 ) -> Result<(Verified, String), Refusal> {
     let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
@@ -348,6 +371,9 @@ async fn take<C: Cluster>(
     };
     let Loaded { plugin, verified, manifest } = fetch_and_load(parts, name, wanted).await?;
     refuse_grants(spec, &plugin)?;
+    if !is_wanted(parts, source) {
+        return Err(Refusal::passing(REASON_LOADING, "its object says something else by now"));
+    }
     plugins.put(name, plugin);
     Ok((verified, manifest))
 }
@@ -377,6 +403,11 @@ async fn fetch_and_load<C: Cluster>(
     name: &str,
     wanted: Wanted<'_>,
 ) -> Result<Loaded, Refusal> {
+    let _room = match wanted.source.oci {
+        // Never closed.
+        Some(_) => parts.outside.fetching.acquire().await.ok(),
+        None => None,
+    };
     let fetched = Arc::new(fetch(parts, wanted).await?);
     let one_at_a_time = parts.outside.loading.lock().await;
     let (plugins, to_load) = (parts.calls.plugins.clone(), fetched.clone());
@@ -417,6 +448,17 @@ pub fn signed_by(wasm: &[u8], signature: Option<&str>, keys: &[String]) -> Resul
 impl Standing {
     fn may_pass(&self) -> bool {
         self.result.as_ref().is_err_and(|refusal| refusal.may_pass)
+    }
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self {
+            cache: None,
+            loading: tokio::sync::Mutex::default(),
+            fetching: tokio::sync::Semaphore::new(FETCHED_AT_ONCE),
+            standing: RefCell::default(),
+        }
     }
 }
 

@@ -126,7 +126,7 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Releasing);
     }
     let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
-    if is_cut_off && run.policy.isolated_for_good == IsolatedForGood::Park {
+    if is_cut_off && !run.has_next() && run.policy.isolated_for_good == IsolatedForGood::Park {
         return crate::retry::park(run, ParkReason::Isolated);
     }
     Flow::Go(Phase::AwaitingWell)

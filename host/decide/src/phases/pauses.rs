@@ -1,5 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
@@ -103,11 +104,17 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return left_alone(run);
     }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
-    let Some(method) = silent.filter(|_| !run.sent_off()) else {
+    let goes_back = waits_on_the_way_back(run);
+    let Some(method) = silent.filter(|_| goes_back || !run.sent_off()) else {
         return run.look_in(PARKED_LOOK_EVERY);
     };
     if !run.answers(method) {
         return probe(run, method, PARKED_LOOK_EVERY);
+    }
+    if goes_back {
+        run.rule(Rule::A12);
+        run.notice(Notice::DeviceBack { method });
+        return go_on_back(run);
     }
     let Some(view) = run.look() else { return Flow::Stay };
     if matches!(view.trigger, Crossing::Crossed { .. }) {

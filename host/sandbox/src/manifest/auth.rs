@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::template::Template;
 use crate::http_target::HttpMethod;
+use crate::net::headers::OF_THE_HOST;
 
 /// How long what was logged in may be kept: a working day.
 const KEEP_SECONDS_MAX: u32 = 36_000;
-/// Headers that frame a message or name its receiver; no scheme sets them.
-const FRAMING: [&str; 6] =
-    ["connection", "content-length", "cookie", "host", "transfer-encoding", "upgrade"];
+/// Of the headers that no plugin sets, those that a scheme is there for.
+const FOR_PROOF: [&str; 1] = ["authorization"];
 
 /// How the host authenticates at an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -328,8 +328,10 @@ fn check_pointer(path: &'static str, pointer: &str) -> Result<(), Finding> {
 /// A header that a scheme may set.
 fn check_header(path: &'static str, name: &str) -> Result<(), Finding> {
     let is_token = HeaderName::from_bytes(name.as_bytes()).is_ok();
-    if is_token && !FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
+    let known = name.to_ascii_lowercase().replace('_', "-");
+    let is_for_proof = FOR_PROOF.contains(&known.as_str());
+    if is_token && (is_for_proof || !OF_THE_HOST.contains(&known.as_str())) {
         return Ok(());
     }
-    Err((path, name.to_owned(), "the name of a header that does not frame the message"))
+    Err((path, name.to_owned(), "the name of a header that changes nothing about what is asked"))
 }

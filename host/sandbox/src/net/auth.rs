@@ -11,6 +11,7 @@ use aws_sigv4::sign::v4::SigningParams;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Request, header};
+use node_remedy_decide::bug::{Bug, guard};
 use zeroize::Zeroizing;
 
 use crate::grants::Grants;
@@ -157,5 +158,5 @@ pub(crate) fn tokens(
 ) -> Vec<Zeroizing<Vec<u8>>> {
     let policies = grants.endpoints().values().filter_map(|endpoint| endpoint.http.as_ref());
     let used = policies.filter_map(|policy| credentials.get(policy.auth.credential()?));
-    used.filter_map(basic_token).collect()
+    used.filter_map(basic_token).filter(|_| guard(Bug::FormsUnblotted, true)).collect()
 }

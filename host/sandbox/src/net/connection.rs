@@ -236,7 +236,7 @@ impl CallState {
     /// for what follows.
     fn keep_stream(&mut self, endpoint: &str, direction: Direction, bytes: &[u8]) {
         // Blotted before it is cut, for the cut may go through a secret.
-        let bytes = self.secrets.blot(bytes);
+        let bytes = self.as_evidence(bytes);
         let bytes = bytes.get(..EXCHANGE_BODY_BYTES_MAX).unwrap_or(&bytes);
         if !bytes.is_empty() {
             self.keep_exchange(endpoint, direction, bytes);

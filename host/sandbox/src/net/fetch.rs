@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header};
+use node_remedy_decide::bug::{Bug, guard};
 
 use super::session::{LoggedIn, Shown};
 use super::{HttpPeer, NetError, auth, headers};
@@ -19,8 +20,7 @@ use crate::cancel::Cancel;
 use crate::grants::Endpoint;
 use crate::http_target::{HttpMethod, PathError, Target};
 use crate::limits::{
-    EXCHANGE_BODY_BYTES_MAX, HTTP_REQUEST_BODY_BYTES_MAX, HTTP_REQUESTS_MAX,
-    HTTP_RESPONSE_BODY_BYTES_MAX, LOGOUT_TIME,
+    EXCHANGE_BODY_BYTES_MAX, HTTP_REQUEST_BODY_BYTES_MAX, HTTP_RESPONSE_BODY_BYTES_MAX, LOGOUT_TIME,
 };
 use crate::manifest::Login;
 use crate::seams::Clock;
@@ -72,8 +72,9 @@ impl CallState {
         endpoint: &str,
         wire: WireRequest,
     ) -> wasmtime::Result<Result<WireResponse, Wire>> {
-        if self.spent.http_requests >= HTTP_REQUESTS_MAX {
-            let limit = HTTP_REQUESTS_MAX.into();
+        let limit = self.grants.budget().http_requests;
+        if self.spent.http_requests >= limit {
+            let limit = limit.into();
             return Err(Cut::Flood { what: "HTTP requests", limit }.into());
         }
         let mut patience = Patience::new(&*self.seams.clock, wire.timeout_ms, &self.cancel);
@@ -126,7 +127,7 @@ impl CallState {
             .filter(|method| policy.methods.contains(method))
             .ok_or(Refusal::Method(wire.method))?;
         let target = Target::parse(&wire.path)?;
-        if !policy.holds(target.path()) {
+        if guard(Bug::PathUnchecked, !policy.holds(target.path())) {
             return Err(Refusal::Path(target.path().to_owned()));
         }
         if wire.body.len() > HTTP_REQUEST_BODY_BYTES_MAX {
@@ -212,14 +213,18 @@ impl CallState {
         Ok(WireResponse {
             status: response.status().as_u16(),
             headers: seen.collect(),
-            body: self.secrets.blot(response.body()),
+            body: if guard(Bug::EchoUnblotted, true) {
+                self.secrets.blot(response.body())
+            } else {
+                response.body().clone()
+            },
         })
     }
 
     /// Keeps first line and body as evidence. Headers are not kept: they are where credentials are.
     fn keep_http(&mut self, endpoint: &str, direction: Direction, line: &str, body: &[u8]) {
         // Blotted before it is cut, for the cut may go through a secret.
-        let body = self.secrets.blot(body);
+        let body = self.as_evidence(body);
         let body = body.get(..EXCHANGE_BODY_BYTES_MAX).unwrap_or(&body);
         let message = [line.as_bytes(), b"\r\n\r\n", body].concat();
         self.keep_exchange(endpoint, direction, &message);

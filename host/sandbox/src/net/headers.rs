@@ -7,7 +7,9 @@ use crate::grants::Endpoint;
 use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
 
 /// Headers that are not a plugin's to set.
-const OF_THE_HOST: [&str; 20] = [
+pub(crate) const OF_THE_HOST: [&str; 23] = [
+    // In an answer that is packed, or that comes in pieces, an echo of what the host adds is not seen.
+    "accept-encoding",
     "authorization",
     "connection",
     "content-length",
@@ -15,9 +17,11 @@ const OF_THE_HOST: [&str; 20] = [
     "expect",
     "host",
     "http2-settings",
+    "if-range",
     "keep-alive",
     "proxy-authorization",
     "proxy-connection",
+    "range",
     "te",
     "trailer",
     "transfer-encoding",

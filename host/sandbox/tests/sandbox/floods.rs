@@ -1,9 +1,9 @@
 //! Guests that take without end: time, memory, the host's ear, the device's. Each is stopped at
 //! its limit, and the report says which.
 
-use node_remedy_sandbox::{Action, Ended, Verdict, limits};
+use node_remedy_sandbox::{Action, AdminGrant, Budget, Call, Ended, Verdict, limits};
 
-use crate::guest::{COMMUNITY, PASSWORD, World};
+use crate::guest::{COMMUNITY, DEVICE, HOSTILE, PASSWORD, World, admin, call, grants};
 
 #[tokio::test(start_paused = true)]
 async fn each_flood_is_cut_at_its_own_limit() {
@@ -68,6 +68,24 @@ async fn sockets_are_few() {
 async fn a_secret_cannot_be_ground_down() {
     let detail = World::new().failure(Action::Status, "grind-secret").await;
     assert_eq!(detail, "64 then Err(Refused::OverBudget)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_uses_no_more_than_its_grant_s_budget() {
+    let of = async |deed: &str, budget: Budget| {
+        let admin = AdminGrant { budget, ..admin() };
+        let call = Call {
+            grants: grants(HOSTILE.manifest(), DEVICE, &admin),
+            ..call(Action::Status, deed)
+        };
+        HOSTILE.call(call, &World::new().seams).await.result.unwrap_err().detail
+    };
+    let operations = |credential_operations| Budget { credential_operations, ..Budget::default() };
+    assert_eq!(of("grind-secret", operations(5)).await, "5 then Err(Refused::OverBudget)");
+    let more = of("grind-secret", operations(u32::MAX)).await;
+    assert_eq!(more, "64 then Err(Refused::OverBudget)", "never more than any call may");
+    let detail = of("flood-datagrams", Budget { datagrams: 3, ..Budget::default() }).await;
+    assert!(detail.contains("more than 3 datagrams"), "{detail}");
 }
 
 #[tokio::test(start_paused = true)]

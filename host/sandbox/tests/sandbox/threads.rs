@@ -1,67 +1,68 @@
-//! The plugins' own threads, in real time: a guest that computes without end is cut at its
-//! deadline and stalls neither the caller nor its neighbour.
+//! The plugins' own threads, in real time: a guest that computes without end stalls neither the caller nor its
+//! neighbour, and is cut at its deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use node_remedy_sandbox::{Action, Ended, Executor, FailureKind, Verdict, compile, limits};
+use node_remedy_sandbox::{
+    Action, Ended, Executor, FailureKind, PluginLimits, Verdict, compile, limits,
+};
 use tokio::time::Instant;
 
 use crate::guest::{HOSTILE, SANDBOX, WASM, World, call};
 
-/// How late a cut may be on a busy machine; an epoch is 10 ms.
-const SLACK: Duration = Duration::from_millis(250);
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn a_spinning_guest_is_cut_at_its_deadline_and_stalls_nobody() {
+async fn a_spinning_guest_stalls_neither_its_neighbour_nor_the_caller() {
+    let world = World::new();
+    let executor = Executor::threads(&SANDBOX, 1).unwrap();
+    let mut spinner = call(Action::Status, "spin");
+    spinner.request.deadline = LONG;
+    let enough = spinner.cancel.clone();
+    let spins = PluginLimits { fuel: limits::FUEL_PER_CALL_MOST, ..PluginLimits::default() };
+    let spins = SANDBOX.load_within(&WASM, &spins).unwrap();
+    let spinning = executor.run(spins, spinner, world.seams.clone());
+    // On the very same plugin thread, while the other one spins, with the caller's own event loop turning.
+    let neighbour = async {
+        let honest = call(Action::Status, "honest");
+        let report = executor.run(Arc::clone(&HOSTILE), honest, world.seams.clone()).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        enough.ask();
+        report
+    };
+    let (spun, honest) = tokio::join!(spinning, neighbour);
+    assert!(honest.result.is_ok(), "{honest:?}");
+    assert_eq!(spun.ended, Ended::Cancelled, "it span until the others were done");
+}
+
+#[tokio::test]
+async fn a_spinning_guest_is_cut_at_its_deadline() {
     let world = World::new();
     let executor = Executor::threads(&SANDBOX, 1).unwrap();
     let mut spinner = call(Action::Off, "spin-after-effect");
     spinner.request.deadline = Duration::from_millis(200);
-    let spinning = executor.run(Arc::clone(&HOSTILE), spinner, world.seams.clone());
-
-    // On the very same plugin thread, while the other one spins.
-    let neighbour = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let begun = Instant::now();
-        let neighbour = call(Action::Status, "honest");
-        let report = executor.run(Arc::clone(&HOSTILE), neighbour, world.seams.clone()).await;
-        (report, begun.elapsed())
-    };
-    // The caller's own event loop.
-    let heartbeat = async {
-        let mut latest = Duration::ZERO;
-        for _ in 0..20 {
-            let begun = Instant::now();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            latest = latest.max(begun.elapsed());
-        }
-        latest
-    };
-    let begun = Instant::now();
-    let (cut, (honest, honest_took), latest) = tokio::join!(spinning, neighbour, heartbeat);
-
+    let cut = executor.run(Arc::clone(&HOSTILE), spinner, world.seams.clone()).await;
     assert_eq!(cut.ended, Ended::Deadline, "{cut:?}");
+    assert!(cut.elapsed_ms >= 200, "{cut:?}");
     assert!(matches!(cut.verdict(), Verdict::Indeterminate(f) if f.kind == FailureKind::Timeout));
-    assert!(begun.elapsed() < Duration::from_millis(200) + SLACK, "{:?}", begun.elapsed());
-    assert!(honest.result.is_ok());
-    assert!(honest_took < SLACK, "{honest_took:?}");
-    assert!(latest < SLACK, "{latest:?}");
 }
 
 #[tokio::test]
 async fn dropping_the_future_asks_the_call_to_stop() {
     let world = World::new();
     let executor = Executor::threads(&SANDBOX, 1).unwrap();
-    let sleeper = call(Action::Status, "sleep");
+    let mut sleeper = call(Action::Status, "sleep");
+    sleeper.request.deadline = LONG;
     let cancel = sleeper.cancel.clone();
     let running = executor.run(Arc::clone(&HOSTILE), sleeper, world.seams.clone());
     assert!(tokio::time::timeout(Duration::from_millis(30), running).await.is_err());
     assert!(cancel.is_asked());
-    // Returns only when the thread is done with the call.
+    // Returns only when the thread is done with the call, which sleeps until its deadline otherwise.
     let begun = Instant::now();
     drop(executor);
-    assert!(begun.elapsed() < SLACK, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

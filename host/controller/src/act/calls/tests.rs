@@ -41,7 +41,8 @@ fn at(device: &str) -> Asked {
             "off-words": "off", "status-path": "/", "on-path": "/on", "off-path": "/off",
         },
     });
-    let allows = Allows { cidrs: vec!["10.9.0.0/16".to_owned()], ..Allows::default() };
+    let cidrs = vec!["10.9.0.0/16".to_owned()];
+    let allows = Allows { cidrs, ports: vec![80, 8080], ..Allows::default() };
     let grants = [Grant { plugin: "webhook".to_owned(), allows }];
     let deadline = Duration::from_secs(10);
     Asked { deadline, ..Asked::read(&serde_json::from_value(method).unwrap(), &grants) }
@@ -68,17 +69,19 @@ fn calls_of_one_device_take_turns_and_those_of_another_do_not_wait() {
             guarded: Vec::new(),
             exchange_record: ExchangeRecord::Off,
             clock: bench.clock.clone(),
-            devices: RefCell::default(),
+            turns: Turns::default(),
+            breaker: Breaker::default(),
         };
-        let (one, other) = (at("10.9.0.7"), at("10.9.0.8"));
+        // Another port of it is the same device, whatever the plan calls it.
+        let (one, same, other) = (at("10.9.0.7"), at("10.9.0.7:8080"), at("10.9.0.8"));
         let call = |asked| calls.call(asked, Cancel::new());
         let probe = async {
             // While the first one speaks with it.
             tokio::time::sleep(TAKES / 2).await;
-            calls.probe(&one.method, &one.grants).await
+            calls.probe(&same.method, &same.grants).await
         };
         let (first, second, third, apart, probed) =
-            tokio::join!(call(&one), call(&one), call(&one), call(&other), probe);
+            tokio::join!(call(&one), call(&same), call(&one), call(&other), probe);
         for called in [first, second, third, apart] {
             assert!(matches!(called.end, End::Succeeded { .. }), "{called:?}");
         }

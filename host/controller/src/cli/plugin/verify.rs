@@ -13,7 +13,8 @@ use node_remedy_api::document::Document;
 use node_remedy_api::fenceplugin::{self, Source, VerifyPolicy};
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::plan::{Allows, Grant};
-use node_remedy_sandbox::{Cidr, Endpoint, Grants, Hazard, Manifest, Names};
+use node_remedy_sandbox::manifest::Kind;
+use node_remedy_sandbox::{Budget, Cidr, Endpoint, Grants, Hazard, Manifest, Names};
 use serde_json::{Value, json};
 
 use super::file::load;
@@ -53,13 +54,25 @@ pub(super) fn verify(
     }
     let signer = source.spec.verify.as_ref().map(|verify| {
         let signer = signed_by(&wasm, signature, &verify.keys);
+        // A registry has its signatures beside the component.
+        let is_elsewhere = signature.is_none() && source.spec.source.oci.is_some();
+        if is_elsewhere {
+            return Err("is looked for in the registry; --signature checks one before".to_owned());
+        }
         if let (Err(why), VerifyPolicy::Require) = (&signer, verify.policy) {
             findings.push(why.clone());
         }
         signer
     });
-    if source.spec.grants.is_empty() {
-        findings.push("spec.grants is empty: no method of it is ever ready".to_owned());
+    match (manifest.kind, source.spec.grants.is_empty()) {
+        (Kind::Remedy, true) => {}
+        (Kind::Remedy, false) => {
+            findings.push("spec.grants is not empty, and a remedy reaches nothing".to_owned());
+        }
+        (_, true) => {
+            findings.push("spec.grants is empty: no method of it is ever ready".to_owned());
+        }
+        (_, false) => {}
     }
     let rows: Vec<_> = source.grants().flat_map(|grant| rows(manifest, &grant)).collect();
     for row in &rows {
@@ -179,6 +192,11 @@ impl Row {
             let words: Vec<_> = operations.iter().map(|one| one.as_str()).collect();
             outln!("  credential {name:<16} {}", words.join(" "));
         }
+        let Budget { http_requests, datagrams, credential_operations } = grants.budget();
+        outln!(
+            "  a call     {http_requests} HTTP requests, {datagrams} datagrams, {credential_operations} credential \
+             operations at most"
+        );
         Ok(())
     }
 
@@ -199,6 +217,10 @@ impl Row {
         json!({
             "to": self.to, "endpoints": endpoints.collect::<Vec<_>>(),
             "credentials": credentials.collect::<Vec<_>>(),
+            "budget": {
+                "httpRequests": grants.budget().http_requests, "datagrams": grants.budget().datagrams,
+                "credentialOperations": grants.budget().credential_operations,
+            },
         })
     }
 }

@@ -1,8 +1,6 @@
 //! What a trial works with: the cluster as it is watched, the node's plan as the controller makes it, and
 //! the plan's methods in their sandbox. Nothing here decides whether anything is switched.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::keep::PAUSE;
 use super::safe::Looked;
-use crate::act::calls::{Asked, Called, Calls, RecordedGate};
+use crate::act::calls::{Asked, Breaker, Called, Calls, RecordedGate, Turns};
 use crate::act::node_lease::NodeLocks;
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
@@ -129,7 +127,8 @@ impl<C: Cluster> Bench<C> {
             guarded: ways.guarded,
             exchange_record: ExchangeRecord::Off,
             clock: clock.clone(),
-            devices: RefCell::new(BTreeMap::new()),
+            turns: Turns::default(),
+            breaker: Breaker::default(),
         };
         let (changed, changes) = mpsc::unbounded_channel();
         let mirror = Mirror::new(&changed);

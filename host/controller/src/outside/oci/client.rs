@@ -152,7 +152,8 @@ impl<'a> Client<'a> {
         let (mut server, mut path) = (self.server.clone(), ask.path.clone());
         for _ in 0..=REDIRECTS_MAX {
             let request = self.request(ask, &server, &path)?;
-            let max = ask.body_bytes_max;
+            // A redirect and an error have a body of their own, however small what is asked for is.
+            let max = ask.body_bytes_max.max(OTHER_ANSWER_BYTES_MAX);
             let response = self.way.exchange(&self.server, &server, &request, max).await?;
             if !ask.is_redirected || !response.status().is_redirection() {
                 return Ok(response);

@@ -72,8 +72,9 @@ impl From<OciError> for Refusal {
             OciError::Forbidden { .. } => Self::passing(REASON_SOURCE_UNAVAILABLE, why),
             // Nobody tells us when it comes.
             OciError::Missing { .. } => Self::passing(REASON_SOURCE_MISSING, why),
-            OciError::Artefact { .. } => Self::new(REASON_REFUSED, why),
-            OciError::Digest { .. } => Self::new(REASON_DIGEST_MISMATCH, why),
+            // A tag is moved, a proxy answers with a page of its own: tomorrow it may be right.
+            OciError::Artefact { .. } => Self::passing(REASON_REFUSED, why),
+            OciError::Digest { .. } => Self::passing(REASON_DIGEST_MISMATCH, why),
         }
     }
 }

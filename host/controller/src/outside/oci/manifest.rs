@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_sandbox::limits::COMPONENT_BYTES_MOST;
 use serde::{Deserialize, Serialize};
 
 /// What a manifest of one artefact is.
@@ -58,8 +57,9 @@ impl Document {
             .map_err(|error| format!("found no manifest in JSON ({error}), expected {MANIFEST}"))
     }
 
-    /// The layer that is the component; a sentence where it is another kind of artefact.
-    pub(super) fn component(&self) -> Result<&Descriptor, String> {
+    /// The layer that is the component, of so many bytes at most; a sentence where it is another kind of
+    /// artefact.
+    pub(super) fn component(&self, bytes_max: u64) -> Result<&Descriptor, String> {
         if let Some(manifests) = &self.manifests {
             return Err(format!(
                 "found a list of {} manifests, expected the manifest of one component; name one of them by \
@@ -100,11 +100,11 @@ impl Document {
                 layer.media_type
             ));
         }
-        if usize::try_from(layer.size).is_ok_and(|size| size <= COMPONENT_BYTES_MOST) {
+        if layer.size <= bytes_max {
             return Ok(layer);
         }
         Err(format!(
-            "found a layer of {} bytes, and a component has at most {COMPONENT_BYTES_MOST}",
+            "found a layer of {} bytes, and a component has at most {bytes_max} (spec.limits.componentBytes)",
             layer.size
         ))
     }
@@ -138,7 +138,7 @@ mod tests {
 
     fn component(manifest: &Value) -> Result<u64, String> {
         let document = Document::read(manifest.to_string().as_bytes())?;
-        document.component().map(|layer| layer.size)
+        document.component(8 << 20).map(|layer| layer.size)
     }
 
     #[test]
@@ -147,8 +147,8 @@ mod tests {
         let layer = manifest()["layers"][0].clone();
         let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
         for (pointer, value, says) in [
-            ("/layers/0/size", json!(67_108_865), "found a layer of 67108865 bytes"),
-            ("/layers/0/size", json!(u64::MAX), "and a component has at most 67108864"),
+            ("/layers/0/size", json!(8_388_609), "found a layer of 8388609 bytes"),
+            ("/layers/0/size", json!(u64::MAX), "and a component has at most 8388608"),
             ("/layers/0/mediaType", json!(tar), "found a layer of media type"),
             ("/layers", json!([]), "found 0 layers (), expected one"),
             (

@@ -58,6 +58,8 @@ pub(super) struct Asked<'a> {
     pub(super) manifest: &'a str,
     /// Whose signature is wanted.
     pub(super) verify: Option<&'a Verify>,
+    /// How many bytes the component may have.
+    pub(super) component_bytes_max: u64,
 }
 
 /// What was had.
@@ -202,6 +204,7 @@ async fn from_registry<C: Cluster>(
     let wanted = Wanted {
         reference: image.reference(),
         component: asked.component,
+        component_bytes_max: asked.component_bytes_max,
         signatures: asked.verify.is_some(),
     };
     let pulled = timeout(PULL_TIME, pull(&mut client, wanted)).await;

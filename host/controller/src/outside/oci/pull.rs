@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     pub reference: &'a str,
     /// The component's digest.
     pub component: &'a str,
+    /// How many bytes that may have; more are not fetched.
+    pub component_bytes_max: u64,
     /// Whether its signatures are, too.
     pub signatures: bool,
 }
@@ -61,7 +63,7 @@ pub async fn pull(client: &mut Client<'_>, wanted: Wanted<'_>) -> Result<Pulled,
         what: what.clone(),
     })?;
     let document = Document::read(&manifest).map_err(refused)?;
-    let layer = document.component().map_err(refused)?;
+    let layer = document.component(wanted.component_bytes_max).map_err(refused)?;
     // What is not wanted is not fetched either.
     if layer.digest != wanted.component {
         return Err(OciError::Digest {

@@ -58,7 +58,9 @@ impl Web {
     }
 
     fn redirect(mut self, path: &str, to: &str) -> Self {
-        let answer = Response::builder().status(307).header(LOCATION, to).body(Vec::new());
+        // As Go's servers send one, with a page for people.
+        let page = format!("<a href=\"{to}\">Temporary Redirect</a>.{}", " ".repeat(1_000));
+        let answer = Response::builder().status(307).header(LOCATION, to).body(page.into_bytes());
         self.answers.insert(path.to_owned(), answer.unwrap());
         self
     }
@@ -150,7 +152,12 @@ async fn pulled(web: &Arc<Web>, asking: &Asking<'_>) -> Result<Artefact, OciErro
     let registry = asking.registry.parse().unwrap();
     let mut client = Client::new(way, &registry, "fence/tasmota", account);
     let digest = digest();
-    let wanted = Wanted { reference: "v1", component: &digest, signatures: asking.signatures };
+    let wanted = Wanted {
+        reference: "v1",
+        component: &digest,
+        component_bytes_max: 8 << 20,
+        signatures: asking.signatures,
+    };
     pull(&mut client, wanted).await?.checked(&digest)
 }
 
@@ -273,9 +280,13 @@ async fn without_tls_nothing_is_asked_unless_it_is_said() {
     let web = Arc::new(registry());
     pulled(&web, &USUAL).await.unwrap();
     assert!(web.asked().iter().all(|line| line.starts_with("https://203.0.113.1:443 ")));
-    let web = Arc::new(registry().redirect(&blob(), "http://store.example.org/elsewhere"));
+    let web = Arc::new(registry().redirect(&blob(), "/elsewhere"));
     pulled(&web, &Asking { plain_http: true, ..USUAL }).await.unwrap();
     assert!(web.asked().iter().all(|line| line.starts_with("http://")), "{:?}", web.asked());
+    // What is on the way to a device of somebody's is not asked for, whoever says so.
+    let web = Arc::new(registry().redirect(&blob(), "http://store.example.org/elsewhere"));
+    let why = pulled(&web, &Asking { plain_http: true, ..USUAL }).await.unwrap_err().to_string();
+    assert!(why.contains("plainHttp is for the registry itself"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,7 +300,10 @@ async fn a_registry_that_says_nothing_is_not_waited_for() {
 #[tokio::test]
 async fn what_is_longer_or_shorter_than_its_manifest_says_is_refused() {
     for (body, says) in [
-        (b"a component and more".as_slice(), "it answers more than the 11 bytes"),
+        (
+            b"a component and more".as_slice(),
+            "found 20 bytes, expected the 11 that its manifest says",
+        ),
         (b"a compon", "found 8 bytes, expected the 11 that its manifest says"),
         (b"a_component", "the layer of registry.example.org/fence/tasmota:v1: found sha256:"),
     ] {

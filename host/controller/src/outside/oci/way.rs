@@ -97,7 +97,7 @@ pub struct Way<'a> {
     pub guarded: &'a [Cidr],
     /// Whom its servers must prove to be.
     pub trust: Trust,
-    /// Whether servers may be asked without TLS, the registry itself among them.
+    /// Whether the registry itself may be asked without TLS; whom it sends to never is.
     pub plain_http: bool,
     /// Whose word it is.
     pub word: Word,
@@ -113,8 +113,13 @@ impl Way<'_> {
         body_bytes_max: usize,
     ) -> Result<Response<Vec<u8>>, OciError> {
         let unavailable = |why: String| OciError::Unavailable { server: to.to_string(), why };
-        if !to.tls && !self.plain_http {
-            let why = "found http://, expected https://; plainHttp: true would allow it".to_owned();
+        let may_be_plain = self.plain_http && own == to;
+        if !(to.tls || may_be_plain) {
+            let why = if own == to {
+                "found http://, expected https://; plainHttp: true would allow it".to_owned()
+            } else {
+                "found http://, expected https://: plainHttp is for the registry itself".to_owned()
+            };
             return Err(OciError::Forbidden { server: to.to_string(), why });
         }
         let mut refused = unavailable("its name has no address".to_owned());

@@ -125,6 +125,8 @@ pub fn park(
         phase: api::Phase::Parked,
         final_reason: None,
         entered_at: now.twin(),
+        // A19: it keeps nobody else from being remedied.
+        slot_held: false,
         parked: Some(api::Parked {
             why: park_reason(&decide::ParkReason::BrokenRecord),
             at: now.twin(),

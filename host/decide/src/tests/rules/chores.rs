@@ -242,3 +242,21 @@ fn a_ladder_of_chores_is_run_on_a_node_without_a_plan() {
     until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
     assert_eq!(evicted(&story), ["db-0"]);
 }
+
+/// Where another remedy follows, a node that is isolated for good is not what the ladder comes to.
+#[test]
+fn a9_an_isolated_node_is_fenced_where_that_is_the_next_remedy() {
+    let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
+    plan.ladder = vec![rung("isolate", Remedy::Isolation), rung("fence", Remedy::Fence)];
+    let policy = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..RunPolicy::default() };
+    assert_eq!(refuse_plan(&plan, &policy), None);
+    let mut story = Story::new(plan, policy);
+    story.until_call(Action::Off);
+    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1));
+    while story.record.rung == 0 {
+        story.go();
+        assert_eq!(story.record.parked, None);
+    }
+    story.until(Phase::Releasing);
+    assert!(story.calls.contains(&(0, Action::Off)), "{:?}", story.calls);
+}

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::story;
 use crate::tests::fixtures::{BOOT, bmc_plan, failed, paused_by_alice};
-use crate::tests::story::{Story, honest, lying};
+use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
 #[test]
@@ -130,6 +130,26 @@ fn a17_people_pause_approve_retry_and_abort() {
     retried.event(Event::Command(Command::Retry));
     retried.until(Phase::AwaitingWell);
     assert!(retried.hit(Rule::A17));
+}
+
+/// While a call is under way an abort waits in the record: whatever is said meanwhile, it is taken.
+#[test]
+fn a17_an_abort_that_waits_is_not_replaced_by_another_word() {
+    let confirms = Command::ConfirmOff { by: "bob".to_string(), boot_id: BOOT.to_string() };
+    for later in [Command::Retry, confirms] {
+        let mut story = Story::new(bmc_plan(), RunPolicy::default());
+        story.device = Box::new(silent);
+        story.until(Phase::AwaitingDevice);
+        story.until_call(Action::Monitor);
+        story.event(Event::Command(Command::Abort));
+        story.event(Event::Command(later));
+        story.device = Box::new(honest);
+        story.until(Phase::Final(FinalReason::Aborted));
+        assert_eq!(story.count(Action::Off), 0);
+        let is_told =
+            |one: &Notice| matches!(one, Notice::Ignored { why } if why.contains("abort"));
+        assert!(story.notices.iter().any(is_told), "{:?}", story.notices);
+    }
 }
 
 /// The boundaries that aborts were told to have taken.

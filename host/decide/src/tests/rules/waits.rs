@@ -147,6 +147,28 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
     assert_eq!(left_off, Some(1));
 }
 
+/// The device that is to switch a machine on again is silent until a person is told. When it answers, or somebody
+/// says so, the machine is switched on, although nothing may be cut then.
+#[test]
+fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_says() {
+    for says_retry in [false, true] {
+        let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+        let mut story = Story::new(bmc_plan(), policy);
+        story.until(Phase::PoweringOn);
+        story.device = Box::new(silent);
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+        story.view.gate.refusals.push(Refusal::NoLease);
+        if says_retry {
+            story.event(Event::Command(Command::Retry));
+        }
+        story.device = Box::new(honest);
+        story.until(Phase::AwaitingWell);
+        assert_eq!((story.count(Action::Off), story.plugs[0]), (1, PlugState::On));
+        story.boots().until(Phase::Final(FinalReason::Remedied));
+    }
+}
+
 /// A machine is well on one of its feeds; the other one, which we switched off, is still waited for,
 /// and a person is told of it when its device stays silent.
 #[test]

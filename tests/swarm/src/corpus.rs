@@ -1,0 +1,183 @@
+//! The sandbox's own promises, held against a plugin that breaks them where it can: whom it may reach and what
+//! it may have done with credentials (S14), and what nobody may read (S15).
+//!
+//! One attack after another, each by itself, in a network that notes whom it reached. The whole corpus on real
+//! parts is `tests/tests/plugins_attacks`; here is what a sown bug must show in.
+
+pub mod canary;
+
+mod attempts;
+mod network;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use node_remedy_sandbox::net::MemoryNet;
+use node_remedy_sandbox::{
+    Call, CallReport, Cancel, ExchangeRecord, Grants, NoNames, OpenGate, PlugState, Plugin,
+    Request, Sandbox, Seams, Secret, SeededEntropy, TokioClock, Verdict,
+};
+use zeroize::Zeroizing;
+
+use self::attempts::{Attempt, all};
+use self::network::Network;
+use crate::checks::Violation;
+
+const ATTACKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../guests/attacker");
+const GUESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests");
+
+/// The attacker's component, once it is built.
+pub fn attacker_file() -> PathBuf {
+    PathBuf::from(GUESTS).join("wasm32-wasip2/release/attacker.wasm")
+}
+
+/// Builds the attacker by the cargo that runs this.
+pub fn build_attacker() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--locked", "--target", "wasm32-wasip2"])
+        .current_dir(ATTACKER)
+        .env("CARGO_TARGET_DIR", GUESTS)
+        .env_remove("RUSTFLAGS")
+        .status()
+        .context("failed to start cargo for the attacker")?;
+    ensure!(built.success(), "failed to build the attacker: {built}");
+    Ok(attacker_file())
+}
+
+/// Makes every attack and its honest twin; gives the promises that were broken. A twin that fails is an error.
+pub fn broken() -> anyhow::Result<Vec<Violation>> {
+    let file = build_attacker()?;
+    let wasm =
+        std::fs::read(&file).with_context(|| format!("failed to read {}", file.display()))?;
+    let attacker = Sandbox::new()?.load(&wasm)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .context("failed to start the corpus's runtime")?;
+    let mut broken = Vec::new();
+    for attempt in all() {
+        let made = runtime.block_on(make(&attacker, &attempt));
+        broken.extend(made.with_context(|| format!("attempt {:?}", attempt.name))?);
+    }
+    Ok(broken)
+}
+
+async fn make(attacker: &Arc<Plugin>, attempt: &Attempt) -> anyhow::Result<Vec<Violation>> {
+    let network = Arc::new(Network::default());
+    let report = call(attacker, attempt, &network).await?;
+    let said = match report.verdict() {
+        Verdict::Outcome(outcome) => outcome.detail.clone(),
+        Verdict::FailedBeforeEffect(failure) | Verdict::Indeterminate(failure) => {
+            failure.detail.clone()
+        }
+    };
+    if let Some(honestly) = attempt.says {
+        ensure!(said.contains(honestly), "expected {honestly:?}, found {said:?}");
+    }
+    let of = |invariant, why: String| Violation {
+        invariant,
+        at: None,
+        sentence: format!("{}: {why}", attempt.name),
+    };
+    let reached = reached_too_far(attempt, &network, &report, &said).map(|why| of("S14", why));
+    let seen = seen_a_secret(&report, &said).map(|why| of("S15", why));
+    Ok(reached.into_iter().chain(seen).collect())
+}
+
+/// S14.
+fn reached_too_far(
+    attempt: &Attempt,
+    network: &Network,
+    report: &CallReport,
+    said: &str,
+) -> Option<String> {
+    let reached = network.reached();
+    if let Some(far) = reached.iter().find(|one| !attempt.may_reach.contains(&one.as_str())) {
+        return Some(format!("it reached {far}"));
+    }
+    if said.contains("revealed true") {
+        return Some("it was shown a credential that it may only have used".to_owned());
+    }
+    let is_off = matches!(report.verdict(), Verdict::Outcome(one) if one.state == PlugState::Off);
+    (is_off && reached.is_empty()).then(|| "its off is believed though it asked nobody".to_owned())
+}
+
+/// S15.
+fn seen_a_secret(report: &CallReport, said: &str) -> Option<String> {
+    let evidence = report.exchanges.iter().flat_map(|exchange| {
+        [Some(&exchange.bytes), exchange.plaintext.as_ref()].into_iter().flatten()
+    });
+    let mut kept = evidence.chain(&report.checkpoint);
+    let sung = kept
+        .find_map(|bytes| canary::sings_not_in(bytes).err())
+        .or_else(|| canary::sings_not(&format!("{report:?}")).err());
+    if let Some(sung) = sung {
+        return Some(sung.to_string());
+    }
+    let has_copies = said.contains(" copies in ") && !said.contains(" 0 copies in ");
+    has_copies.then(|| format!("a secret is in the plugin's memory: {said}"))
+}
+
+async fn call(
+    attacker: &Arc<Plugin>,
+    attempt: &Attempt,
+    network: &Arc<Network>,
+) -> anyhow::Result<CallReport> {
+    let manifest = attacker.manifest();
+    let parameters: BTreeMap<_, _> = attempt
+        .parameters
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect();
+    let parameters = manifest.parameters.fill(&parameters)?;
+    let grants = Grants::decide(manifest, &parameters, &attempt.admin, &NoNames).await?;
+    let secret = |identity: Option<&str>, bytes: &str| Secret {
+        identity: identity.map(str::to_owned),
+        bytes: Zeroizing::new(bytes.as_bytes().to_vec()),
+    };
+    let mut credentials =
+        BTreeMap::from([("account".to_owned(), secret(Some("operator"), canary::ACCOUNT))]);
+    if !attempt.admin.reveal.is_empty() {
+        credentials.insert("community".to_owned(), secret(None, canary::COMMUNITY));
+    }
+    let call = Call {
+        request: Request {
+            action: attempt.action,
+            plug: attempt.deed.to_owned(),
+            parameters,
+            operation_id: "op-1".to_owned(),
+            attempt: 1,
+            deadline: Duration::from_secs(30),
+            until: None,
+            resume: None,
+        },
+        grants,
+        credentials,
+        cancel: Cancel::new(),
+        exchange_record: ExchangeRecord::On,
+    };
+    let seams = Seams {
+        net: Arc::new(MemoryNet::new(Arc::clone(network) as _)),
+        clock: Arc::new(TokioClock::starting_at(1_790_000_000_000)),
+        entropy: Arc::new(SeededEntropy::new(7)),
+        gate: Arc::new(OpenGate),
+        sessions: Arc::default(),
+    };
+    Ok(attacker.call(call, &seams).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sandbox_breaks_none_of_its_promises() {
+        assert_eq!(broken().unwrap(), []);
+    }
+}
