@@ -133,6 +133,34 @@ async fn a_person_who_switched_a_machine_off_gives_its_pods_back() -> Result<()>
     controller.terminate().await
 }
 
+/// A remedy that gives pods back waits for somebody who has seen the machine off, and takes their word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remedy_that_waits_for_a_word_takes_it() -> Result<()> {
+    let mut installation = Installation::default();
+    installation.threshold["remedy1"] = json!([{"name": "give-back"}]);
+    installation.remedies = json!([{"name": "give-back", "cluster": "release"}]);
+    let mut story = Story::begin("e2e-release-on-a-word", &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.bmc()?.press_button(Power::Off)?;
+    let waits = story.incident("waiting", |incident| is_in_phase(incident, "Remedying")).await?;
+    let (name, observer) = (waits.name_any(), story.cluster.observer(User::NodeRemedy));
+    assert_eq!(observer.judge()?.releases, [], "nobody said that it is off");
+    let says = ["confirm-off", &name, "--yes"];
+    controller::ask(&story.cluster, &says).await?;
+    // It counts once the Lease has run out, and is said again until then.
+    until("its pods are given back", INCIDENT_WITHIN, || async {
+        if !observer.judge()?.releases.is_empty() {
+            return Ok(Some(()));
+        }
+        controller::ask_for_any_end(&story.cluster, &says).await?;
+        Ok(None)
+    })
+    .await?;
+    story.cluster.database_runs(Some(&story.node)).await?;
+    controller.terminate().await
+}
+
 /// A machine that could not be switched on closes its device for the next off, until somebody saw to it
 /// and says so; and a node that fails again is told of.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
