@@ -73,9 +73,16 @@ fn leave_out(record: &mut Record, now: Time) {
     if !matches!(record.phase, Phase::AwaitingDevice | Phase::Parked) {
         record.unreachable = None;
     }
-    if !matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff) {
-        record.resume = None;
-    }
+    record.resume = record.resume.filter(|phase| match record.phase {
+        Phase::AwaitingDevice | Phase::Backoff => true,
+        // Whether it was on the way back.
+        Phase::Parked => {
+            let reason = record.parked.as_ref().map(|parked| &parked.reason);
+            let is_back = matches!(phase, Phase::Restoring | Phase::PoweringOn);
+            is_back && reason == Some(&ParkReason::DeviceUnreachable)
+        }
+        _ => false,
+    });
     if let Some(proof) = record.proof.as_mut() {
         proof.at = Time(0);
         proof.voided_at = proof.voided_at.map(|_| Time(0));
