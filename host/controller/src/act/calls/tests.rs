@@ -42,7 +42,7 @@ fn at(device: &str) -> Asked {
         },
     });
     let cidrs = vec!["10.9.0.0/16".to_owned()];
-    let allows = Allows { cidrs, ports: vec![80, 8080], ..Allows::default() };
+    let allows = Allows { cidrs, ports: vec![80, 443, 8080], ..Allows::default() };
     let grants = [Grant { plugin: "webhook".to_owned(), allows }];
     let deadline = Duration::from_secs(10);
     Asked { deadline, ..Asked::read(&serde_json::from_value(method).unwrap(), &grants) }
