@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use futures::future::join_all;
 use node_remedy_sandbox::{Ended, Executor, Sandbox, compile};
 use tokio::time::Instant;
@@ -23,7 +23,8 @@ pub(super) async fn measure() -> Result<()> {
     let sandbox = Sandbox::new()?;
     // As one that is built in, which has as many turns as there is room for.
     let wasm: &'static [u8] = Box::leak(hostile()?.into_boxed_slice());
-    let code = Box::leak(compile::compile(wasm)?.into_boxed_slice());
+    let code = compile::compile(wasm).map_err(|error| anyhow!("{error:#}"))?;
+    let code = Box::leak(code.into_boxed_slice());
     let plugin = sandbox.load_builtin(wasm, code)?;
     let executor = Executor::threads(&sandbox, THREADS)?;
     let (waits, seams) = (call(&plugin, "sleep", DEADLINE).await?, seams());
