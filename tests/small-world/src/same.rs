@@ -73,16 +73,15 @@ fn leave_out(record: &mut Record, now: Time) {
     if !matches!(record.phase, Phase::AwaitingDevice | Phase::Parked) {
         record.unreachable = None;
     }
-    record.resume = record.resume.filter(|phase| match record.phase {
-        Phase::AwaitingDevice | Phase::Backoff => true,
-        // Whether it was on the way back.
-        Phase::Parked => {
-            let reason = record.parked.as_ref().map(|parked| &parked.reason);
-            let is_back = matches!(phase, Phase::Restoring | Phase::PoweringOn);
-            is_back && reason == Some(&ParkReason::DeviceUnreachable)
-        }
-        _ => false,
-    });
+    let is_back = |phase: &Phase| {
+        // Of a parked run: whether it was on the way back when its device fell silent.
+        let reason = record.parked.as_ref().map(|parked| &parked.reason);
+        let is_silent = reason == Some(&ParkReason::DeviceUnreachable);
+        is_silent && matches!(phase, Phase::Restoring | Phase::PoweringOn)
+    };
+    let is_kept = matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff);
+    record.resume =
+        record.resume.filter(|phase| is_kept || record.phase == Phase::Parked && is_back(phase));
     if let Some(proof) = record.proof.as_mut() {
         proof.at = Time(0);
         proof.voided_at = proof.voided_at.map(|_| Time(0));
