@@ -13,7 +13,7 @@ mod stall;
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 pub(crate) async fn measure() -> Result<()> {
     let cores = std::thread::available_parallelism()?;
@@ -26,7 +26,9 @@ pub(crate) async fn measure() -> Result<()> {
     loads::measure()?;
     calls::measure().await?;
     crowd::measure().await?;
-    stall::measure()
+    // It makes runtimes of its own, which cannot be dropped inside of this one.
+    let measured = std::thread::spawn(stall::measure).join();
+    measured.map_err(|_| anyhow!("the measuring thread failed"))?
 }
 
 /// What this process has resident, in bytes (proc_pid_status(5), `VmRSS`).
