@@ -145,10 +145,11 @@ impl<C: Cluster> Desk<C> {
             return Ok(());
         }
         tracing::error!(nodefence = nodefence.name_any(), why, "failed to read the record; parked");
+        // First: who dies in between leaves a record that says more than the budget, and is parked again.
+        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(&nodefence)).await?;
         let sentence = parked.parked.as_ref().map(|parked| parked.sentence.clone());
         nodefence.status = Some(parked);
         self.parts.cluster.replace_status(&nodefence).await?;
-        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(&nodefence)).await?;
         let note =
             Note { reason: "Parked".to_owned(), text: sentence.unwrap_or_default(), warning: true };
         self.parts.tell(&nodefence.spec.node, &note).await;

@@ -271,7 +271,8 @@ impl<C: Cluster> Calls<C> {
         seams: Seams,
     ) -> Result<CallReport, String> {
         let (digest, device) = (plugin.digest().to_string(), &method.device);
-        if let Some(why) = self.breaker.refuse(&digest, device, self.clock.now()) {
+        let action = call.request.action;
+        if let Some(why) = self.breaker.refuse(&digest, device, action, self.clock.now()) {
             return Err(why);
         }
         let report = self.executor.run(plugin, call, seams).await;
@@ -333,9 +334,10 @@ fn not_made(why: &str) -> Called {
     Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
 }
 
-/// Nothing was sent; the device is asked later, which is no try of anything.
+/// Nothing was sent. It is a try as any other that failed: a run that waited for its plugin, with one of two feeds
+/// off, would wait for a day.
 fn left_alone(why: String) -> Called {
-    let failure = Failure { kind: FailureKind::Throttled, detail: why.clone() };
+    let failure = Failure { kind: FailureKind::Busy, detail: why.clone() };
     Called { end: End::NotAttempted(failure), detail: why, report: None }
 }
 

@@ -3,13 +3,14 @@
 //! a device runs out of.
 //!
 //! Breaking down is the plugin's own doing: it trapped, it was cut at a limit, or it computed until its deadline.
-//! A device that refuses, or says nothing, is no breakdown.
+//! A device that refuses, or says nothing, is no breakdown. An `on` is never held back: what is off because of us
+//! comes back by a plugin that breaks down, too.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use node_remedy_decide::{Span, Time};
-use node_remedy_sandbox::{CallReport, Ended};
+use node_remedy_sandbox::{Action, CallReport, Ended};
 
 /// Breakdowns in a row at one device that open its breaker.
 const AT_ONE_DEVICE: u32 = 3;
@@ -38,7 +39,16 @@ struct Broken {
 impl Breaker {
     /// Why this plugin is not called at this device now, if so. Who is let through once it has rested keeps
     /// others waiting until it is known how that went.
-    pub(super) fn refuse(&self, digest: &str, device: &str, now: Time) -> Option<String> {
+    pub(super) fn refuse(
+        &self,
+        digest: &str,
+        device: &str,
+        action: Action,
+        now: Time,
+    ) -> Option<String> {
+        if action == Action::On {
+            return None;
+        }
         let mut broken = self.0.borrow_mut();
         let keys = keys(digest, device);
         for key in &keys {
@@ -94,7 +104,7 @@ fn is_breakdown(report: &CallReport) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use node_remedy_sandbox::transcript::Transcript;
-    use node_remedy_sandbox::{Action, Effect, Failure, FailureKind};
+    use node_remedy_sandbox::{Effect, Failure, FailureKind};
 
     use super::*;
 
@@ -140,24 +150,28 @@ mod tests {
         for second in 0..2 {
             breaker.note(DIGEST, "a", &trapped(), at(second));
         }
-        assert_eq!(breaker.refuse(DIGEST, "a", at(2)), None);
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(2)), None);
         breaker.note(DIGEST, "a", &trapped(), at(2));
         let says =
             "the plugin sha256:abc broke down 3 times in a row at a; it is called again in 50 s";
-        assert_eq!(breaker.refuse(DIGEST, "a", at(12)).as_deref(), Some(says));
-        assert_eq!(breaker.refuse(DIGEST, "b", at(12)), None);
-        assert_eq!(breaker.refuse("sha256:another", "a", at(12)), None);
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(12)).as_deref(), Some(says));
+        assert_eq!(breaker.refuse(DIGEST, "b", Action::Status, at(12)), None);
+        assert_eq!(breaker.refuse("sha256:another", "a", Action::Status, at(12)), None);
+
+        // What was switched off is switched on, whatever happened before.
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::On, at(12)), None);
+        assert!(breaker.refuse(DIGEST, "a", Action::Off, at(12)).is_some());
 
         // One is let through, and how it goes decides about the others.
-        assert_eq!(breaker.refuse(DIGEST, "a", at(62)), None);
-        assert!(breaker.refuse(DIGEST, "a", at(63)).is_some());
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(62)), None);
+        assert!(breaker.refuse(DIGEST, "a", Action::Status, at(63)).is_some());
         breaker.note(DIGEST, "a", &trapped(), at(64));
-        assert!(breaker.refuse(DIGEST, "a", at(123)).is_some());
-        assert_eq!(breaker.refuse(DIGEST, "a", at(124)), None);
+        assert!(breaker.refuse(DIGEST, "a", Action::Status, at(123)).is_some());
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(124)), None);
         breaker.note(DIGEST, "a", &ended(Ended::Returned, 1), at(125));
-        assert_eq!(breaker.refuse(DIGEST, "a", at(126)), None);
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(126)), None);
         breaker.note(DIGEST, "a", &trapped(), at(127));
-        assert_eq!(breaker.refuse(DIGEST, "a", at(128)), None, "it counts anew");
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(128)), None, "it counts anew");
     }
 
     #[test]
@@ -166,13 +180,13 @@ mod tests {
         for device in ["a", "b", "c", "d", "e", "f", "g", "h"] {
             breaker.note(DIGEST, device, &trapped(), at(0));
         }
-        assert_eq!(breaker.refuse(DIGEST, "i", at(1)), None);
+        assert_eq!(breaker.refuse(DIGEST, "i", Action::Status, at(1)), None);
         breaker.note(DIGEST, "i", &trapped(), at(1));
-        let refused = breaker.refuse(DIGEST, "j", at(2)).unwrap();
+        let refused = breaker.refuse(DIGEST, "j", Action::Status, at(2)).unwrap();
         assert!(refused.contains("9 times in a row at several devices"), "{refused}");
-        assert_eq!(breaker.refuse(DIGEST, "j", at(61)), None);
+        assert_eq!(breaker.refuse(DIGEST, "j", Action::Status, at(61)), None);
         breaker.note(DIGEST, "j", &ended(Ended::Returned, 1), at(62));
-        assert_eq!(breaker.refuse(DIGEST, "k", at(62)), None);
+        assert_eq!(breaker.refuse(DIGEST, "k", Action::Status, at(62)), None);
     }
 
     #[test]
@@ -182,12 +196,12 @@ mod tests {
         for report in [trapped(), none(), trapped(), ended(Ended::Cancelled, 9), trapped()] {
             breaker.note(DIGEST, "a", &report, at(0));
         }
-        assert!(breaker.refuse(DIGEST, "a", at(1)).is_some());
+        assert!(breaker.refuse(DIGEST, "a", Action::Status, at(1)).is_some());
         // Who is let through and does not run has not shown anything.
-        assert_eq!(breaker.refuse(DIGEST, "a", at(61)), None);
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(61)), None);
         breaker.note(DIGEST, "a", &none(), at(62));
-        assert!(breaker.refuse(DIGEST, "a", at(63)).is_some());
-        assert_eq!(breaker.refuse(DIGEST, "a", at(121)), None);
+        assert!(breaker.refuse(DIGEST, "a", Action::Status, at(63)).is_some());
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(121)), None);
     }
 
     #[test]
@@ -199,7 +213,11 @@ mod tests {
             for _ in 0..3 {
                 breaker.note(DIGEST, "a", &report, at(0));
             }
-            assert_eq!(breaker.refuse(DIGEST, "a", at(1)).is_some(), opens, "{report:?}");
+            assert_eq!(
+                breaker.refuse(DIGEST, "a", Action::Status, at(1)).is_some(),
+                opens,
+                "{report:?}"
+            );
         }
     }
 }
