@@ -72,6 +72,7 @@ mod sim_breaker;
 mod sim_control_plane;
 mod sim_detach;
 mod sim_device_network;
+mod sim_domains;
 mod sim_drain;
 mod sim_headroom;
 mod sim_network_fence;

@@ -14,7 +14,7 @@ use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
 
 use crate::act::ask::remedy_of;
-use crate::act::budget::{self, Taken};
+use crate::act::budget::{self, Room, Taken};
 use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
 use crate::cluster::{At, Cluster, ClusterError};
@@ -173,7 +173,8 @@ async fn create<C: Cluster>(
             status: None,
         };
         let entry = slot_of(&nodefence);
-        match budget::take(&parts.cluster, epoch, &entry, spec.gate.max_in_flight).await? {
+        let room = Room { limits: &spec.gate, mirror: &parts.mirror };
+        match budget::take(&parts.cluster, epoch, &entry, room).await? {
             Taken::Yes => {}
             Taken::Full(_) => {
                 // Stamping again drops slots whose NodeFence was never created.

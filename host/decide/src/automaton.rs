@@ -50,8 +50,8 @@ use crate::phases::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Command, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Remedy, Request,
-    Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
+    Action, Command, Cover, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Remedy,
+    Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
 };
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
@@ -176,7 +176,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
         | (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
-            | VerifyingOff | AwaitingDevice | Backoff | Parked,
+            | VerifyingOff | Releasing | AwaitingDevice | Backoff | Parked,
             EventKind::ConfirmOff,
         ) => Take,
         (
@@ -191,7 +191,6 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | AwaitingDevice | Backoff | Parked,
             EventKind::Decided,
         ) => Ignore("nobody waits for it any more; the plugin is asked again in its turn"),
-        (Releasing, EventKind::ConfirmOff) => Ignore("the node is proven off already"),
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
             EventKind::ConfirmOff,
@@ -238,6 +237,9 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::Retry | Command::ConfirmOff { .. }) if aborts(run) => {
             return ignore(run, "an abort waits to be taken, and is taken first");
         }
+        Event::Command(Command::ConfirmOff { .. }) if releases_everything(run) => {
+            return ignore(run, "the node is proven off already");
+        }
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
         Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
         Event::Command(Command::AbortLeaveOff) => {
@@ -263,6 +265,14 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
 /// Whether a person's abort waits for a call, or a Job, to end.
 fn aborts(run: &Run<'_>) -> bool {
     matches!(run.record.request, Some(Request::Abort | Request::AbortLeaveOff))
+}
+
+/// Whether what is being released needs no better proof. One that covers a part leaves the rest to whoever
+/// says that the machine is off.
+fn releases_everything(run: &Run<'_>) -> bool {
+    let proof = run.record.proof.as_ref().filter(|_| run.record.phase == Phase::Releasing);
+    let dumps = run.policy.kdump_releases;
+    proof.is_some_and(|proof| Cover { grade: proof.grade, dumps }.is_whole())
 }
 
 fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {

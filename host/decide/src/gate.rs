@@ -64,6 +64,9 @@ pub struct GateView {
     pub target: String,
     /// Every node of the cluster, the target among them.
     pub nodes: Vec<NodeHealth>,
+    /// Whether this run holds a slot. There was room for it when it was given, and whoever came later has
+    /// to wait for it, not it for them.
+    pub holds_slot: bool,
     /// NodeFences that hold a slot, ours left out.
     pub in_flight: Vec<String>,
     /// The nodes that they are about.
@@ -344,7 +347,8 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     refuse_by_time(policy, view, now, &mut verdict);
     breaker::refuse_by_breaker(policy.breaker.as_ref(), &view.incidents, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
-    if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
+    let is_full = !view.holds_slot && holders >= policy.in_flight_max;
+    if guard(Bug::SlotsUnlimited, is_full) {
         let holders = view.in_flight.clone();
         verdict.refusals.push(Refusal::InFlight { holders, max: policy.in_flight_max });
     }

@@ -44,6 +44,9 @@ pub const TRIAL_WALL: Duration = Duration::from_secs(2);
 pub const MEMORY_BYTES_MAX: u64 = 64 << 20;
 /// The same where an admin raises it: the most that a manifest can ask for.
 pub const MEMORY_BYTES_MOST: u64 = 256 << 20;
+/// What the calls of one plugin from outside may ask for together: a controller has room for that, whatever a
+/// manifest says of one call.
+pub const TOGETHER_BYTES_MAX: u64 = 512 << 20;
 /// Elements of one table; like functions, more for a component that may be larger.
 pub const TABLE_ELEMENTS_MAX: usize = 10_000;
 /// Core instances, and tables; like functions, more for a component that may be larger. The tool chains' shims

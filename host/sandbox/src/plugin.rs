@@ -90,7 +90,8 @@ impl fmt::Debug for Plugin {
 impl Plugin {
     pub(crate) fn new(engine: Engine, pre: Pre, about: About) -> Self {
         let About { manifest, digest, limits } = about;
-        Self { engine, pre, manifest, digest, limits, turns: Turns::new(limits.calls) }
+        let turns = Turns::new(limits.calls_of(manifest.memory_bytes));
+        Self { engine, pre, manifest, digest, limits, turns }
     }
 
     /// What it says of itself.
@@ -110,6 +111,11 @@ impl Plugin {
     /// What it may use.
     pub fn limits(&self) -> &PluginLimits {
         &self.limits
+    }
+
+    /// So many of its calls are under way at a time; fewer than its limit where each may take much memory.
+    pub fn calls_at_once(&self) -> u32 {
+        self.limits.calls_of(self.manifest.memory_bytes)
     }
 
     /// Whose turn it is among its calls.

@@ -9,7 +9,7 @@ use crate::limits::{
     COMPILE_ADDRESS_SPACE_BYTES_MOST, COMPILE_CPU_S, COMPILE_CPU_S_MOST, COMPILE_WALL,
     COMPILED_BYTES_MAX, COMPONENT_BYTES_MAX, COMPONENT_BYTES_MOST, DEADLINE_MOST, FUEL_PER_CALL,
     FUEL_PER_CALL_MOST, FUNCTIONS_MAX, INSTANCES_MAX, MEMORY_BYTES_MAX, MEMORY_BYTES_MOST,
-    TABLE_ELEMENTS_MAX,
+    TABLE_ELEMENTS_MAX, TOGETHER_BYTES_MAX,
 };
 
 /// The limits of one plugin.
@@ -25,6 +25,8 @@ pub struct PluginLimits {
     pub deadline: Duration,
     /// Calls under way at a time; further ones wait.
     pub calls: u32,
+    /// Linear memory that its calls under way may have together.
+    pub together_bytes: u64,
     /// Address space of the child that compiles it.
     pub compile_memory_bytes: u64,
     /// CPU seconds of that child.
@@ -39,6 +41,7 @@ impl Default for PluginLimits {
             fuel: FUEL_PER_CALL,
             deadline: DEADLINE_MOST,
             calls: CALLS_PER_PLUGIN,
+            together_bytes: TOGETHER_BYTES_MAX,
             compile_memory_bytes: COMPILE_ADDRESS_SPACE_BYTES,
             compile_cpu_s: COMPILE_CPU_S,
         }
@@ -48,7 +51,7 @@ impl Default for PluginLimits {
 impl PluginLimits {
     /// Of a plugin that is built in: the same, but as many calls at a time as there is room for.
     pub(crate) fn builtin() -> Self {
-        Self { calls: u32::MAX, ..Self::default() }
+        Self { calls: u32::MAX, together_bytes: u64::MAX, ..Self::default() }
     }
 
     /// As far as any plugin's may go.
@@ -59,6 +62,7 @@ impl PluginLimits {
             fuel: FUEL_PER_CALL_MOST,
             deadline: DEADLINE_MOST,
             calls: CALLS_PER_PLUGIN_MOST,
+            together_bytes: TOGETHER_BYTES_MAX,
             compile_memory_bytes: COMPILE_ADDRESS_SPACE_BYTES_MOST,
             compile_cpu_s: COMPILE_CPU_S_MOST,
         }
@@ -74,6 +78,7 @@ impl PluginLimits {
             fuel: self.fuel.min(most.fuel),
             deadline: self.deadline.min(most.deadline),
             calls: self.calls.clamp(1, most.calls),
+            together_bytes: self.together_bytes.min(most.together_bytes),
             compile_memory_bytes: self.compile_memory_bytes.min(most.compile_memory_bytes),
             compile_cpu_s: self.compile_cpu_s.min(most.compile_cpu_s),
         }
@@ -82,6 +87,12 @@ impl PluginLimits {
     /// The largest component, as a length.
     pub fn component_len(&self) -> usize {
         usize::try_from(self.component_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Calls under way at a time, each of which may take so much linear memory; one at least.
+    pub(crate) fn calls_of(&self, memory_bytes: u64) -> u32 {
+        let room = self.together_bytes / memory_bytes.max(1);
+        self.calls.min(u32::try_from(room).unwrap_or(u32::MAX)).max(1)
     }
 
     /// Functions in the component.
@@ -143,6 +154,7 @@ mod tests {
             fuel: u64::MAX,
             deadline: Duration::MAX,
             calls: u32::MAX,
+            together_bytes: u64::MAX,
             compile_memory_bytes: u64::MAX,
             compile_cpu_s: u64::MAX,
         };

@@ -4,12 +4,12 @@
 //! One attack after another, each by itself, in a network that notes whom it reached. The whole corpus on real
 //! parts is `tests/tests/plugins_attacks`; here is what a sown bug must show in.
 
+pub mod asked;
 pub mod canary;
 
 mod attempts;
 mod network;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{
-    Call, CallReport, Cancel, ExchangeRecord, Grants, NoNames, OpenGate, PlugState, Plugin,
-    Request, Sandbox, Seams, Secret, SeededEntropy, TokioClock, Verdict,
+    CallReport, NoNames, OpenGate, PlugState, Plugin, Sandbox, Seams, SeededEntropy, TokioClock,
+    Verdict,
 };
-use zeroize::Zeroizing;
 
+use self::asked::Asked;
 use self::attempts::{Attempt, all};
 use self::network::Network;
 use crate::checks::Violation;
@@ -129,39 +129,15 @@ async fn call(
     attempt: &Attempt,
     network: &Arc<Network>,
 ) -> anyhow::Result<CallReport> {
-    let manifest = attacker.manifest();
-    let parameters: BTreeMap<_, _> = attempt
-        .parameters
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone()))
-        .collect();
-    let parameters = manifest.parameters.fill(&parameters)?;
-    let grants = Grants::decide(manifest, &parameters, &attempt.admin, &NoNames).await?;
-    let secret = |identity: Option<&str>, bytes: &str| Secret {
-        identity: identity.map(str::to_owned),
-        bytes: Zeroizing::new(bytes.as_bytes().to_vec()),
+    let parameters = attempt.parameters.iter();
+    let asked = Asked {
+        deed: attempt.deed.to_owned(),
+        action: attempt.action,
+        parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        admin: attempt.admin.clone(),
+        deadline: Duration::from_secs(30),
     };
-    let mut credentials =
-        BTreeMap::from([("account".to_owned(), secret(Some("operator"), canary::ACCOUNT))]);
-    if !attempt.admin.reveal.is_empty() {
-        credentials.insert("community".to_owned(), secret(None, canary::COMMUNITY));
-    }
-    let call = Call {
-        request: Request {
-            action: attempt.action,
-            plug: attempt.deed.to_owned(),
-            parameters,
-            operation_id: "op-1".to_owned(),
-            attempt: 1,
-            deadline: Duration::from_secs(30),
-            until: None,
-            resume: None,
-        },
-        grants,
-        credentials,
-        cancel: Cancel::new(),
-        exchange_record: ExchangeRecord::On,
-    };
+    let call = asked.call(attacker, &NoNames).await?;
     let seams = Seams {
         net: Arc::new(MemoryNet::new(Arc::clone(network) as _)),
         clock: Arc::new(TokioClock::starting_at(1_790_000_000_000)),

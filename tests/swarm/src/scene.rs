@@ -193,6 +193,8 @@ impl Scene {
             What::MachineHung { node } => self.lose(node, Ailment::Kernel, at),
             What::KubeletStarted { node, .. } => {
                 self.mend(node, Ailment::Kubelet, at);
+                // A machine that hung and was reset has another kernel now.
+                self.mend(node, Ailment::Kernel, at);
                 self.released.remove(node);
                 self.crashed.remove(node);
             }

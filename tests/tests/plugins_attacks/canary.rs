@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-pub(crate) use node_remedy_swarm::corpus::canary::{ACCOUNT, COMMUNITY, sings_not};
+pub(crate) use node_remedy_swarm::corpus::canary::{ACCOUNT, sings_not};
 
 /// Everything that was said since the process began.
 static NOTED: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -1,24 +1,22 @@
 //! The sandbox under attack, set up as production sets it up, and how an attack is made on it: beside a
 //! call for another node, watched for its time and its memory, followed by its twin.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use node_remedy_sandbox::manifest::{Operation, Protocol};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Cancel, Ended, ExchangeRecord, Executor, Grants,
-    HttpGrant, HttpMethod, LoadError, OpenGate, PlugState, Plugin, PluginLimits, Request, Sandbox,
-    Seams, Secret, SystemEntropy, SystemNames, TokioClock, Verdict,
+    Action, AdminGrant, CallReport, Ended, Executor, LoadError, OpenGate, PlugState, Plugin,
+    PluginLimits, Sandbox, Seams, SystemEntropy, SystemNames, TokioClock, Verdict,
 };
+use node_remedy_swarm::corpus::asked::{self, Asked};
 use node_remedy_swarm::corpus::attacker_file;
 use node_remedy_tests::Controller;
 use node_remedy_tests::attacks::Row;
 use node_remedy_tests::process::repository;
 use node_remedy_tests::time::Clock;
-use zeroize::Zeroizing;
 
 use super::canary;
 use super::victims::{Server, plain};
@@ -57,11 +55,7 @@ struct Neighbour {
 pub(crate) struct Try {
     /// None: the attacker.
     plugin: Option<Arc<Plugin>>,
-    deed: String,
-    action: Action,
-    parameters: BTreeMap<String, String>,
-    admin: AdminGrant,
-    deadline: Duration,
+    asked: Asked,
 }
 
 /// An attack's row, as far as it is known before.
@@ -80,19 +74,19 @@ pub(crate) fn case<'a>(number: u8, attack: &'a str, how: &'a str) -> Case<'a> {
 
 /// A call of the attacker, under a grant as wide as one can be written.
 pub(crate) fn attempt(deed: &str) -> Try {
-    Try {
-        plugin: None,
+    let asked = Asked {
         deed: deed.to_owned(),
         action: Action::Status,
         parameters: BTreeMap::new(),
         admin: wide(),
         deadline: Duration::from_secs(30),
-    }
+    };
+    Try { plugin: None, asked }
 }
 
 impl Try {
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
-        self.parameters.insert(name.to_owned(), value.to_owned());
+        self.asked.parameters.insert(name.to_owned(), value.to_owned());
         self
     }
 
@@ -101,12 +95,12 @@ impl Try {
     }
 
     pub(crate) fn under(mut self, admin: AdminGrant) -> Self {
-        self.admin = admin;
+        self.asked.admin = admin;
         self
     }
 
     pub(crate) fn asked(mut self, action: Action) -> Self {
-        self.action = action;
+        self.asked.action = action;
         self
     }
 
@@ -116,7 +110,7 @@ impl Try {
     }
 
     pub(crate) fn within(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+        self.asked.deadline = deadline;
         self
     }
 }
@@ -124,33 +118,18 @@ impl Try {
 /// Everything that a range can open, and every operation; the API server and this pod are guarded, as the
 /// controller has it.
 pub(crate) fn wide() -> AdminGrant {
-    AdminGrant {
-        cidrs: ["0.0.0.0/0", "::/0"].iter().filter_map(|cidr| cidr.parse().ok()).collect(),
-        hosts: BTreeSet::new(),
-        ports: vec![1..=u16::MAX],
-        protocols: BTreeSet::from([Protocol::Udp, Protocol::Tcp, Protocol::Http, Protocol::Https]),
-        http: HttpGrant {
-            methods: BTreeSet::from([HttpMethod::Get, HttpMethod::Post]),
-            paths: "/".parse().into_iter().collect(),
-        },
-        operations: BTreeSet::from([
-            Operation::Mac,
-            Operation::SessionKey,
-            Operation::UsmKey,
-            Operation::Write,
-        ]),
-        guarded: ["10.96.0.1", "10.244.0.5"].iter().filter_map(|one| one.parse().ok()).collect(),
-        ..AdminGrant::default()
-    }
+    guarded(asked::wide())
 }
 
 /// What an admin grants for a fleet's devices.
 pub(crate) fn fleet() -> AdminGrant {
-    AdminGrant {
-        cidrs: "10.9.0.0/16".parse().into_iter().collect(),
-        ports: vec![80..=80, 443..=443, 623..=623],
-        ..wide()
-    }
+    guarded(asked::fleet())
+}
+
+fn guarded(admin: AdminGrant) -> AdminGrant {
+    let guarded = ["10.96.0.1", "10.244.0.5"];
+    let guarded = guarded.iter().filter_map(|one| one.parse().ok()).collect();
+    AdminGrant { guarded, ..admin }
 }
 
 impl Host {
@@ -206,7 +185,7 @@ impl Host {
     /// Makes a call as production makes it.
     pub(crate) async fn call(&self, attempt: &Try) -> Result<CallReport> {
         let plugin = attempt.plugin.as_ref().unwrap_or(&self.attacker);
-        self.threads.call(Arc::clone(plugin), attempt.clone()).await
+        self.threads.call(Arc::clone(plugin), attempt.asked.clone()).await
     }
 
     /// A call that must end so, with this in what it came to; gives that.
@@ -219,7 +198,7 @@ impl Host {
         let report = self.call(attempt).await?;
         let said = told(&report);
         let is_so = report.ended == ended && said.contains(says);
-        ensure!(is_so, "{}: expected {ended:?} with {says:?}, it {said}", attempt.deed);
+        ensure!(is_so, "{}: expected {ended:?} with {says:?}, it {said}", attempt.asked.deed);
         Ok((report, said))
     }
 
@@ -267,35 +246,8 @@ impl Host {
 }
 
 impl Threads {
-    async fn call(&self, plugin: Arc<Plugin>, attempt: Try) -> Result<CallReport> {
-        let Try { plugin: _, deed, action, parameters, admin, deadline } = attempt;
-        let parameters = plugin.manifest().parameters.fill(&parameters)?;
-        let grants = Grants::decide(plugin.manifest(), &parameters, &admin, &SystemNames).await?;
-        let secret = |identity: Option<&str>, bytes: &str| Secret {
-            identity: identity.map(str::to_owned),
-            bytes: Zeroizing::new(bytes.as_bytes().to_vec()),
-        };
-        let mut credentials =
-            BTreeMap::from([("account".to_owned(), secret(Some("operator"), canary::ACCOUNT))]);
-        if !admin.reveal.is_empty() {
-            credentials.insert("community".to_owned(), secret(None, canary::COMMUNITY));
-        }
-        let call = Call {
-            request: Request {
-                action,
-                plug: deed,
-                parameters,
-                operation_id: "op-1".to_owned(),
-                attempt: 1,
-                deadline,
-                until: None,
-                resume: None,
-            },
-            grants,
-            credentials,
-            cancel: Cancel::new(),
-            exchange_record: ExchangeRecord::On,
-        };
+    async fn call(&self, plugin: Arc<Plugin>, asked: Asked) -> Result<CallReport> {
+        let call = asked.call(&plugin, &SystemNames).await?;
         let report = self.executor.run(plugin, call, self.seams.clone()).await;
         canary::note(&format!("{report:?}"));
         Ok(report)
@@ -307,7 +259,7 @@ impl Neighbour {
     async fn ask(self: Arc<Self>) -> Result<()> {
         let before = self.relay.connections();
         let plugin = self.attempt.plugin.clone().context("no plugin")?;
-        let report = self.threads.call(plugin, self.attempt.clone()).await?;
+        let report = self.threads.call(plugin, self.attempt.asked.clone()).await?;
         let is_read = matches!(&report.result, Ok(outcome) if outcome.state == PlugState::On);
         ensure!(is_read && self.relay.connections() > before, "it {}", told(&report));
         Ok(())

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use node_remedy_sandbox::limits::{
-    FUEL_PER_CALL, HOST_CALLS_MAX, HOSTCALL_BYTES_MAX, LOG_BYTES_MAX, RANDOM_BYTES_MAX,
-    RESOURCES_MAX, TABLE_ELEMENTS_MAX,
+    FUEL_PER_CALL, FUEL_PER_CALL_MOST, HOST_CALLS_MAX, HOSTCALL_BYTES_MAX, LOG_BYTES_MAX,
+    RANDOM_BYTES_MAX, RESOURCES_MAX, TABLE_ELEMENTS_MAX,
 };
 use node_remedy_sandbox::{Ended, PluginLimits};
 use node_remedy_swarm::corpus::attacker_file;
@@ -51,6 +51,9 @@ async fn time(host: &Host) -> Result<()> {
     let frugal = PluginLimits { fuel: FUEL_PER_CALL / 10, ..PluginLimits::default() };
     let frugal = host.load_within(&std::fs::read(attacker_file())?, &frugal)?;
     let frugally = |name| deed(name).of(&frugal);
+    // And as much as can be had, so that a fast machine does not burn it before the deadline.
+    let tireless = PluginLimits { fuel: FUEL_PER_CALL_MOST, ..PluginLimits::default() };
+    let tireless = host.load_within(&std::fs::read(attacker_file())?, &tireless)?;
     host.attack(
         case(
             29,
@@ -58,7 +61,8 @@ async fn time(host: &Host) -> Result<()> {
             "a loop without end: at its deadline, and with time enough at its fuel",
         ),
         async || {
-            host.says(&deed("spin").within(SHORT), Ended::Deadline, "by its deadline").await?;
+            let spin = deed("spin").of(&tireless).within(SHORT);
+            host.says(&spin, Ended::Deadline, "by its deadline").await?;
             let fuel = format!("{} units of fuel", FUEL_PER_CALL / 10);
             host.says(&frugally("spin"), Ended::Cut, &fuel).await
         },

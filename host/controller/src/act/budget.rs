@@ -8,10 +8,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::nodefence::NodeFence;
+use node_remedy_api::policy::{GateLimits, TopologyLimit};
 use node_remedy_api::remedybudget::{InFlight, NAME, RemedyBudget, RemedyBudgetSpec};
 use node_remedy_decide::bug::{Bug, guard};
 
 use crate::cluster::{At, Cluster, ClusterError};
+use crate::observe::Mirror;
 use crate::observe::view::is_open;
 
 /// A lost race is run again; more than this many in a row is somebody gone wild.
@@ -52,27 +54,62 @@ pub async fn stamp<C: Cluster>(cluster: &C, epoch: u64) -> Result<Taken, Cluster
     .await
 }
 
-/// Takes a slot for `entry` if fewer than `max` are held.
+/// Takes a slot for `entry` if `room` is left, of all nodes and of each failure domain that its node is in.
 pub async fn take<C: Cluster>(
     cluster: &C,
     epoch: u64,
     entry: &InFlight,
-    max: u32,
+    room: Room<'_>,
 ) -> Result<Taken, ClusterError> {
     edit(cluster, epoch, async |_, spec| {
         if spec.in_flight.contains(entry) {
             return Ok(Taken::Yes);
         }
-        let is_full = spec.in_flight.len() >= usize::try_from(max).unwrap_or(usize::MAX);
-        if guard(Bug::SlotsUnlimited, is_full) {
-            let holders = spec.in_flight.iter().map(|entry| entry.node_fence.clone());
-            return Ok(Taken::Full(holders.collect()));
+        if let Some(holders) = room.is_full(entry, &spec.in_flight) {
+            return Ok(Taken::Full(holders));
         }
         spec.in_flight.push(entry.clone());
         spec.in_flight.sort();
         Ok(Taken::Yes)
     })
     .await
+}
+
+/// How many runs may hold a slot, and which nodes share a failure domain.
+#[derive(Clone, Copy)]
+pub struct Room<'a> {
+    /// A policy's limits.
+    pub limits: &'a GateLimits,
+    /// Knows the nodes and their labels.
+    pub mirror: &'a Mirror,
+}
+
+impl Room<'_> {
+    /// Who holds the slots, where none is left for `entry`.
+    fn is_full(self, entry: &InFlight, held: &[InFlight]) -> Option<Vec<String>> {
+        let mut all = vec![(Bug::SlotsUnlimited, self.limits.max_in_flight, held.iter().collect())];
+        for TopologyLimit { key, max_in_flight, .. } in &self.limits.topologies {
+            let Some(max) = *max_in_flight else { continue };
+            let own = self.domain_of(entry, key);
+            // A node that is gone, or has no label, may be of any domain.
+            let shares = |other: &&InFlight| {
+                let domain = self.domain_of(other, key);
+                own.is_none() || domain.is_none() || domain == own
+            };
+            all.push((Bug::ZoneSlotsUnlimited, max, held.iter().filter(shares).collect()));
+        }
+        let is_full = |(bug, max, holders): &(Bug, u32, Vec<&InFlight>)| {
+            guard(*bug, holders.len() >= usize::try_from(*max).unwrap_or(usize::MAX))
+        };
+        let (_, _, holders) = all.into_iter().find(is_full)?;
+        Some(holders.into_iter().map(|holder| holder.node_fence.clone()).collect())
+    }
+
+    fn domain_of(self, entry: &InFlight, key: &str) -> Option<String> {
+        let nodes = self.mirror.nodes.all();
+        let node = nodes.values().find(|node| node.uid == entry.node_uid)?;
+        node.labels.get(key).cloned()
+    }
 }
 
 /// Gives the slot of `entry` back.
@@ -132,23 +169,83 @@ fn empty() -> RemedyBudget {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
     use super::*;
+    use crate::observe::seen::NodeSeen;
     use crate::testing::in_quiet_world;
 
     fn entry(name: &str) -> InFlight {
         InFlight { node_fence: name.to_owned(), node_uid: format!("uid-of-{name}") }
     }
 
+    /// Takes a slot where only their number counts.
+    async fn take_of<C: Cluster>(
+        cluster: &C,
+        epoch: u64,
+        name: &str,
+        max: u32,
+    ) -> Result<Taken, ClusterError> {
+        let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+        let limits = GateLimits { max_in_flight: max, ..GateLimits::default() };
+        let room = Room { limits: &limits, mirror: &mirror };
+        take(cluster, epoch, &entry(name), room).await
+    }
+
+    fn full(holders: &[&str]) -> Taken {
+        Taken::Full(holders.iter().map(|&one| one.to_owned()).collect())
+    }
+
     #[test]
     fn only_so_many_slots_are_given() {
         in_quiet_world(|bench| async move {
             let cluster = bench.client("a");
-            assert_eq!(take(&cluster, 1, &entry("n-1"), 1).await, Ok(Taken::Yes));
-            assert_eq!(take(&cluster, 1, &entry("n-1"), 1).await, Ok(Taken::Yes), "held already");
-            let full = Taken::Full(vec!["n-1".to_owned()]);
-            assert_eq!(take(&cluster, 1, &entry("m-1"), 1).await, Ok(full));
+            assert_eq!(take_of(&cluster, 1, "n-1", 0).await, Ok(full(&[])));
+            assert_eq!(take_of(&cluster, 1, "n-1", 1).await, Ok(Taken::Yes));
+            assert_eq!(take_of(&cluster, 1, "n-1", 1).await, Ok(Taken::Yes), "held already");
+            assert_eq!(take_of(&cluster, 1, "m-1", 1).await, Ok(full(&["n-1"])));
             assert_eq!(give_back(&cluster, 1, &entry("n-1")).await, Ok(Taken::Yes));
-            assert_eq!(take(&cluster, 1, &entry("m-1"), 1).await, Ok(Taken::Yes));
+            assert_eq!(take_of(&cluster, 1, "m-1", 1).await, Ok(Taken::Yes));
+        });
+    }
+
+    /// Two that ask at once get one slot of their rack between them; what is in no rack may be in any.
+    #[test]
+    fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
+        in_quiet_world(|bench| async move {
+            let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+            for (name, rack) in [("a-1", "r0"), ("b-1", "r0"), ("c-1", "r1"), ("d-1", "")] {
+                let node = json!({"metadata": {
+                    "name": name, "uid": format!("uid-of-{name}"), "labels": {"rack": rack},
+                }});
+                let mut node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
+                node.labels.retain(|_, rack| !rack.is_empty());
+                mirror.nodes.apply(name.to_owned(), node);
+            }
+            let rack = TopologyLimit {
+                key: "rack".to_owned(),
+                max_unhealthy_percent: 50,
+                max_in_flight: Some(1),
+            };
+            let topologies = vec![rack];
+            let limits = GateLimits { max_in_flight: 9, topologies, ..GateLimits::default() };
+            let cluster = bench.client("a");
+            let ask = async |name: &str| {
+                let room = Room { limits: &limits, mirror: &mirror };
+                take(&cluster, 1, &entry(name), room).await
+            };
+            let answers: [_; 2] = tokio::join!(ask("a-1"), ask("b-1")).into();
+            let is_first = answers.first() == Some(&Ok(Taken::Yes));
+            let (holder, other) = if is_first { ("a-1", "b-1") } else { ("b-1", "a-1") };
+            assert!(answers.contains(&Ok(Taken::Yes)), "{answers:?}");
+            assert!(answers.contains(&Ok(full(&[holder]))), "{answers:?}");
+            assert_eq!(ask(holder).await, Ok(Taken::Yes), "held already");
+            assert_eq!(ask("c-1").await, Ok(Taken::Yes), "of another rack");
+            assert_eq!(ask("d-1").await, Ok(full(&[holder, "c-1"])), "of no known rack");
+            assert_eq!(ask("gone-1").await, Ok(full(&[holder, "c-1"])), "of no known node");
+            assert_eq!(give_back(&cluster, 1, &entry(holder)).await, Ok(Taken::Yes));
+            assert_eq!(ask(other).await, Ok(Taken::Yes));
         });
     }
 
@@ -156,9 +253,9 @@ mod tests {
     fn an_older_leader_takes_nothing() {
         in_quiet_world(|bench| async move {
             let (old, new) = (bench.client("old"), bench.client("new"));
-            assert_eq!(take(&old, 1, &entry("n-1"), 9).await, Ok(Taken::Yes));
+            assert_eq!(take_of(&old, 1, "n-1", 9).await, Ok(Taken::Yes));
             assert_eq!(stamp(&new, 2).await, Ok(Taken::Yes));
-            assert_eq!(take(&old, 1, &entry("m-1"), 9).await, Ok(Taken::NewerEpoch(2)));
+            assert_eq!(take_of(&old, 1, "m-1", 9).await, Ok(Taken::NewerEpoch(2)));
             assert_eq!(epoch(&new).await, Ok(2));
         });
     }
@@ -167,8 +264,7 @@ mod tests {
     fn two_leaders_never_take_the_last_slot_both() {
         in_quiet_world(|bench| async move {
             let (a, b) = (bench.client("a"), bench.client("b"));
-            let (n, m) = (entry("n-1"), entry("m-1"));
-            let (first, second) = tokio::join!(take(&a, 1, &n, 1), take(&b, 1, &m, 1));
+            let (first, second) = tokio::join!(take_of(&a, 1, "n-1", 1), take_of(&b, 1, "m-1", 1));
             let taken = [first.unwrap(), second.unwrap()];
             assert_eq!(taken.iter().filter(|answer| **answer == Taken::Yes).count(), 1);
         });
@@ -178,9 +274,9 @@ mod tests {
     fn a_slot_without_its_nodefence_is_dropped_by_the_next_leader() {
         in_quiet_world(|bench| async move {
             let cluster = bench.client("a");
-            take(&cluster, 1, &entry("n-1"), 1).await.unwrap();
+            take_of(&cluster, 1, "n-1", 1).await.unwrap();
             stamp(&cluster, 2).await.unwrap();
-            assert_eq!(take(&cluster, 2, &entry("m-1"), 1).await, Ok(Taken::Yes));
+            assert_eq!(take_of(&cluster, 2, "m-1", 1).await, Ok(Taken::Yes));
         });
     }
 }

@@ -15,7 +15,7 @@ use k8s_openapi::api::batch::v1::Job;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
-use super::budget::{self, Taken};
+use super::budget::{self, Room, Taken};
 use super::calls::Asked;
 use super::job;
 use super::node::{NodeChange, change_node};
@@ -124,9 +124,9 @@ impl<C: Cluster> Incident<C> {
         match effect {
             Effect::Look => self.look_wanted = true,
             Effect::TakeSlot => {
-                let max = self.nodefence.spec.gate.max_in_flight;
-                let entry = slot_of(&self.nodefence);
-                let taken = budget::take(&self.parts.cluster, self.epoch, &entry, max).await;
+                let (parts, entry) = (&self.parts, slot_of(&self.nodefence));
+                let room = Room { limits: &self.nodefence.spec.gate, mirror: &parts.mirror };
+                let taken = budget::take(&parts.cluster, self.epoch, &entry, room).await;
                 // Where no answer came it may be taken: given back, and asked for again.
                 self.owes_slot = taken.is_err();
                 let answer = match taken? {

@@ -15,14 +15,15 @@ pub fn limits(written: Option<&PluginLimits>) -> sandbox::PluginLimits {
         fuel: written.fuel.unwrap_or(usual.fuel),
         deadline: written.deadline_seconds.map_or(usual.deadline, Duration::from_secs),
         calls: written.concurrent_calls.unwrap_or(usual.calls),
+        together_bytes: usual.together_bytes,
         compile_memory_bytes: written.compile_memory_bytes.unwrap_or(usual.compile_memory_bytes),
         compile_cpu_s: written.compile_cpu_seconds.unwrap_or(usual.compile_cpu_s),
     }
     .bounded()
 }
 
-/// What is in force of a loaded plugin, each limit spelled out: of memory and time its manifest's, where that
-/// is less.
+/// What is in force of a loaded plugin, each limit spelled out: of memory, time and calls what follows from its
+/// manifest, where that is less.
 pub(super) fn in_force(plugin: &sandbox::Plugin) -> PluginLimits {
     let (limits, manifest) = (plugin.limits(), plugin.manifest());
     let deadline_s = limits.deadline.as_secs().min(manifest.deadline_seconds.into());
@@ -31,7 +32,7 @@ pub(super) fn in_force(plugin: &sandbox::Plugin) -> PluginLimits {
         memory_bytes: Some(limits.memory_bytes.min(manifest.memory_bytes)),
         fuel: Some(limits.fuel),
         deadline_seconds: Some(deadline_s),
-        concurrent_calls: Some(limits.calls),
+        concurrent_calls: Some(plugin.calls_at_once()),
         compile_memory_bytes: Some(limits.compile_memory_bytes),
         compile_cpu_seconds: Some(limits.compile_cpu_s),
     }

@@ -76,14 +76,16 @@ impl Record {
         self.identified.contains(&method)
     }
 
-    /// Asked in this try, or asked and not read since, or read off: nothing is asked of it now.
+    /// Asked in this try, or asked and not read since, or read off: nothing is asked of it now. What we switched
+    /// on and what reads off all the same is told once more: a device may tell what was.
     fn is_asked_off(&self, method: MethodIndex) -> bool {
+        let is_on = self.last_effect(method).is_some_and(|effect| effect.action == Action::On);
         let asked = |effect: &Operation| {
             let stands =
                 effect.attempt == self.attempt || self.state_since_effect(method).is_none();
             stands && matches!(effect.action, Action::Off | Action::Reset)
         };
-        self.last_effect(method).is_some_and(asked) || self.reads_off(method)
+        self.last_effect(method).is_some_and(asked) || (self.reads_off(method) && !is_on)
     }
 
     /// Whether a verifying read is due: it was asked off and not on since, or it was found off.

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use node_remedy_sandbox::limits::FUEL_PER_CALL_MOST;
 use node_remedy_sandbox::manifest::{Manifest, Operation, Protocol};
 use node_remedy_sandbox::net::{Fabric, MemoryNet};
 use node_remedy_sandbox::{
     Action, AdminGrant, Call, CallReport, Cancel, ExchangeRecord, Grants, NoNames, NotLeader,
-    Plugin, Request, Sandbox, Seams, Secret, SeededEntropy, SendGate, TokioClock,
+    Plugin, PluginLimits, Request, Sandbox, Seams, Secret, SeededEntropy, SendGate, TokioClock,
 };
 use zeroize::Zeroizing;
 
@@ -42,6 +43,12 @@ pub(crate) static WASM: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 pub(crate) static HOSTILE: LazyLock<Arc<Plugin>> = LazyLock::new(|| SANDBOX.load(&WASM).unwrap());
+
+/// The same with fuel that outlasts every deadline here, however fast the machine is.
+pub(crate) static TIRELESS: LazyLock<Arc<Plugin>> = LazyLock::new(|| {
+    let limits = PluginLimits { fuel: FUEL_PER_CALL_MOST, ..PluginLimits::default() };
+    SANDBOX.load_within(&WASM, &limits).unwrap()
+});
 
 /// A device that answers everything after 5 ms, and remembers what it was sent.
 #[derive(Default)]

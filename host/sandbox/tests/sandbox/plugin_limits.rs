@@ -112,6 +112,27 @@ async fn so_many_calls_of_a_plugin_are_under_way_as_it_is_allowed() {
     assert_eq!(third.elapsed_ms, 1_000, "and its deadline ran since it was asked for");
 }
 
+/// The manifest asks for 32 MiB a call.
+#[tokio::test(start_paused = true)]
+async fn the_calls_of_a_plugin_have_room_in_its_memory_together() {
+    let together = |together_bytes| {
+        let limits = PluginLimits { together_bytes, ..PluginLimits::default() };
+        let (plugin, world) = (hostile(limits).unwrap(), World::new());
+        async move {
+            let run = |s| Executor::Inline.run(Arc::clone(&plugin), asleep(s), world.seams.clone());
+            // Who has to wait does so until its deadline.
+            let (one, two, three) = tokio::join!(run(4), run(3), run(2));
+            let began = [one, two, three].map(|report| report.ended != Ended::NotStarted);
+            (plugin.calls_at_once(), began.into_iter().filter(|began| *began).count())
+        }
+    };
+    let memory_bytes = HOSTILE.manifest().memory_bytes;
+    assert_eq!(together(3 * memory_bytes).await, (3, 3));
+    assert_eq!(together(3 * memory_bytes - 1).await, (2, 2));
+    assert_eq!(together(0).await, (1, 1), "one at least");
+    assert_eq!(HOSTILE.calls_at_once(), 16, "of 32 those that 512 MiB have room for");
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_turn_can_be_cancelled() {
     let third = asleep(10);

@@ -4,12 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use node_remedy_sandbox::{
-    Action, Ended, Executor, FailureKind, PluginLimits, Verdict, compile, limits,
-};
+use node_remedy_sandbox::{Action, Ended, Executor, FailureKind, Verdict, compile, limits};
 use tokio::time::Instant;
 
-use crate::guest::{HOSTILE, SANDBOX, WASM, World, call};
+use crate::guest::{HOSTILE, SANDBOX, TIRELESS, WASM, World, call};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_mins(1);
@@ -21,9 +19,7 @@ async fn a_spinning_guest_stalls_neither_its_neighbour_nor_the_caller() {
     let mut spinner = call(Action::Status, "spin");
     spinner.request.deadline = LONG;
     let enough = spinner.cancel.clone();
-    let spins = PluginLimits { fuel: limits::FUEL_PER_CALL_MOST, ..PluginLimits::default() };
-    let spins = SANDBOX.load_within(&WASM, &spins).unwrap();
-    let spinning = executor.run(spins, spinner, world.seams.clone());
+    let spinning = executor.run(Arc::clone(&TIRELESS), spinner, world.seams.clone());
     // On the very same plugin thread, while the other one spins, with the caller's own event loop turning.
     let neighbour = async {
         let honest = call(Action::Status, "honest");
@@ -43,7 +39,7 @@ async fn a_spinning_guest_is_cut_at_its_deadline() {
     let executor = Executor::threads(&SANDBOX, 1).unwrap();
     let mut spinner = call(Action::Off, "spin-after-effect");
     spinner.request.deadline = Duration::from_secs(2);
-    let cut = executor.run(Arc::clone(&HOSTILE), spinner, world.seams.clone()).await;
+    let cut = executor.run(Arc::clone(&TIRELESS), spinner, world.seams.clone()).await;
     assert_eq!(cut.ended, Ended::Deadline, "{cut:?}");
     assert!(matches!(cut.verdict(), Verdict::Indeterminate(f) if f.kind == FailureKind::Timeout));
 }

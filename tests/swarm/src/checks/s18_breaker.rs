@@ -1,12 +1,17 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
 //! when it is over, or waits.
 
+use std::time::Duration;
+
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
 use crate::guards::Breaker;
 use crate::scene::{Scene, Setting};
+
+/// Two processes that tell time by answers' dates, which are whole seconds, are so far apart at most.
+const DATED_WITHIN: Duration = Duration::from_secs(3);
 
 pub(super) struct OpenBreaker {
     breaker: Option<Breaker>,
@@ -21,10 +26,9 @@ pub(super) struct OpenBreaker {
 impl OpenBreaker {
     pub(super) fn new(setting: &Setting) -> Self {
         // Whoever counts by a clock that runs a tenth too fast counts a ninth too much.
-        let breaker = setting
-            .guards
-            .breaker
-            .map(|breaker| Breaker { cool_down: breaker.cool_down * 9 / 10, ..breaker });
+        let least = |cool_down: Duration| (cool_down * 9 / 10).saturating_sub(DATED_WITHIN);
+        let breaker = setting.guards.breaker;
+        let breaker = breaker.map(|one| Breaker { cool_down: least(one.cool_down), ..one });
         let needs_approval = setting.needs_approval;
         Self { breaker, needs_approval, begun: Vec::new(), trial: None }
     }

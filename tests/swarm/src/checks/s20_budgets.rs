@@ -18,6 +18,8 @@ const OF_BUDGET: &str = "default/db-";
 const TOLD_AFTER: Duration = Duration::from_secs(5);
 /// When a proof is written down is when its release begins, or so much later.
 const BEGUN_AFTER: Duration = Duration::from_secs(1);
+/// No longer than this takes the writing, whatever is in its way.
+const WRITTEN_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) struct Budgets {
     guards: Guards,
@@ -25,8 +27,8 @@ pub(super) struct Budgets {
     runs: BTreeMap<String, String>,
     /// Since when nodes are not Ready.
     not_ready_since: BTreeMap<String, Time>,
-    /// Nodes of which a proof was recorded in the incident that goes on: when, and the pods that were taken
-    /// since.
+    /// Nodes of which a proof was recorded in the incident that goes on: since when it may have been had, and
+    /// the pods that were taken since.
     proven: BTreeMap<String, (Time, BTreeSet<String>)>,
 }
 
@@ -76,7 +78,7 @@ impl Budgets {
 
 impl Check for Budgets {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about pods that serve")]
-    fn see(&mut self, _: &Scene, at: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         match what {
             What::PodPhase { pod, uid, node, phase } if pod.starts_with(OF_BUDGET) => {
                 if phase == "Running" {
@@ -95,7 +97,9 @@ impl Check for Budgets {
                 None
             }
             What::ProofRecorded { node, .. } => {
-                self.proven.insert(node.clone(), (at, BTreeSet::new()));
+                let read_at = scene.read_off_at.get(node);
+                let had_at = read_at.filter(|read_at| between(**read_at, at) < WRITTEN_AFTER);
+                self.proven.insert(node.clone(), (*had_at.unwrap_or(&at), BTreeSet::new()));
                 None
             }
             What::FenceState { node, state, .. } if state == "Final" => {

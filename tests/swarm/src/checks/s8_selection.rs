@@ -35,7 +35,7 @@ impl Check for Selection {
         };
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
         // A pod may still be bound to a node that nobody knows to be off yet.
-        let is_back = !scene.off.contains_key(node);
+        let is_back = !scene.off.contains_key(node) && !scene.crashed.contains_key(node);
         (came_later && is_back).then(|| format!("it came to {node} after the off"))
     }
 }

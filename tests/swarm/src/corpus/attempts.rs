@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use node_remedy_sandbox::manifest::{Operation, Protocol};
-use node_remedy_sandbox::{Action, AdminGrant, HttpGrant, HttpMethod};
+use node_remedy_sandbox::{Action, AdminGrant, HttpGrant};
 
+use super::asked::{fleet, wide};
 use super::canary;
 
 /// One call of the attacker.
@@ -110,30 +110,6 @@ impl Attempt {
     fn succeeds(self, says: &'static str) -> Self {
         Self { says: Some(says), ..self }
     }
-}
-
-/// What an admin grants for a fleet's devices.
-fn fleet() -> AdminGrant {
-    AdminGrant {
-        cidrs: "10.9.0.0/16".parse().into_iter().collect(),
-        ports: vec![80..=80, 623..=623],
-        protocols: BTreeSet::from([Protocol::Udp, Protocol::Tcp, Protocol::Http, Protocol::Https]),
-        http: HttpGrant {
-            methods: BTreeSet::from([HttpMethod::Get, HttpMethod::Post]),
-            paths: "/".parse().into_iter().collect(),
-        },
-        operations: BTreeSet::from([
-            Operation::Mac,
-            Operation::SessionKey,
-            Operation::UsmKey,
-            Operation::Write,
-        ]),
-        ..AdminGrant::default()
-    }
-}
-
-fn wide() -> AdminGrant {
-    AdminGrant { cidrs: "0.0.0.0/0".parse().into_iter().collect(), ..fleet() }
 }
 
 fn exact() -> AdminGrant {

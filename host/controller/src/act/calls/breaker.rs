@@ -18,6 +18,8 @@ const AT_ONE_DEVICE: u32 = 3;
 const EVERYWHERE: u32 = 9;
 /// How long no call is made; then one is.
 const RESTS: Span = Span::seconds(60);
+/// A row of breakdowns ends where no other one comes for so long: the device may be gone.
+const FORGOTTEN_AFTER: Span = Span::minutes(24 * 60);
 /// More fuel than this is computing, not waiting.
 const COMPUTED_FUEL: u64 = 500_000_000;
 
@@ -32,6 +34,7 @@ type Key = (String, Option<String>);
 #[derive(Default)]
 struct Broken {
     in_a_row: u32,
+    last_at: Time,
     /// No call before then.
     rests_until: Option<Time>,
 }
@@ -74,6 +77,7 @@ impl Breaker {
     pub(super) fn note(&self, digest: &str, device: &str, report: &CallReport, now: Time) {
         let Some(is_breakdown) = is_breakdown(report) else { return };
         let mut broken = self.0.borrow_mut();
+        broken.retain(|_, one| now < one.last_at.after(FORGOTTEN_AFTER));
         for (key, most) in keys(digest, device).into_iter().zip([AT_ONE_DEVICE, EVERYWHERE]) {
             if !is_breakdown {
                 broken.remove(&key);
@@ -81,6 +85,7 @@ impl Breaker {
             }
             let one = broken.entry(key).or_default();
             one.in_a_row = one.in_a_row.saturating_add(1);
+            one.last_at = now;
             if one.in_a_row >= most {
                 one.rests_until = Some(now.after(RESTS));
             }
@@ -202,6 +207,19 @@ mod tests {
         breaker.note(DIGEST, "a", &none(), at(62));
         assert!(breaker.refuse(DIGEST, "a", Action::Status, at(63)).is_some());
         assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, at(121)), None);
+    }
+
+    #[test]
+    fn what_broke_down_long_ago_is_forgotten() {
+        let breaker = Breaker::default();
+        for device in ["gone", "gone", "a", "a"] {
+            breaker.note(DIGEST, device, &trapped(), at(0));
+        }
+        let a_day_later = Time(0).after(FORGOTTEN_AFTER);
+        breaker.note(DIGEST, "a", &trapped(), a_day_later);
+        assert_eq!(breaker.refuse(DIGEST, "a", Action::Status, a_day_later), None);
+        let known: Vec<_> = breaker.0.borrow().keys().filter_map(|key| key.1.clone()).collect();
+        assert_eq!(known, ["a"]);
     }
 
     #[test]

@@ -200,6 +200,21 @@ fn a4_a_power_off_that_was_not_ours() {
     assert_eq!(maintained.parked(), Some(&ParkReason::OffBeforeUs));
 }
 
+/// A device that tells what was says off of a machine that we switched on and that boots: nothing is proven by
+/// what nobody did.
+#[test]
+fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.until(Phase::AwaitingWell);
+    let told = story.record.proof.clone();
+    story.plugs[0] = PlugState::Off;
+    story.until(Phase::VerifyingOff);
+    assert_eq!(story.count(Action::Off), 2);
+    story.until(Phase::AwaitingWell);
+    assert!(story.record.found_off.is_empty() && story.record.proof != told);
+}
+
 #[test]
 fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
     let plan = cutting_plan(Kind::Fabric(Path::ApiServer));

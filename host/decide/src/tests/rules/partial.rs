@@ -239,3 +239,26 @@ fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
     let left = story.view.pods.iter().filter(|pod| pod.exempt.is_none()).count();
     assert_eq!(left, 0, "{:?}", story.done);
 }
+
+/// A part is given back behind a proof of less; whoever says meanwhile that the machine is off is heard.
+#[test]
+fn a_word_that_it_is_off_counts_while_a_part_is_released_and_is_news_to_no_whole_release() {
+    let confirm = || Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() });
+    let ignored = |one: &Notice| matches!(one, Notice::Ignored { .. });
+    let mut story = cut_off(&[Grade::Partition]);
+    story.until(Phase::Releasing);
+    story.event(confirm());
+    while story.did(|one| matches!(one, Effect::OutOfService)).is_none() {
+        story.go();
+        assert_eq!(story.record.phase, Phase::Releasing, "{:?}", story.notices);
+    }
+    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
+    assert_eq!((story.count(Action::Off), story.notices.iter().any(ignored)), (0, false));
+    assert_eq!(released(&story).0.len(), 6, "all but the DaemonSet's");
+
+    let mut whole = cut_off(&[]);
+    whole.until(Phase::Releasing);
+    whole.event(confirm());
+    assert!(whole.notices.iter().any(ignored), "{:?}", whole.notices);
+    assert_eq!(whole.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
+}
