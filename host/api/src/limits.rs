@@ -65,6 +65,8 @@ pub const CA_BUNDLE_CHARACTERS_MAX: usize = 65_536;
 /// The most that a plugin from outside may be allowed: bytes of its component, and of its memory. The sandbox
 /// says of each why (`host/sandbox/src/limits.rs`).
 pub const PLUGIN_COMPONENT_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of a plugin's manifest, which its status repeats.
+pub const PLUGIN_MANIFEST_BYTES_MAX: usize = 65_536;
 /// Bytes of one call's memory.
 pub const PLUGIN_MEMORY_BYTES_MAX: u64 = 256 << 20;
 /// Fuel of one call.

@@ -133,6 +133,8 @@ pub struct Parts<C> {
     pub job_accounts: Vec<String>,
     /// An incident asks that another replica lead.
     pub hand_over: Notify,
+    /// An incident was given no slot: whether all are held by somebody is looked at.
+    pub slots_refused: Cell<bool>,
     notes: Cell<u64>,
 }
 
@@ -270,6 +272,7 @@ impl<C: Cluster> Controller<C> {
             host_node: settings.host_node.clone(),
             job_accounts: settings.job_accounts.clone(),
             hand_over: Notify::new(),
+            slots_refused: Cell::default(),
             notes: Cell::new(0),
         });
         Self { parts, readiness, settings, listen: seams.listen, changes }

@@ -215,6 +215,12 @@ impl<C: Cluster> Desk<C> {
         if self.dirty.remove(CONFIGURATION) {
             self.reconfigure().await;
         }
+        // Not by the incident itself: here nobody is between taking a slot and creating its NodeFence.
+        if self.parts.slots_refused.take()
+            && let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await
+        {
+            tracing::warn!(%error, "failed to look who holds the slots");
+        }
         let dirty = std::mem::take(&mut self.dirty);
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
         mirror.unwell.look_over(dirty.iter(), &self.parts.config.borrow(), mirror, clock);

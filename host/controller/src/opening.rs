@@ -201,7 +201,13 @@ async fn create<C: Cluster>(
                 }
                 budget::give_back(&parts.cluster, epoch, &entry).await?;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                // What was surely not created holds no slot; of what may have been the next stamp knows.
+                if !error.may_have_been_done() {
+                    budget::give_back(&parts.cluster, epoch, &entry).await?;
+                }
+                return Err(error);
+            }
         }
     }
     Err(ClusterError::AlreadyExists(format!("{stem}-{first} and the next ones")))

@@ -90,6 +90,8 @@ struct Outside {
     current: Option<Arc<Plugin>>,
     /// Why what is wanted is not loaded.
     refusal: Option<String>,
+    /// What it says of itself, where another process has it loaded and this one does not.
+    described: Option<(Manifest, Digest)>,
     /// Everything of this name that is loaded, by digest.
     loaded: BTreeMap<String, Arc<Plugin>>,
 }
@@ -135,6 +137,13 @@ impl Plugins {
         WATCHERS.iter().any(|builtin| builtin.name == name)
     }
 
+    /// Knows what a plugin from outside says of itself, without its component: enough to judge a
+    /// configuration by, and nothing that could be called.
+    pub fn describe(&self, name: &str, manifest: Manifest, digest: Digest) {
+        let mut outside = self.outside();
+        outside.entry(name.to_owned()).or_default().described = Some((manifest, digest));
+    }
+
     /// What a fence method or a watcher says of itself, and the digest of its component.
     ///
     /// # Errors
@@ -143,6 +152,12 @@ impl Plugins {
         if Self::is_watcher(name) {
             let watcher = self.watcher(name)?;
             return Ok((watcher.manifest().clone(), watcher.digest()));
+        }
+        let described = || self.outside().get(name).and_then(|one| one.described.clone());
+        if !Self::is_builtin(name)
+            && let Some(described) = described()
+        {
+            return Ok(described);
         }
         let plugin = self.find(name, None)?;
         Ok((plugin.manifest().clone(), plugin.digest()))

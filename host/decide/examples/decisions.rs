@@ -332,7 +332,6 @@ fn cluster() -> GateView {
     GateView {
         target: "node-0".to_owned(),
         nodes: (0..NODES).map(health).collect(),
-        holds_slot: false,
         in_flight: Vec::new(),
         in_flight_on: Vec::new(),
         words: Words::default(),

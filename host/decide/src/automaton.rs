@@ -267,12 +267,12 @@ fn aborts(run: &Run<'_>) -> bool {
     matches!(run.record.request, Some(Request::Abort | Request::AbortLeaveOff))
 }
 
-/// Whether what is being released needs no better proof. One that covers a part leaves the rest to whoever
-/// says that the machine is off.
+/// Whether what is being released needs no better proof. One that covers a part, or a machine that dumps and is
+/// to be cut yet, leaves the rest to whoever says that the machine is off.
 fn releases_everything(run: &Run<'_>) -> bool {
     let proof = run.record.proof.as_ref().filter(|_| run.record.phase == Phase::Releasing);
     let dumps = run.policy.kdump_releases;
-    proof.is_some_and(|proof| Cover { grade: proof.grade, dumps }.is_whole())
+    proof.is_some_and(|proof| Cover { grade: proof.grade, dumps }.allows_taint())
 }
 
 fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {

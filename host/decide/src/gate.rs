@@ -64,10 +64,8 @@ pub struct GateView {
     pub target: String,
     /// Every node of the cluster, the target among them.
     pub nodes: Vec<NodeHealth>,
-    /// Whether this run holds a slot. There was room for it when it was given, and whoever came later has
-    /// to wait for it, not it for them.
-    pub holds_slot: bool,
-    /// NodeFences that hold a slot, ours left out.
+    /// NodeFences that hold a slot, ours left out; of a run that holds one itself those whose names come before
+    /// its own. There was room when it was given: of two that have one for the last room one goes on.
     pub in_flight: Vec<String>,
     /// The nodes that they are about.
     pub in_flight_on: Vec<String>,
@@ -347,8 +345,7 @@ pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     refuse_by_time(policy, view, now, &mut verdict);
     breaker::refuse_by_breaker(policy.breaker.as_ref(), &view.incidents, now, &mut verdict);
     let holders = u32::try_from(view.in_flight.len()).unwrap_or(u32::MAX);
-    let is_full = !view.holds_slot && holders >= policy.in_flight_max;
-    if guard(Bug::SlotsUnlimited, is_full) {
+    if guard(Bug::SlotsUnlimited, holders >= policy.in_flight_max) {
         let holders = view.in_flight.clone();
         verdict.refusals.push(Refusal::InFlight { holders, max: policy.in_flight_max });
     }

@@ -257,8 +257,8 @@ impl fmt::Display for ParkReason {
                  goes on by itself when the device answers",
             ),
             Self::GateClosed => f.write_str(
-                "the gate stayed closed after power was cut or pods were released; node-remedy \
-                 explain NODE says why, then node-remedy retry NODEFENCE",
+                "the gate stayed closed after power was cut or pods were released; the last Held \
+                 Event of its Node says why; when that is over, node-remedy retry NODEFENCE",
             ),
             Self::LeftAlone { word } => write!(
                 f,

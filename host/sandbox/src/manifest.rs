@@ -59,6 +59,9 @@ pub struct Manifest {
     pub deadline_seconds: u32,
     /// Linear memory it needs at most.
     pub memory_bytes: u64,
+    /// The JSON that it was read from, without spaces.
+    #[serde(skip)]
+    text: String,
 }
 
 /// What a method's success proves.
@@ -139,10 +142,16 @@ pub enum ManifestError {
 impl Manifest {
     /// Reads and checks the section's bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let manifest: Self = serde_json::from_slice(bytes)
-            .map_err(|error| ManifestError::Json(error.to_string()))?;
+        let unread = |error: serde_json::Error| ManifestError::Json(error.to_string());
+        let manifest: Self = serde_json::from_slice(bytes).map_err(unread)?;
         manifest.check()?;
-        Ok(manifest)
+        let text = serde_json::from_slice::<serde_json::Value>(bytes).map_err(unread)?.to_string();
+        Ok(Self { text, ..manifest })
+    }
+
+    /// The JSON that it was read from: whoever parses it has the same manifest.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether the plugin can do it.

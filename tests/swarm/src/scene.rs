@@ -217,6 +217,7 @@ impl Scene {
             }
             What::PowerChanged { node, power: Power::On, cause } => {
                 self.off.remove(node);
+                self.crashed.remove(node);
                 if *cause != PowerCause::Command {
                     self.on_behind_our_back.insert(node.clone(), at);
                 }

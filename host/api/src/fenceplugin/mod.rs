@@ -225,4 +225,8 @@ pub struct FencePluginStatus {
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 1024)))]
     pub asks: Vec<String>,
+    /// All that it says of itself, as JSON: who has no component reads here what may be configured.
+    #[serde(default)]
+    #[schemars(length(max = limits::PLUGIN_MANIFEST_BYTES_MAX))]
+    pub plugin_manifest: String,
 }

@@ -30,7 +30,7 @@ pub struct RemedyPauseSpec {
     /// Why, for those who wonder later.
     #[schemars(length(min = 1, max = 256))]
     pub reason: String,
-    /// The user who paused; with the admission policy of `node-remedy rbac` always the truth.
+    /// The user who paused; with the policies of `node-remedy admission` always the truth.
     #[schemars(length(min = 1, max = 256))]
     pub by: String,
     /// When it ends by itself; absent: when it is deleted.

@@ -6,6 +6,8 @@
 //! writes leaves, one whose NodeFence is Final what a failed return leaves; both are
 //! removed before anything is opened.
 
+use std::iter;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::policy::{GateLimits, TopologyLimit};
@@ -85,24 +87,48 @@ pub struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Who holds the slots, where none is left for `entry`.
+    /// Who holds the slots, where none is left for `entry`: by its own limits, or by those of somebody who holds
+    /// one and is promised to be one of so many.
     fn is_full(self, entry: &InFlight, held: &[InFlight]) -> Option<Vec<String>> {
-        let mut all = vec![(Bug::SlotsUnlimited, self.limits.max_in_flight, held.iter().collect())];
-        for TopologyLimit { key, max_in_flight, .. } in &self.limits.topologies {
+        let nodefences = self.mirror.nodefences.all();
+        let of_holder = |holder: &InFlight| Some(&nodefences.get(&holder.node_fence)?.0.spec.gate);
+        let theirs = held.iter().filter_map(|holder| Some((holder, of_holder(holder)?)));
+        let mut promises = iter::once((entry, self.limits)).chain(theirs);
+        let full =
+            promises.find_map(|(owner, limits)| self.is_broken(owner, limits, entry, held))?;
+        Some(full.into_iter().map(|holder| holder.node_fence.clone()).collect())
+    }
+
+    /// Those who hold slots in the way of `entry`, by the limits of `owner`: one of them, or itself.
+    fn is_broken<'h>(
+        self,
+        owner: &InFlight,
+        limits: &GateLimits,
+        entry: &InFlight,
+        held: &'h [InFlight],
+    ) -> Option<Vec<&'h InFlight>> {
+        // Beside its owner a limit lets in so many less one, and the new one counts.
+        let is_full = |holders: &Vec<&InFlight>, max: u32| {
+            holders.len() >= usize::try_from(max).unwrap_or(usize::MAX)
+        };
+        let all: Vec<&InFlight> = held.iter().collect();
+        if guard(Bug::SlotsUnlimited, is_full(&all, limits.max_in_flight)) {
+            return Some(all);
+        }
+        for TopologyLimit { key, max_in_flight, .. } in &limits.topologies {
             let Some(max) = *max_in_flight else { continue };
-            let own = self.domain_of(entry, key);
+            let own = self.domain_of(owner, key);
             // A node that is gone, or has no label, may be of any domain.
-            let shares = |other: &&InFlight| {
+            let shares = |other: &InFlight| {
                 let domain = self.domain_of(other, key);
                 own.is_none() || domain.is_none() || domain == own
             };
-            all.push((Bug::ZoneSlotsUnlimited, max, held.iter().filter(shares).collect()));
+            let sharing: Vec<&InFlight> = held.iter().filter(|other| shares(other)).collect();
+            if shares(entry) && guard(Bug::ZoneSlotsUnlimited, is_full(&sharing, max)) {
+                return Some(sharing);
+            }
         }
-        let is_full = |(bug, max, holders): &(Bug, u32, Vec<&InFlight>)| {
-            guard(*bug, holders.len() >= usize::try_from(*max).unwrap_or(usize::MAX))
-        };
-        let (_, _, holders) = all.into_iter().find(is_full)?;
-        Some(holders.into_iter().map(|holder| holder.node_fence.clone()).collect())
+        None
     }
 
     fn domain_of(self, entry: &InFlight, key: &str) -> Option<String> {
@@ -169,10 +195,15 @@ fn empty() -> RemedyBudget {
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Trigger};
+    use node_remedy_api::plan::NodePlan;
+    use node_remedy_api::policy::RunPolicy;
+    use node_remedy_api::time::{Moment, Span};
     use serde_json::json;
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::observe::Kept;
     use crate::observe::seen::NodeSeen;
     use crate::testing::in_quiet_world;
 
@@ -191,6 +222,26 @@ mod tests {
         let limits = GateLimits { max_in_flight: max, ..GateLimits::default() };
         let room = Room { limits: &limits, mirror: &mirror };
         take(cluster, epoch, &entry(name), room).await
+    }
+
+    /// The spec of a run within these limits.
+    fn spec_within(gate: GateLimits) -> NodeFenceSpec {
+        NodeFenceSpec {
+            node: FencedNode::default(),
+            trigger: Trigger {
+                condition_type: "Ready".to_owned(),
+                status: "Unknown".to_owned(),
+                since: Moment::from_ms(1),
+                period: Span::from_s(1),
+                sign: None,
+                condition_stale_after: None,
+            },
+            remedy: "fence".to_owned(),
+            plan: NodePlan::default(),
+            policy: RunPolicy::default(),
+            gate,
+            ladder: Vec::new(),
+        }
     }
 
     fn full(holders: &[&str]) -> Taken {
@@ -246,6 +297,27 @@ mod tests {
             assert_eq!(ask("gone-1").await, Ok(full(&[holder, "c-1"])), "of no known node");
             assert_eq!(give_back(&cluster, 1, &entry(holder)).await, Ok(Taken::Yes));
             assert_eq!(ask(other).await, Ok(Taken::Yes));
+        });
+    }
+
+    /// Whoever holds a slot was promised by its own policy to be one of so many.
+    #[test]
+    fn nobody_joins_a_holder_whose_limits_are_stricter() {
+        in_quiet_world(|bench| async move {
+            let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+            let strict = GateLimits { max_in_flight: 1, ..GateLimits::default() };
+            let wide = GateLimits { max_in_flight: 9, ..GateLimits::default() };
+            let holder = NodeFence::new("n-1", spec_within(strict.clone()));
+            mirror.nodefences.apply("n-1".to_owned(), Kept(holder));
+            let cluster = bench.client("a");
+            let ask = async |name: &str, limits: &GateLimits| {
+                take(&cluster, 1, &entry(name), Room { limits, mirror: &mirror }).await
+            };
+            assert_eq!(ask("n-1", &strict).await, Ok(Taken::Yes));
+            assert_eq!(ask("m-1", &wide).await, Ok(full(&["n-1"])));
+            assert_eq!(give_back(&cluster, 1, &entry("n-1")).await, Ok(Taken::Yes));
+            assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes));
+            assert_eq!(ask("o-1", &wide).await, Ok(Taken::Yes));
         });
     }
 

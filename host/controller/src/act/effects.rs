@@ -131,7 +131,12 @@ impl<C: Cluster> Incident<C> {
                 self.owes_slot = taken.is_err();
                 let answer = match taken? {
                     Taken::Yes => SlotAnswer::Granted,
-                    Taken::Full(_) | Taken::NewerEpoch(_) => SlotAnswer::Refused,
+                    Taken::Full(holders) => {
+                        tracing::info!(nodefence = self.name(), ?holders, "no slot is free");
+                        parts.slots_refused.set(true);
+                        SlotAnswer::Refused
+                    }
+                    Taken::NewerEpoch(_) => SlotAnswer::Refused,
                 };
                 self.pending.push_back(Seen::Slot(answer));
             }

@@ -8,11 +8,13 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::plan::{Binding, Method};
 use node_remedy_sandbox::Sandbox;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use super::described;
 use crate::act::offline;
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
@@ -88,19 +90,19 @@ pub async fn of_node(
 ) -> anyhow::Result<Vec<Bound>> {
     let found = cluster.get::<Node>(At::cluster(node)).await.context("failed to read the node")?;
     let Some(seen) = found.and_then(NodeSeen::of) else { return Ok(Vec::new()) };
-    let config = read(cluster, namespace).await?;
-    Ok(plugs_of(&config, &plugins()?, &seen, &mut Tables::new()))
+    let (config, plugins) = read(cluster, namespace).await?;
+    Ok(plugs_of(&config, &plugins, &seen, &mut Tables::new()))
 }
 
 /// The plugs of all nodes that nobody ever tried, in words.
 async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Vec<String>> {
-    let config = read(cluster, namespace).await?;
+    let (config, plugins) = read(cluster, namespace).await?;
     let mut nodes: Vec<NodeSeen> = Vec::new();
     let all = Scope::all();
     let listed = cluster.list_each::<Node>(&all, |node| nodes.extend(NodeSeen::of(node)));
     listed.await.context("failed to list nodes")?;
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
-    let (plugins, mut tables, mut labelled) = (plugins()?, Tables::new(), Vec::new());
+    let (mut tables, mut labelled) = (Tables::new(), Vec::new());
     for node in &nodes {
         let plugs = plugs_of(&config, &plugins, node, &mut tables);
         let never_tried = plugs.iter().filter(|plug| plug.is_labelled);
@@ -109,17 +111,17 @@ async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<
     Ok(labelled)
 }
 
-fn plugins() -> anyhow::Result<Plugins> {
-    Ok(Plugins::new(Sandbox::new().context("failed to start the sandbox")?))
-}
-
-/// The configuration in force, as the controller reads it.
-async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Config> {
+/// The configuration in force, as the controller reads it, and the plugins that it names.
+async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<(Config, Plugins)> {
     let (fences, own) = (Scope::all(), Scope::within(namespace));
     let fences = cluster.list::<FenceConfiguration>(&fences).await;
     let fences = fences.context("failed to list FenceConfigurations")?.items;
     let config_maps = cluster.list::<ConfigMap>(&own).await;
     let config_maps = config_maps.context("failed to list ConfigMaps")?.items;
+    let outside = cluster.list::<FencePlugin>(&Scope::all()).await;
+    let outside = outside.context("failed to list FencePlugins")?.items;
+    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+    described::by_objects(&plugins, outside.iter());
     // Nobody listens for changes of what was read once.
     let (changes, _) = mpsc::unbounded_channel();
     let mirror = Mirror::new(&changes);
@@ -127,7 +129,9 @@ async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Config> 
     mirror.fences.replace(kept.collect::<BTreeMap<_, _>>());
     let kept = config_maps.into_iter().map(|one| (one.name_any(), Kept(one)));
     mirror.config_maps.replace(kept.collect::<BTreeMap<_, _>>());
-    Ok(Config::read(&mirror, &Config::default()).0)
+    let kept = outside.into_iter().map(|one| (one.name_any(), Kept(one)));
+    mirror.plugins.replace(kept.collect::<BTreeMap<_, _>>());
+    Ok((Config::read(&mirror, &Config::default()).0, plugins))
 }
 
 fn plugs_of(

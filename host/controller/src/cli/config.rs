@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use node_remedy_api::document::{Document, Tree};
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_sandbox::{Sandbox, SystemNames};
@@ -53,6 +54,7 @@ async fn from_cluster(args: &ConfigShowArgs) -> anyhow::Result<Looked> {
     let all = Scope::all();
     documents.extend(listed::<RemedyConfiguration>(&cluster, &all, "RemedyConfiguration").await?);
     documents.extend(listed::<FenceConfiguration>(&cluster, &all, "FenceConfiguration").await?);
+    documents.extend(listed::<FencePlugin>(&cluster, &all, "FencePlugin").await?);
     let own = Scope::within(&args.cluster.namespace);
     documents.extend(listed::<ConfigMap>(&cluster, &own, "ConfigMap").await?);
     Ok(Looked { node, documents })

@@ -10,6 +10,7 @@ pub mod audit;
 pub mod bound;
 pub mod check;
 pub mod config;
+mod described;
 pub mod fence;
 mod file;
 pub mod history;
@@ -282,7 +283,7 @@ pub enum ConfigCommand {
   node-remedy config show worker-3 --file remedy.yaml --file fence.yaml --file node.yaml
   node-remedy config show worker-3 --output json
 Exits 0 if nothing is missing for the node to be remedied as shown, 1 if something is or the node
-cannot be read, 2 for wrong usage.")]
+cannot be read, 64 for wrong usage.")]
     Show(ConfigShowArgs),
 }
 

@@ -305,7 +305,8 @@ pub async fn ack(args: &AckArgs) -> anyhow::Result<ExitCode> {
 pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     let name = &args.person.nodefence;
     let cluster = connect(&args.person.cluster).await?;
-    let incident = waits(&cluster, name, &[Phase::AwaitingDevice, Phase::Remedying]).await?;
+    let incident =
+        waits(&cluster, name, &[Phase::AwaitingDevice, Phase::Remedying, Phase::Releasing]).await?;
     let node = &incident.spec.node;
     if !args.yes && !asked(&node.name, &node.system_uuid)? {
         bail!("not confirmed; nothing was changed");
@@ -354,7 +355,7 @@ async fn open(cluster: &KubeCluster, name: &str) -> anyhow::Result<NodeFence> {
 }
 
 /// An incident that waits for a person, or is in a phase in which it may: for a device that may never answer, for
-/// somebody's word behind which a remedy gives pods back.
+/// somebody's word behind which a remedy gives pods back, or more of them than so far.
 async fn waits(cluster: &KubeCluster, name: &str, phases: &[Phase]) -> anyhow::Result<NodeFence> {
     let incident = open(cluster, name).await?;
     let state = incident.status.as_ref().map(|status| status.status);

@@ -150,7 +150,17 @@ async fn try_one<C: Cluster>(
     .await;
     // A machine that is dark by us is not to be fenced for it.
     if ended.as_ref().is_ok_and(|ended| !ended.left_off.is_empty()) {
-        complain(format_args!("nothing is fenced until: node-remedy resume {}", keep::PAUSE));
+        match keep::keep_on(&cluster, &held).await {
+            Ok(()) => complain(format_args!(
+                "nothing is fenced until: node-remedy resume {}",
+                keep::PAUSE
+            )),
+            Err(error) => complain(format_args!(
+                "nothing is fenced for {} s from the trial's begin on, and no longer, as the pause cannot be \
+                 changed: {error}",
+                length / 1_000
+            )),
+        }
         return ended;
     }
     if let Err(error) = bench.locks.release(&node.name).await {

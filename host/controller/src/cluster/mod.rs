@@ -145,6 +145,20 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// Whether the request may have been carried out all the same.
+    pub fn may_have_been_done(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Unreadable(_) => true,
+            Self::Throttled { .. }
+            | Self::Gone
+            | Self::Conflict(_)
+            | Self::AlreadyExists(_)
+            | Self::NotFound(_)
+            | Self::Invalid(_)
+            | Self::Denied(_) => false,
+        }
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         match self {

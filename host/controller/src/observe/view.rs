@@ -49,7 +49,6 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
     let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
-    gate.holds_slot = incident.record.slot == decide::Slot::Held;
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
     if let Some(seen) = &facts.node {
@@ -249,14 +248,18 @@ pub fn gate_view(
             etcd: etcd.get(node.name.as_str()).copied(),
         }
     });
-    let is_other = |one: &&&NodeFence| Some(one.name_any().as_str()) != own;
-    let holds_slot = |one: &NodeFence| one.status.as_ref().is_some_and(|status| status.slot_held);
+    let held_by_us =
+        own.and_then(|own| nodefences.get(own)).is_some_and(|kept| holds_slot(&kept.0));
+    // Of two that were given the last room, by leaders that did not know of each other, the first goes on.
+    let is_other = |one: &&&NodeFence| {
+        own.is_none_or(|own| {
+            if held_by_us { one.name_any().as_str() < own } else { one.name_any() != own }
+        })
+    };
     let in_flight = || open.iter().filter(|one| holds_slot(one)).filter(is_other);
     GateView {
         target: target.to_owned(),
         nodes: health.collect(),
-        // Told by the run itself.
-        holds_slot: false,
         in_flight: in_flight().map(|one| one.name_any()).collect(),
         in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
         incidents: own.map_or_else(|| begun::cached(mirror, limits), |_| decide::Incidents::Begun),
@@ -310,6 +313,10 @@ fn domains_of(node: &NodeSeen, limits: &GateLimits) -> Vec<Option<String>> {
 /// Whether an incident goes on.
 pub fn is_open(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_none_or(|status| status.status != State::Final)
+}
+
+fn holds_slot(nodefence: &NodeFence) -> bool {
+    nodefence.status.as_ref().is_some_and(|status| status.slot_held)
 }
 
 /// When the latest incident of `node` became Final.

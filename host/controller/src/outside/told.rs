@@ -66,6 +66,7 @@ async fn tell<C: Cluster>(
         "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest,
         "verifiedBy": said.verified_by, "version": said.version, "limits": said.limits,
         "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
+        "pluginManifest": said.plugin_manifest,
     }});
     parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
 }
@@ -182,6 +183,7 @@ fn about(plugin: &Plugin) -> FencePluginStatus {
         kind: Some(kind_of_plugin(manifest.kind)),
         actions: manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase()).collect(),
         asks: endpoints.chain(credentials).collect(),
+        plugin_manifest: manifest.text().to_owned(),
         ..FencePluginStatus::default()
     }
 }

@@ -169,7 +169,7 @@ pub fn hold(hold: &Hold) -> String {
             let all: Vec<String> = refusals.iter().map(refusal).collect();
             format!("nothing is cut: {}", all.join("; "))
         }
-        Hold::NoSlot => "all slots of the RemedyBudget are held".to_owned(),
+        Hold::NoSlot => "no slot of the RemedyBudget is free, of all nodes or of its failure domain".to_owned(),
         Hold::Approval => "waits for a person's approval: node-remedy approve NODEFENCE".to_owned(),
         Hold::Dump { until } => format!(
             "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
@@ -227,7 +227,7 @@ mod tests {
         let failed = ParkReason::MethodFailed { method: "a".into(), detail: "NODE A1".into() };
         let rows = [
             (ParkReason::OnFailed, "node-remedy ack worker-3"),
-            (ParkReason::GateClosed, "node-remedy explain worker-3"),
+            (ParkReason::GateClosed, "Held Event"),
             (ParkReason::GateClosed, "node-remedy retry worker-3-1"),
             (ParkReason::NotWell, "node-remedy retry worker-3-1"),
             (ParkReason::LeftAlone { word: "x".into() }, "node-remedy abort worker-3-1"),
@@ -248,7 +248,7 @@ mod tests {
             (Hold::Proof, true, "node-remedy confirm-off worker-3-1"),
             (Hold::CleanUp { left }, true, "quarantine taint of worker-3"),
             (Hold::JobRefused { why: "403".to_owned() }, true, "403"),
-            (Hold::NoSlot, false, "slots"),
+            (Hold::NoSlot, false, "no slot"),
         ];
         for (reason, warning, says) in rows {
             let note = note(&Notice::Held { reason }, &Plan::default(), "worker-3-1", "worker-3");

@@ -115,7 +115,7 @@ pub(super) fn refuse_full_domains(policy: &GatePolicy, view: &GateView, verdict:
             verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
             continue;
         };
-        let Some(max) = limit.in_flight_max.filter(|_| !view.holds_slot) else { continue };
+        let Some(max) = limit.in_flight_max else { continue };
         // A node that is gone, or has no label, may be of this domain.
         let shares = |name: &&String| {
             let domain = find(name).and_then(|node| domain_of(node, place));

@@ -29,6 +29,8 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     if !run.holds_slot() {
         run.rule(Rule::A19);
         run.effect(Effect::TakeSlot);
+        // Where no answer comes it is asked for again.
+        run.look_in(LOOK_EVERY);
         return Err(Flow::Stay);
     }
     Ok(())

@@ -76,22 +76,26 @@ impl Record {
         self.identified.contains(&method)
     }
 
-    /// Asked in this try, or asked and not read since, or read off: nothing is asked of it now. What we switched
-    /// on and what reads off all the same is told once more: a device may tell what was.
+    /// Asked in this try, or asked and not read since, or found off: nothing is asked of it now.
     fn is_asked_off(&self, method: MethodIndex) -> bool {
-        let is_on = self.last_effect(method).is_some_and(|effect| effect.action == Action::On);
         let asked = |effect: &Operation| {
             let stands =
                 effect.attempt == self.attempt || self.state_since_effect(method).is_none();
             stands && matches!(effect.action, Action::Off | Action::Reset)
         };
-        self.last_effect(method).is_some_and(asked) || (self.reads_off(method) && !is_on)
+        self.last_effect(method).is_some_and(asked) || self.is_found_off(method)
+    }
+
+    /// Reads off, and we did not switch it on: of what we did a device may tell what was before.
+    fn is_found_off(&self, method: MethodIndex) -> bool {
+        let last = self.last_effect(method);
+        self.reads_off(method) && last.is_none_or(|effect| effect.action != Action::On)
     }
 
     /// Whether a verifying read is due: it was asked off and not on since, or it was found off.
     pub(crate) fn is_to_verify(&self, method: MethodIndex) -> bool {
         let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
-        !self.failed.contains(&method) && (off || self.reads_off(method))
+        !self.failed.contains(&method) && (off || self.is_found_off(method))
     }
 
     /// Off by the last read, with nothing done to it since.
@@ -228,6 +232,10 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         run.notice(Notice::PoweringOff { method: index });
     }
     run.record.baseline = None;
+    if !run.record.reads_off(index) {
+        // Somebody had switched it on: now its off is ours.
+        run.record.found_off.retain(|found| *found != index);
+    }
     Some(run.call(index, action))
 }
 

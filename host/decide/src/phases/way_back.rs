@@ -8,7 +8,7 @@ use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold, Kind,
-    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
+    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, Proof,
     RESEND_EVERY, Record, Rule, Span,
 };
 
@@ -110,10 +110,6 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
 
 /// A5: what else allows a cut to be restored after a release.
 pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
-    let grade = run.record.proof.as_ref().map(|proof| proof.grade);
-    if matches!(grade, Some(Grade::OperatorConfirmed | Grade::WatchdogDeadline)) {
-        return true;
-    }
     if run.record.goal == Goal::Close(FinalReason::Replaced) {
         // The provider's word: it never runs again.
         return true;
@@ -123,7 +119,16 @@ pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
     if run.is_new_boot(&node.signs) {
         return true;
     }
-    let reported = run.record.proof.as_ref().map(|proof| proof.signs.reported);
+    let proof = run.record.proof.as_ref();
+    // That it is off holds until it is heard again.
+    let is_off = |proof: &Proof| {
+        let is_said = matches!(proof.grade, Grade::OperatorConfirmed | Grade::WatchdogDeadline);
+        is_said && proof.voided_at.is_none() && proof.signs == node.signs
+    };
+    if proof.is_some_and(is_off) {
+        return true;
+    }
+    let reported = proof.map(|proof| proof.signs.reported);
     let newer = reported.is_some_and(|at| node.signs.reported > at);
     let uses_cut_volume = run.plan.cut_methods().filter_map(|index| run.plan.method(index)).any(
         |method| match &method.kind {
@@ -209,8 +214,10 @@ fn note_terminated(run: &mut Run<'_>) {
 /// A4: a machine that was off before us stays off where policy or a person says so.
 fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     let bring_back = run.record.goal == Goal::BringBack;
-    let untouched = !run.sent_off() && !run.record.found_off.is_empty();
-    let still_off = run.record.found_off.iter().any(|one| run.record.reads_off(*one));
+    let found_off = &run.record.found_off;
+    let cut = run.record.powered_off_by_us(run.plan, run.now);
+    let untouched = !found_off.is_empty() && cut.iter().all(|plug| found_off.contains(plug));
+    let still_off = found_off.iter().any(|one| run.record.reads_off(*one));
     if !bring_back || !untouched || !still_off {
         return None;
     }

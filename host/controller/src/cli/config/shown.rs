@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::act::offline;
+use crate::cli::described;
 use crate::observe::config::{facts_of, is_run, rung_of};
 use crate::observe::plan::{plan_from, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
@@ -127,6 +128,7 @@ impl Shown {
         plugins: &Plugins,
         names: &dyn Names,
     ) -> Self {
+        described::by_documents(plugins, documents);
         let configuration = Configuration::from_documents(documents);
         let problems = configuration.problems.iter().map(ToString::to_string).collect();
         let mut shown = Self {

@@ -126,6 +126,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
               method quarantine: built in: quarantine
               method power: ipmi, device ipmi/192.0.2.11
                 address = 192.0.2.11  ${node.annotations['node-remedy.io/bmc-address']} in fence.yaml:18:16: spec.templates[0].parameters.address
+                privilege-level = operator  fence.yaml:19:24: spec.templates[0].parameters.privilege-level
                 credential default: Secret bmc-credentials (keys username, password)
                 bound by the identity that the device reports
               grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
@@ -353,4 +354,35 @@ fn a_ladder_of_jobs_needs_no_plan() {
     let shown = shown(&[("remedy.yaml", job)]);
     assert_eq!(shown.missing, [""; 0]);
     assert_eq!(shown.precedence[1], "plan: none is needed, no remedy fences");
+}
+
+/// A plugin from outside is known by what the controller that loaded it wrote into its FencePlugin.
+#[test]
+fn a_plugin_from_outside_is_judged_by_what_its_status_says_of_it() {
+    let sandbox = Sandbox::new().unwrap();
+    let (manifest, digest) = Plugins::new(sandbox).about("ipmi").unwrap();
+    let text = manifest.text().replace("\"ipmi\"", "\"my-bmc\"");
+    let plugin = |status: &str| {
+        format!(
+            "apiVersion: node-remedy.io/v1alpha1\nkind: FencePlugin\nmetadata: {{name: my-bmc}}\nspec:\n  \
+             digest: {digest}\n  source: {{configMap: {{name: my-bmc, key: my-bmc.wasm}}}}\nstatus: {status}\n"
+        )
+    };
+    let fence = IPMI.replace("plugin: ipmi", "plugin: my-bmc");
+    let said = |fence: &str, status: &str| {
+        let files = [("remedy.yaml", REMEDY), ("fence.yaml", fence), ("p.yaml", &plugin(status))];
+        shown(&files).missing.join("; ")
+    };
+    let loaded = serde_json::json!({"digest": digest.to_string(), "pluginManifest": text});
+    let loaded = loaded.to_string();
+    assert_eq!(said(&fence, &loaded), "");
+    let wrong = fence.replace("operator\n", "emperor\n");
+    assert!(said(&wrong, &loaded).contains("emperor"), "{}", said(&wrong, &loaded));
+    let not_yet = said(&fence, "{}");
+    assert!(
+        not_yet.contains("FencePlugin my-bmc is not loaded: no controller has loaded it"),
+        "{not_yet}"
+    );
+    let unread = said(&fence, "{digest: none, pluginManifest: '{}'}");
+    assert!(unread.contains("failed to read the manifest"), "{unread}");
 }

@@ -146,6 +146,10 @@ impl<C: Cluster> Bench<C> {
         if tokio::time::timeout(LISTED_WITHIN, listed).await.is_err() {
             bail!("{}; may you list them?", bench.mirror.missing().join(", "));
         }
+        for name in bench.mirror.plugins.all().keys() {
+            let why = "verify-wiring has no component of it, and calls built-in plugins alone";
+            bench.calls.plugins.note_refused(name, why);
+        }
         bench.config = Config::read(&bench.mirror, &Config::default()).0;
         Ok(bench)
     }

@@ -35,6 +35,15 @@ pub(super) async fn pause<C: Cluster>(
     }
 }
 
+/// Lets the pause of a trial stand until a person ends it.
+pub(super) async fn keep_on<C: Cluster>(
+    cluster: &C,
+    pause: &RemedyPause,
+) -> Result<(), ClusterError> {
+    let spec = RemedyPauseSpec { until: None, ..pause.spec.clone() };
+    cluster.replace(&RemedyPause { spec, ..pause.clone() }).await.map(|_| ())
+}
+
 /// Ends the pause of a trial.
 pub(super) async fn resume<C: Cluster>(
     cluster: &C,

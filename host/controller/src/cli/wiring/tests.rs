@@ -102,6 +102,7 @@ struct Came {
     /// The machines that lost their power, in order.
     went_dark: Vec<String>,
     is_paused: bool,
+    pause_ends: bool,
     /// Whether the node's lock is still held.
     is_locked: bool,
 }
@@ -201,6 +202,7 @@ async fn try_all(
             .shared
             .read(|world| world.facts().iter().filter_map(|fact| dark(&fact.what)).collect()),
         is_paused: !pauses.items.is_empty(),
+        pause_ends: pauses.items.iter().any(|pause| pause.spec.until.is_some()),
         is_locked: lock.unwrap().is_some(),
         findings,
         left_off,
@@ -302,6 +304,7 @@ fn a_plug_that_does_not_obey_proves_nothing_and_what_stays_off_is_told() {
     assert!(said.contains("outlet (plug 1") && said.contains("does not read on"), "{said}");
     assert_eq!(never_on.verified, words_of(&[]), "a machine that is dark is not verified");
     assert!(never_on.is_paused && never_on.is_locked, "nor is it fenced for it");
+    assert!(!never_on.pause_ends, "not until a person says so");
 }
 
 /// Whoever is told nothing any more hears of nobody: that is no silence.

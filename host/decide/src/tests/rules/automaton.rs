@@ -213,6 +213,29 @@ fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
     assert_eq!(story.count(Action::Off), 2);
     story.until(Phase::AwaitingWell);
     assert!(story.record.found_off.is_empty() && story.record.proof != told);
+
+    // Nor is it what proves another remedy, of another device that does not do as it is told.
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.until(Phase::AwaitingWell);
+    let read = story.record.intend(0, Action::Status, story.now);
+    story.record.close(read, succeeded(PlugState::Off), story.now);
+    assert!(story.record.reads_off(0) && !story.record.is_to_verify(0));
+}
+
+/// Found off, switched on, and switched off again by somebody who then says that it is in maintenance: the off
+/// that was sent to a plug that read off took nothing from anybody.
+#[test]
+fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
+    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.plugs[0] = PlugState::Off;
+    story.until(Phase::AwaitingWell);
+    story.plugs[0] = PlugState::Off;
+    story.until(Phase::VerifyingOff);
+    assert_eq!(story.count(Action::Off), 1);
+    story.view.gate.refusals.push(Refusal::Maintenance { what: "new fans".to_string() });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OffBeforeUs));
 }
 
 #[test]

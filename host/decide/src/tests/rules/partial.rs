@@ -262,3 +262,43 @@ fn a_word_that_it_is_off_counts_while_a_part_is_released_and_is_news_to_no_whole
     assert!(whole.notices.iter().any(ignored), "{:?}", whole.notices);
     assert_eq!(whole.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
 }
+
+/// A word that a machine is off lasts until it is heard again: then its storage stays cut as it would without
+/// the word.
+#[test]
+fn a_word_that_was_wrong_gives_no_storage_back_to_the_boot_that_goes_on() {
+    let mut plan = cutting_plan(storage());
+    plan.power.clear();
+    let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), user("plain", vec![])];
+    let story = Story::new(plan, RunPolicy::default());
+    let mut story = with(story, pods, &["pv-db-0"]);
+    story.holders = true;
+    let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
+    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    story.until(Phase::Releasing).until_released();
+    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
+    story.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
+    while story.record.proof.as_ref().map(|one| one.grade) != Some(Grade::OperatorConfirmed) {
+        story.go();
+    }
+    story.wakes().until(Phase::Parked);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::Off], "{:?}", story.rules);
+    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+}
+
+/// A dump that gives everything back proves no power-off: a person's word is news.
+#[test]
+fn a_word_that_it_is_off_counts_while_a_dump_gives_everything_back() {
+    let confirm = Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() });
+    let policy = RunPolicy { kdump_releases: KdumpReleases::All, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.holders = true;
+    story.until(Phase::Releasing).until_released();
+    let proof = story.record.proof.as_mut().expect("it was proven");
+    proof.grade = Grade::KdumpSeen;
+    story.event(confirm);
+    while story.record.proof.as_ref().map(|one| one.grade) == Some(Grade::KdumpSeen) {
+        story.go();
+    }
+    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
+}
