@@ -109,8 +109,11 @@ impl Page {
         let blocks: Vec<_> = blocks.collect();
         let script = script(&blocks, walk)?;
         let programs = programs(walk.folder)?;
+        // From a file: it has passwords, and whoever looks sees what a process is started with.
+        let file = walk.folder.with_extension("sh");
+        fs::write(&file, script).with_context(|| format!("failed to write {}", file.display()))?;
         let mut bash = Command::new("timeout");
-        bash.args([WITHIN_S, "bash", "-c", &script]).current_dir(walk.folder).stdin(Stdio::null());
+        bash.args([WITHIN_S, "bash"]).arg(&file).current_dir(walk.folder).stdin(Stdio::null());
         bash.env("PROGRAMS", programs);
         bash.env("CARGO_TARGET_DIR", build_folder()).env("CARGO_NET_OFFLINE", "true");
         if let Some(kubeconfig) = walk.kubeconfig {

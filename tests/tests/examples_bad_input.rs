@@ -133,16 +133,16 @@ fn fences() {
         FENCE,
         ("template: bmc", "template: bcm"),
         expect![[r#"
-        bad.yaml:25:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
-        exit 1
-    "#]],
+            bad.yaml:26:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
+            exit 1
+        "#]],
     );
     check(
         "method",
         FENCE,
         ("[power]", "[powre]"),
         expect![[r#"
-            bad.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powre", expected a defined one (power, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
+            bad.yaml:34:15: spec.powerManagement[0].methods[0]: found the method "powre", expected a defined one (power, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
             exit 1
         "#]],
     );
@@ -151,36 +151,36 @@ fn fences() {
         FENCE,
         ("action: reboot", "action: explode"),
         expect![[r#"
-        bad.yaml:27:13: spec.methods[0].action: found "explode", expected off, on, reboot, reset, true, false
-        exit 1
-    "#]],
+            bad.yaml:28:13: spec.methods[0].action: found "explode", expected off, on, reboot, reset, true, false
+            exit 1
+        "#]],
     );
     check(
         "cidr",
         FENCE,
         ("192.0.2.0/24", "192.0.2.0"),
         expect![[r#"
-        bad.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
-        exit 1
-    "#]],
+            bad.yaml:38:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+            exit 1
+        "#]],
     );
     check(
         "port",
         FENCE,
         ("[623]", "[70000]"),
         expect![[r#"
-        bad.yaml:38:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
-        exit 1
-    "#]],
+            bad.yaml:39:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
+            exit 1
+        "#]],
     );
     check(
         "secret",
         FENCE,
         ("- secret: bmc-credentials", "- secret: ''"),
         expect![[r#"
-        bad.yaml:22:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
-        exit 1
-    "#]],
+            bad.yaml:23:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
+            exit 1
+        "#]],
     );
 }
 

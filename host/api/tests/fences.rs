@@ -78,7 +78,7 @@ fn the_example_makes_a_plan() {
     expect![[r#"
         fence-ipmi.yaml
         0 quarantine: Quarantine plug="" device=""
-        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
+        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 privilege-level=operator default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
         isolation: keep-new-pods-away All [0]
         power: power All [1]
         grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
@@ -174,7 +174,7 @@ fn expressions_take_from_the_node_and_its_inventory() {
     assert_eq!(power.plug, "A7");
     assert_eq!(power.parameters["address"], "bmc-w1.example:623");
     expect![[r#"
-        f.yaml:28:11: spec.methods[0].plug: found node w3 without column outlet in the inventory, expected one
+        f.yaml:29:11: spec.methods[0].plug: found node w3 without column outlet in the inventory, expected one
     "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w3")));
 }
 
@@ -326,16 +326,16 @@ fn a_method_that_only_a_remedy_names_is_of_the_plan_where_one_does() {
     expect![[r#"
         fence-ipmi.yaml
         0 quarantine: Quarantine plug="" device=""
-        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
-        2 reset: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} reset-only
+        1 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 privilege-level=operator default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}}
+        2 reset: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 privilege-level=operator default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} reset-only
         isolation: keep-new-pods-away All [0]
         power: power All [1]
         grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
     "#]].assert_eq(&plan(&["reset"]));
     expect![[r#"
-        fence-ipmi.yaml:25:56: spec.methods[1].plug: found node w1 without label no-such, expected one
+        fence-ipmi.yaml:26:56: spec.methods[1].plug: found node w1 without label no-such, expected one
     "#]].assert_eq(&plan(&["other"]));
     expect![[r#"
-        fence-ipmi.yaml:26:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy
+        fence-ipmi.yaml:27:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy
     "#]].assert_eq(&plan(&["back"]));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Crossing, Hold, Time};
+use node_remedy_decide::{Crossing, Hold, Span, Time};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -35,6 +35,8 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 const LOOK_AGAIN_MS: u64 = 2_000;
 /// No timer is set further ahead.
 const SLEEP_MAX: Duration = Duration::from_mins(1);
+/// Where incidents are refused slots, it is looked who holds them so often at most.
+const STAMP_EVERY: Span = Span::seconds(10);
 
 /// One term of leadership.
 pub struct Desk<C: Cluster> {
@@ -49,6 +51,8 @@ pub struct Desk<C: Cluster> {
     looks: BTreeMap<String, Time>,
     refusals: Refusals,
     told: Told,
+    /// When it was last looked who holds the slots.
+    stamped_at: Time,
 }
 
 impl<C: Cluster> Desk<C> {
@@ -63,6 +67,7 @@ impl<C: Cluster> Desk<C> {
             looks: BTreeMap::new(),
             refusals: Refusals::default(),
             told: Told::default(),
+            stamped_at: Time(0),
         }
     }
 
@@ -216,10 +221,11 @@ impl<C: Cluster> Desk<C> {
             self.reconfigure().await;
         }
         // Not by the incident itself: here nobody is between taking a slot and creating its NodeFence.
-        if self.parts.slots_refused.take()
-            && let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await
-        {
-            tracing::warn!(%error, "failed to look who holds the slots");
+        if now >= self.stamped_at.after(STAMP_EVERY) && self.parts.slots_refused.take() {
+            self.stamped_at = now;
+            if let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await {
+                tracing::warn!(%error, "failed to look who holds the slots");
+            }
         }
         let dirty = std::mem::take(&mut self.dirty);
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);

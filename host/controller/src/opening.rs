@@ -69,6 +69,10 @@ pub async fn open<C: Cluster>(
         let why = "its watch of NodeFences is broken".to_owned();
         return Ok(Opened::Held(Reason::ApiFailed(why), None));
     }
+    let room = Room { limits: &policy.gate, mirror: &parts.mirror };
+    if room.is_promised_away(&seen.uid) {
+        return Ok(held(Hold::NoSlot, None));
+    }
     let fences = threshold.ladder.iter().any(Rung::is_of_plan);
     let planned = threshold.is_run.clone().and_then(|()| {
         if fences { parts.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }

@@ -207,7 +207,10 @@ impl Digest {
 
     /// A digest as it is written: `sha256:` and 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64)?;
+        let digits = text.strip_prefix("sha256:")?;
+        if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
         let mut digest = [0; 32];
         for (byte, pair) in digest.iter_mut().zip(digits.as_bytes().chunks(2)) {
             *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;

@@ -173,115 +173,115 @@ fn fence_configurations() {
         "template: bmc",
         "template: bcm",
         expect![[r#"
-        f.yaml:25:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
-    "#]],
+            f.yaml:26:15: spec.methods[0].template: found the template "bcm", expected a defined one (bmc)
+        "#]],
     );
     check(
         "template: bmc",
         "template: bmc\n    plugin: ipmi",
         expect![[r#"
-        f.yaml:24:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
-    "#]],
+            f.yaml:25:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
+        "#]],
     );
     check(
         "template: bmc",
         "builtin: quarantine",
         expect![[r#"
-        f.yaml:27:13: spec.methods[0].action: found an action of a built-in method, expected none
-    "#]],
+            f.yaml:28:13: spec.methods[0].action: found an action of a built-in method, expected none
+        "#]],
     );
     check(
         "    template: bmc\n",
         "",
         expect![[r#"
-        f.yaml:24:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
-    "#]],
+            f.yaml:25:5: spec.methods[0]: found none or several of template, plugin and builtin, expected one
+        "#]],
     );
     check(
         "action: reboot",
         "action: rebot",
         expect![[r#"
-        f.yaml:27:13: spec.methods[0].action: found "rebot", expected off, on, reboot, reset, true, false (did you mean reboot?)
-    "#]],
+            f.yaml:28:13: spec.methods[0].action: found "rebot", expected off, on, reboot, reset, true, false (did you mean reboot?)
+        "#]],
     );
     check(
         "    action: reboot\n",
         "",
         expect![[r#"
-            f.yaml:24:5: spec.methods[0].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
-            f.yaml:32:15: spec.powerManagement[0].methods[0]: found power, which has no action, expected it as a witness alone
+            f.yaml:25:5: spec.methods[0].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:33:15: spec.powerManagement[0].methods[0]: found power, which has no action, expected it as a witness alone
         "#]],
     );
     check(
         "action: reboot",
         "action: on",
         expect![[r#"
-        f.yaml:24:5: spec.methods[0].plug: found power on without its off, expected both or reboot
-    "#]],
+            f.yaml:25:5: spec.methods[0].plug: found power on without its off, expected both or reboot
+        "#]],
     );
     check(
         "secret: bmc-credentials",
         "secret: ''",
         expect![[r#"
-        f.yaml:22:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
-    "#]],
+            f.yaml:23:15: spec.templates[0].credentials[0].secret: found an empty text, expected text that is not empty
+        "#]],
     );
     check(
         "- secret: bmc-credentials",
         "- name: account",
         expect![[r#"
-            f.yaml:22:7: spec.templates[0].credentials[0].secret: found nothing, expected text
+            f.yaml:23:7: spec.templates[0].credentials[0].secret: found nothing, expected text
         "#]],
     );
     check(
         "- secret: bmc-credentials",
         "- password: hunter2",
         expect![[r#"
-            f.yaml:22:7: spec.templates[0].credentials[0].secret: found nothing, expected text
-            f.yaml:22:7: spec.templates[0].credentials[0].password: found an unknown field, expected one of identityKey, name, secret, secretKey
+            f.yaml:23:7: spec.templates[0].credentials[0].secret: found nothing, expected text
+            f.yaml:23:7: spec.templates[0].credentials[0].password: found an unknown field, expected one of identityKey, name, secret, secretKey
         "#]],
     );
     check(
         "methods: [power]",
         "methods: [powr]",
         expect![[r#"
-        f.yaml:33:15: spec.powerManagement[0].methods[0]: found the method "powr", expected a defined one (did you mean power?)
-    "#]],
+            f.yaml:34:15: spec.powerManagement[0].methods[0]: found the method "powr", expected a defined one (did you mean power?)
+        "#]],
     );
     check(
         "methods: [power]",
         "methods: []",
         expect![[r#"
-        f.yaml:33:14: spec.powerManagement[0].methods: found 0 items, expected at least 1
-    "#]],
+            f.yaml:34:14: spec.powerManagement[0].methods: found 0 items, expected at least 1
+        "#]],
     );
     check(
         "methods: [quarantine]",
         "methods: [power]",
         expect![[r#"
-        f.yaml:30:15: spec.isolation[0].methods[0]: found power, which does not only cut, expected action off
-    "#]],
+            f.yaml:31:15: spec.isolation[0].methods[0]: found power, which does not only cut, expected action off
+        "#]],
     );
     check(
         "methods: [quarantine]",
         "methods: [restart-instance]",
         expect![[r#"
-        f.yaml:30:15: spec.isolation[0].methods[0]: found restart-instance, expected it under power management
-    "#]],
+            f.yaml:31:15: spec.isolation[0].methods[0]: found restart-instance, expected it under power management
+        "#]],
     );
     check(
         "    methods: [power]",
         "    run: only-one\n    mustSuccess: true\n    methods: [power]",
         expect![[r#"
-            f.yaml:34:18: spec.powerManagement[0].mustSuccess: found true in a stage that runs only-one, expected it in one that runs all: only one method has to succeed
+            f.yaml:35:18: spec.powerManagement[0].mustSuccess: found true in a stage that runs only-one, expected it in one that runs all: only one method has to succeed
         "#]],
     );
     check(
         "    methods: [power]",
         "    run: one\n    methods: [power]",
         expect![[r#"
-        f.yaml:33:10: spec.powerManagement[0].run: found "one", expected all, only-one
-    "#]],
+            f.yaml:34:10: spec.powerManagement[0].run: found "one", expected all, only-one
+        "#]],
     );
     check(
         "${node.annotations['node-remedy.io/bmc-address']}",
@@ -308,64 +308,64 @@ fn fence_configurations() {
         "192.0.2.0/24",
         "192.0.2.0",
         expect![[r#"
-        f.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
-    "#]],
+            f.yaml:38:13: spec.grants[0].cidrs[0]: found "192.0.2.0", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+        "#]],
     );
     check(
         "192.0.2.0/24",
         "192.0.2.0/33",
         expect![[r#"
-        f.yaml:37:13: spec.grants[0].cidrs[0]: found "192.0.2.0/33", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
-    "#]],
+            f.yaml:38:13: spec.grants[0].cidrs[0]: found "192.0.2.0/33", expected a network such as 10.1.0.0/16 or 10.1.2.3/32
+        "#]],
     );
     check(
         "[623]",
         "[70000]",
         expect![[r#"
-        f.yaml:38:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
-    "#]],
+            f.yaml:39:13: spec.grants[0].ports[0]: found 70000, expected a number from 0 to 65535
+        "#]],
     );
     check(
         "[623]",
         "[443]\n    methods: [GET, get]",
         expect![[r#"
-            f.yaml:39:20: spec.grants[0].methods[1]: found "get", expected one of GET, HEAD, POST, PUT, PATCH, DELETE
+            f.yaml:40:20: spec.grants[0].methods[1]: found "get", expected one of GET, HEAD, POST, PUT, PATCH, DELETE
         "#]],
     );
     check(
         "[623]",
         "[443]\n    paths: [redfish/v1]",
         expect![[r#"
-            f.yaml:39:13: spec.grants[0].paths[0]: found "redfish/v1", expected a path such as /redfish/v1
+            f.yaml:40:13: spec.grants[0].paths[0]: found "redfish/v1", expected a path such as /redfish/v1
         "#]],
     );
     check(
         "[623]",
         "[443]\n    tls: { pins: ['sha256//AAAA'], insecure: true }",
         expect![[r#"
-            f.yaml:39:10: spec.grants[0].tls: found 2 of caBundle, pins and insecure, expected one
-            f.yaml:39:19: spec.grants[0].tls.pins[0]: found "sha256//AAAA", expected sha256// and 32 bytes in base64
+            f.yaml:40:10: spec.grants[0].tls: found 2 of caBundle, pins and insecure, expected one
+            f.yaml:40:19: spec.grants[0].tls.pins[0]: found "sha256//AAAA", expected sha256// and 32 bytes in base64
         "#]],
     );
     check(
         "[623]",
         "[443]\n    tls: {}",
         expect![[r#"
-            f.yaml:39:10: spec.grants[0].tls: found 0 of caBundle, pins and insecure, expected one
+            f.yaml:40:10: spec.grants[0].tls: found 0 of caBundle, pins and insecure, expected one
         "#]],
     );
     check(
         "    cidrs: [192.0.2.0/24]\n",
         "",
         expect![[r#"
-        f.yaml:36:5: spec.grants[0]: found neither cidrs nor hosts, expected one
-    "#]],
+            f.yaml:37:5: spec.grants[0]: found neither cidrs nor hosts, expected one
+        "#]],
     );
     check(
         "  - name: power\n    template",
         "  - name: power\n    plugin: ipmi\n    action: off\n  - name: power\n    template",
         expect![[r#"
-            f.yaml:27:11: spec.methods[1].name: found "power" a second time, expected another name
+            f.yaml:28:11: spec.methods[1].name: found "power" a second time, expected another name
         "#]],
     );
     check(

@@ -6,6 +6,7 @@
 //! writes leaves, one whose NodeFence is Final what a failed return leaves; both are
 //! removed before anything is opened.
 
+use std::collections::BTreeMap;
 use std::iter;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -16,7 +17,8 @@ use node_remedy_decide::bug::{Bug, guard};
 
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::observe::Mirror;
-use crate::observe::view::is_open;
+use crate::observe::view::{holds_slot, is_open};
+use crate::reconcile::slot_of;
 
 /// A lost race is run again; more than this many in a row is somebody gone wild.
 const RACES_MAX: usize = 8;
@@ -63,11 +65,12 @@ pub async fn take<C: Cluster>(
     entry: &InFlight,
     room: Room<'_>,
 ) -> Result<Taken, ClusterError> {
-    edit(cluster, epoch, async |_, spec| {
+    edit(cluster, epoch, async |cluster, spec| {
         if spec.in_flight.contains(entry) {
             return Ok(Taken::Yes);
         }
-        if let Some(holders) = room.is_full(entry, &spec.in_flight) {
+        let promised = room.promised(cluster, &spec.in_flight).await?;
+        if let Some(holders) = room.is_full(entry, &spec.in_flight, &promised) {
             return Ok(Taken::Full(holders));
         }
         spec.in_flight.push(entry.clone());
@@ -87,12 +90,46 @@ pub struct Room<'a> {
 }
 
 impl Room<'_> {
+    /// Whether a run on this node would join somebody against the limits that they hold a slot by, as far as
+    /// the cache knows: whoever asks is spared the way to the budget.
+    pub fn is_promised_away(self, node_uid: &str) -> bool {
+        let entry = InFlight { node_fence: String::new(), node_uid: node_uid.to_owned() };
+        let nodefences = self.mirror.nodefences.all();
+        let holders = nodefences.values().map(|kept| &kept.0).filter(|one| holds_slot(one));
+        let holders: Vec<&NodeFence> = holders.collect();
+        let held: Vec<InFlight> = holders.iter().map(|one| slot_of(one)).collect();
+        let mut promises = held.iter().zip(&holders);
+        promises.any(|(owner, one)| self.is_broken(owner, &one.spec.gate, &entry, &held).is_some())
+    }
+
+    /// By which limits those hold their slots. What the cache does not have yet is asked for.
+    async fn promised<C: Cluster>(
+        self,
+        cluster: &C,
+        held: &[InFlight],
+    ) -> Result<BTreeMap<String, GateLimits>, ClusterError> {
+        let mut promised = BTreeMap::new();
+        for InFlight { node_fence: name, .. } in held {
+            let known = self.mirror.nodefences.find(name).map(|kept| kept.0);
+            let found = match known {
+                Some(known) => Some(known),
+                None => cluster.get::<NodeFence>(At::cluster(name)).await?,
+            };
+            // An entry without its NodeFence promises nothing, and goes with the next stamp.
+            promised.extend(found.map(|found| (name.clone(), found.spec.gate)));
+        }
+        Ok(promised)
+    }
+
     /// Who holds the slots, where none is left for `entry`: by its own limits, or by those of somebody who holds
     /// one and is promised to be one of so many.
-    fn is_full(self, entry: &InFlight, held: &[InFlight]) -> Option<Vec<String>> {
-        let nodefences = self.mirror.nodefences.all();
-        let of_holder = |holder: &InFlight| Some(&nodefences.get(&holder.node_fence)?.0.spec.gate);
-        let theirs = held.iter().filter_map(|holder| Some((holder, of_holder(holder)?)));
+    fn is_full(
+        self,
+        entry: &InFlight,
+        held: &[InFlight],
+        promised: &BTreeMap<String, GateLimits>,
+    ) -> Option<Vec<String>> {
+        let theirs = held.iter().filter_map(|one| Some((one, promised.get(&one.node_fence)?)));
         let mut promises = iter::once((entry, self.limits)).chain(theirs);
         let full =
             promises.find_map(|(owner, limits)| self.is_broken(owner, limits, entry, held))?;
@@ -314,6 +351,13 @@ mod tests {
                 take(&cluster, 1, &entry(name), Room { limits, mirror: &mirror }).await
             };
             assert_eq!(ask("n-1", &strict).await, Ok(Taken::Yes));
+            assert_eq!(ask("m-1", &wide).await, Ok(full(&["n-1"])));
+            // No watch has told of it yet: the API server knows.
+            mirror.nodefences.remove("n-1");
+            assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes), "a slot without its NodeFence");
+            assert_eq!(give_back(&cluster, 1, &entry("m-1")).await, Ok(Taken::Yes));
+            let holder = NodeFence::new("n-1", spec_within(strict.clone()));
+            cluster.create(&holder).await.unwrap();
             assert_eq!(ask("m-1", &wide).await, Ok(full(&["n-1"])));
             assert_eq!(give_back(&cluster, 1, &entry("n-1")).await, Ok(Taken::Yes));
             assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes));

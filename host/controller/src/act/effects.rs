@@ -132,7 +132,7 @@ impl<C: Cluster> Incident<C> {
                 let answer = match taken? {
                     Taken::Yes => SlotAnswer::Granted,
                     Taken::Full(holders) => {
-                        tracing::info!(nodefence = self.name(), ?holders, "no slot is free");
+                        tracing::debug!(nodefence = self.name(), ?holders, "no slot is free");
                         parts.slots_refused.set(true);
                         SlotAnswer::Refused
                     }

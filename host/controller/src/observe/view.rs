@@ -261,7 +261,11 @@ pub fn gate_view(
         target: target.to_owned(),
         nodes: health.collect(),
         in_flight: in_flight().map(|one| one.name_any()).collect(),
-        in_flight_on: in_flight().map(|one| one.spec.node.name.clone()).collect(),
+        in_flight_on: in_flight()
+            .map(|one| one.spec.node.name.clone())
+            // Of whom it is not known where they are is asked before a slot is given, and not again.
+            .filter(|name| !held_by_us || nodes.contains_key(name))
+            .collect(),
         incidents: own.map_or_else(|| begun::cached(mirror, limits), |_| decide::Incidents::Begun),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
@@ -315,7 +319,8 @@ pub fn is_open(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_none_or(|status| status.status != State::Final)
 }
 
-fn holds_slot(nodefence: &NodeFence) -> bool {
+/// Whether a run holds a slot of the budget, as its record says.
+pub fn holds_slot(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_some_and(|status| status.slot_held)
 }
 
