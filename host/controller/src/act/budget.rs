@@ -144,7 +144,6 @@ impl Room<'_> {
         entry: &InFlight,
         held: &'h [InFlight],
     ) -> Option<Vec<&'h InFlight>> {
-        // Beside its owner a limit lets in so many less one, and the new one counts.
         let is_full = |holders: &Vec<&InFlight>, max: u32| {
             holders.len() >= usize::try_from(max).unwrap_or(usize::MAX)
         };
@@ -362,6 +361,22 @@ mod tests {
             assert_eq!(give_back(&cluster, 1, &entry("n-1")).await, Ok(Taken::Yes));
             assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes));
             assert_eq!(ask("o-1", &wide).await, Ok(Taken::Yes));
+            // A run that is seen to hold its slot spares others the way to the budget.
+            let room = Room { limits: &wide, mirror: &mirror };
+            let mut holder = NodeFence::new("n-1", spec_within(strict.clone()));
+            mirror.nodefences.apply("n-1".to_owned(), Kept(holder.clone()));
+            assert!(!room.is_promised_away("uid-of-p-1"), "it holds none");
+            let at = "2026-11-25T04:00:00.000Z";
+            let status = json!({
+                "node": "n", "step": "Isolation", "status": "New", "phase": "Waiting",
+                "enteredAt": at, "openedAt": at, "attempt": 1, "phaseFirstOperation": 1,
+                "retries": 0, "restarts": 0, "epoch": 1, "process": "p",
+                "signsAtOpen": {"bootID": "b"}, "nextOperation": 1, "slotHeld": true,
+                "goal": {"kind": "bringBack"},
+            });
+            holder.status = Some(serde_json::from_value(status).unwrap());
+            mirror.nodefences.apply("n-1".to_owned(), Kept(holder));
+            assert!(room.is_promised_away("uid-of-p-1"));
         });
     }
 
