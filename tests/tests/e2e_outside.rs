@@ -180,6 +180,12 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
         said["asks"],
         json!(["endpoint relay: http from address, port 80", "credential account: write"])
     );
+    let granted = format!(
+        "to 127.0.0.1/32: endpoint relay: http, port {}, auth basic, GET /cm; credential account: write; \
+         a call: 512 HTTP requests, 2048 datagrams, 64 credential operations",
+        board.port()
+    );
+    assert_eq!(said["grants"], json!([granted]));
     story.lose_node()?;
     story.ends_well().await?;
     let metrics = controller.metrics().await?;

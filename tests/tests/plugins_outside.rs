@@ -89,6 +89,66 @@ fn what_a_component_would_be_allowed_is_shown_before_it_is_applied() -> Result<(
     Ok(())
 }
 
+/// The same of a plugin that speaks TLS, under each thing that a grant may want of the other side.
+#[test]
+fn whom_tls_must_prove_the_device_to_be_is_shown_before_it_is_applied() -> Result<()> {
+    let folder = fresh_folder("plugins-outside-verify-tls")?;
+    let component = repository().join("target/plugins/redfish.wasm").display().to_string();
+    let own = rcgen::generate_simple_self_signed(vec!["bmc.example".to_owned()])?;
+    let pin = format!("sha256//{}=", "A".repeat(43));
+    let wanted = [
+        json!({}),
+        json!({"tls": {"caBundle": own.cert.pem()}}),
+        json!({"tls": {"pins": [pin]}}),
+        json!({"tls": {"insecure": true}}),
+    ];
+    let (mut shown, mut told) = (Vec::new(), Vec::new());
+    for wanted in wanted {
+        let mut grant = json!({"cidrs": ["192.0.2.0/24"]});
+        if let (Some(grant), Some(wanted)) = (grant.as_object_mut(), wanted.as_object()) {
+            grant.extend(wanted.clone());
+        }
+        let zero = format!("sha256:{}", "0".repeat(64));
+        let file = fence_plugin(&folder, &zero, &json!({"grants": [grant]}))?;
+        let named =
+            fs::read_to_string(&file)?.replace(r#"{"name":"tasmota"}"#, r#"{"name":"redfish"}"#);
+        fs::write(&file, named)?;
+        let (_, said) = plugin(&["verify", &component, "--grants", &file])?;
+        let lines = said.lines().map(str::trim).filter(|line| line.starts_with("TLS: "));
+        shown.extend(lines.map(ToOwned::to_owned));
+        let (_, said) = plugin(&["verify", &component, "--grants", &file, "--output", "json"])?;
+        let document: Value = serde_json::from_str(&said)?;
+        let endpoints = document.pointer("/grants/0/endpoints").and_then(Value::as_array);
+        for endpoint in endpoints.into_iter().flatten() {
+            let [auth, tls] = ["auth", "tls"].map(|field| endpoint.get(field));
+            told.push(format!("{} {}", json!(auth), json!(tls)));
+        }
+    }
+    expect![[r"
+        TLS: its name, to an authority that the system trusts
+        TLS: its name, to an authority that the system trusts
+        TLS: its name, to an authority of the grant's tls.caBundle
+        TLS: its name, to an authority of the grant's tls.caBundle
+        TLS: its key, which is sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+        TLS: its key, which is sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+        TLS: nothing (insecure): who sits on the wire can read the credential
+        TLS: nothing (insecure): who sits on the wire can read the credential
+    "]]
+    .assert_eq(&(shown.join("\n") + "\n"));
+    expect![[r#"
+        "basic" {"authorities":"system"}
+        "login" {"authorities":"system"}
+        "basic" {"authorities":"grant"}
+        "login" {"authorities":"grant"}
+        "basic" {"pins":["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}
+        "login" {"pins":["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}
+        "basic" {"insecure":true}
+        "login" {"insecure":true}
+    "#]]
+    .assert_eq(&(told.join("\n") + "\n"));
+    Ok(())
+}
+
 /// Both kinds of keys, and the same by OpenSSL.
 #[test]
 fn a_signature_is_one_that_openssl_verifies() -> Result<()> {

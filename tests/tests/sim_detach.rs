@@ -123,3 +123,20 @@ fn without_the_grade_and_the_driver_nothing_goes_before_the_machine_is_off() {
         );
     }
 }
+
+/// Somebody deleted the pod of a machine that hangs, with force: what it leaves attached is given back behind
+/// the proof that the machine is off, well before Kubernetes gives it up by itself after six minutes.
+#[test]
+fn an_attachment_that_no_pod_uses_any_more_goes_once_its_machine_is_off() {
+    check(
+        "machineHangs",
+        "{ releaseMode: paced }",
+        "- { at: 120s, forceDeletePod: default/db-0 }
+- { at: 200s, bmcFault: { node: node-a, fault: silent, value: 0 } }\n",
+        r#"- { fact: podGone, where: { pod: default/db-0, node: node-a, by: people }, times: 1, by: 125s }
+- { fact: podGone, where: { pod: default/db-0, node: node-a }, times: 1 }
+- { fact: powerChanged, where: { node: node-a, power: "off", cause: command }, times: 1, after: 200s }
+- { fact: detachRequested, where: { node: node-a, by: node-remedy }, times: 1, after: 200s, by: 260s }
+- { fact: writerStarted, where: { pod: default/db-0 }, times: 1, after: 200s, by: 300s }"#,
+    );
+}

@@ -4,6 +4,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
+
 use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::Action;
 use node_remedy_swarm::judge::{judge, timeline};
@@ -121,27 +123,64 @@ fn the_configuration_of_seed_000_repairs_and_then_terminates() {
     assert!(is_gone(&played, "default/db-0", "w1"), "{}", timeline(&played.facts));
 }
 
-/// Its disk is full for ten minutes: storage is cut and what used it runs elsewhere.
-#[test]
-fn the_configuration_of_seed_000_fences_storage_of_a_full_disk() {
+/// w1's disk is full from second 60 on, and somebody sees to it at second 1500, with such happenings before.
+fn night_of_a_full_disk(mended: &str) -> Played {
     let full = |status: &str| {
         format!(
             "nodeCondition: {{ node: w1, type: DiskPressure, status: \"{status}\", reason: Full }}"
         )
     };
-    let pressed = full("True");
-    let happenings = format!("- {{ at: 60s, {pressed} }}\n- {{ at: 600s, {pressed} }}\n");
+    let (pressed, free) = (full("True"), full("False"));
+    let happenings = format!(
+        "- {{ at: 60s, {pressed} }}\n- {{ at: 600s, {pressed} }}\n{mended}- {{ at: 1500s, {free} }}\n"
+    );
     let played = night(&configuration(), &happenings);
-    let (nodefence, _, record) = played
-        .collected
-        .incidents
-        .get("w1-1")
-        .unwrap_or_else(|| panic!("{}", timeline(&played.facts)));
+    // Its kubelet lives; its storage keeps it from writing.
+    let ill = Setting {
+        cuts_storage: true,
+        ill: BTreeSet::from(["w1".to_owned()]),
+        ..Setting::default()
+    };
+    breaks_no_promise(&played, &ill);
+    played
+}
+
+/// The last state of w1's NodeFence.
+fn last_state(played: &Played) -> Option<&str> {
+    played.facts.iter().rev().find_map(|fact| {
+        let What::FenceState { node, state, .. } = &fact.what else { return None };
+        (node == "w1").then_some(state.as_str())
+    })
+}
+
+/// Its disk is full for ten minutes: storage is cut and what used it runs elsewhere. When it was rebooted
+/// and there is room, its storage is given back.
+#[test]
+fn the_configuration_of_seed_000_fences_storage_of_a_full_disk() {
+    let rebooted = "- { at: 1400s, powerOffByHand: w1 }\n- { at: 1410s, powerOnByHand: w1 }\n";
+    let played = night_of_a_full_disk(rebooted);
+    let told = || timeline(&played.facts);
+    let (nodefence, _, record) =
+        played.collected.incidents.get("w1-1").unwrap_or_else(|| panic!("{}", told()));
     assert_eq!(nodefence.spec.remedy, "storage-fence");
-    let actions: Vec<Action> = record.operations.iter().map(|one| one.action).collect();
-    assert!(actions.contains(&Action::Off), "{actions:?}");
     let opened_s = (record.opened_at.0 - node_remedy_world::scenario::START.0) / 1_000;
     assert!((660..720).contains(&opened_s), "ten minutes after it began: {opened_s} s");
+
+    // What cannot write any more is deleted by us, and then writes on another node.
+    let goes = |what: &What| matches!(what, What::PodGone { pod, node, by, .. } if pod == "default/db-0" && node == "w1" && by == "node-remedy");
+    let gone = played.facts.iter().position(|fact| goes(&fact.what));
+    let gone = gone.unwrap_or_else(|| panic!("{}", told()));
+    let writes_on = |what: &What| {
+        let What::WriterStarted { pod, node, .. } = what else { return None };
+        (pod == "default/db-0").then(|| node.clone())
+    };
+    let elsewhere = played.facts.iter().skip(gone).find_map(|fact| writes_on(&fact.what));
+    assert!(elsewhere.is_some_and(|node| node != "w1"), "{}", told());
+
+    let mut actions: Vec<Action> = record.operations.iter().map(|one| one.action).collect();
+    actions.retain(|action| *action != Action::Status);
+    assert_eq!(actions, [Action::Off, Action::On], "cut, and given back: {}", told());
+    assert_eq!(last_state(&played), Some("Final"), "{}", told());
 }
 
 /// An object of seed 001 as an API server takes it, at the address that w1's BMC has here.

@@ -83,7 +83,15 @@ const LEVELS: [Level; 10] = [
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[Part::DebianPackages, Part::PythonVenv],
         runs: &[
-            &["test", "--workspace", "--exclude", TESTS, "--exclude", SMALL_WORLD],
+            &[
+                "test",
+                "--no-fail-fast",
+                "--workspace",
+                "--exclude",
+                TESTS,
+                "--exclude",
+                SMALL_WORLD,
+            ],
             &["test", "--package", TESTS, "--lib"],
         ],
     },

@@ -55,6 +55,10 @@ pub const PLAN_GRANTS_MAX: usize = 64;
 pub const GRANTS_MAX: usize = 16;
 /// Components that a FencePlugin's status remembers.
 pub const EARLIER_PLUGINS_MAX: usize = 8;
+/// Lines of a FencePlugin's status on what its grants let it reach.
+pub const STATUS_GRANTS_MAX: usize = 64;
+/// Characters of such a line.
+pub const STATUS_GRANT_CHARACTERS_MAX: usize = 1_024;
 /// Keys that may have signed a plugin from outside.
 pub const PLUGIN_KEYS_MAX: usize = 8;
 /// Characters of an image: a host's name, a repository's and a tag's or digest's.

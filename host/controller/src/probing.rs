@@ -25,7 +25,8 @@ use crate::clock::{time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::device_network;
-use crate::observe::config::Tables;
+use crate::observe::config::{Config, Tables};
+use crate::observe::seen::NodeSeen;
 use crate::observe::view;
 use crate::plugins::Plugins;
 use crate::record::paths::tell;
@@ -75,7 +76,7 @@ pub struct Path {
     pub node: String,
     /// The node's UID.
     pub uid: String,
-    /// The objects that its plan comes from, as `Kind/name`.
+    /// The objects that its plan comes from, or would, as `Kind/name`.
     pub sources: Vec<String>,
     /// Its devices, or why there is no plan.
     pub places: Result<Vec<Place>, String>,
@@ -270,31 +271,29 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
     for nodes in nodes.chunks(NODES_AT_ONCE) {
         let config = parts.config.borrow().clone();
         for node in nodes.iter().filter(|node| config.fences_node(node)) {
-            let mut path = Path {
-                node: node.name.clone(),
-                uid: node.uid.clone(),
-                sources: Vec::new(),
-                places: Ok(Vec::new()),
-            };
-            match config.plan_with(node, &mut tables) {
-                Ok(plan) => {
-                    let mut places = BTreeSet::new();
-                    for method in &plan.methods {
-                        let Some(place) = place_of(method) else { continue };
-                        let known = || (method.clone(), plan.grants.clone());
-                        methods.entry(place.clone()).or_insert_with(known);
-                        places.insert(place);
-                    }
-                    path.sources = plan.sources;
-                    path.places = Ok(places.into_iter().collect());
-                }
-                Err(why) => path.places = Err(why),
-            }
-            paths.push(path);
+            paths.push(path_of(&config, node, &mut tables, &mut methods));
         }
         tokio::task::yield_now().await;
     }
     (paths, methods)
+}
+
+/// The path of one node; its plugs are added to `methods`.
+fn path_of(config: &Config, node: &NodeSeen, tables: &mut Tables, methods: &mut Methods) -> Path {
+    let (sources, places) = match config.plan_with(node, tables) {
+        Ok(plan) => {
+            let mut places = BTreeSet::new();
+            for method in &plan.methods {
+                let Some(place) = place_of(method) else { continue };
+                let known = || (method.clone(), plan.grants.clone());
+                methods.entry(place.clone()).or_insert_with(known);
+                places.insert(place);
+            }
+            (plan.sources, Ok(places.into_iter().collect()))
+        }
+        Err(why) => (config.sources_for(node), Err(why)),
+    };
+    Path { node: node.name.clone(), uid: node.uid.clone(), sources, places }
 }
 
 /// What a method speaks to; `None` of what is built in, or only listens.
@@ -341,7 +340,10 @@ fn answer_of(end: End) -> Option<Answer> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::observe::{Kept, Mirror};
 
     fn place(device: &str) -> Place {
         Place { device: device.to_owned(), plug: "1".to_owned() }
@@ -369,6 +371,50 @@ mod tests {
         assert_eq!(two.state(&answers), Some(said));
         let broken = path(Err("no FenceConfiguration".to_owned())).state(&answers);
         assert_eq!(broken.map(|one| one.state), Some(DeviceState::Inactive));
+    }
+
+    /// Whoever tells of a configuration hears of each node that it is for, also of one without a plan.
+    #[test]
+    fn a_node_whose_plan_cannot_be_made_is_still_its_configurations() {
+        let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        let shown = crate::testing::example("lost-node.yaml", |text| text).configuration;
+        let mut shown = shown.into_iter().map(|document| document.object);
+        let mut shown = shown.find(|one| one["kind"] == "FenceConfiguration").unwrap();
+        let address = "${node.annotations['node-remedy.io/bmc-address']}";
+        shown["spec"]["templates"][0]["parameters"]["address"] = json!(address);
+        let mut add = |name: &str| {
+            shown["metadata"]["name"] = json!(name);
+            let fence = serde_json::from_value(shown.clone()).unwrap();
+            mirror.fences.apply(name.to_owned(), Kept(fence));
+            Config::read(&mirror, &Config::default()).0
+        };
+        let node = |name: &str, annotations: &serde_json::Value| {
+            let object = json!({"metadata": {
+                "name": name, "uid": "u", "annotations": annotations,
+                "labels": {"node-remedy.io/fence": "ipmi"},
+            }});
+            NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        };
+        let whole = node("node-a", &json!({"node-remedy.io/bmc-address": "192.0.2.11"}));
+        let bare = node("node-b", &json!({}));
+        let (mut tables, mut methods) = (Tables::new(), Methods::new());
+
+        let config = add("ipmi");
+        let mut path = |node| path_of(&config, node, &mut tables, &mut methods);
+        let (first, second) = (path(&whole), path(&bare));
+        assert_eq!(first.sources, ["FenceConfiguration/ipmi"]);
+        let device = "ipmi/192.0.2.11".to_owned();
+        assert_eq!(first.places, Ok(vec![Place { device, plug: String::new() }]));
+        assert_eq!(second.sources, ["FenceConfiguration/ipmi"]);
+        let why = second.places.unwrap_err();
+        assert!(why.contains("node-b without annotation node-remedy.io/bmc-address"), "{why}");
+        assert_eq!(methods.len(), 1);
+
+        // Where two are for it neither is followed, and both are told of.
+        let both = path_of(&add("other"), &whole, &mut tables, &mut methods);
+        assert_eq!(both.sources, ["FenceConfiguration/ipmi", "FenceConfiguration/other"]);
+        assert!(both.places.is_err());
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct AdminGrant {
     pub protocols: BTreeSet<Protocol>,
     /// What it may ask for over HTTP.
     pub http: HttpGrant,
+    /// How the host may authenticate for it, by the schemes of manifests; absent: as it asks. To authenticate
+    /// not at all needs no grant.
+    pub auth: Option<BTreeSet<String>>,
     /// Whom the other side of TLS must prove to be.
     pub trust: Trust,
     /// What may be done with its credentials, `reveal` excepted.
@@ -322,6 +325,12 @@ impl AdminGrant {
         if guard(Bug::PortUnchecked, !is_granted) {
             let add = format!("{port} to grants.ports");
             return Err(missing(format!("port {port}"), "which is not granted", add));
+        }
+        let scheme = ask.auth.scheme();
+        let is_granted = self.auth.as_ref().is_none_or(|granted| granted.contains(scheme));
+        if ask.auth != Auth::NONE && !is_granted {
+            let add = format!("{scheme} to grants.auth");
+            return Err(missing(format!("authentication {scheme}"), "which is not granted", add));
         }
         Ok(())
     }

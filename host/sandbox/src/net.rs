@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wasmtime::component::Resource;
 
+use self::fetch::Unanswered;
 use crate::bindings::node_remedy::fence::net::{
     Host, HostDatagram, HttpRequest, HttpResponse, NetError as Wire,
 };
@@ -82,7 +83,7 @@ impl Host for CallState {
 
     async fn login_data(&mut self, endpoint: String) -> Answer<String> {
         self.count_call()?;
-        Ok(self.login_data_of(&endpoint).await)
+        Unanswered::end(self.login_data_of(&endpoint).await)
     }
 }
 

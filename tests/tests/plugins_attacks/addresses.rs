@@ -6,12 +6,13 @@ use node_remedy_sandbox::{AdminGrant, Ended};
 
 use super::alone::alone;
 use super::canary;
-use super::host::{Host, Try, attempt, case, fleet, wide};
+use super::host::{Case, Host, Try, attempt, case, fleet, wide};
 use super::victims::{Device, Resolver, Server};
 
 /// An address that a parameter names and nobody may reach.
 struct Forbidden<'a> {
     number: u8,
+    part: &'a str,
     attack: &'a str,
     how: &'a str,
     grant: AdminGrant,
@@ -55,9 +56,10 @@ const CONFUSING: &[&str] = &[
 const NAMES: &[&str] =
     &["http://bmc.example./", "http://bmç.example/", "http://bmc。example/", "http://①②⑦.0.0.1/"];
 
-fn forbidden() -> [Forbidden<'static>; 13] {
+fn forbidden() -> [Forbidden<'static>; 14] {
     let one = |number, attack, urls, victims, reason| Forbidden {
         number,
+        part: "",
         attack,
         how: "an address in a parameter, under a grant of 0.0.0.0/0 and ::/0",
         grant: wide(),
@@ -96,14 +98,25 @@ fn forbidden() -> [Forbidden<'static>; 13] {
             "this cluster's own",
         ),
         Forbidden {
-            how: "pods and services in a parameter, under a grant for devices; our own pod under any",
+            part: "a",
+            how: "pods and services in a parameter, under a grant for devices",
             grant: fleet(),
             ..one(
                 6,
                 "pod and service CIDR",
-                &["http://10.244.0.9/", "http://10.96.0.1/", "http://10.244.0.5/"],
-                &["10.244.0.9:80", "10.96.0.1:80", "10.244.0.5:80"],
-                "",
+                &["http://10.244.0.9/", "http://10.96.0.9/"],
+                &["10.244.0.9:80", "10.96.0.9:80"],
+                "which no granted range holds",
+            )
+        },
+        Forbidden {
+            part: "b",
+            ..one(
+                6,
+                "our own pod and the API server",
+                &["http://10.244.0.5/", "http://10.96.0.1/"],
+                &["10.244.0.5:80", "10.96.0.1:80"],
+                "this cluster's own",
             )
         },
         Forbidden {
@@ -196,7 +209,7 @@ fn get(url: &str) -> Try {
 /// Every spelling is refused with its reason, nobody at any of the addresses hears of it, and the twin
 /// reaches the device under the same grant.
 async fn is_not_reached(host: &Host, forbidden: &Forbidden<'_>, device: &Server) -> Result<()> {
-    let Forbidden { number, attack, how, grant, urls, victims, reason } = forbidden;
+    let Forbidden { number, part, attack, how, grant, urls, victims, reason } = forbidden;
     let attack_made = async || {
         let mut listening = Vec::new();
         for at in *victims {
@@ -221,7 +234,7 @@ async fn is_not_reached(host: &Host, forbidden: &Forbidden<'_>, device: &Server)
         ensure!(device.connections() == before + 1, "the device was not asked");
         Ok(format!("{url}: {said}"))
     };
-    host.attack(case(*number, attack, how), attack_made, twin).await
+    host.attack(Case { number: *number, part, attack, how }, attack_made, twin).await
 }
 
 async fn another_nodes_device(host: &Host) -> Result<()> {

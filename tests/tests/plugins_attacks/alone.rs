@@ -14,11 +14,12 @@ const INSIDE: &str = "NODE_REMEDY_ATTACKS_INSIDE";
 const WITHIN_SECONDS: &str = "300";
 
 /// The addresses of this network. Those of 10.9.0.0/16 are the devices', with that net's broadcast address.
-const ADDRESSES: [&str; 11] = [
+const ADDRESSES: [&str; 12] = [
     "10.9.0.7/16 brd 10.9.255.255",
     "10.9.0.8/16 brd 10.9.255.255",
     "10.9.7.7/16 brd 10.9.255.255",
     "10.96.0.1/32",
+    "10.96.0.9/32",
     "10.244.0.5/32",
     "10.244.0.9/32",
     "169.254.169.254/32",

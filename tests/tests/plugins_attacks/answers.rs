@@ -15,7 +15,7 @@ use node_remedy_tests::time::until;
 use tokio::net::TcpStream;
 
 use super::alone::alone;
-use super::artefact::gzipped;
+use super::artefact::{gzipped, zstandard};
 use super::canary;
 use super::host::{Host, Try, attempt, case, fleet};
 use super::victims::{Answer, Device, Resolver, Server, plain, with_headers};
@@ -25,6 +25,8 @@ const METADATA: &str = "169.254.169.254:80";
 const SAFE: &str = "10.9.0.7:443";
 /// 64 MiB of zeros, packed.
 static BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| gzipped(64 << 20));
+/// The same in zstd.
+static ZSTD_BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| zstandard(64 << 20));
 
 #[test]
 fn no_request_is_bent_and_no_answer_is_too_much() -> Result<()> {
@@ -68,7 +70,8 @@ fn by_path(request: &str) -> Answer {
         "/endless-head" => Answer::Endless(b"HTTP/1.1 200 Said\r\nx: ".to_vec()),
         "/largest" => plain(200, &length(HTTP_RESPONSE_BODY_BYTES_MAX)),
         "/larger" => plain(200, &length(HTTP_RESPONSE_BODY_BYTES_MAX + 1)),
-        "/bomb" => packed(&BOMB),
+        "/bomb" => packed("gzip", &BOMB),
+        "/zstd-bomb" => packed("zstd", &ZSTD_BOMB),
         "/headers" => with_headers(200, &"a: b\r\n".repeat(32_768), ""),
         "/many" => with_headers(200, &"a: b\r\n".repeat(HTTP_RESPONSE_HEADERS_MAX - 1), ""),
         _ => plain(200, "on"),
@@ -79,9 +82,9 @@ fn head_and(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 Said\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn packed(bytes: &[u8]) -> Answer {
+fn packed(encoding: &str, bytes: &[u8]) -> Answer {
     let head = format!(
-        "HTTP/1.1 200 Said\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 200 Said\r\ncontent-encoding: {encoding}\r\ncontent-length: {}\r\n\r\n",
         bytes.len()
     );
     Answer::Whole([head.as_bytes(), bytes].concat())
@@ -220,14 +223,16 @@ async fn slow_and_endless(host: &Host) -> Result<()> {
 }
 
 async fn bombs(host: &Host) -> Result<()> {
-    let bytes = format!("[{} bytes]", BOMB.len());
-    let how = "64 MiB of zeros in gzip, which no plugin may ask for: nobody here unpacks";
+    let how =
+        "64 MiB of zeros in gzip and in zstd, which no plugin may ask for: nobody here unpacks";
     host.attack(
-        case(26, "gzip bomb", how),
+        case(26, "gzip bomb, zstd bomb", how),
         async || {
             let accepting = get("/bomb").with("headers", "Accept-Encoding=gzip, zstd");
             host.says(&accepting, Ended::Returned, "refused: denied").await?;
-            host.says(&get("/bomb"), Ended::Returned, &bytes).await
+            let as_sent = |bomb: &[u8]| format!("[{} bytes]", bomb.len());
+            host.says(&get("/zstd-bomb"), Ended::Returned, &as_sent(&ZSTD_BOMB)).await?;
+            host.says(&get("/bomb"), Ended::Returned, &as_sent(&BOMB)).await
         },
         async || host.says(&get("/power"), Ended::Returned, "[on]").await,
     )

@@ -225,6 +225,14 @@ pub struct FencePluginStatus {
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 1024)))]
     pub asks: Vec<String>,
+    /// What its grants leave of that, one line for each network and each name: `to 10.1.0.0/16: endpoint bmc:
+    /// udp, port 623; credential account: mac; …`; or why a network gives it nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = limits::STATUS_GRANTS_MAX),
+        inner(length(max = limits::STATUS_GRANT_CHARACTERS_MAX))
+    )]
+    pub grants: Vec<String>,
     /// All that it says of itself, as JSON: who has no component reads here what may be configured.
     #[serde(default)]
     #[schemars(length(max = limits::PLUGIN_MANIFEST_BYTES_MAX))]

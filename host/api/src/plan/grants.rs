@@ -16,6 +16,10 @@ const PROTOCOLS: [&str; 5] = ["udp", "tcp", "tls", "http", "https"];
 /// What can be granted to be done with a credential; to see it is `reveal`.
 const OPERATIONS: [&str; 4] = ["mac", "session-key", "usm-key", "write"];
 
+/// How the host may authenticate, as manifests write it; `none`: it adds nothing.
+const AUTH: [&str; 7] =
+    ["none", "basic", "bearer", "header", "aws-sigv4", "google-service-account", "login"];
+
 /// What a plugin may reach; its manifest's ask is cut down to this.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +62,11 @@ pub struct Allows {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 1024)))]
     pub paths: Vec<String>,
+    /// How the host may authenticate there for the plugin, of none, basic, bearer, header, aws-sigv4,
+    /// google-service-account and login; none: as its manifest names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 32)))]
+    pub auth: Vec<String>,
     /// Whom the device must prove to be, where the plugin speaks TLS; none: its name, to an authority
     /// that the system trusts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +89,7 @@ pub struct Allows {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
-    /// HTTP requests, those of logins included.
+    /// HTTP requests, those of logins included; a logout is always made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
     pub http_requests: Option<u32>,
@@ -128,6 +137,7 @@ pub(crate) fn check(allows: &Allows, path: &Path, tell: &mut dyn FnMut(&Path, St
         ("protocols", &allows.protocols, PROTOCOLS.as_slice()),
         ("methods", &allows.methods, METHODS.as_slice()),
         ("operations", &allows.operations, OPERATIONS.as_slice()),
+        ("auth", &allows.auth, AUTH.as_slice()),
     ] {
         for (index, word) in written.iter().enumerate() {
             if !known.contains(&word.as_str()) {

@@ -162,6 +162,8 @@ impl Policy {
         }
         let stale = self.condition_stale_after.to_string();
         numbers.insert("conditionStaleAfter".to_owned(), stale.into());
+        let alarm = self.repeat_alarm.and_then(|alarm| serde_json::to_value(alarm).ok());
+        numbers.extend(alarm.map(|alarm| ("repeatAlarm".to_owned(), alarm)));
         numbers
     }
 }

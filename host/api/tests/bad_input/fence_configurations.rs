@@ -341,6 +341,13 @@ fn fence_configurations() {
     );
     check(
         "[623]",
+        "[443]\n    auth: [basic, digest]",
+        expect![[r#"
+            f.yaml:40:19: spec.grants[0].auth[1]: found "digest", expected one of none, basic, bearer, header, aws-sigv4, google-service-account, login
+        "#]],
+    );
+    check(
+        "[623]",
         "[443]\n    tls: { pins: ['sha256//AAAA'], insecure: true }",
         expect![[r#"
             f.yaml:40:10: spec.grants[0].tls: found 2 of caBundle, pins and insecure, expected one

@@ -80,6 +80,7 @@ fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String
         ports: grant.ports.iter().map(|port| *port..=*port).collect(),
         protocols: speaks.filter(|one| allows(&grant.protocols, one.as_str())).collect(),
         http: http_grant(manifest, grant)?,
+        auth: (!grant.auth.is_empty()).then(|| grant.auth.iter().cloned().collect()),
         trust: trust(grant.tls.as_ref())?,
         operations: asked.filter(|one| allows(&grant.operations, one.as_str())).collect(),
         reveal: grant.reveal.iter().cloned().collect(),
@@ -357,6 +358,44 @@ mod tests {
             assert!(
                 refusal.is_none_or(|said| refused.is_some_and(|wanted| said.ends_with(wanted)))
             );
+        }
+    }
+
+    /// The host proves who asks in no other way than the grant names, whatever the manifest does.
+    #[tokio::test]
+    async fn a_grant_names_how_the_host_may_authenticate() {
+        let login = json!({
+            "scheme": "login", "credential": "account",
+            "request": { "method": "POST", "path": "/redfish/v1/Sessions", "basic": true },
+            "token": { "header": "X-Auth-Token" }, "send": { "header": "X-Auth-Token" },
+        });
+        let basic = json!({ "scheme": "basic", "credential": "account" });
+        let none = json!({ "scheme": "none" });
+        for (asked, granted, refused) in [
+            (&basic, json!([]), None),
+            (&basic, json!(["login", "basic"]), None),
+            (&basic, json!(["login"]), Some("add basic to grants.auth")),
+            (&basic, json!(["none"]), Some("add basic to grants.auth")),
+            (&basic, json!(["Basic"]), Some("add basic to grants.auth")),
+            (&login, json!([]), None),
+            (&login, json!(["login"]), None),
+            (&login, json!(["basic"]), Some("add login to grants.auth")),
+            (&none, json!(["basic"]), None),
+        ] {
+            let mut manifest = manifest();
+            manifest.asks.endpoints[0].auth = serde_json::from_value(asked.clone()).unwrap();
+            let grants = [grant(json!({ "cidrs": ["192.0.2.7/32"], "auth": granted }))];
+            let parameters = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+            let names = Fixed("192.0.2.9");
+            let decided = decide("web", &manifest, &parameters, unguarded(&grants), &names).await;
+            match (decided, refused) {
+                (Ok(decided), None) => {
+                    let http = decided.endpoints()["api"].http.as_ref().unwrap();
+                    assert_eq!(http.auth, manifest.asks.endpoints[0].auth);
+                }
+                (Err(said), Some(wanted)) => assert!(said.ends_with(wanted), "{said}"),
+                (decided, _) => panic!("{asked} by {granted}: {decided:?}"),
+            }
         }
     }
 

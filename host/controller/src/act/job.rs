@@ -220,10 +220,14 @@ mod tests {
     }
 
     fn built(template: &Value) -> Value {
+        built_with(template, 0)
+    }
+
+    fn built_with(template: &Value, backoff_limit: u32) -> Value {
         let template = JobTemplate {
             pod_template: template.to_string(),
             deadline: node_remedy_api::time::Span::from_minutes(30),
-            backoff_limit: 0,
+            backoff_limit,
         };
         let now = "2026-11-21T03:01:00Z".parse().unwrap();
         let job = build(&nodefence("worker-3-1"), "repair", &template, 1, "ours", now).unwrap();
@@ -269,7 +273,35 @@ mod tests {
         let described = pod["metadata"]["annotations"][DESCRIPTION].as_str().unwrap();
         let described: Value = serde_json::from_str(described).unwrap();
         assert_eq!(described["nodefence"], "worker-3-1");
-        assert_eq!(container["volumeMounts"][0]["mountPath"], FOLDER);
+    }
+
+    /// Every container finds the annotation that describes the node as a file, beside its own mounts.
+    #[test]
+    fn the_node_is_described_in_a_file_of_every_container() {
+        let own = json!({"name": "own", "mountPath": "/own"});
+        let job = built(&json!({"spec": {
+            "initContainers": [{"name": "first", "image": "i"}],
+            "containers": [{"name": "repair", "image": "i", "volumeMounts": [own]}],
+            "volumes": [{"name": "own", "emptyDir": {}}],
+        }}));
+        let pod = &job["spec"]["template"]["spec"];
+        let mounted =
+            json!({"name": VOLUME, "mountPath": "/etc/node-remedy/node", "readOnly": true});
+        assert_eq!(pod["initContainers"][0]["volumeMounts"], json!([mounted]));
+        assert_eq!(pod["containers"][0]["volumeMounts"], json!([own, mounted]));
+        assert_eq!(pod["volumes"][0]["name"], "own");
+        let field = json!({"fieldPath": "metadata.annotations['node-remedy.io/node']"});
+        let file = json!({"path": "node.json", "fieldRef": field});
+        let described = json!({"name": VOLUME, "downwardAPI": {"items": [file]}});
+        assert_eq!(pod["volumes"][1], described);
+    }
+
+    #[test]
+    fn a_job_tries_its_pod_again_as_often_as_the_remedy_says() {
+        let template = json!({"spec": {"containers": [{"name": "a", "image": "b"}]}});
+        for limit in [0, 4] {
+            assert_eq!(built_with(&template, limit)["spec"]["backoffLimit"], limit);
+        }
     }
 
     #[test]

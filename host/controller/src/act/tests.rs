@@ -1,6 +1,7 @@
 //! What the controller asks of devices and of the API server in a whole night, and when.
 
 mod guards;
+mod slots;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

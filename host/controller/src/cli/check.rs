@@ -1,12 +1,16 @@
 //! `check`: validates configuration files as the controller would read them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use node_remedy_api::configuration::Configuration;
-use node_remedy_api::document::{Document, Path, Problem, Problems, Severity, Tree, Value};
+use node_remedy_api::configuration::{Configuration, policy_documents};
+use node_remedy_api::document::{
+    Document, Path, Place, Problem, Problems, Severity, Spot, Tree, Value,
+};
 use node_remedy_api::fenceplugin;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
+use node_remedy_api::plan::{self, Nodes};
+use node_remedy_api::policy;
 use serde_json::json;
 
 use super::file::read_text;
@@ -51,6 +55,7 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
     let mut problems = configuration.problems;
     let mut count = 0;
     let (mut methods, mut remedies) = (BTreeSet::new(), Vec::new());
+    let (mut policies, mut fences, mut config_maps) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (name, text) in files {
         let documents = Document::read_all(name, text).value.unwrap_or_default();
         let documents: Vec<Document> = documents.into_iter().flat_map(Document::items).collect();
@@ -61,6 +66,22 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
         for document in &documents {
             plugins_of(document, &configuration.plugins, &mut problems);
             remedies_of(document, &configuration.plugins, &mut problems);
+            match document.root.get("kind").and_then(Tree::text) {
+                Some("FenceConfiguration") => {
+                    let read = plan::read(document).value;
+                    fences.extend(read.map(|one| Chosen::selected(document, one.nodes)));
+                }
+                Some("ConfigMap") => {
+                    let name = document.metadata().and_then(|one| one.get("name")?.text());
+                    let origin = format!("ConfigMap/{}", name.unwrap_or_default());
+                    config_maps.insert(origin, document.spot(&Path::root()));
+                }
+                _ => {}
+            }
+        }
+        for document in policy_documents(&documents) {
+            let read = policy::read(&document).value;
+            policies.extend(read.map(|one| Chosen::selected(&document, one.selector)));
         }
         methods.extend(documents.iter().flat_map(plugins_called));
         remedies.extend(documents.into_iter().flat_map(|document| {
@@ -76,10 +97,13 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
         );
         problems.push(document.problem(Severity::Error, path, sentence));
     }
-    let policies = configuration.policies.iter().map(|one| (&one.origin, &one.selector));
-    twice(policies, &mut problems);
-    let fences = configuration.fences.iter().map(|one| (&one.origin, &one.nodes));
-    twice(fences, &mut problems);
+    let named = configuration.fences.iter().filter(|one| matches!(one.nodes, Nodes::Named(_)));
+    fences.extend(named.filter_map(|one| {
+        let (label, spot) = (one.origin.clone(), config_maps.get(&one.origin)?.clone());
+        Some(Chosen { label, spot, nodes: one.nodes.clone() })
+    }));
+    twice(&policies, &mut problems);
+    twice(&fences, &mut problems);
     (count, problems)
 }
 
@@ -97,19 +121,38 @@ fn problem(origin: &str, sentence: &str) -> Problem {
     }
 }
 
+/// Nodes that a configuration is for, and where it says so.
+struct Chosen<T> {
+    /// For a message about another one.
+    label: String,
+    spot: Spot,
+    nodes: T,
+}
+
+impl<T> Chosen<T> {
+    /// By the document's `nodeSelector`, or by having none.
+    fn selected(document: &Document, nodes: T) -> Self {
+        let is_beside = document.root.get("kind").and_then(Tree::text) == Some("Configuration");
+        let base = if is_beside { Path::root() } else { Path::root().field("spec") };
+        let spot = document.spot(&base.field("nodeSelector"));
+        let label = match spot.place {
+            Some(Place { line, column }) => format!("{}:{line}:{column}", spot.origin),
+            None => spot.origin.clone(),
+        };
+        Self { label, spot, nodes }
+    }
+}
+
 /// Two that select the very same nodes: neither would be followed.
-fn twice<'a, T: PartialEq + 'a>(
-    all: impl Iterator<Item = (&'a String, &'a T)>,
-    problems: &mut Problems,
-) {
-    let mut seen: Vec<(&String, &T)> = Vec::new();
-    for (origin, nodes) in all {
-        if let Some((first, _)) = seen.iter().find(|(_, other)| *other == nodes) {
-            let sentence =
-                format!("found the same nodes as in {first}, expected one configuration");
-            problems.push(problem(origin, &sentence));
-        }
-        seen.push((origin, nodes));
+fn twice<T: PartialEq>(all: &[Chosen<T>], problems: &mut Problems) {
+    for (index, second) in all.iter().enumerate() {
+        let Some(first) = all.iter().take(index).find(|one| one.nodes == second.nodes) else {
+            continue;
+        };
+        let Spot { origin, place, path } = second.spot.clone();
+        let sentence =
+            format!("found the same nodes as in {}, expected one configuration", first.label);
+        problems.push(Problem { origin, place, path, severity: Severity::Error, sentence });
     }
 }
 
@@ -218,5 +261,69 @@ mod tests {
             name: power, methods: [power] }]\n";
         let both = lines("polite", &[FENCE_PLUGIN, fence]);
         assert!(both[0].contains("which a FenceConfiguration calls as well"), "{both:?}");
+    }
+
+    const REMEDY: &str = "apiVersion: node-remedy.io/v1alpha1
+kind: RemedyConfiguration
+metadata: { name: NAME }
+spec:
+  nodeSelector: type=a
+  thresholdConfigs: [{ nodeLeaseAge: 1m, remedy1: [{ name: fence }] }]
+";
+    const OWN: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: { name: NAME }
+data:
+  config.properties: |-
+    node_name=w1
+    power_management=bmc
+  fence-method-bmc: |-
+    agent_name=fence_ipmilan
+    ipaddr=192.0.2.12
+    login=admin
+    passwd=x
+";
+
+    /// The second of two is named by file, line and column, and where the first one is.
+    #[test]
+    fn two_for_the_very_same_nodes_are_told_with_their_places() {
+        let errors = |files: &[(&str, String)]| -> Vec<String> {
+            let files: Vec<_> =
+                files.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
+            let said = problems_of(&files).1;
+            said.errors().map(ToString::to_string).collect()
+        };
+        let remedy = |name: &str| REMEDY.replace("NAME", name);
+        let none = [""; 0];
+        let selector = "spec.nodeSelector: found the same nodes as in";
+        assert_eq!(errors(&[("a.yaml", remedy("a"))]), none);
+        let other = remedy("b").replace("type=a", "type=b");
+        assert_eq!(errors(&[("a.yaml", remedy("a")), ("b.yaml", other)]), none);
+
+        // In one file, and in a ConfigMap, whose lines count from its key.
+        let both = format!("{}---\n{}", remedy("a"), remedy("b"));
+        let second = format!("a.yaml:12:17: {selector} a.yaml:5:17, expected one configuration");
+        assert_eq!(errors(&[("a.yaml", both)]), [second]);
+        let inside = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  all.yaml: |\n    \
+                      apiVersion: node-remedy/v1alpha\n    kind: Configuration\n    nodeSelector: type=a\n    \
+                      thresholdConfigs: [{ nodeLeaseAge: 1m, remedy1: [{ name: fence }] }]\n";
+        let second = "c.yaml: ConfigMap/c[all.yaml]:3:15: nodeSelector: found the same nodes as in \
+                      a.yaml:5:17, expected one configuration";
+        assert_eq!(errors(&[("a.yaml", remedy("a")), ("c.yaml", inside.to_owned())]), [second]);
+
+        let fence = |name: &str| {
+            let text = include_str!("../../../../examples/config/fence-ipmi.yaml");
+            text.replace("name: ipmi\n", &format!("name: {name}\n"))
+        };
+        let fences = errors(&[("a.yaml", fence("a")), ("b.yaml", fence("b"))]);
+        let second = format!("b.yaml:13:17: {selector} a.yaml:13:17, expected one configuration");
+        assert_eq!(fences, [second]);
+
+        let own = |name: &str| OWN.replace("NAME", name);
+        let named =
+            errors(&[("a.yaml", own("fence-config-w1")), ("b.yaml", own("fence-config-x"))]);
+        let second = "b.yaml:1:1: found the same nodes as in ConfigMap/fence-config-w1, expected one \
+                      configuration";
+        assert_eq!(named, [second]);
     }
 }

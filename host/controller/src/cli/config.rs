@@ -3,6 +3,7 @@
 
 mod shown;
 mod text;
+mod witness;
 
 use std::process::ExitCode;
 

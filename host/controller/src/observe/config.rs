@@ -494,5 +494,6 @@ pub fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
     value
 }
 
+mod sources;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@
 
 pub mod cache;
 mod fetch;
+pub(crate) mod granted;
 mod limited;
 pub mod oci;
 mod signed;

@@ -12,7 +12,7 @@ use node_remedy_sandbox::Plugin;
 use serde_json::json;
 
 use super::signed::Verified;
-use super::{Refusal, Standing, limited};
+use super::{Refusal, Standing, granted, limited};
 use crate::act::offline::kind_of_plugin;
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
@@ -51,11 +51,16 @@ async fn tell<C: Cluster>(
     let others = before.conditions.iter().filter(|one| !ours.contains(&one.kind.as_str())).cloned();
     let own = [Some(told.ready(standing, digest.as_deref())), told.verified(&standing.result)];
     let digest = digest.unwrap_or_default();
+    let grants = match &loaded {
+        Some(plugin) => granted::lines(plugin.manifest(), standing.wanted.grants()).await,
+        None => Vec::new(),
+    };
     let said = FencePluginStatus {
         conditions: others.chain(own.into_iter().flatten()).collect(),
         loaded: remembered(&before.loaded, &digest, standing),
         digest,
         verified_by: signer(&standing.in_force),
+        grants,
         ..loaded.map(|plugin| about(&plugin)).unwrap_or_default()
     };
     let said = FencePluginStatus { observed_generation: before.observed_generation, ..said };
@@ -66,6 +71,7 @@ async fn tell<C: Cluster>(
         "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest,
         "verifiedBy": said.verified_by, "version": said.version, "limits": said.limits,
         "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
+        "grants": said.grants,
         "pluginManifest": said.plugin_manifest,
     }});
     parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())

@@ -1,7 +1,7 @@
 //! Tells which nodes could be fenced now: the status of FenceConfigurations, a metric and an Event
 //! for each node. It does not ask the devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use node_remedy_api::conditions::{Condition, ConditionStatus, FENCE_READY};
@@ -14,13 +14,13 @@ use super::events::Note;
 use super::metrics::NodeLabel;
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
-use crate::probing::{Answer, Path};
+use crate::probing::{Answer, Path, Place};
 
 /// A status lists so many devices, those that do not answer first; an object has to stay readable.
 const DEVICES_MAX: usize = 1_000;
 /// Characters of what a device said.
 const DETAIL_MAX: usize = 1_000;
-/// Devices that a condition names.
+/// Nodes and devices that a condition names.
 const NAMED_MAX: usize = 3;
 
 /// Tells what is known of these paths: each process by its metrics, and the one that leads by what it
@@ -82,8 +82,9 @@ fn note(answer: &Answer) -> Note {
 async fn write<C: Cluster>(parts: &Parts<C>, configuration: &FenceConfiguration, paths: &[&Path]) {
     let status = configuration.status.clone().unwrap_or_default();
     let before = status.conditions.iter().find(|condition| condition.kind == FENCE_READY);
-    let devices = devices(parts, paths);
-    let mut condition = ready(paths.len(), &devices, parts.clock.now().0);
+    let devices = devices(&parts.paths.answers.borrow(), paths);
+    let now_ms = parts.clock.now().0;
+    let mut condition = ready(paths, &parts.paths.answers.borrow(), &devices, now_ms);
     condition.observed_generation = configuration.metadata.generation;
     if let Some(before) = before.filter(|before| before.status == condition.status) {
         condition.last_transition_time = before.last_transition_time;
@@ -104,8 +105,7 @@ async fn write<C: Cluster>(parts: &Parts<C>, configuration: &FenceConfiguration,
 }
 
 /// A line for each device of each node that was asked, those that do not answer first.
-fn devices<C: Cluster>(parts: &Parts<C>, paths: &[&Path]) -> Vec<DeviceStatus> {
-    let answers = parts.paths.answers.borrow();
+fn devices(answers: &BTreeMap<Place, Answer>, paths: &[&Path]) -> Vec<DeviceStatus> {
     let line = |node: &str, device: &str, answer: &Answer| DeviceStatus {
         node: node.to_owned(),
         device: device.to_owned(),
@@ -131,25 +131,60 @@ fn devices<C: Cluster>(parts: &Parts<C>, paths: &[&Path]) -> Vec<DeviceStatus> {
     lines
 }
 
-/// The condition over so many nodes and what their devices said.
-fn ready(nodes: usize, devices: &[DeviceStatus], now_ms: u64) -> Condition {
-    let dead: Vec<&DeviceStatus> =
-        devices.iter().filter(|one| one.state == DeviceState::Inactive).collect();
+/// The condition over these nodes and what their devices said. True only where every one of them could
+/// be fenced; `devices` are the answers as they are shown.
+fn ready(
+    paths: &[&Path],
+    answers: &BTreeMap<Place, Answer>,
+    devices: &[DeviceStatus],
+    now_ms: u64,
+) -> Condition {
+    let nodes = paths.len();
+    let planless: Vec<String> = paths
+        .iter()
+        .filter_map(|path| {
+            let why: String = path.places.as_ref().err()?.chars().take(DETAIL_MAX).collect();
+            Some(format!("{}: {why}", path.node))
+        })
+        .collect();
+    let dead: Vec<String> = devices
+        .iter()
+        .filter(|one| one.state == DeviceState::Inactive)
+        .map(|one| format!("{} at {}: {}", one.node, one.device, one.detail))
+        .collect();
+    let (mut all, mut unasked) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths {
+        for place in path.places.as_deref().unwrap_or_default() {
+            let device = (path.node.as_str(), place.device.as_str());
+            all.insert(device);
+            if !answers.contains_key(place) {
+                unasked.insert(device);
+            }
+        }
+    }
     let (status, reason, message) = if nodes == 0 {
         (ConditionStatus::Unknown, "NoNodes", "no node that a policy fences is selected".to_owned())
+    } else if !planless.is_empty() || !dead.is_empty() {
+        let without = (!planless.is_empty()).then(|| {
+            format!("{} of {nodes} nodes without a plan: {}", planless.len(), some(&planless))
+        });
+        let silent = (!dead.is_empty())
+            .then(|| format!("{} of {} INACTIVE: {}", dead.len(), devices.len(), some(&dead)));
+        let reason = if without.is_some() { "NoPlan" } else { "Inactive" };
+        let text: Vec<String> = without.into_iter().chain(silent).collect();
+        (ConditionStatus::False, reason, text.join("; "))
     } else if devices.is_empty() {
         (ConditionStatus::Unknown, "NotProbed", "no device was asked yet".to_owned())
-    } else if dead.is_empty() {
+    } else if !unasked.is_empty() {
+        let text = format!(
+            "{} of {} devices of {nodes} nodes were not asked yet, or said nothing",
+            unasked.len(),
+            all.len()
+        );
+        (ConditionStatus::Unknown, "NotProbed", text)
+    } else {
         let text = format!("{} devices of {nodes} nodes answer", devices.len());
         (ConditionStatus::True, "Active", text)
-    } else {
-        let named = dead.iter().take(NAMED_MAX);
-        let named: Vec<String> =
-            named.map(|one| format!("{} at {}: {}", one.node, one.device, one.detail)).collect();
-        let more = if dead.len() > NAMED_MAX { "; …" } else { "" };
-        let text =
-            format!("{} of {} INACTIVE: {}{more}", dead.len(), devices.len(), named.join("; "));
-        (ConditionStatus::False, "Inactive", text)
     };
     Condition {
         kind: FENCE_READY.to_owned(),
@@ -161,38 +196,91 @@ fn ready(nodes: usize, devices: &[DeviceStatus], now_ms: u64) -> Condition {
     }
 }
 
+/// The first few, with a mark where there are more.
+fn some(lines: &[String]) -> String {
+    let named: Vec<&str> = lines.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = if lines.len() > NAMED_MAX { "; …" } else { "" };
+    format!("{}{more}", named.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NO_PLAN: &str = "found node node-c without annotation x, expected one";
+
+    /// The condition over node-a with two devices, node-b with one, and node-c without a plan.
+    fn said(nodes: &[&str], answered: &[(&str, bool)]) -> (ConditionStatus, String, String) {
+        let place = |device: &str| Place { device: device.to_owned(), plug: "1".to_owned() };
+        let path = |node: &&str| Path {
+            node: (*node).to_owned(),
+            uid: "u".to_owned(),
+            sources: Vec::new(),
+            places: match *node {
+                "node-a" => Ok(vec![place("pdu-1"), place("pdu-2")]),
+                "node-b" => Ok(vec![place("bmc-b")]),
+                _ => Err(NO_PLAN.to_owned()),
+            },
+        };
+        let paths: Vec<Path> = nodes.iter().map(path).collect();
+        let paths: Vec<&Path> = paths.iter().collect();
+        let answer = |answers: bool| Answer {
+            state: if answers { DeviceState::Active } else { DeviceState::Inactive },
+            detail: if answers { "" } else { "no answer" }.to_owned(),
+        };
+        let answers: BTreeMap<Place, Answer> =
+            answered.iter().map(|(device, is_so)| (place(device), answer(*is_so))).collect();
+        let condition = ready(&paths, &answers, &devices(&answers, &paths), 7);
+        (condition.status, condition.reason, condition.message)
+    }
+
+    fn told(
+        status: ConditionStatus,
+        reason: &str,
+        text: &str,
+    ) -> (ConditionStatus, String, String) {
+        (status, reason.to_owned(), text.to_owned())
+    }
+
+    const BOTH: [&str; 2] = ["node-a", "node-b"];
+    const ALL: [(&str, bool); 3] = [("pdu-1", true), ("pdu-2", true), ("bmc-b", true)];
+
     #[test]
-    fn a_condition_says_how_many_and_which() {
-        let line = |node: &str, state| DeviceStatus {
-            node: node.to_owned(),
-            device: format!("{node}-bmc"),
-            state,
-            detail: if state == DeviceState::Active { "" } else { "no answer" }.to_owned(),
-        };
-        let active = line("node-b", DeviceState::Active);
-        let dead = line("node-a", DeviceState::Inactive);
-        let said = |nodes, devices: &[DeviceStatus]| {
-            let condition = ready(nodes, devices, 7);
-            (condition.status, condition.reason, condition.message)
-        };
-        let told = |status, reason: &str, text: &str| (status, reason.to_owned(), text.to_owned());
+    fn a_condition_is_true_only_when_every_device_of_every_node_answered() {
         assert_eq!(
-            said(2, std::slice::from_ref(&active)),
-            told(ConditionStatus::True, "Active", "1 devices of 2 nodes answer")
+            said(&BOTH, &ALL),
+            told(ConditionStatus::True, "Active", "3 devices of 2 nodes answer")
         );
+        let some = "2 of 3 devices of 2 nodes were not asked yet, or said nothing";
+        assert_eq!(said(&BOTH, &ALL[..1]), told(ConditionStatus::Unknown, "NotProbed", some));
+        assert_eq!(said(&BOTH, &ALL[..2]).0, ConditionStatus::Unknown, "node-b was not asked");
+        let none = "no device was asked yet";
+        assert_eq!(said(&BOTH, &[]), told(ConditionStatus::Unknown, "NotProbed", none));
+        assert_eq!(said(&[], &[]).1, "NoNodes");
+        // One that does not answer is enough, whatever the others would say.
+        let dead = "1 of 1 INACTIVE: node-b at bmc-b: no answer";
         assert_eq!(
-            said(2, &[dead, active]),
-            told(
-                ConditionStatus::False,
-                "Inactive",
-                "1 of 2 INACTIVE: node-a at node-a-bmc: no answer"
-            )
+            said(&BOTH, &[("bmc-b", false)]),
+            told(ConditionStatus::False, "Inactive", dead)
         );
-        assert_eq!(said(2, &[]).0, ConditionStatus::Unknown);
-        assert_eq!(said(0, &[]).1, "NoNodes");
+        let dead = "1 of 3 INACTIVE: node-b at bmc-b: no answer";
+        let answered = [ALL[0], ALL[1], ("bmc-b", false)];
+        assert_eq!(said(&BOTH, &answered), told(ConditionStatus::False, "Inactive", dead));
+    }
+
+    #[test]
+    fn a_condition_is_not_true_while_a_node_has_no_plan_and_says_why() {
+        let three = ["node-a", "node-b", "node-c"];
+        let planless = format!("1 of 3 nodes without a plan: node-c: {NO_PLAN}");
+        let no_plan = |text: &str| told(ConditionStatus::False, "NoPlan", text);
+        assert_eq!(said(&three, &ALL), no_plan(&planless));
+        assert_eq!(said(&three, &[]), no_plan(&planless), "before any device was asked, too");
+        let dead = format!("{planless}; 1 of 2 INACTIVE: node-b at bmc-b: no answer");
+        assert_eq!(said(&three, &[ALL[0], ("bmc-b", false)]), no_plan(&dead));
+        let alone = format!("1 of 1 nodes without a plan: node-c: {NO_PLAN}");
+        assert_eq!(said(&["node-c"], &[]), no_plan(&alone));
+        let many = said(&["node-c"; 5], &[]).2;
+        let named = format!("node-c: {NO_PLAN}");
+        assert_eq!(many, format!("5 of 5 nodes without a plan: {named}; {named}; {named}; …"));
     }
 }

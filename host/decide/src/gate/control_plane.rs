@@ -1,7 +1,8 @@
 //! Control-plane nodes: one at a time, and never so many that etcd loses its quorum.
 //!
 //! A control-plane node that is heard and Ready counts as a member of etcd that votes, unless the
-//! member's own pod says that it is not Ready. A node with such a pod is one of the control plane.
+//! member's own pod says that it is not Ready, or is missing where another control-plane node has
+//! one: where none has, etcd runs elsewhere. A node with such a pod is one of the control plane.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,6 +22,7 @@ pub(super) fn refuse_control_plane(
     if !votes(target) {
         return;
     }
+    let has_pods = nodes.iter().any(|(node, _)| node.control_plane && node.etcd.is_some());
     let (mut well, mut total) = (0_u32, 1_u32);
     let mut unwell: Vec<String> = Vec::new();
     let others = nodes.iter().filter(|(node, _)| votes(node) && node.name != target.name);
@@ -29,6 +31,9 @@ pub(super) fn refuse_control_plane(
         match health {
             Health::Well if node.etcd == Some(false) => {
                 unwell.push(format!("etcd on {}", node.name));
+            }
+            Health::Well if node.etcd.is_none() && has_pods => {
+                unwell.push(format!("etcd on {} (it has no pod)", node.name));
             }
             Health::Well => well = well.saturating_add(1),
             Health::Unhealthy => unwell.push(node.name.clone()),

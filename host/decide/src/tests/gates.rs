@@ -429,6 +429,29 @@ fn a_member_of_etcd_that_is_not_ready_counts_as_none() {
     assert_eq!(says_with(false), refused);
 }
 
+/// A new control-plane node that joins has no pod of etcd yet; with an etcd outside none ever has.
+#[test]
+fn a_control_plane_node_without_a_pod_of_etcd_counts_as_none_where_another_has_one() {
+    let says_of = |with_pods: &[usize]| {
+        let (mut view, now) = control_plane(3, 1, 23);
+        for number in with_pods {
+            view.nodes[*number].etcd = Some(true);
+        }
+        says(&GatePolicy::default(), &(view, now))
+    };
+    assert_eq!(says_of(&[0, 1, 2]), "");
+    assert_eq!(says_of(&[]), "", "etcd runs elsewhere");
+    let one = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
+               first see to etcd on node-2 (it has no pod)";
+    assert_eq!(says_of(&[0, 1]), one);
+    assert_eq!(says_of(&[1]), one, "the one that is lost has none either");
+    let both = "control plane: 0 of 3 nodes well without this one < 2 for etcd's quorum; \
+                first see to etcd on node-1 (it has no pod), etcd on node-2 (it has no pod)";
+    assert_eq!(says_of(&[0]), both, "the pod of the one that is lost says where etcd runs");
+    // Members on nodes of their own say nothing of the others.
+    assert_eq!(says_of(&[5, 6, 7]), "");
+}
+
 #[test]
 fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
     let breaks: [fn(&mut NodeHealth, Time); 4] = [

@@ -5,7 +5,7 @@ use crate::limits::{DATAGRAMS_SENT_MAX, HTTP_REQUESTS_MAX, SECRET_OPERATIONS_MAX
 /// What one call may use. By default what the host allows any call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// HTTP requests, logins included.
+    /// HTTP requests, logins included; the logout that ends a session is not counted against it.
     pub http_requests: u32,
     /// Datagrams sent.
     pub datagrams: u32,

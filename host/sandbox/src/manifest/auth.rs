@@ -186,6 +186,19 @@ impl Auth {
     /// Not at all.
     pub const NONE: Self = Self::None {};
 
+    /// Its scheme, as manifests write it.
+    pub fn scheme(&self) -> &'static str {
+        match self {
+            Self::None {} => "none",
+            Self::Basic { .. } => "basic",
+            Self::Bearer { .. } => "bearer",
+            Self::Header { .. } => "header",
+            Self::AwsSigv4 { .. } => "aws-sigv4",
+            Self::GoogleServiceAccount { .. } => "google-service-account",
+            Self::Login(_) => "login",
+        }
+    }
+
     /// The credential it needs.
     pub fn credential(&self) -> Option<&str> {
         match self {

@@ -66,17 +66,37 @@ impl From<Refusal> for Wire {
     }
 }
 
+/// Why a request has no answer.
+pub(super) enum Unanswered {
+    /// The plugin is told so.
+    Told(Wire),
+    /// The plugin is stopped.
+    Cut(Cut),
+}
+
+impl From<Wire> for Unanswered {
+    fn from(told: Wire) -> Self {
+        Self::Told(told)
+    }
+}
+
+impl Unanswered {
+    /// What becomes of the host call that wanted the answer.
+    pub(super) fn end<T>(result: Result<T, Self>) -> wasmtime::Result<Result<T, Wire>> {
+        match result {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(Self::Told(told)) => Ok(Err(told)),
+            Err(Self::Cut(cut)) => Err(cut.into()),
+        }
+    }
+}
+
 impl CallState {
     pub(super) async fn fetch_from(
         &mut self,
         endpoint: &str,
         wire: WireRequest,
     ) -> wasmtime::Result<Result<WireResponse, Wire>> {
-        let limit = self.grants.budget().http_requests;
-        if self.spent.http_requests >= limit {
-            let limit = limit.into();
-            return Err(Cut::Flood { what: "HTTP requests", limit }.into());
-        }
         let mut patience = Patience::new(&*self.seams.clock, wire.timeout_ms, &self.cancel);
         let outgoing = match self.outgoing(endpoint, wire) {
             Ok(outgoing) => outgoing,
@@ -86,7 +106,7 @@ impl CallState {
                 return Ok(Err(refusal.into()));
             }
         };
-        Ok(self.answered(endpoint, outgoing, &mut patience).await)
+        Unanswered::end(self.answered(endpoint, outgoing, &mut patience).await)
     }
 
     /// Asks, inside of a session where the endpoint has one.
@@ -95,15 +115,15 @@ impl CallState {
         endpoint: &str,
         Outgoing { peer, request, session }: Outgoing,
         patience: &mut Patience,
-    ) -> Result<WireResponse, Wire> {
+    ) -> Result<WireResponse, Unanswered> {
         let Some(login) = session else {
             let response = self.exchange(endpoint, peer, request, Shown::Whole, patience).await?;
-            return self.heard(endpoint, &response);
+            return Ok(self.heard(endpoint, &response)?);
         };
         loop {
             let (entered, is_fresh) = match self.enter(endpoint, &login, patience).await? {
                 LoggedIn::Session(entered, is_fresh) => (entered, is_fresh),
-                LoggedIn::Refused(response) => return self.for_plugin(endpoint, &response),
+                LoggedIn::Refused(response) => return Ok(self.for_plugin(endpoint, &response)?),
             };
             let mut request = request.clone();
             entered.put_on(&mut request).ok_or(Wire::Login)?;
@@ -112,7 +132,7 @@ impl CallState {
             // What was answered so was not carried out. A session that was begun just now is not
             // forgotten but refused.
             if response.status() != StatusCode::UNAUTHORIZED || is_fresh {
-                return self.heard(endpoint, &response);
+                return Ok(self.heard(endpoint, &response)?);
             }
             self.forget(endpoint);
         }
@@ -146,7 +166,8 @@ impl CallState {
         Ok(Outgoing { peer: HttpPeer::of(granted), request, session: policy.auth.session() })
     }
 
-    /// One exchange with the other side, whoever asks.
+    /// One exchange with the other side, whoever asks, within the call's budget. Only a farewell is
+    /// beyond it: there is one at most for each login, and a device has few sessions to leave open.
     pub(super) async fn exchange(
         &mut self,
         endpoint: &str,
@@ -154,7 +175,12 @@ impl CallState {
         request: Request<Vec<u8>>,
         shown: Shown,
         patience: &mut Patience,
-    ) -> Result<Response<Vec<u8>>, Wire> {
+    ) -> Result<Response<Vec<u8>>, Unanswered> {
+        let limit = self.grants.budget().http_requests;
+        if self.spent.http_requests >= limit && shown != Shown::Farewell {
+            let limit = limit.into();
+            return Err(Unanswered::Cut(Cut::Flood { what: "HTTP requests", limit }));
+        }
         self.spent.http_requests = self.spent.http_requests.saturating_add(1);
         self.pass_gate()?;
         let net = Arc::clone(&self.seams.net);

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::auth::{self, Using};
-use super::fetch::Patience;
+use super::fetch::{Patience, Unanswered};
 use super::{HttpPeer, headers};
 use crate::bindings::node_remedy::fence::net::NetError as Wire;
 use crate::call::{Direction, LogLevel};
@@ -141,14 +141,14 @@ impl CallState {
         endpoint: &str,
         login: &Arc<Login>,
         patience: &mut Patience,
-    ) -> Result<LoggedIn, Wire> {
+    ) -> Result<LoggedIn, Unanswered> {
         if let Some(entered) = self.entered.get(endpoint) {
             return Ok(LoggedIn::Session(entered.clone(), false));
         }
         let at = login.at.as_deref().unwrap_or(endpoint).to_owned();
         let LoginAsked { peer, request, name } = match self.login_request(endpoint, &at, login) {
             Ok(made) => made,
-            Err(reason) => return Err(self.login_refused(&at, &reason)),
+            Err(reason) => return Err(self.login_refused(&at, &reason).into()),
         };
         let now_ms = self.seams.clock.now_ms();
         if let Some(session) = self.seams.sessions.find(&name, now_ms) {
@@ -162,7 +162,8 @@ impl CallState {
             return Ok(LoggedIn::Refused(response));
         }
         if !status.is_success() {
-            return Err(self.login_refused(&at, &format!("{line}: HTTP {}", status.as_u16())));
+            let reason = format!("{line}: HTTP {}", status.as_u16());
+            return Err(self.login_refused(&at, &reason).into());
         }
         let own = self.grants.endpoints().get(&at);
         let session = match own
@@ -170,7 +171,9 @@ impl CallState {
             .and_then(|own| Session::read(login, own, &response))
         {
             Ok(session) => Arc::new(session),
-            Err(missing) => return Err(self.login_refused(&at, &format!("{line}: {missing}"))),
+            Err(missing) => {
+                return Err(self.login_refused(&at, &format!("{line}: {missing}")).into());
+            }
         };
         self.record.login_refusal = None;
         if login.logout.is_none() && login.keep_seconds > 0 {
@@ -199,7 +202,7 @@ impl CallState {
     }
 
     /// What the plugin may see of the answer to the login.
-    pub(super) async fn login_data_of(&mut self, endpoint: &str) -> Result<String, Wire> {
+    pub(super) async fn login_data_of(&mut self, endpoint: &str) -> Result<String, Unanswered> {
         let granted = self.grants.endpoints().get(endpoint).and_then(|one| one.http.as_ref());
         let policy = granted.filter(|policy| !policy.is_host_only).ok_or(Wire::Denied)?;
         let login = policy.auth.session().ok_or(Wire::Denied)?;
@@ -211,7 +214,7 @@ impl CallState {
             }
             LoggedIn::Refused(response) => {
                 let said = format!("HTTP {}", response.status().as_u16());
-                Err(self.login_refused(endpoint, &said))
+                Err(self.login_refused(endpoint, &said).into())
             }
         }
     }

@@ -11,12 +11,12 @@ use http::{Method, Request, Response, header};
 use node_remedy_sandbox::manifest::{Auth, Operation, Protocol};
 use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet};
 use node_remedy_sandbox::{
-    Action, AdminGrant, Call, CallReport, Direction, Ended, GrantError, Grants, HttpGrant,
+    Action, AdminGrant, Budget, Call, CallReport, Direction, Ended, GrantError, Grants, HttpGrant,
     HttpMethod, Manifest, NoNames, Seams,
 };
 use serde_json::{Value, json};
 
-use crate::fetch::{fetch, http_admin, manifest};
+use crate::fetch::{basic, fetch, http_admin, manifest};
 use crate::guest::{DEVICE, HOSTILE, PASSWORD, World, grants};
 
 /// Sessions as Redfish has them.
@@ -202,6 +202,57 @@ async fn a_guest_that_is_cut_leaves_no_session_behind() {
     late.request.deadline = Duration::from_millis(90);
     let report = HOSTILE.call(late, &room.seams).await;
     assert_eq!((report.ended, room.alive()), (Ended::Deadline, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn logins_count_among_the_requests_of_the_budget_and_a_logout_does_not() {
+    let leave = "DELETE /redfish/v1/Sessions/1";
+    let (plain, session, ticket) = (basic(), auth(&session()), auth(&ticket()));
+    let rows: [(&Auth, &str, &[&str], u32); 4] = [
+        (&plain, "fetch", &[ASK], 1),
+        (&session, "fetch", &[LOGIN, ASK, leave], 2),
+        (&session, "login-data", &[LOGIN, leave], 1),
+        // Its session is forgotten by the server, and begun anew.
+        (&ticket, "fetch", &[ASK, TICKET, ASK], 3),
+    ];
+    for (auth, deed, whole, exact) in rows {
+        for http_requests in 0..=exact {
+            let room = Room::new();
+            let called = |http_requests| {
+                let budget = Budget { http_requests, ..Budget::default() };
+                let mut manifest = manifest(Protocol::Https, auth.clone());
+                manifest.asks.endpoints[0].methods.insert(HttpMethod::Delete);
+                let admin = AdminGrant { budget, ..http_admin() };
+                let mut call = fetch(grants(&manifest, DEVICE, &admin), &[]);
+                call.request.plug = deed.to_owned();
+                call
+            };
+            if *auth == ticket {
+                HOSTILE.call(called(2), &room.seams).await;
+                room.server.state.lock().unwrap().known.clear();
+                room.server.heard();
+            }
+            let report = HOSTILE.call(called(http_requests), &room.seams).await;
+            let heard = room.server.heard();
+            let case = format!("{deed} within {http_requests}: {heard:?}, {report:?}");
+            if http_requests == exact {
+                assert_eq!((report.ended, &*heard), (Ended::Returned, &*strings(whole)), "{case}");
+                continue;
+            }
+            let says = format!("more than {http_requests} HTTP requests");
+            assert!(report.ended == Ended::Cut && detail(&report).contains(&says), "{case}");
+            let (asked, left): (Vec<_>, Vec<_>) =
+                heard.into_iter().partition(|line| !line.starts_with("DELETE"));
+            assert_eq!(asked, whole[..usize::try_from(http_requests).unwrap()], "{case}");
+            // What was begun is ended, though the budget is spent.
+            let is_left = whole.contains(&leave) && http_requests > 0;
+            assert_eq!(left, if is_left { vec![leave] } else { Vec::new() }, "{case}");
+        }
+    }
+}
+
+fn strings(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]

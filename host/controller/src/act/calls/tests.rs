@@ -1,17 +1,17 @@
-//! Turns at a device.
+//! Turns at a device, and devices at which a plugin breaks down.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use http::{Request, Response};
-use node_remedy_api::plan::Allows;
+use node_remedy_api::plan::{Allows, Budget};
 use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet};
 use node_remedy_sandbox::{NoNames, OpenGate, Sandbox, SeededEntropy};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::testing::in_quiet_world;
+use crate::testing::{Bench, in_quiet_world};
 
 const TAKES: Duration = Duration::from_millis(500);
 
@@ -48,30 +48,77 @@ fn at(device: &str) -> Asked {
     Asked { deadline, ..Asked::read(&serde_json::from_value(method).unwrap(), &grants) }
 }
 
+/// The same where the plugin breaks down: its first request is one too many.
+fn broken_at(device: &str) -> Asked {
+    let mut asked = at(device);
+    asked.grants[0].allows.budget = Some(Budget { http_requests: Some(0), ..Budget::default() });
+    asked
+}
+
+fn calls(bench: &Bench, slow: &Arc<Slow>) -> Calls<impl Cluster + use<>> {
+    Calls {
+        cluster: bench.client("calls"),
+        namespace: "node-remedy".to_owned(),
+        plugins: Plugins::new(Sandbox::new().unwrap()),
+        executor: Executor::Inline,
+        seams: Seams {
+            net: Arc::new(MemoryNet::new(slow.clone())),
+            clock: bench.clock.call_clock(),
+            entropy: Arc::new(SeededEntropy::new(1)),
+            gate: Arc::new(OpenGate),
+            sessions: Arc::default(),
+        },
+        gate: RecordedGate::new(LeaseGate::new(bench.clock.boot_clock())),
+        names: Arc::new(NoNames),
+        guarded: Vec::new(),
+        exchange_record: ExchangeRecord::Off,
+        clock: bench.clock.clone(),
+        turns: Turns::default(),
+        breaker: Breaker::default(),
+    }
+}
+
+#[test]
+fn a_device_at_which_a_plugin_broke_down_thrice_is_called_for_an_on_alone() {
+    in_quiet_world(|bench| async move {
+        let slow = Arc::new(Slow { since: Instant::now(), asked: Mutex::default() });
+        let calls = calls(&bench, &slow);
+        let call = async |asked: &Asked| calls.call(asked, Cancel::new()).await;
+        let broken = broken_at("10.9.0.7");
+        for _ in 0..3 {
+            let called = call(&broken).await;
+            let report = called.report.unwrap();
+            assert_eq!(report.ended, sandbox::Ended::Cut, "{report:?}");
+        }
+        // Nothing is wrong with this one but what went before.
+        let sound = at("10.9.0.7");
+        let refused = call(&sound).await;
+        assert!(refused.report.is_none(), "{refused:?}");
+        let says = "broke down 3 times in a row at webhook/10.9.0.7";
+        assert!(refused.detail.contains(says), "{refused:?}");
+        let End::NotAttempted(failure) = &refused.end else { panic!("{refused:?}") };
+        assert_eq!(failure.kind, FailureKind::Busy);
+        let probed = calls.probe(&sound.method, &sound.grants).await;
+        assert!(
+            matches!(&probed, Some(End::NotAttempted(failure)) if failure.kind == FailureKind::Busy),
+            "{probed:?}"
+        );
+        assert!(slow.asked.lock().unwrap().is_empty(), "the device was asked");
+
+        let elsewhere = call(&at("10.9.0.8")).await;
+        assert!(matches!(elsewhere.end, End::Succeeded { .. }), "{elsewhere:?}");
+        let on = call(&Asked { action: Action::On, ..sound }).await;
+        assert!(matches!(on.end, End::Succeeded { .. }), "{on:?}");
+        let asked = slow.asked.lock().unwrap();
+        assert!(asked.iter().any(|(host, _)| host == "10.9.0.7"), "{asked:?}");
+    });
+}
+
 #[test]
 fn calls_of_one_device_take_turns_and_those_of_another_do_not_wait() {
     in_quiet_world(|bench| async move {
         let slow = Arc::new(Slow { since: Instant::now(), asked: Mutex::default() });
-        let calls = Calls {
-            cluster: bench.client("calls"),
-            namespace: "node-remedy".to_owned(),
-            plugins: Plugins::new(Sandbox::new().unwrap()),
-            executor: Executor::Inline,
-            seams: Seams {
-                net: Arc::new(MemoryNet::new(slow.clone())),
-                clock: bench.clock.call_clock(),
-                entropy: Arc::new(SeededEntropy::new(1)),
-                gate: Arc::new(OpenGate),
-                sessions: Arc::default(),
-            },
-            gate: RecordedGate::new(LeaseGate::new(bench.clock.boot_clock())),
-            names: Arc::new(NoNames),
-            guarded: Vec::new(),
-            exchange_record: ExchangeRecord::Off,
-            clock: bench.clock.clone(),
-            turns: Turns::default(),
-            breaker: Breaker::default(),
-        };
+        let calls = calls(&bench, &slow);
         // Another port of it is the same device, whatever the plan calls it.
         let (one, same, other) = (at("10.9.0.7"), at("10.9.0.7:8080"), at("10.9.0.8"));
         let call = |asked| calls.call(asked, Cancel::new());

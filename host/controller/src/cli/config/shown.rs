@@ -115,6 +115,8 @@ pub(super) struct ShownMethod {
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
     pub(super) storage_drivers: Vec<String>,
+    /// The method that must read the machine as off, too.
+    pub(super) witness: Option<Sourced>,
     /// How it is known that the machine behind the plug is the node; nothing of what is built in or
     /// only listens.
     pub(super) bound: Option<String>,
@@ -151,6 +153,8 @@ impl Shown {
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents, &named) {
             let wiring = shown.wiring(&node.name, documents);
             let plan = shown.take_plan(node, plan, &wiring, plugins, names).await;
+            let source = plan::for_node(&node.name, &node.labels, &configuration.fences);
+            shown.take_witnesses(&plan, source.ok().flatten(), documents);
             shown.refuse(policy.as_ref(), &plan, &node.fenced());
         }
         shown
@@ -378,7 +382,7 @@ fn base_of(document: &Document) -> Path {
     if kind == Some("Configuration") { Path::root() } else { Path::root().field("spec") }
 }
 
-fn place(spot: &Spot) -> String {
+pub(super) fn place(spot: &Spot) -> String {
     let Spot { origin, place, path } = spot;
     let origin = match place {
         Some(place) => format!("{origin}:{}:{}:", place.line, place.column),
@@ -463,6 +467,7 @@ fn method(method: &Method, written: &MethodWritten) -> ShownMethod {
         must_success: method.must_success,
         sole_feed: method.sole_feed,
         storage_drivers: method.storage_drivers.clone(),
+        witness: None,
         bound: None,
     }
 }

@@ -15,6 +15,7 @@ use crate::observe::wiring::{Tried, Wiring};
 const REMEDY: &str = include_str!("../../../../../examples/config/remedy.yaml");
 const PDU: &str = include_str!("../../../../../examples/config/fence-apc-pdu.yaml");
 const IPMI: &str = include_str!("../../../../../examples/config/fence-ipmi.yaml");
+const WITNESS: &str = include_str!("../../../../../examples/config/fence-witness.yaml");
 const SWITCH: &str = include_str!("../../../../../examples/config/fence-snmp-switch.yaml");
 /// A node of the examples.
 const NODE: &str = "kind: Node
@@ -147,6 +148,72 @@ fn every_value_is_shown_with_where_it_comes_from() {
               whether devices answer, and whether Secrets exist and hold the right passwords: node-remedy fence PLUGIN status
         "#]],
     );
+}
+
+/// Without `grades` all that are proof release; what storage was cut for releases what it cut.
+#[test]
+fn by_default_every_proof_releases_what_it_covers() {
+    let shown = shown(&[("remedy.yaml", REMEDY), ("fence.yaml", IPMI)]);
+    assert!(!REMEDY.contains("grades:"));
+    let classes: Vec<&str> =
+        shown.release["power-off-verified"].iter().map(|(class, _)| *class).collect();
+    let all = ["no volume", "shared volumes", "own volume", "volume that is cut", "safe to detach"];
+    assert_eq!(classes, all);
+    let released = |grade: &str| -> Vec<&str> {
+        let cells = shown.release[grade].iter();
+        cells.filter(|(_, is_released)| *is_released).map(|(class, _)| *class).collect()
+    };
+    let rows: [(&str, &[&str]); 8] = [
+        ("power-off-verified", &all),
+        ("storage-fenced", &["volume that is cut"]),
+        ("watchdog-deadline", &all),
+        ("operator-confirmed", &all),
+        ("job-succeeded", &all),
+        ("kdump-seen", &[]),
+        ("partition", &[]),
+        ("new-boot-id", &[]),
+    ];
+    assert_eq!(shown.release.len(), rows.len());
+    for (grade, classes) in rows {
+        assert_eq!(released(grade), classes, "{grade}");
+    }
+}
+
+#[test]
+fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
+    let node = NODE.replace("fence: ipmi", "fence: witnessed");
+    let remedy = REMEDY.replace("node-remedy.io/fence=ipmi", "node-remedy.io/fence=witnessed");
+    let remedy = format!("{remedy}    repeatAlarm: {{count: 3, window: 1d}}\n");
+    // Another one in the same file, for other nodes, which names the same.
+    let other = WITNESS.replace("=witnessed", "=other").replace("name: witnessed", "name: other");
+    let fence = format!("{WITNESS}---\n{other}");
+    let shown = shown_of(&node, &[("remedy.yaml", &remedy), ("fence.yaml", &fence)]);
+    let text = shown.to_string();
+    let line =
+        |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
+    let alarm = r#"{"count":3,"window":"1d"} remedy.yaml:29:18: spec.policies.repeatAlarm"#;
+    assert_eq!(line("repeatAlarm "), format!("repeatAlarm          {alarm}"));
+    let witness = "witness: hypervisor  fence.yaml:26:14: spec.methods[0].witness";
+    assert_eq!(line("witness:"), witness);
+    let methods = &shown.plan.as_ref().unwrap().methods;
+    let witnesses: Vec<Option<&str>> =
+        methods.iter().map(|one| one.witness.as_ref().and_then(|one| one.value.as_str())).collect();
+    assert_eq!(witnesses, [Some("hypervisor"), None], "nobody watches the witness");
+
+    // Under names of their own, and joined: the witness stands at the second.
+    let action = "    action: reboot\n    witness: hypervisor\n";
+    let on = "  - name: power-on\n    plugin: ipmi\n    parameters:\n      address: \
+               ${node.annotations['node-remedy.io/bmc-address']}\n    credentials:\n    - secret: \
+               bmc-credentials\n    action: \"on\"\n  - name: power-off\n";
+    let split = WITNESS
+        .replace(action, "    action: \"off\"\n    witness: hypervisor\n")
+        .replace("  - name: power\n    plugin", &format!("{on}    plugin"))
+        .replace("methods: [power]", "methods: [power-off, power-on]");
+    let shown = shown_of(&node, &[("remedy.yaml", &remedy), ("fence.yaml", &split)]);
+    let power = &shown.plan.as_ref().unwrap().methods[0];
+    assert_eq!(power.name, "power", "{:?}", shown.missing);
+    let from = &power.witness.as_ref().unwrap().from;
+    assert!(from.ends_with(": spec.methods[1].witness"), "{from}");
 }
 
 /// A template's value is told from a method's own, and no password is shown in either form.

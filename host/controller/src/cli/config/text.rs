@@ -119,6 +119,9 @@ fn method_text(f: &mut Formatter<'_>, method: &ShownMethod) -> fmt::Result {
     for (name, place) in &method.credentials {
         writeln!(f, "    credential {name}: {place}")?;
     }
+    if let Some(Sourced { value, from }) = &method.witness {
+        writeln!(f, "    witness: {}  {from}", word(value))?;
+    }
     method.bound.iter().try_for_each(|bound| writeln!(f, "    bound by {bound}"))
 }
 

@@ -1,34 +1,26 @@
 //! `plugin verify`: what a component would be allowed, decided by the controller's own code for one address
 //! out of each network, before anything is applied.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use futures::future::BoxFuture;
+use futures::executor::block_on;
 use node_remedy_api::document::Document;
 use node_remedy_api::fenceplugin::{self, Source, VerifyPolicy};
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
-use node_remedy_api::plan::{Allows, Grant};
 use node_remedy_sandbox::manifest::Kind;
-use node_remedy_sandbox::{Budget, Cidr, Endpoint, Grants, Hazard, Manifest, Names};
+use node_remedy_sandbox::{Budget, Endpoint, Manifest, Trust};
 use serde_json::{Value, json};
 
 use super::file::load;
 use super::scheme;
-use crate::act::grant::{Allowed, decide};
 use crate::cli::Output;
 use crate::cli::file::read_text;
 use crate::cli::out::outln;
+use crate::outside::granted::{Row, rows};
 use crate::outside::{limits, signed_by};
 use crate::plugins::Plugins;
-
-/// Where a name of a grant leads here: it is not looked up (RFC 5737 reserves it for documents).
-const SOMEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const SOMEWHERE_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
 /// What a FencePlugin makes of a component.
 pub(super) fn verify(
@@ -74,7 +66,7 @@ pub(super) fn verify(
         }
         (_, false) => {}
     }
-    let rows: Vec<_> = source.grants().flat_map(|grant| rows(manifest, &grant)).collect();
+    let rows: Vec<_> = source.grants().flat_map(|grant| block_on(rows(manifest, &grant))).collect();
     for row in &rows {
         findings.extend(row.decided.as_ref().err().map(|why| format!("{}: {why}", row.to)));
     }
@@ -84,7 +76,7 @@ pub(super) fn verify(
             json!({
                 "name": manifest.name, "digest": digest, "findings": findings,
                 "signedBy": signer.and_then(Result::ok),
-                "grants": rows.iter().map(Row::document).collect::<Vec<_>>(),
+                "grants": rows.iter().map(|row| document(row, manifest)).collect::<Vec<_>>(),
             })
         ),
         Output::Text => {
@@ -95,7 +87,7 @@ pub(super) fn verify(
                 Some(Err(why)) => outln!("signature: {why}"),
             }
             for row in &rows {
-                row.print(manifest)?;
+                print(row, manifest)?;
             }
             for finding in &findings {
                 outln!("✗ {finding}");
@@ -122,106 +114,85 @@ fn read(file: &Path) -> anyhow::Result<Source> {
     reading.value.with_context(|| reading.problems.to_string())
 }
 
-/// What one network or name of a grant allows.
-struct Row {
-    to: String,
-    decided: Result<Grants, String>,
-}
-
-fn rows(manifest: &Manifest, grant: &Grant) -> Vec<Row> {
-    let Allows { cidrs, hosts, ports, .. } = &grant.allows;
-    let port = ports.first().map(|port| format!(":{port}")).unwrap_or_default();
-    let networks =
-        cidrs.iter().filter_map(|text| Some((text.clone(), one_of(&text.parse().ok()?))));
-    let networks = networks.map(|(text, address)| match address {
-        IpAddr::V4(address) => (text, format!("{address}{port}")),
-        IpAddr::V6(address) if port.is_empty() => (text, address.to_string()),
-        IpAddr::V6(address) => (text, format!("[{address}]{port}")),
-    });
-    let hosts = hosts.iter().map(|host| (host.clone(), format!("{host}{port}")));
-    let row = |(to, sample): (String, String)| {
-        let asks = manifest.asks.endpoints.iter();
-        let parameters: BTreeMap<_, _> =
-            asks.map(|ask| (ask.from.clone(), sample.clone())).collect();
-        let allowed = Allowed { grants: std::slice::from_ref(grant), guarded: &[] };
-        let decided = decide(&manifest.name, manifest, &parameters, allowed, &Somewhere);
-        Row { to, decided: futures::executor::block_on(decided) }
-    };
-    networks.chain(hosts).map(row).collect()
-}
-
-/// An address of a network that a device could have.
-fn one_of(network: &Cidr) -> IpAddr {
-    let first = network.first();
-    let next = match first {
-        IpAddr::V4(address) => IpAddr::V4(u32::from(address).saturating_add(1).into()),
-        IpAddr::V6(address) => IpAddr::V6(u128::from(address).saturating_add(1).into()),
-    };
-    let is_one = |address: &IpAddr| network.holds(*address) && Hazard::of(*address).is_none();
-    [next, SOMEWHERE, SOMEWHERE_V6].into_iter().find(is_one).unwrap_or(first)
-}
-
-/// Every name leads to the same address.
-struct Somewhere;
-
-impl Names for Somewhere {
-    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        Box::pin(async { Ok(vec![SOMEWHERE]) })
+fn print(row: &Row, manifest: &Manifest) -> anyhow::Result<()> {
+    let Ok(grants) = &row.decided else { return Ok(()) };
+    outln!("to {}", row.to);
+    for (name, endpoint) in grants.endpoints() {
+        let (protocol, port) = (endpoint.protocol.as_str(), endpoint.address.port());
+        let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == *name);
+        let auth = ask.map(|ask| scheme(&ask.auth)).unwrap_or_default();
+        outln!("  endpoint   {name:<16} {protocol:<5} port {port:<5} {auth}  {}", http(endpoint));
+        if let Some(trust) = &endpoint.tls {
+            outln!("             {:<16} TLS: {}", "", proof(trust));
+        }
     }
-}
-
-impl Row {
-    fn print(&self, manifest: &Manifest) -> anyhow::Result<()> {
-        let Ok(grants) = &self.decided else { return Ok(()) };
-        outln!("to {}", self.to);
-        for (name, endpoint) in grants.endpoints() {
-            let (protocol, port) = (endpoint.protocol.as_str(), endpoint.address.port());
-            let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == *name);
-            let auth = ask.map(|ask| scheme(&ask.auth)).unwrap_or_default();
-            outln!(
-                "  endpoint   {name:<16} {protocol:<5} port {port:<5} {auth}  {}",
-                http(endpoint)
-            );
+    for ask in &manifest.asks.endpoints {
+        if let Some(why) = grants.refused(&ask.name) {
+            outln!("  left out   {:<16} optional: {why}", ask.name);
         }
-        for ask in &manifest.asks.endpoints {
-            if let Some(why) = grants.refused(&ask.name) {
-                outln!("  left out   {:<16} optional: {why}", ask.name);
-            }
-        }
-        for (name, operations) in grants.credentials() {
-            let words: Vec<_> = operations.iter().map(|one| one.as_str()).collect();
-            outln!("  credential {name:<16} {}", words.join(" "));
-        }
-        let Budget { http_requests, datagrams, credential_operations } = grants.budget();
-        outln!(
-            "  a call     {http_requests} HTTP requests, {datagrams} datagrams, {credential_operations} credential \
+    }
+    for (name, operations) in grants.credentials() {
+        let words: Vec<_> = operations.iter().map(|one| one.as_str()).collect();
+        outln!("  credential {name:<16} {}", words.join(" "));
+    }
+    let Budget { http_requests, datagrams, credential_operations } = grants.budget();
+    outln!(
+        "  a call     {http_requests} HTTP requests, {datagrams} datagrams, {credential_operations} credential \
              operations at most"
-        );
-        Ok(())
-    }
+    );
+    Ok(())
+}
 
-    fn document(&self) -> Value {
-        let Ok(grants) = &self.decided else {
-            return json!({"to": self.to, "refused": self.decided.as_ref().err()});
-        };
-        let endpoints = grants.endpoints().iter().map(|(name, endpoint)| {
-            json!({
-                "name": name, "protocol": endpoint.protocol.as_str(), "port": endpoint.address.port(),
-                "methods": methods(endpoint), "paths": paths(endpoint),
-            })
-        });
-        let credentials = grants.credentials().iter().map(|(name, operations)| {
-            let words: Vec<_> = operations.iter().map(|one| one.as_str()).collect();
-            json!({"name": name, "operations": words})
-        });
+fn document(row: &Row, manifest: &Manifest) -> Value {
+    let Ok(grants) = &row.decided else {
+        return json!({"to": row.to, "refused": row.decided.as_ref().err()});
+    };
+    let endpoints = grants.endpoints().iter().map(|(name, endpoint)| {
+        let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == *name);
         json!({
-            "to": self.to, "endpoints": endpoints.collect::<Vec<_>>(),
-            "credentials": credentials.collect::<Vec<_>>(),
-            "budget": {
-                "httpRequests": grants.budget().http_requests, "datagrams": grants.budget().datagrams,
-                "credentialOperations": grants.budget().credential_operations,
-            },
+            "name": name, "protocol": endpoint.protocol.as_str(), "port": endpoint.address.port(),
+            "auth": ask.map(|ask| scheme(&ask.auth)), "tls": endpoint.tls.as_ref().map(tls),
+            "methods": methods(endpoint), "paths": paths(endpoint),
         })
+    });
+    let credentials = grants.credentials().iter().map(|(name, operations)| {
+        let words: Vec<_> = operations.iter().map(|one| one.as_str()).collect();
+        json!({"name": name, "operations": words})
+    });
+    json!({
+        "to": row.to, "endpoints": endpoints.collect::<Vec<_>>(),
+        "credentials": credentials.collect::<Vec<_>>(),
+        "budget": {
+            "httpRequests": grants.budget().http_requests, "datagrams": grants.budget().datagrams,
+            "credentialOperations": grants.budget().credential_operations,
+        },
+    })
+}
+
+/// Whom TLS must prove the other side to be, for people.
+fn proof(trust: &Trust) -> String {
+    match trust {
+        Trust::SystemAuthorities => "its name, to an authority that the system trusts".to_owned(),
+        Trust::Authorities(_) => "its name, to an authority of the grant's tls.caBundle".to_owned(),
+        Trust::Pins(pins) => {
+            let pins: Vec<_> = pins.iter().map(ToString::to_string).collect();
+            format!("its key, which is {}", pins.join(" or "))
+        }
+        Trust::Insecure => {
+            "nothing (insecure): who sits on the wire can read the credential".to_owned()
+        }
+    }
+}
+
+/// The same for programs.
+fn tls(trust: &Trust) -> Value {
+    match trust {
+        Trust::SystemAuthorities => json!({"authorities": "system"}),
+        Trust::Authorities(_) => json!({"authorities": "grant"}),
+        Trust::Pins(pins) => {
+            json!({"pins": pins.iter().map(ToString::to_string).collect::<Vec<_>>()})
+        }
+        Trust::Insecure => json!({"insecure": true}),
     }
 }
 

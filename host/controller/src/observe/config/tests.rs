@@ -92,6 +92,68 @@ fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
     assert_eq!(sources(&begun, "node-b"), Ok(vec!["FenceConfiguration/ipmi".to_owned()]));
 }
 
+/// The BMCs' addresses stand in a column of a table of the nodes.
+#[test]
+fn a_nodes_row_of_the_inventory_says_where_its_device_is() {
+    let node = |name: &str| {
+        let labels = json!({"node-remedy.io/fence": "ipmi"});
+        let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    };
+    let shown = crate::testing::example("lost-node.yaml", |text| text).configuration;
+    let mut shown = shown.into_iter().map(|document| document.object);
+    let shown = shown.find(|one| one["kind"] == "FenceConfiguration").unwrap();
+    let read = |column: &str, table: Option<(&str, &str)>| {
+        let (changes, _changed) = mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        let mut fence = shown.clone();
+        fence["spec"]["inventory"] = json!({"configMap": "racks", "key": "nodes.csv"});
+        let taken = format!("${{inventory['{column}']}}");
+        fence["spec"]["templates"][0]["parameters"]["address"] = json!(taken);
+        mirror.fences.apply("ipmi".to_owned(), Kept(serde_json::from_value(fence).unwrap()));
+        if let Some((key, text)) = table {
+            let object = json!({"metadata": {"name": "racks"}, "data": {key: text}});
+            let config_map = serde_json::from_value(object).unwrap();
+            mirror.config_maps.apply("racks".to_owned(), Kept(config_map));
+        }
+        Config::read(&mirror, &Config::default()).0
+    };
+    let address = |config: &Config, name: &str, tables: &mut Tables| {
+        let plan = config.plan_with(&node(name), tables)?;
+        let mut methods = plan.methods.iter();
+        let method = methods.find(|method| method.plugin.as_deref() == Some("ipmi")).unwrap();
+        Ok::<String, String>(method.parameters["address"].clone())
+    };
+    let refused = |column: &str, table, name: &str| {
+        address(&read(column, table), name, &mut Tables::new()).unwrap_err()
+    };
+    let rows = "node,bmc,rack\nnode-a,192.0.2.21,r1\nnode-b,192.0.2.22,r1\n";
+    let table = Some(("nodes.csv", rows));
+
+    // What was read for one node serves the next, and each gets its own row.
+    let (config, mut tables) = (read("bmc", table), Tables::new());
+    assert_eq!(address(&config, "node-a", &mut tables), Ok("192.0.2.21".to_owned()));
+    assert_eq!(address(&config, "node-b", &mut tables), Ok("192.0.2.22".to_owned()));
+    assert_eq!(tables.len(), 1);
+
+    let no_row = "found node node-c without column bmc in the inventory, expected one";
+    let said = refused("bmc", table, "node-c");
+    assert!(said.ends_with(no_row), "{said}");
+    let no_column = "found node node-a without column ilo in the inventory, expected one";
+    let said = refused("ilo", table, "node-a");
+    assert!(said.ends_with(no_column), "{said}");
+
+    // Of two rows nobody knows which is right, for no node of the table.
+    let twice = format!("{rows}node-a,192.0.2.29,r2\n");
+    let second = "ConfigMap/racks:4: found node node-a a second time, expected one line";
+    for name in ["node-a", "node-b"] {
+        assert_eq!(refused("bmc", Some(("nodes.csv", &twice)), name), second);
+    }
+    assert_eq!(refused("bmc", None, "node-a"), "inventory ConfigMap racks does not exist");
+    let no_key = "inventory ConfigMap racks has no key \"nodes.csv\"";
+    assert_eq!(refused("bmc", Some(("other.csv", rows)), "node-a"), no_key);
+}
+
 const SELECTS_A: &str = "apiVersion: node-remedy/v1alpha\nkind: Configuration\n\
     nodeSelector: type=a\nthresholdConfigs:\n- nodeLeaseAge: 20s\n  remedy1:\n  - name: fence\n";
 

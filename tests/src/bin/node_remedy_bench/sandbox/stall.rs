@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use futures::future::join_all;
-use node_remedy_sandbox::{Call, Cancel, Executor, Plugin, Sandbox};
+use node_remedy_sandbox::limits::FUEL_PER_CALL_MOST;
+use node_remedy_sandbox::{Call, Cancel, Ended, Executor, Plugin, PluginLimits, Sandbox};
 use tokio::time::Instant;
 
 use super::guests::{call, hostile, seams};
@@ -22,6 +23,8 @@ const SPINNERS: usize = 4;
 const THREADS: usize = 2;
 const BEATS: u32 = 1_000;
 const BEAT: Duration = Duration::from_millis(2);
+/// How long the guests may spin, as their manifest has it: longer than anything is measured beside them.
+const SPIN: Duration = Duration::from_mins(1);
 
 /// How late a loop was.
 struct Late {
@@ -51,11 +54,13 @@ pub(super) fn measure() -> Result<()> {
 
 async fn beside_guests() -> Result<()> {
     let sandbox = Sandbox::new()?;
-    let spinner = sandbox.load(&hostile()?)?;
+    // As much as can be had, so that a fast machine does not burn it while it is measured.
+    let tireless = PluginLimits { fuel: FUEL_PER_CALL_MOST, ..PluginLimits::default() };
+    let spinner = sandbox.load_within(&hostile()?, &tireless)?;
     let honest = sandbox.load(&std::fs::read(component("ipmi"))?)?;
     let executor = Executor::threads(&sandbox, THREADS)?;
     let alone = honest_call(&executor, &honest).await?;
-    let (spins, seams) = (call(&spinner, "spin", BEAT * BEATS * 2).await?, seams());
+    let (spins, seams) = (call(&spinner, "spin", SPIN).await?, seams());
     let spinning = (0..SPINNERS).map(|_| {
         let cancel = Cancel::new();
         let call = Call { cancel: cancel.clone(), ..spins.clone() };
@@ -69,7 +74,12 @@ async fn beside_guests() -> Result<()> {
         cancels.iter().for_each(Cancel::ask);
         (late, took)
     };
-    let (_, (late, took)) = tokio::join!(join_all(running), measuring);
+    let (ended, (late, took)) = tokio::join!(join_all(running), measuring);
+    for report in &ended {
+        // Who ended sooner left the others, and what was measured, more of the machine.
+        let is_to_the_end = report.ended == Ended::Cancelled && report.fuel > 0;
+        ensure!(is_to_the_end, "a guest did not spin to the end: {:?}", report.ended);
+    }
     row("beside 4 guests that spin, on 2 plugin threads", &late);
     println!(
         "  an honest ipmi status: {} alone, {} among the spinning guests\n",
