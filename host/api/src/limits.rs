@@ -113,3 +113,5 @@ pub const IN_FLIGHT_MAX: usize = 1000;
 
 /// Refusals kept on the budget: one line per node, and a storm is told by fewer.
 pub const REFUSALS_MAX: usize = 200;
+/// Characters of why a node is not acted on.
+pub const REFUSAL_CHARACTERS_MAX: usize = 1_024;

@@ -7,22 +7,21 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
+use node_remedy_api::limits::{REFUSAL_CHARACTERS_MAX, REFUSALS_MAX};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::remedybudget::{NAME, Refused, RemedyBudget};
 use node_remedy_api::time::Moment;
-use node_remedy_decide::{Hold, Refusal};
+use node_remedy_decide::{Hold, Refusal, Time};
 use serde_json::json;
 
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
 use crate::record::events::Note;
 use crate::record::metrics::ReasonLabel;
-use crate::record::notices;
+use crate::record::{notices, shortened};
 
 /// An unchanged reason with newer numbers is written this often.
 const WRITE_EVERY_MS: u64 = 10_000;
-/// The budget is one object of at most 1 MiB; a storm of more nodes says enough with these.
-const LINES_MAX: usize = 200;
 
 /// The word of a refusal that other processes look for.
 pub const DEVICE_NETWORK_LOST: &str = "DeviceNetworkLost";
@@ -40,18 +39,12 @@ impl Refusals {
     pub async fn note<C: Cluster>(&mut self, parts: &Parts<C>, node: &str, reason: &Reason) {
         let (guard, sentence) = (reason.guard(), reason.to_string());
         let now = parts.clock.now();
-        let before = self.lines.get(node).filter(|line| line.guard == guard);
-        let is_new = before.is_none();
-        let since = before.map_or(Moment::from_ms(now.0), |line| line.since);
         parts.metrics.refusals.get_or_create(&ReasonLabel { reason: guard.to_owned() }).inc();
-        let line = Refused {
-            node: node.to_owned(),
-            guard: guard.to_owned(),
-            sentence: sentence.clone(),
-            since,
-            last: Moment::from_ms(now.0),
-        };
-        self.stale |= self.lines.insert(node.to_owned(), line.clone()).as_ref() != Some(&line);
+        let before = self.lines.get(node);
+        let line = line(node, reason, before, now);
+        let is_new = before.is_none_or(|before| before.guard != guard);
+        self.stale |= before != Some(&line);
+        self.lines.insert(node.to_owned(), line);
         if is_new {
             tracing::info!(node, guard, "{sentence}");
             let uid = parts.mirror.nodes.find(node).map(|seen| seen.uid).unwrap_or_default();
@@ -76,15 +69,28 @@ impl Refusals {
         if !self.stale {
             return;
         }
-        let lines: Vec<&Refused> = self.lines.values().take(LINES_MAX).collect();
+        let lines: Vec<&Refused> = self.lines.values().take(REFUSALS_MAX).collect();
         let patch = json!({"status": {"refusals": lines}});
         match parts.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch).await {
             Ok(_) => {
                 self.stale = false;
                 self.written_at = parts.clock.now().0;
             }
-            Err(error) => tracing::debug!(%error, "failed to write refusals; with the next one"),
+            Err(error) => tracing::warn!(%error, "failed to write refusals; with the next one"),
         }
+    }
+}
+
+/// What is kept of a refusal: one reason is refused by since it was first said.
+fn line(node: &str, reason: &Reason, before: Option<&Refused>, now: Time) -> Refused {
+    let (guard, now) = (reason.guard(), Moment::from_ms(now.0));
+    let since = before.filter(|before| before.guard == guard).map_or(now, |before| before.since);
+    Refused {
+        node: node.to_owned(),
+        guard: guard.to_owned(),
+        sentence: shortened(&reason.to_string(), REFUSAL_CHARACTERS_MAX),
+        since,
+        last: now,
     }
 }
 
@@ -196,5 +202,32 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::DeviceClosed(_) => "DeviceClosed",
         Refusal::DeviceNetworkLost { .. } => DEVICE_NETWORK_LOST,
         Refusal::CoolDown { .. } => "CoolDown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All lines are written at once: one that is refused would take the others with it.
+    #[test]
+    fn a_reason_is_as_long_as_the_api_server_takes_it() {
+        let line_of = |what: String| line("n", &Reason::NotReady(what), None, Time(1)).sentence;
+        let fits = "ä".repeat(REFUSAL_CHARACTERS_MAX);
+        assert_eq!(line_of(fits.clone()), fits);
+        let cut = line_of(format!("{fits}ä"));
+        assert_eq!(cut.chars().count(), REFUSAL_CHARACTERS_MAX);
+        assert!(cut.starts_with("ää") && cut.ends_with("ä…"));
+    }
+
+    #[test]
+    fn a_reason_is_refused_by_since_it_was_first_said() {
+        let missing = Reason::NotReady("no Secret".to_owned());
+        let first = line("n", &missing, None, Time(1));
+        assert_eq!((first.since, first.last), (Moment::from_ms(1), Moment::from_ms(1)));
+        let again = line("n", &missing, Some(&first), Time(9));
+        assert_eq!((again.since, again.last), (Moment::from_ms(1), Moment::from_ms(9)));
+        let other = line("n", &Reason::Hold(Hold::NoSlot), Some(&again), Time(10));
+        assert_eq!((other.guard.as_str(), other.since), ("NoSlot", Moment::from_ms(10)));
     }
 }

@@ -88,7 +88,7 @@ pub struct Refused {
     #[schemars(length(min = 1, max = 64))]
     pub guard: String,
     /// The reason with its numbers.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = limits::REFUSAL_CHARACTERS_MAX))]
     pub sentence: String,
     /// Since when this guard refuses.
     pub since: Moment,

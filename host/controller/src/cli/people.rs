@@ -11,8 +11,12 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use json_patch::Patch;
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::{Decided, NodeFence, Operation, ParkReason, Phase, Rung, State};
+use node_remedy_api::limits::REFUSALS_MAX;
+use node_remedy_api::nodefence::{
+    Decided, FinalReason, Goal, NodeFence, Operation, ParkReason, Phase, Rung, State,
+};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
+use node_remedy_decide::Boundary;
 use serde_json::json;
 
 use super::out::{out, outln};
@@ -116,13 +120,10 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut incidents = incidents(&cluster).await?;
     incidents.retain(|incident| incident.spec.node.name == args.node);
     let budget = cluster.get::<RemedyBudget>(At::cluster(remedybudget::NAME)).await?;
-    let refusals: Vec<_> = budget
-        .and_then(|budget| budget.status)
-        .map(|status| status.refusals)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|refusal| refusal.node == args.node)
-        .collect();
+    let mut refusals =
+        budget.and_then(|budget| budget.status).map(|status| status.refusals).unwrap_or_default();
+    let is_full = refusals.len() >= REFUSALS_MAX;
+    refusals.retain(|refusal| refusal.node == args.node);
     let bound = bound::of_node(&cluster, &args.cluster.namespace, &args.node).await;
     if args.output == Output::Json {
         // Null where it cannot be told: that is not the same as none.
@@ -148,13 +149,20 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         out!("{}", story(incident));
     }
     if refusals.is_empty() && incidents.is_empty() {
-        outln!(
-            "{}: no threshold is crossed that any RemedyConfiguration names; \
-             nothing was refused",
-            args.node
-        );
+        outln!("{}: {}", args.node, nothing_known(is_full));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of a node without an incident and without a refusal, where the list of refusals may hold no more.
+fn nothing_known(is_full: bool) -> String {
+    if is_full {
+        return format!(
+            "not in the list of refusals, which is full with {REFUSALS_MAX} other nodes: it may be one more of \
+             them; its Events say: kubectl describe node"
+        );
+    }
+    "no threshold is crossed that any RemedyConfiguration names; nothing was refused".to_owned()
 }
 
 fn story(incident: &NodeFence) -> String {
@@ -190,9 +198,19 @@ fn story(incident: &NodeFence) -> String {
             "  kernel dump: the power-off waits for it since {since}, for {grace} s at most"
         );
     }
+    if status.final_reason.is_none()
+        && status.parked.is_none()
+        && let Some(boundary) = aborting(&status.goal)
+    {
+        let _ = writeln!(out, "  aborted: {boundary}");
+    }
+    // How it ended, or what it does; of what is parked its own line says more.
+    let last = status.history.last().filter(|_| status.parked.is_none());
+    let does = last.filter(|last| last.phase == status.phase);
+    let does = does.map(|last| format!(": {}", last.why)).unwrap_or_default();
     let _ = writeln!(
         out,
-        "  now: {} ({}), {}",
+        "  now: {} ({}), {}{does}",
         word(&status.status),
         word(&status.phase),
         status.entered_at
@@ -202,6 +220,17 @@ fn story(incident: &NodeFence) -> String {
         let _ = writeln!(out, "  next: {}", parked.next);
     }
     out
+}
+
+/// Where an abort took effect whose way back goes on.
+fn aborting(goal: &Goal) -> Option<Boundary> {
+    let is_stopped = goal.final_reason == Some(FinalReason::Aborted);
+    let reason = goal.park.as_ref().map(reason);
+    let is_parked = reason.is_some_and(|word| word == "Aborted");
+    if is_stopped {
+        return Some(Boundary::BeforeOff);
+    }
+    is_parked.then_some(Boundary::AfterOffPowersOn)
 }
 
 /// What a remedy's plugin decided, and what came of it.
@@ -410,6 +439,8 @@ pub(crate) fn annotation(incident: &NodeFence, key: &str, value: &str) -> serde_
 mod tests {
     use std::rc::Rc;
 
+    use node_remedy_api::nodefence::GoalKind;
+
     use super::*;
     use crate::testing::{Open, example, play_behind};
 
@@ -423,6 +454,42 @@ mod tests {
         assert_eq!(boot_of(&one), "after-a-restart");
         one.status = None;
         assert_eq!(boot_of(&one), first);
+    }
+
+    #[test]
+    fn an_incident_is_told_with_how_it_ended_and_where_an_abort_took_effect() {
+        let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
+        let mut one = played.collected.incidents.into_values().next().unwrap().0;
+        let told = story(&one);
+        assert!(told.trim_end().ends_with(": the node is well again"), "{told}");
+        assert!(!told.contains("aborted"), "{told}");
+
+        let status = one.status.as_mut().unwrap();
+        status.final_reason = None;
+        (status.phase, status.goal.kind) = (Phase::PoweringOn, GoalKind::Park);
+        status.goal.park = serde_json::from_value(json!({"reason": "Aborted"})).unwrap();
+        let told = story(&one);
+        assert!(told.contains("  aborted: an off was sent: the machine is switched on"), "{told}");
+        assert!(
+            !told.contains("the node is well again"),
+            "what is over is not what it does: {told}"
+        );
+
+        let goal = &mut one.status.as_mut().unwrap().goal;
+        (goal.kind, goal.park) = (GoalKind::Close, None);
+        goal.final_reason = Some(FinalReason::Aborted);
+        let told = story(&one);
+        assert!(told.contains("  aborted: stopped before anything was switched off"), "{told}");
+    }
+
+    #[test]
+    fn of_a_node_that_may_be_beyond_a_full_list_nothing_is_denied() {
+        assert!(nothing_known(false).ends_with("nothing was refused"));
+        let full = nothing_known(true);
+        assert!(
+            full.contains("200 other nodes") && !full.contains("nothing was refused"),
+            "{full}"
+        );
     }
 
     #[test]

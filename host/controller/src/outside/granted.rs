@@ -12,6 +12,7 @@ use node_remedy_api::plan::{Allows, Grant};
 use node_remedy_sandbox::{Cidr, Endpoint, Grants, Hazard, Manifest, Names, Trust};
 
 use crate::act::grant::{Allowed, decide};
+use crate::record::shortened;
 
 /// Where a name of a grant leads here: it is not looked up (RFC 5737 and RFC 3849 reserve both for documents).
 const SOMEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -48,7 +49,7 @@ pub(super) async fn lines(manifest: &Manifest, grants: impl Iterator<Item = Gran
                 Ok(decided) => format!("to {to}: {}", told(manifest, &grant.allows, &decided)),
                 Err(refusal) => format!("to {to}: refused: {refusal}"),
             };
-            lines.push(cut(&line));
+            lines.push(shortened(&line, STATUS_GRANT_CHARACTERS_MAX));
         }
     }
     let beyond = lines.len().saturating_sub(STATUS_GRANTS_MAX.saturating_sub(1));
@@ -131,15 +132,6 @@ fn one_of(network: &Cidr) -> IpAddr {
     };
     let is_one = |address: &IpAddr| network.holds(*address) && Hazard::of(*address).is_none();
     [next, SOMEWHERE, SOMEWHERE_V6].into_iter().find(is_one).unwrap_or(first)
-}
-
-/// As long as a status may have it.
-fn cut(line: &str) -> String {
-    if line.chars().count() <= STATUS_GRANT_CHARACTERS_MAX {
-        return line.to_owned();
-    }
-    let kept = line.chars().take(STATUS_GRANT_CHARACTERS_MAX.saturating_sub(1));
-    kept.chain(['…']).collect()
 }
 
 /// Every name leads to the same address.

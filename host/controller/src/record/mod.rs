@@ -17,3 +17,11 @@ pub mod repeats;
 pub mod retention;
 pub mod status;
 pub mod write;
+
+/// The text, or its beginning and `…`: at most so many characters.
+pub(crate) fn shortened(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
+}
