@@ -1,12 +1,14 @@
 //! The audit log of a process that is killed between off and on and started again: whole as it was written,
 //! and one changed byte is found.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::Result;
 use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, status};
+use serde_json::Value;
 
 use crate::e2e_story::Story;
 
@@ -26,6 +28,22 @@ async fn an_audit_log_goes_on_after_a_kill_and_shows_a_changed_byte() -> Result<
     again.until_ready().await?;
     story.ends_well().await?;
     again.terminate().await?;
+
+    // Which component was called is told by the plan, by the record and by the audit.
+    let incident = story.incident("there", |_| true).await?;
+    let digest = incident.data.pointer("/spec/plan/methods/0/facts/digest").cloned();
+    let is_sha256 = |text: &str| text.starts_with("sha256:") && text.len() == 71;
+    assert!(digest.as_ref().and_then(Value::as_str).is_some_and(is_sha256), "{digest:?}");
+    let told = |entries: &[Value]| -> BTreeSet<Option<String>> {
+        entries.iter().map(|one| Some(one.get("digest")?.as_str()?.to_owned())).collect()
+    };
+    let only = BTreeSet::from([digest.as_ref().and_then(Value::as_str).map(str::to_owned)]);
+    let operations = status(&incident, "/operations").as_array().cloned().unwrap_or_default();
+    assert_eq!(told(&operations), only);
+    let lines = std::fs::read_to_string(&file)?;
+    let mut calls = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    calls.retain(|line| line.get("kind").and_then(Value::as_str) == Some("call"));
+    assert_eq!(told(&calls), only);
 
     let whole = verify(&file)?;
     let said = String::from_utf8(whole.stdout)?;

@@ -12,6 +12,7 @@ pub(crate) const HELP: &str = "\
   tidy       dependency arrows, lints in every crate, module heads, links, named tests, plugins'
              shape, the SDK's examples, file sizes
   generated  cargo xtask codegen --check
+  packages   cargo publish --dry-run of the SDK and of what speaks SNMP beside it
 
 All of them run, whatever the first one says. With names, only those.
 
@@ -22,8 +23,13 @@ Examples:
 
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 4] =
-    [("format", format), ("tidy", tidy), ("lints", lints), ("generated", codegen::check)];
+const CHECKS: [Check; 5] = [
+    ("format", format),
+    ("tidy", tidy),
+    ("lints", lints),
+    ("generated", codegen::check),
+    ("packages", packages),
+];
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     if let Some(unknown) =
@@ -64,6 +70,15 @@ fn lints() -> Result<()> {
     let mut clippy = cargo();
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     run_logged("linting", "check-lints", &mut clippy)?;
+    Ok(())
+}
+
+/// That authors of plugins can be given these crates as they are; built they are by every other check.
+fn packages() -> Result<()> {
+    let mut publish = cargo();
+    publish.args(["publish", "--dry-run", "--no-verify", "--allow-dirty"]);
+    publish.args(["--package", "node-remedy-sdk", "--package", "node-remedy-plugin-snmp"]);
+    run_logged("packaging", "check-packages", &mut publish)?;
     Ok(())
 }
 

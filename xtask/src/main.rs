@@ -58,7 +58,7 @@ const COMMANDS: [Subcommand; 8] = [
     },
     Subcommand {
         name: "check",
-        summary: "format, lints, tidiness, generated files",
+        summary: "format, lints, tidiness, generated files, packages",
         help: check::HELP,
         run: check::run,
     },

@@ -28,7 +28,7 @@ fn a_full_status_survives_the_way_through_json() {
             "intendedAt": "2026-11-21T03:00:00.600Z", "stateBefore": "on",
             "end": {"kind": "succeeded", "state": "off",
                     "identity": [{"name": "system-uuid", "value": "a1"}]},
-            "endedAt": "2026-11-21T03:00:00.700Z", "exchangesDigest": "sha256:00"
+            "endedAt": "2026-11-21T03:00:00.700Z", "digest": "sha256:00"
         }, {
             "id": 2, "method": 1, "plug": "", "device": "", "action": "status", "attempt": 2,
             "epoch": 7, "process": "pod-uid/abcd", "intendedAt": "2026-11-21T03:00:00.800Z",

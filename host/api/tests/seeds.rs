@@ -124,10 +124,11 @@ fn the_cloud_node_is_read_as_printed_and_told_what_its_recovery_leaves() {
     expect![[r#"
         ConfigMap/fence-config-w1
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1 default:{"secret":{"name":"aws-credentials","identityKey":"username","secretKey":"password"}}
         isolation: isolation All [0]
         power: power_management All [1]
         recovery: recovery All [0]
+        grant {"plugin":"aws","hosts":["ec2.eu-1.amazonaws.com","autoscaling.eu-1.amazonaws.com"],"ports":[443]}
     "#]].assert_eq(&plan_of(&configuration.fences[0], &aws));
     expect![[r#"
         cloud.yaml:9:5: data["config.properties"].power_management: found node w1 with providerID "", expected one of a known provider
@@ -142,11 +143,12 @@ fn a_cloud_node_needs_no_configuration_and_is_schedulable_again_in_the_end() {
     expect![[r#"
         default for cloud nodes
         0 mark-unschedulable: MarkUnschedulable plug="" device=""
-        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1
+        1 restart-instance: aws plug="aws:///eu-1a/i-0123" device="aws/aws:///eu-1a/i-0123" region=eu-1 default:{"secret":{"name":"aws-credentials","identityKey":"username","secretKey":"password"}}
         2 mark-schedulable: MarkSchedulable plug="" device=""
         isolation: isolation All [0]
         power: power-management All [1]
         recovery: recovery All [2]
+        grant {"plugin":"aws","hosts":["ec2.eu-1.amazonaws.com","autoscaling.eu-1.amazonaws.com"],"ports":[443]}
     "#]].assert_eq(&sketch(&plan));
     let last = &plan.methods[plan.recovery[0].methods[0] as usize];
     assert_eq!(last.builtin, Some(Builtin::MarkSchedulable));

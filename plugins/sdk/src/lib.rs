@@ -40,8 +40,8 @@
 //! * `web`: [`web`], requests to an HTTP API and what its refusals mean. Brings `serde_json`.
 //! * `testing`: [`testing`], the host in memory, in virtual time. Brings hashes and ciphers; for
 //!   `dev-dependencies`, where no component is built with it.
-//! * `watcher`: the world of [`watcher_plugin!`] in the place of that of [`fence_plugin!`]. A component has one
-//!   world, so a crate has one of the two.
+//! * `watcher`: the world of [`watcher_plugin!`] in the place of that of [`fence_plugin!`].
+//! * `remedy`: the world of [`remedy_plugin!`], likewise. A component has one world, so a crate has one of the three.
 //!
 //! Devices that speak SNMP: the companion crate `node-remedy-plugin-snmp` is written against [`Host`] alone and
 //! has sessions of v1, v2c and v3. It is a crate of its own because its codec brings forty others.

@@ -44,10 +44,10 @@ pub struct Operation {
     /// When the end became known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,
-    /// sha256 of the bytes exchanged with the device, as the audit log holds them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// sha256 of the component that is called for it; empty for what is built into the controller.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 128))]
-    pub exchanges_digest: Option<String>,
+    pub digest: String,
 }
 
 /// What a device is asked: fence agents' words. `reboot` is not among them: it is off, then on.

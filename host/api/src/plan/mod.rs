@@ -2,6 +2,7 @@
 //! compile to, and what a `NodeFence` keeps as its snapshot. No secrets are in it, only where
 //! they stand.
 
+mod cloud;
 mod config_maps;
 mod expression;
 mod grants;
@@ -16,6 +17,7 @@ mod written;
 
 use std::collections::BTreeMap;
 
+pub use self::cloud::default_plan;
 pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
 pub(crate) use self::grants::check as check_grant;
@@ -23,7 +25,7 @@ pub use self::grants::{Allows, Budget, Grant, TlsGrant};
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
 pub use self::plugins::{Meaning, is_cloud, meaning, plugin_of, value_of};
-pub use self::source::{FenceSource, FencedTwice, Nodes, default_plan, for_node};
+pub use self::source::{FenceSource, FencedTwice, Nodes, for_node};
 pub use self::written::{MethodWritten, Written, is_hidden};
 
 use kube::KubeSchema;

@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use super::expression::{Expression, NodeFacts};
 use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
 use super::{
-    Allows, Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, network_fence,
+    Allows, Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, cloud,
+    network_fence,
 };
 use crate::document::{Problem, Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
@@ -124,40 +125,6 @@ pub fn for_node<'a>(
             second: second.origin.clone(),
         }),
     }
-}
-
-/// The plan of a cloud node for which nobody configured anything: cordon, restart the instance,
-/// uncordon. `None` for a node whose provider has no plugin.
-pub fn default_plan(node: &NodeFacts) -> Option<NodePlan> {
-    let plugin = plugin_of_provider(&node.provider_id)?;
-    let builtin = |name: &str, builtin| Method { builtin: Some(builtin), ..Method::named(name) };
-    let stage = |name: &str, method| Stage {
-        name: name.to_owned(),
-        run: Run::All,
-        needed_for: NeededFor::NextStep,
-        methods: vec![method],
-    };
-    Some(NodePlan {
-        sources: vec!["default for cloud nodes".to_owned()],
-        methods: vec![
-            builtin("mark-unschedulable", Builtin::MarkUnschedulable),
-            Method {
-                plugin: Some(plugin.to_owned()),
-                plug: node.provider_id.clone(),
-                parameters: told_by_plug(plugin, &node.provider_id)
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .into_iter()
-                    .collect(),
-                device: device(Some(plugin), &node.provider_id, &BTreeMap::new()),
-                ..Method::named(RESTART_INSTANCE)
-            },
-            builtin("mark-schedulable", Builtin::MarkSchedulable),
-        ],
-        isolation: vec![stage("isolation", 0)],
-        power_management: vec![stage("power-management", 1)],
-        recovery: vec![stage("recovery", 2)],
-        grants: Vec::new(),
-    })
 }
 
 impl FenceSource {
@@ -378,6 +345,12 @@ impl Draft {
         } else {
             device(plugin.as_deref(), &plug, &parameters)
         };
+        let credentials = match plugin.as_deref() {
+            Some(plugin) if self.does == Does::Instance && self.credentials.is_empty() => {
+                cloud::credentials(plugin)
+            }
+            Some(_) | None => self.credentials.clone(),
+        };
         Method {
             device,
             builtin: match self.does {
@@ -387,7 +360,7 @@ impl Draft {
             plugin,
             plug,
             parameters,
-            credentials: self.credentials.clone(),
+            credentials,
             must_success: self.must_success,
             sole_feed: self.sole_feed,
             storage_drivers: self.storage_drivers.clone(),
@@ -418,9 +391,10 @@ pub(super) fn only(address: IpAddr) -> String {
     }
 }
 
-/// A grant for the one address that a method names.
+/// A grant for the one address that a method names, or for its cloud's own.
 fn exact_grant(method: &Method) -> Option<Grant> {
-    let (plugin, address) = (method.plugin.clone()?, method.parameters.get("address")?);
+    let Some(address) = method.parameters.get("address") else { return cloud::grant(method) };
+    let plugin = method.plugin.clone()?;
     let (host, port) = split_port(address);
     let (cidrs, hosts) = match host.parse::<IpAddr>() {
         Ok(ip) => (vec![only(ip)], Vec::new()),
@@ -444,7 +418,11 @@ fn split_port(address: &str) -> (&str, Option<u16>) {
 /// Methods that speak to one address speak to one device. In a cloud, or behind what manages many
 /// hypervisors, whatever its address, each machine is its own: they need not wait for each other, and one that does not start again says
 /// nothing of the others.
-fn device(plugin: Option<&str>, plug: &str, parameters: &BTreeMap<String, String>) -> String {
+pub(super) fn device(
+    plugin: Option<&str>,
+    plug: &str,
+    parameters: &BTreeMap<String, String>,
+) -> String {
     match (plugin, parameters.get("address")) {
         (Some(plugin), _) if is_cloud(plugin) && !plug.is_empty() => format!("{plugin}/{plug}"),
         (Some(plugin), Some(address)) => format!("{plugin}/{address}"),
@@ -475,7 +453,7 @@ impl Method {
         }
     }
 
-    fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             plugin: None,

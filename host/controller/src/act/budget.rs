@@ -4,7 +4,7 @@
 //! and only one write wins; a budget stamped with a larger epoch refuses the older
 //! leader altogether. An entry without its NodeFence is what a crash between the two
 //! writes leaves, one whose NodeFence is Final what a failed return leaves; both are
-//! removed before anything is opened.
+//! removed when a leader begins, and when somebody finds no slot left.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -28,7 +28,7 @@ const RACES_MAX: usize = 8;
 pub enum Taken {
     /// It is held, or was held already.
     Yes,
-    /// All are held by these NodeFences.
+    /// None is left for it, because of these holders.
     Full(Vec<String>),
     /// A newer leader has stamped the budget.
     NewerEpoch(u64),

@@ -361,6 +361,62 @@ mod tests {
         }
     }
 
+    /// Of a node that nobody configured the provider's own hosts are granted, and those only.
+    #[tokio::test]
+    async fn a_default_plan_is_granted_what_its_plugin_asks_for() {
+        let plugins: [(&[u8], &str, &[&str]); 3] = [
+            (
+                include_bytes!("../../../../plugins/aws/manifest.json"),
+                "aws:///eu-west-1a/i-0123456789abcdef0",
+                &["ec2.eu-west-1.amazonaws.com", "autoscaling.eu-west-1.amazonaws.com"],
+            ),
+            (
+                include_bytes!("../../../../plugins/gce/manifest.json"),
+                "gce://p-1/europe-west1-b/worker-1",
+                &["compute.googleapis.com", "oauth2.googleapis.com"],
+            ),
+            (
+                include_bytes!("../../../../plugins/azure/manifest.json"),
+                "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/w",
+                &["management.azure.com", "login.microsoftonline.com"],
+            ),
+        ];
+        for (manifest, provider_id, hosts) in plugins {
+            let manifest = Manifest::parse(manifest).unwrap();
+            let node = NodeFacts { provider_id: provider_id.to_owned(), ..NodeFacts::default() };
+            let plan = plan::default_plan(&node).unwrap();
+            let method = plan.methods.iter().find(|one| one.plugin.is_some()).unwrap();
+            let place = method.credentials["default"].secret.as_ref().unwrap();
+            assert_eq!(place.name, format!("{}-credentials", manifest.name));
+            let names = Fixed("192.0.2.9");
+            let decided = decide(
+                &manifest.name,
+                &manifest,
+                &method.parameters,
+                unguarded(&plan.grants),
+                &names,
+            );
+            let decided = decided.await.unwrap();
+            let granted: Vec<&str> =
+                plan.grants[0].allows.hosts.iter().map(String::as_str).collect();
+            assert_eq!((granted.as_slice(), plan.grants.len()), (hosts, 1));
+            assert_eq!(decided.endpoints().len(), manifest.asks.endpoints.len(), "{provider_id}");
+
+            // Any other place is none of it.
+            let address = BTreeMap::from([("address".to_owned(), "198.51.100.1".to_owned())]);
+            let elsewhere: BTreeMap<_, _> =
+                method.parameters.clone().into_iter().chain(address).collect();
+            let refused =
+                decide(&manifest.name, &manifest, &elsewhere, unguarded(&plan.grants), &names)
+                    .await;
+            assert!(refused.is_err(), "{provider_id}: {refused:?}");
+        }
+        // Requests to a region that nobody knows are granted nowhere.
+        let nowhere =
+            NodeFacts { provider_id: "aws:///zone/i-1".to_owned(), ..NodeFacts::default() };
+        assert_eq!(plan::default_plan(&nowhere).unwrap().grants, []);
+    }
+
     /// The host proves who asks in no other way than the grant names, whatever the manifest does.
     #[tokio::test]
     async fn a_grant_names_how_the_host_may_authenticate() {

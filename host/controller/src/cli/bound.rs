@@ -118,9 +118,12 @@ async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<(Config,
     let fences = fences.context("failed to list FenceConfigurations")?.items;
     let config_maps = cluster.list::<ConfigMap>(&own).await;
     let config_maps = config_maps.context("failed to list ConfigMaps")?.items;
-    let outside = cluster.list::<FencePlugin>(&Scope::all()).await;
-    // Who may not see them is told of plugins that are built in.
-    let outside = outside.map(|listed| listed.items).unwrap_or_default();
+    let outside = match cluster.list::<FencePlugin>(&Scope::all()).await {
+        Ok(listed) => listed.items,
+        // Who may not see them is told of plugins that are built in.
+        Err(ClusterError::Denied(_) | ClusterError::NotFound(_)) => Vec::new(),
+        Err(error) => return Err(error).context("failed to list FencePlugins"),
+    };
     let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
     described::by_objects(&plugins, outside.iter());
     // Nobody listens for changes of what was read once.

@@ -26,25 +26,31 @@ pub(crate) struct Row {
     pub(crate) decided: Result<Grants, String>,
 }
 
-/// What a grant leaves of a manifest's asks, for each network and each name.
-pub(crate) async fn rows(manifest: &Manifest, grant: &Grant) -> Vec<Row> {
+/// What a grant leaves of a manifest's asks, for its first so many networks and names.
+pub(crate) async fn rows(manifest: &Manifest, grant: &Grant, max: usize) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (to, address) in samples(&grant.allows) {
+    for (to, address) in samples(&grant.allows).take(max) {
         let asks = manifest.asks.endpoints.iter();
         let parameters: BTreeMap<_, _> =
             asks.map(|ask| (ask.from.clone(), address.clone())).collect();
         let allowed = Allowed { grants: std::slice::from_ref(grant), guarded: &[] };
         let decided = decide(&manifest.name, manifest, &parameters, allowed, &Somewhere).await;
         rows.push(Row { to, decided });
+        tokio::task::yield_now().await;
     }
     rows
 }
 
 /// One line for each network and each name of the grants; what does not fit is counted in the last one.
 pub(super) async fn lines(manifest: &Manifest, grants: impl Iterator<Item = Grant>) -> Vec<String> {
-    let mut lines = Vec::new();
+    let (mut lines, mut beyond) = (Vec::new(), 0_usize);
+    let most = STATUS_GRANTS_MAX.saturating_sub(1);
     for grant in grants {
-        for Row { to, decided } in rows(manifest, &grant).await {
+        // Each is decided on the controller's one thread, and read again with every status.
+        let left = most.saturating_sub(lines.len());
+        let all = grant.allows.cidrs.len().saturating_add(grant.allows.hosts.len());
+        beyond = beyond.saturating_add(all.saturating_sub(left));
+        for Row { to, decided } in rows(manifest, &grant, left).await {
             let line = match decided {
                 Ok(decided) => format!("to {to}: {}", told(manifest, &grant.allows, &decided)),
                 Err(refusal) => format!("to {to}: refused: {refusal}"),
@@ -52,9 +58,7 @@ pub(super) async fn lines(manifest: &Manifest, grants: impl Iterator<Item = Gran
             lines.push(shortened(&line, STATUS_GRANT_CHARACTERS_MAX));
         }
     }
-    let beyond = lines.len().saturating_sub(STATUS_GRANTS_MAX.saturating_sub(1));
-    if beyond > 1 {
-        lines.truncate(STATUS_GRANTS_MAX.saturating_sub(1));
+    if beyond > 0 {
         lines.push(format!("and {beyond} more networks and names"));
     }
     lines

@@ -7,7 +7,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Operation, Plan, Record, Time, Transition};
 use node_remedy_sandbox::ExchangeRecord;
 
-use super::notices;
+use super::{notices, status};
 use crate::act::calls::Called;
 use crate::refusals::Reason;
 use kube::ResourceExt as _;
@@ -82,6 +82,7 @@ impl Audit for LogAudit {
             epoch = operation.epoch,
             operation = operation.id.0,
             method = notices::method_name(plan, operation.method),
+            digest = status::component(nodefence, operation.method),
             action = ?operation.action,
             attempt = operation.attempt,
             end = ?called.end,

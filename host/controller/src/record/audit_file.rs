@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::audit::{Audit, LogAudit};
 use super::chain::Chain;
-use super::notices;
+use super::{notices, status};
 use crate::act::calls::Called;
 use crate::refusals::Reason;
 
@@ -45,6 +45,8 @@ enum Entry<'a> {
         epoch: u64,
         operation: u32,
         method: String,
+        /// sha256 of the component that was called; empty for what is built in.
+        digest: &'a str,
         action: String,
         attempt: u32,
         end: String,
@@ -130,6 +132,7 @@ impl Audit for FileAudit {
             epoch: operation.epoch,
             operation: operation.id.0,
             method: notices::method_name(plan, operation.method),
+            digest: status::component(nodefence, operation.method),
             action: format!("{:?}", operation.action),
             attempt: operation.attempt,
             end: format!("{:?}", called.end),

@@ -25,14 +25,18 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     if run.isolates() {
         heed_own_node(run, view)?;
     }
-    run.record.gate_closed_at = None;
     if !run.holds_slot() {
         run.rule(Rule::A19);
+        // Others may keep it for as long as their own runs last.
+        if !is_waited_for(run) {
+            return Err(give_up_leave(run));
+        }
         run.effect(Effect::TakeSlot);
         // Where no answer comes it is asked for again.
         run.look_in(LOOK_EVERY);
         return Err(Flow::Stay);
     }
+    run.record.gate_closed_at = None;
     Ok(())
 }
 
@@ -142,6 +146,10 @@ fn wait_without_leave(run: &mut Run<'_>, hold: Hold) -> Flow {
     if is_waited_for(run) {
         return run.hold(hold);
     }
+    give_up_leave(run)
+}
+
+fn give_up_leave(run: &mut Run<'_>) -> Flow {
     run.rule(Rule::A14);
     if run.committed() {
         return park(run, ParkReason::GateClosed);

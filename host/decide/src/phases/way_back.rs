@@ -215,8 +215,8 @@ fn note_terminated(run: &mut Run<'_>) {
 fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     let bring_back = run.record.goal == Goal::BringBack;
     let found_off = &run.record.found_off;
-    let cut = run.record.powered_off_by_us(run.plan, run.now);
-    let untouched = !found_off.is_empty() && cut.iter().all(|plug| found_off.contains(plug));
+    let is_as_found = |plug| found_off.contains(&plug) || run.record.last_effect(plug).is_none();
+    let untouched = !found_off.is_empty() && run.plan.power_methods().all(is_as_found);
     let still_off = found_off.iter().any(|one| run.record.reads_off(*one));
     if !bring_back || !untouched || !still_off {
         return None;

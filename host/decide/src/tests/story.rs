@@ -37,6 +37,8 @@ pub(crate) struct Story {
     pub(crate) node_stays: bool,
     /// What the remedy's plugin answers, one after the other; nothing more: it does not answer.
     pub(crate) answers: Vec<Result<Choice, String>>,
+    /// What whoever asks for a slot is told.
+    pub(crate) slot: SlotAnswer,
 }
 
 /// A run that goes on for longer goes round in circles.
@@ -67,6 +69,7 @@ impl Story {
             budget_at_zero: false,
             node_stays: false,
             answers: Vec::new(),
+            slot: SlotAnswer::Granted,
         }
     }
 
@@ -106,7 +109,7 @@ impl Story {
         self.done.push(effect.clone());
         match effect {
             Effect::Look => self.look(),
-            Effect::TakeSlot => self.event(Event::Slot(SlotAnswer::Granted)),
+            Effect::TakeSlot => self.event(Event::Slot(self.slot)),
             Effect::Call(op) => {
                 let found = self.record.operations.iter().find(|one| one.id == op);
                 let operation = found.expect("an intent for every call").clone();

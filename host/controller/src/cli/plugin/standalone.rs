@@ -64,7 +64,7 @@ mod tests {
                       cbc = { workspace = true, optional = true }\nserde_json.workspace = true\n\
                       des = { workspace = true, optional = true }\n";
         let wanted = "[package]\nname = \"lamp\"\nedition = \"2024\"\npublish = false\n\n\
-                      [dependencies]\nnode-remedy-sdk = { path = \"sdk\", features = [\"web\"] }\n\
+                      [dependencies]\nnode-remedy-sdk = { path = \"sdk\", version = \"0.1.0\", features = [\"web\"] }\n\
                       cbc = { version = \"0.2\", features = [\"alloc\"], optional = true }\n\
                       serde_json = \"1\"\ndes = { version = \"0.9\", optional = true }\n";
         assert_eq!(standalone(member, "sdk"), wanted);

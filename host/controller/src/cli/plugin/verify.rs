@@ -66,7 +66,8 @@ pub(super) fn verify(
         }
         (_, false) => {}
     }
-    let rows: Vec<_> = source.grants().flat_map(|grant| block_on(rows(manifest, &grant))).collect();
+    let rows: Vec<_> =
+        source.grants().flat_map(|grant| block_on(rows(manifest, &grant, usize::MAX))).collect();
     for row in &rows {
         findings.extend(row.decided.as_ref().err().map(|why| format!("{}: {why}", row.to)));
     }

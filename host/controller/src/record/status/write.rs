@@ -63,7 +63,7 @@ pub fn write(
             .baseline
             .as_ref()
             .map(|one| api::Baseline { at: one.at.twin(), signs: signs(&one.signs) }),
-        operations: record.operations.iter().map(|one| operation(one, plan, before)).collect(),
+        operations: record.operations.iter().map(|one| operation(one, nodefence, plan)).collect(),
         next_operation: record.next_operation.0,
         found_off: places(&record.found_off),
         identified: places(&record.identified),
@@ -178,15 +178,9 @@ fn signs(signs: &decide::Signs) -> api::Signs {
     }
 }
 
-fn operation(
-    operation: &decide::Operation,
-    plan: &Plan,
-    before: Option<&NodeFenceStatus>,
-) -> api::Operation {
+fn operation(operation: &decide::Operation, nodefence: &NodeFence, plan: &Plan) -> api::Operation {
     let method = plan.method(operation.method);
     let text = |of: fn(&decide::Method) -> &String| method.map(of).cloned().unwrap_or_default();
-    let earlier =
-        before.and_then(|status| status.operations.iter().find(|one| one.id == operation.id.0));
     api::Operation {
         id: operation.id.0,
         method: place(operation.method),
@@ -201,8 +195,14 @@ fn operation(
         state_before: operation.state_before.twin(),
         end: operation.end.as_ref().map(end),
         ended_at: operation.ended_at.map(Time::twin),
-        exchanges_digest: earlier.and_then(|one| one.exchanges_digest.clone()),
+        digest: component(nodefence, operation.method).to_owned(),
     }
+}
+
+/// sha256 of the component that a method calls: an incident keeps to the one that it began with.
+pub(crate) fn component(nodefence: &NodeFence, method: MethodIndex) -> &str {
+    let method = nodefence.spec.plan.methods.get(method);
+    method.and_then(|method| method.facts.as_ref()).map_or("", |facts| &facts.digest)
 }
 
 fn end(end: &decide::End) -> api::End {

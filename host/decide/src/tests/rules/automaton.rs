@@ -200,6 +200,22 @@ fn a4_a_power_off_that_was_not_ours() {
     assert_eq!(maintained.parked(), Some(&ParkReason::OffBeforeUs));
 }
 
+/// One feed was off before us: the other is given back as any, and the machine runs on it.
+#[test]
+fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
+    for found in [0, 1] {
+        let mut plan = bmc_plan();
+        plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+        plan.power = vec![stage(Execution::All, &[0, 1])];
+        let policy = RunPolicy { found_off: FoundOff::LeaveOff, ..RunPolicy::default() };
+        let mut story = Story::new(plan, policy);
+        story.plugs[found] = PlugState::Off;
+        story.until(Phase::AwaitingWell);
+        assert!(story.released() && story.plugs[1 - found] == PlugState::On, "{found}");
+        story.boots().until(Phase::Final(FinalReason::Remedied));
+    }
+}
+
 /// A device that tells what was says off of a machine that we switched on and that boots: nothing is proven by
 /// what nobody did.
 #[test]

@@ -191,6 +191,34 @@ fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut
     assert_eq!(story.record.operations.iter().filter(on).count(), 1, "the port is open again");
 }
 
+/// Whoever has the slot may have promised to be one of so many, and keeps it for as long as its own run lasts.
+#[test]
+fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingDevice);
+    assert_eq!((story.plugs[1], story.record.slot), (PlugState::Off, Slot::Free));
+    (story.device, story.slot) = (Box::new(honest), SlotAnswer::Refused);
+    let since = story.now;
+    story.until(Phase::Restoring);
+    assert!(story.now.since(since) >= GATE_TIMEOUT && story.hit(Rule::A14));
+    assert_eq!(story.count(Action::Off), 1, "the port alone");
+    story.until(Phase::Waiting);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+
+    // Nothing of it is cut any more: it waits for as long as it takes.
+    for _ in 0..2_000 {
+        story.go();
+    }
+    assert!(story.now.since(since) >= GATE_TIMEOUT.times(3));
+    assert_eq!(story.record.phase, Phase::Waiting);
+    story.slot = SlotAnswer::Granted;
+    story.until(Phase::AwaitingWell);
+}
+
 #[test]
 fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
