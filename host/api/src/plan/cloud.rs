@@ -102,7 +102,11 @@ pub(super) fn credentials(plugin: &str) -> BTreeMap<String, Credential> {
 /// The provider's own API, for a method that names no other place; nothing where it lacks a parameter for it.
 pub(super) fn grant(method: &Method) -> Option<Grant> {
     let plugin = method.plugin.as_deref()?;
-    let region = method.parameters.get("region").map(String::as_str);
+    // A providerID is what a kubelet says of itself: what is no name of a region makes no host.
+    let is_label = |text: &&str| {
+        text.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-')
+    };
+    let region = method.parameters.get("region").map(String::as_str).filter(is_label);
     let host = |host: &&str| match region {
         Some(region) => Some(host.replace("{region}", region)),
         None => (!host.contains('{')).then(|| (*host).to_owned()),
@@ -110,4 +114,22 @@ pub(super) fn grant(method: &Method) -> Option<Grant> {
     let hosts: Option<Vec<String>> = usual(plugin)?.hosts.iter().map(host).collect();
     let allows = Allows { hosts: hosts?, ports: vec![443], ..Allows::default() };
     Some(Grant { plugin: plugin.to_owned(), allows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_id_names_no_host_of_its_own() {
+        let grants_of = |provider_id: &str| {
+            let node = NodeFacts { provider_id: provider_id.to_owned(), ..NodeFacts::default() };
+            default_plan(&node).unwrap().grants
+        };
+        let hosts = &grants_of("aws:///eu-west-1a/i-1")[0].allows.hosts;
+        assert_eq!(hosts[0], "ec2.eu-west-1.amazonaws.com");
+        for zone in ["a.example.org:443", "a@b-1a", "a#-1a", "EU-1a", "ü-1a", "no-number"] {
+            assert_eq!(grants_of(&format!("aws:///{zone}/i-1")), [], "{zone}");
+        }
+    }
 }

@@ -295,13 +295,5 @@ fn word(kind: Kind) -> &'static str {
 }
 
 fn scheme(auth: &Auth) -> &'static str {
-    match auth {
-        Auth::None {} => "no authentication by the host",
-        Auth::Basic { .. } => "basic",
-        Auth::Bearer { .. } => "bearer",
-        Auth::Header { .. } => "header",
-        Auth::AwsSigv4 { .. } => "aws-sigv4",
-        Auth::GoogleServiceAccount { .. } => "google-service-account",
-        Auth::Login(_) => "login",
-    }
+    if *auth == Auth::NONE { "no authentication by the host" } else { auth.scheme() }
 }
