@@ -48,7 +48,7 @@ pub fn compile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
 }
 
 /// Compiles in a child made from `exe`, which must end in [`child_main`] when it is started with
-/// [`CHILD_ARGUMENT`]. Blocks up to half a minute.
+/// [`CHILD_ARGUMENT`]. Blocks up to a minute.
 pub fn compile_in_child(exe: &Path, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
     compile_in_child_within(exe, wasm, &PluginLimits::default())
 }

@@ -138,23 +138,32 @@ mod tests {
     #[test]
     fn plaintexts_are_bounded_in_size_number_and_sum() {
         let mut exchanges = Exchanges::new(ExchangeRecord::On);
-        exchanges.encrypted(vec![0; PLAINTEXT_BYTES_MAX + 1], b"TOO-LONG");
+        let long = vec![0; PLAINTEXT_BYTES_MAX];
         exchanges.encrypted(b"forgotten".to_vec(), b"FORGOTTEN");
-        for _ in 0..SEALED_KEPT_MAX {
+        exchanges.encrypted(long.clone(), b"LONG");
+        exchanges.encrypted([long.as_slice(), b"."].concat(), b"TOO-MUCH");
+        for _ in 1..SEALED_KEPT_MAX {
             exchanges.encrypted(b"x".to_vec(), b"SEALED");
         }
-        exchanges.keep(exchange(Direction::Sent, b"TOO-LONG"));
+        exchanges.keep(exchange(Direction::Sent, b"LONG"));
+        exchanges.keep(exchange(Direction::Sent, b"TOO-MUCH"));
         exchanges.keep(exchange(Direction::Sent, b"FORGOTTEN"));
-        exchanges.keep(exchange(Direction::Sent, &[b'.'; SEALED_BYTES_MAX]));
-        assert_eq!(plaintexts(exchanges), [None, None, None]);
+        let mut datagram = b"SEALED".to_vec();
+        datagram.resize(SEALED_BYTES_MAX, b'.');
+        exchanges.keep(exchange(Direction::Sent, &datagram));
+        datagram.push(b'.');
+        exchanges.keep(exchange(Direction::Sent, &datagram));
+        assert_eq!(plaintexts(exchanges), [Some(long), None, None, Some(b"x".to_vec()), None]);
 
         let mut full = Exchanges::new(ExchangeRecord::On);
         full.keep(exchange(Direction::Sent, &vec![b'.'; EXCHANGE_BYTES_MAX - 10]));
         full.keep(exchange(Direction::Received, b"SEALED"));
         full.decrypted(b"SEALED", b"12345".to_vec());
         full.keep(exchange(Direction::Received, b"12345"));
+        full.keep(exchange(Direction::Received, b"1234"));
+        full.keep(exchange(Direction::Received, b"1"));
         let (kept, dropped) = full.into_kept();
-        assert_eq!((kept.len(), dropped), (2, 1));
+        assert_eq!((kept.len(), dropped), (3, 2), "to the last byte");
         assert_eq!(kept[1].plaintext, None);
     }
 }

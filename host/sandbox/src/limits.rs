@@ -27,8 +27,8 @@ pub const COMPILE_CPU_S_MOST: u64 = 120;
 pub const COMPILE_ADDRESS_SPACE_BYTES: u64 = 1 << 30;
 /// The same where an admin raises it.
 pub const COMPILE_ADDRESS_SPACE_BYTES_MOST: u64 = 4 << 30;
-/// Wall time of the child that compiles: CPU limit plus a machine that is busy.
-pub const COMPILE_WALL: Duration = Duration::from_secs(30);
+/// Wall time of the child that compiles: CPU limit plus a machine that is busy with more than this.
+pub const COMPILE_WALL: Duration = Duration::from_mins(1);
 /// What the compiling child may answer for a component of the usual size, and so much more for each such size
 /// that an admin allows: machine code is some four times the wasm.
 pub const COMPILED_BYTES_MAX: usize = 64 << 20;

@@ -327,7 +327,7 @@ mod tests {
             what: Happened::Sent(vec![Part::Bytes(vec![0; bytes])]),
         };
         let mut transcript = Transcript::default();
-        transcript.keep(event(TRANSCRIPT_BYTES_MAX));
+        transcript.keep(event(TRANSCRIPT_BYTES_MAX - 63));
         assert_eq!((transcript.events.len(), transcript.dropped), (0, 1), "its frame is beyond");
         transcript.keep(event(TRANSCRIPT_BYTES_MAX - 64));
         transcript.keep(event(0));

@@ -81,3 +81,34 @@ impl Drop for Waits<'_> {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::grants::Grants;
+    use crate::trial;
+
+    #[tokio::test(start_paused = true)]
+    async fn as_many_wait_as_may_and_the_next_is_refused() {
+        let (turns, seams) = (Turns::new(1), trial::seams());
+        let mut call = trial::call(Grants::default());
+        call.request.deadline = Duration::from_mins(1);
+        let under_way = turns.take(&call, &seams).await.ok().unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..CALLS_QUEUED_MAX {
+            let mut one = Box::pin(turns.take(&call, &seams));
+            assert!(futures::poll!(&mut one).is_pending());
+            waiting.push(one);
+        }
+        let refused = turns.take(&call, &seams).await.err().unwrap();
+        assert_eq!(refused.kind, FailureKind::Busy);
+        assert!(refused.detail.ends_with("and as many wait"), "{}", refused.detail);
+        // Whose turn comes leaves room among those who wait.
+        drop(under_way);
+        assert!(waiting.swap_remove(0).await.is_ok());
+        let mut next = Box::pin(turns.take(&call, &seams));
+        assert!(futures::poll!(&mut next).is_pending());
+    }
+}

@@ -109,7 +109,7 @@ async fn memory(host: &Host) -> Result<()> {
 }
 
 /// One that grows its table to so many elements when it is called.
-fn grows_table(to: usize) -> Result<Vec<u8>> {
+pub(super) fn grows_table(to: usize) -> Result<Vec<u8>> {
     let grow = format!("(drop (table.grow $t (ref.null func) (i32.const {})))", to - 1);
     Module { run: &grow, more: "(table $t 1 funcref)", ..HONEST }.component()
 }

@@ -521,3 +521,33 @@ fn assertion(secret: &Secret, at: &Endpoint, scope: &str, now_s: u64) -> Result<
         .map_err(|_| unusable())?;
     Ok(format!("{statement}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(number: usize) -> [u8; 32] {
+        Sha256::digest(number.to_be_bytes()).into()
+    }
+
+    #[test]
+    fn as_many_sessions_are_kept_as_may_be_and_the_next_lives_for_its_call() {
+        let (sessions, until_ms) = (Sessions::default(), 1_000);
+        let session = Arc::new(Session {
+            token: Zeroizing::new("token".to_owned()),
+            csrf: None,
+            location: None,
+            exposed: String::new(),
+        });
+        for number in 0..=SESSIONS_KEPT_MAX {
+            sessions.keep(name(number), &session, until_ms);
+        }
+        assert!(sessions.find(&name(SESSIONS_KEPT_MAX - 1), 999).is_some());
+        assert!(sessions.find(&name(SESSIONS_KEPT_MAX), 999).is_none());
+        // One that ended leaves room.
+        sessions.forget(&name(0), &session);
+        sessions.keep(name(SESSIONS_KEPT_MAX), &session, until_ms);
+        assert!(sessions.find(&name(SESSIONS_KEPT_MAX), 999).is_some());
+        assert!(sessions.find(&name(1), until_ms).is_none(), "it has expired");
+    }
+}

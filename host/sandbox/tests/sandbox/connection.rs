@@ -253,6 +253,19 @@ async fn a_flood_is_cut_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_read_gives_no_more_than_the_most() {
+    let most = limits::STREAM_READ_BYTES_MAX;
+    for (length, reads) in [
+        (most - 1, "16383 bytes | timeout"),
+        (most, "16384 bytes | timeout"),
+        (most + 1, "16384 bytes | [x]"),
+    ] {
+        let script = format!("open;long={length};read=99999,50;read=99999,50");
+        assert_eq!(Console::echo().says(&script).await, format!("open | ok | {reads}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_left_open_is_closed_by_the_host() {
     for (script, heard) in [
         ("open;write=login;farewell=logout;trap", &["login", "logout"][..]),

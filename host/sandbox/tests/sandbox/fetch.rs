@@ -317,6 +317,18 @@ async fn an_answer_is_bounded_and_its_evidence_leaves_room_for_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_is_kept_as_evidence_up_to_the_limit() {
+    let most = limits::EXCHANGE_BODY_BYTES_MAX;
+    for (length, expected) in [(most - 1, most - 1), (most, most), (most + 1, most)] {
+        let bmc = Bmc::new(move |_| reply(Response::new(vec![b'~'; length])));
+        let report = ask(&bmc, Auth::NONE, &[]).await;
+        let answer = &report.exchanges.last().unwrap().bytes;
+        let kept = answer.len() - answer.iter().position(|byte| *byte == b'~').unwrap();
+        assert_eq!(kept, expected, "of {length}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_ends_at_its_timeout_at_the_deadline_and_when_cancelled() {
     let slow = || {
         Bmc::new(|_| HttpReply {

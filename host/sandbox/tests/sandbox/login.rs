@@ -12,7 +12,7 @@ use node_remedy_sandbox::manifest::{Auth, Operation, Protocol};
 use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet};
 use node_remedy_sandbox::{
     Action, AdminGrant, Budget, Call, CallReport, Direction, Ended, GrantError, Grants, HttpGrant,
-    HttpMethod, Manifest, NoNames, Seams,
+    HttpMethod, Manifest, NoNames, Seams, limits,
 };
 use serde_json::{Value, json};
 
@@ -68,6 +68,8 @@ struct State {
     refusals: Vec<u16>,
     /// Answers to logins without a token in them.
     is_mute: bool,
+    /// Tokens are filled up to so many bytes.
+    token_bytes: usize,
 }
 
 impl Server {
@@ -91,7 +93,7 @@ impl Server {
                 return built.status(201).body(b"{}".to_vec()).unwrap();
             }
             state.given += 1;
-            let token = format!("token-{:04}", state.given);
+            let token = format!("{:x<1$}", format!("token-{:04}", state.given), state.token_bytes);
             state.known.insert(token.clone());
             let answer = json!({
                 "data": {"ticket": token, "csrf": "csrf-0001"}, "catalog": ["nova", token],
@@ -162,6 +164,19 @@ impl Room {
 
 fn detail(report: &CallReport) -> &str {
     &report.result.as_ref().unwrap_err().detail
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_may_be_as_long_as_the_limit_and_no_longer() {
+    let most = limits::TOKEN_BYTES_MAX;
+    for (length, is_taken) in [(most, true), (most + 1, false)] {
+        let room = Room::new();
+        room.server.state.lock().unwrap().token_bytes = length;
+        let report = room.ask(&session(), &[]).await;
+        let is_missed = detail(&report).contains("the answer holds no token");
+        assert_eq!(is_missed, !is_taken, "{length}: {}", detail(&report));
+        assert_eq!(room.server.heard().contains(&ASK.to_owned()), is_taken, "{length}");
+    }
 }
 
 const LOGIN: &str = "POST /redfish/v1/SessionService/Sessions";

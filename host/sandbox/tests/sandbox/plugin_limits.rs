@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node_remedy_sandbox::limits::FUEL_PER_CALL_MOST;
+use node_remedy_sandbox::limits::{COMPILED_BYTES_MAX, FUEL_PER_CALL_MOST};
 use node_remedy_sandbox::{
     Action, Call, CallReport, Ended, Executor, FailureKind, LoadError, Plugin, PluginLimits,
-    Verdict,
+    Verdict, compile,
 };
 
 use crate::guest::{HOSTILE, SANDBOX, WASM, World, call};
@@ -204,6 +204,21 @@ fn a_component_is_compiled_within_the_limits_of_its_plugin() {
     assert!(little_time.contains("within 1 s of CPU and 4096 MiB"), "{little_time}");
     let little_memory = said(PluginLimits { compile_memory_bytes: 128 << 20, ..most });
     assert!(little_memory.contains("within 120 s of CPU and 128 MiB"), "{little_memory}");
+}
+
+/// No component is known of which so much comes. In the child's place stands one that answers with as many bytes
+/// as the limit on memory that it is told.
+#[test]
+fn a_child_answers_with_as_much_code_as_may_be_and_no_more() {
+    let exe = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/answers.sh"));
+    let answers = |bytes: usize| {
+        let compile_memory_bytes = u64::try_from(bytes).unwrap();
+        let limits = PluginLimits { compile_memory_bytes, ..PluginLimits::default() };
+        compile::compile_in_child_within(exe, b"", &limits)
+    };
+    assert_eq!(answers(COMPILED_BYTES_MAX).unwrap().len(), COMPILED_BYTES_MAX);
+    let refused = answers(COMPILED_BYTES_MAX + 1).unwrap_err().to_string();
+    assert!(refused.contains("more than 67108864 bytes of code"), "{refused}");
 }
 
 #[test]

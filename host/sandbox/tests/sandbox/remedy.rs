@@ -106,9 +106,9 @@ async fn a_remedy_that_misbehaves_decides_nothing() {
         ("sleep", "it took too long"),
         ("act", "it wanted to begin an effect"),
         ("nameless", "found a name of 0 bytes"),
-        ("long", "found a name of 254 bytes, expected 1 to 253"),
-        ("for-ever", "found a wait of 4294967295 s, expected 1 to 14400"),
-        ("at-once", "found a wait of 0 s"),
+        ("name 254", "found a name of 254 bytes, expected 1 to 253"),
+        ("wait 4294967295", "found a wait of 4294967295 s, expected 1 to 14400"),
+        ("wait 0", "found a wait of 0 s"),
     ] {
         let begun = Instant::now();
         let failure = ask(deed).await.decision.unwrap_err();
@@ -117,6 +117,25 @@ async fn a_remedy_that_misbehaves_decides_nothing() {
     }
     // More than it may have: memory of its own, or room in the host.
     assert!(ask("hoard").await.decision.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_remedy_asks_for_may_be_as_much_as_the_limit() {
+    let name = limits::REMEDY_NAME_BYTES_MAX;
+    let most = limits::REMEDY_WAIT_S_MAX;
+    let took = limits::REMEDY_TIME.as_millis();
+    for (below, decision, beyond) in [
+        (
+            format!("name {name}"),
+            RemedyDecision::Method("x".repeat(name)),
+            format!("name {}", name + 1),
+        ),
+        (format!("wait {most}"), RemedyDecision::Wait(most), format!("wait {}", most + 1)),
+        (format!("nap {}", took - 1), RemedyDecision::Done, format!("nap {took}")),
+    ] {
+        assert_eq!(ask(&below).await.decision, Ok(decision), "{below}");
+        assert!(ask(&beyond).await.decision.is_err(), "{beyond}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

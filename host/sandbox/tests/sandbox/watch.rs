@@ -89,7 +89,11 @@ async fn only_a_known_sender_is_seen_and_not_more_often_than_it_may() {
         assert_eq!(fields, [("peer".to_owned(), peer.to_owned())]);
     }
     assert_eq!(post.hear_from(NODE, b"who").await, Heard::Unseen(Unseen::TooSoon));
-    let long = vec![0; limits::WATCH_BYTES_MAX + 1];
+    sleep(limits::WATCH_EVERY.saturating_sub(Duration::from_millis(1))).await;
+    assert_eq!(post.hear_from(NODE, b"who").await, Heard::Unseen(Unseen::TooSoon));
+    let mut long = vec![0; limits::WATCH_BYTES_MAX];
+    assert_eq!(post.hear(&long).await, Heard::Seen(Sight::Ignore), "the longest");
+    long.push(0);
     assert_eq!(post.hear(&long).await, Heard::Unseen(Unseen::TooLarge(long.len())));
     assert_eq!(post.hear(b"nothing").await, Heard::Seen(Sight::Ignore));
     assert_eq!(post.hear(b"end").await, Heard::Seen(Sight::Finished(vec![])));
@@ -130,6 +134,28 @@ async fn a_watcher_that_misbehaves_sees_nothing() {
     assert_eq!(post.told(b"forge").await, "fine\\nERROR \\u{1b}[2J");
     let Heard::Seen(Sight::Sighting(many)) = post.hear(b"many").await else { panic!("none") };
     assert_eq!(many.len(), limits::FIELDS_MAX);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_has_as_long_as_the_limit_and_no_longer() {
+    let (mut post, most) = (Post::new(), limits::WATCH_TIME.as_millis());
+    assert_eq!(post.told(format!("nap {}", most - 1).as_bytes()).await, "true");
+    let failure = post.failure(format!("nap {}", most + 1).as_bytes()).await;
+    assert!(failure.contains("it took too long"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_senders_are_known_as_may_be() {
+    let address = |number: usize| IpAddr::from((number as u128 | 0xfd << 120).to_be_bytes());
+    let all = (0..=limits::WATCH_SENDERS_MAX).map(address);
+    let mut watch = Watch::new(Arc::clone(&WATCHER), all);
+    let world = World::new();
+    let mut hears = async |number| {
+        watch.hear(SocketAddr::new(address(number), 1_024), b"nothing", &world.seams).await
+    };
+    let last = limits::WATCH_SENDERS_MAX - 1;
+    assert_eq!(hears(last).await, Heard::Seen(Sight::Ignore));
+    assert_eq!(hears(last + 1).await, Heard::Unseen(Unseen::UnknownSender));
 }
 
 #[test]

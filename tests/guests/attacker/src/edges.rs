@@ -3,19 +3,20 @@
 
 use crate::node_remedy::fence::credentials::{self, Extension, Hash};
 use crate::node_remedy::fence::net::{self, Part};
-use crate::node_remedy::fence::types::PlugState;
+use crate::node_remedy::fence::op;
+use crate::node_remedy::fence::types::{Failure, PlugInfo, PlugState, PlugsRequest};
 use crate::{Asked, Told, failed, found, network, resources};
 
-fn size(asked: Asked<'_>) -> usize {
+pub fn size(asked: Asked<'_>) -> usize {
     usize::try_from(asked.number()).unwrap_or_default()
 }
 
-/// So many sockets, one after the other.
+/// So many sockets, one after the other; by the last one the device is heard.
 pub fn sockets_one_by_one(asked: Asked<'_>) -> Told {
-    for _ in 0..asked.number() {
+    for _ in 1..asked.number() {
         net::udp("bmc").map_err(network::refused)?;
     }
-    Ok(found(PlugState::On, "unheard"))
+    resources::heard(&format!("{} sockets", asked.number()))
 }
 
 /// So many datagrams, of which one is answered.
@@ -90,4 +91,48 @@ pub fn credential_data(asked: Asked<'_>) -> Told {
     let account = credentials::open("account").map_err(refused)?;
     account.mac(Hash::Sha256, &vec![7; size(asked)]).map_err(refused)?;
     resources::heard(&format!("{} bytes", asked.number()))
+}
+
+/// Reads until so many bytes have come.
+pub fn read_all(asked: Asked<'_>) -> Told {
+    let line = net::tcp("line").map_err(network::refused)?;
+    line.write(&[Part::Bytes(format!("{}\n", asked.number()).into_bytes())])
+        .map_err(network::refused)?;
+    let mut come = 0;
+    while come < size(asked) {
+        match line.read(u32::MAX, 5_000).map_err(network::refused)?.len() {
+            0 => return Err(failed(&format!("{come} bytes, and then nothing"))),
+            more => come += more,
+        }
+    }
+    resources::heard(&format!("{come} bytes read"))
+}
+
+/// So many lines, each as long as a line can be.
+pub fn log_lines(asked: Asked<'_>) -> Told {
+    for _ in 0..asked.number() {
+        op::log(op::Level::Info, &"x".repeat(1 << 10));
+    }
+    resources::heard(&format!("{} lines", asked.number()))
+}
+
+/// So many things that it knows of the machine.
+pub fn fields(asked: Asked<'_>) -> Told {
+    let mut told = resources::heard("fields")?;
+    told.identity = (0..asked.number()).map(|one| (format!("x-{one}"), "y".to_owned())).collect();
+    Ok(told)
+}
+
+/// A device of so many plugs, for which it is heard.
+pub fn plugs(request: &PlugsRequest) -> Result<Vec<PlugInfo>, Failure> {
+    let number = request.parameters.iter().find(|(name, _)| name == "number");
+    let number: u32 = number.and_then(|(_, text)| text.parse().ok()).unwrap_or_default();
+    resources::heard("plugs")?;
+    let plug = |one: u32| PlugInfo {
+        plug: one.to_string(),
+        name: String::new(),
+        state: PlugState::On,
+        identity: vec![],
+    };
+    Ok((1..=number).map(plug).collect())
 }

@@ -87,12 +87,16 @@ impl Guest for Attacker {
             "key-operations" => edges::key_operations(asked),
             "usm-keys" => edges::usm_keys(asked),
             "credential-data" => edges::credential_data(asked),
+            "read-all" => edges::read_all(asked),
+            "log-lines" => edges::log_lines(asked),
+            "detail" => resources::heard(&"x".repeat(edges::size(asked))),
+            "fields" => edges::fields(asked),
             other => Err(failed(&format!("no attack {other}"))),
         }
     }
 
-    fn plugs(_: PlugsRequest) -> Result<Vec<PlugInfo>, Failure> {
-        Err(failed("no plugs"))
+    fn plugs(request: PlugsRequest) -> Result<Vec<PlugInfo>, Failure> {
+        edges::plugs(&request)
     }
 }
 

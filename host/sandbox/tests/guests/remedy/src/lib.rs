@@ -19,7 +19,11 @@ static mut ASKED: u32 = 0;
 impl Guest for Remedy {
     fn next(view: NodeView, history: Vec<Entry>) -> Decision {
         let deed = view.labels.iter().find(|(key, _)| key == "do").map(|(_, deed)| deed.as_str());
-        match deed.unwrap_or_default() {
+        let deed = deed.unwrap_or_default();
+        if let Some((what, number)) = deed.split_once(' ') {
+            return so_much(what, number.parse().unwrap_or_default());
+        }
+        match deed {
             "see" => Decision::Fail(format!("{view:?} {history:?}")),
             "method" => Decision::Method("bmc".into()),
             "cluster" => Decision::ClusterMethod("drain".into()),
@@ -55,11 +59,21 @@ impl Guest for Remedy {
             "forge" => Decision::Fail("fine\nERROR \u{1b}[2J".into()),
             "talk" => Decision::Fail("x".repeat(100_000)),
             "nameless" => Decision::Method(String::new()),
-            "long" => Decision::Method("x".repeat(254)),
-            "for-ever" => Decision::Wait(u32::MAX),
-            "at-once" => Decision::Wait(0),
             _ => Decision::Done,
         }
+    }
+}
+
+/// Just so much of something.
+fn so_much(what: &str, number: u32) -> Decision {
+    match what {
+        "name" => Decision::Method("x".repeat(number as usize)),
+        "wait" => Decision::Wait(number),
+        "nap" => {
+            op::sleep(number);
+            Decision::Done
+        }
+        _ => Decision::Fail(format!("no deed {what}")),
     }
 }
 

@@ -28,6 +28,10 @@ impl Guest for Watcher {
                 std::hint::black_box(&seen);
             },
             b"sleep" => (told("slept", op::sleep(60_000).to_string()), state),
+            nap if nap.starts_with(b"nap ") => {
+                let ms = str::from_utf8(&nap[4..]).ok().and_then(|ms| ms.trim().parse().ok());
+                (told("slept", op::sleep(ms.unwrap_or_default()).to_string()), state)
+            }
             b"hoard" => (Verdict::Ignore, vec![0; 5_000]),
             b"act" => (told("began", op::begin_effect("just once").is_ok().to_string()), state),
             b"forge" => (told("word", "fine\nERROR \u{1b}[2J".into()), state),
