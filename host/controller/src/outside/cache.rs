@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::oci::{Artefact, Signature};
 
-/// Everything in the folder: eight of the largest components, some three hundred of the usual ones.
+/// Everything in the folder: some three hundred of the usual components, eight of 8 MiB, one of the largest
+/// that an admin may allow.
 const BYTES_MAX: u64 = 64 << 20;
 /// A manifest and sixteen signatures, in base64.
 const BESIDE_BYTES_MAX: usize = 1 << 20;
@@ -150,14 +151,16 @@ impl Cache {
         let mut used: u64 = entries.iter().map(|(_, _, length)| length).sum();
         entries.sort();
         let except = hex_of(except).unwrap_or_default();
-        for (_, name, length) in entries {
+        for (_, name, _) in &entries {
             let is_spared = name.starts_with(except) || !name.ends_with(COMPONENT);
             if used.saturating_add(bytes) <= self.bytes_max || is_spared {
                 continue;
             }
             let Some(hex) = name.strip_suffix(&format!(".{COMPONENT}")) else { continue };
             self.forget(&format!("sha256:{hex}"));
-            used = used.saturating_sub(length);
+            let with_it = [name.clone(), format!("{hex}.{BESIDE}")];
+            let gone = entries.iter().filter(|(_, name, _)| with_it.contains(name));
+            used = used.saturating_sub(gone.map(|(_, _, length)| length).sum());
         }
         Ok(())
     }
@@ -316,6 +319,68 @@ mod tests {
         cache.put(&all[3].0, &all[3].1, at(11)).unwrap();
         let there = all.iter().map(|(digest, _)| cache.get(digest, at(12)).is_some());
         assert_eq!(there.collect::<Vec<_>>(), [true, false, true, true]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn used(folder: &Path) -> u64 {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+    }
+
+    #[test]
+    fn the_folder_may_be_full_and_a_byte_more_costs_the_oldest() {
+        let [old, new] = [b"old", b"new"].map(|component| kept(component));
+        let filler = Digest::of(b"filler").to_string();
+        for (more, is_there) in [(0, true), (1, false)] {
+            let folder = folder("cache-edge");
+            let cache = Cache::open(&folder).unwrap();
+            cache.put(&old.0, &old.1, at(1)).unwrap();
+            let each = used(&folder);
+            // It takes no room on the disk.
+            let path = cache.path(&filler, COMPONENT).unwrap();
+            File::create(&path).unwrap().set_len(BYTES_MAX - 2 * each + more).unwrap();
+            touch(&path, at(2));
+            cache.put(&new.0, &new.1, at(3)).unwrap();
+            assert_eq!(cache.get(&old.0, at(4)).is_some(), is_there);
+            assert!(cache.get(&new.0, at(4)).is_some());
+            let left = if is_there { BYTES_MAX } else { BYTES_MAX - each + 1 };
+            assert_eq!(used(&folder), left);
+            fs::remove_dir_all(folder).unwrap();
+        }
+        assert_eq!(BYTES_MAX, 67_108_864);
+    }
+
+    /// What stands beside a component goes with it, and makes room, too.
+    #[test]
+    fn no_more_goes_than_makes_room() {
+        let folder = folder("cache-room");
+        let cache = Cache::open(&folder).unwrap();
+        let all: Vec<_> = (1..=4).map(|byte| kept(&[byte; 10])).collect();
+        for ((digest, kept), s) in all.iter().take(3).zip(1..) {
+            cache.put(digest, kept, at(s)).unwrap();
+        }
+        let full = used(&folder);
+        let cache = Cache { bytes_max: full, ..cache };
+        cache.put(&all[3].0, &all[3].1, at(4)).unwrap();
+        assert_eq!(used(&folder), full);
+        let there = all.iter().map(|(digest, _)| cache.get(digest, at(5)).is_some());
+        assert_eq!(there.collect::<Vec<_>>(), [false, true, true, true]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_stands_beside_a_component_has_a_mib_and_no_byte_more() {
+        let folder = folder("cache-beside");
+        let cache = Cache::open(&folder).unwrap();
+        let (digest, kept) = kept(b"a component");
+        let beside = cache.path(&digest, BESIDE).unwrap();
+        for (length, is_there) in [(BESIDE_BYTES_MAX, true), (BESIDE_BYTES_MAX + 1, false)] {
+            cache.put(&digest, &kept, at(1)).unwrap();
+            let mut bytes = fs::read(&beside).unwrap();
+            bytes.resize(length, b' ');
+            fs::write(&beside, bytes).unwrap();
+            assert_eq!(cache.get(&digest, at(1)).is_some(), is_there, "{length}");
+        }
+        assert_eq!(BESIDE_BYTES_MAX, 1_048_576);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -193,3 +193,20 @@ fn about(plugin: &Plugin) -> FencePluginStatus {
         ..FencePluginStatus::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_api::conditions::REASON_REFUSED;
+
+    use super::*;
+
+    #[test]
+    fn a_message_of_4000_characters_is_told_whole_and_a_longer_one_is_cut() {
+        let told = Told { generation: None, before: &[], now: Moment::from_ms(0) };
+        let message =
+            |why: &str| told.condition(READY, ConditionStatus::False, REASON_REFUSED, why).message;
+        let longest = format!("{}.", "ä".repeat(3_999));
+        assert_eq!(message(&longest), longest);
+        assert_eq!(message(&format!("{longest}!")), longest);
+    }
+}

@@ -207,17 +207,22 @@ async fn from_registry<C: Cluster>(
         component_bytes_max: asked.component_bytes_max,
         signatures: asked.verify.is_some(),
     };
-    let pulled = timeout(PULL_TIME, pull(&mut client, wanted)).await;
-    let pulled = pulled.unwrap_or_else(|_| {
-        let why = format!("it did not give everything within {} s", PULL_TIME.as_secs());
-        Err(OciError::Unavailable { server: registry.to_string(), why })
-    })?;
+    let pulled = pull_in_time(&mut client, wanted).await?;
     let component = asked.component.to_owned();
     let checked = parts.calls.executor.block(move || pulled.checked(&component)).await;
     let checked = checked.ok_or_else(|| {
         Refusal::passing(REASON_LOADING, "checking it was broken off; it is tried again")
     })?;
     Ok(checked?)
+}
+
+/// Fetches it, or gives up when its time is over.
+async fn pull_in_time(client: &mut Client<'_>, wanted: Wanted<'_>) -> Result<Pulled, OciError> {
+    let pulled = timeout(PULL_TIME, pull(client, wanted)).await;
+    pulled.unwrap_or_else(|_| {
+        let why = format!("it did not give everything within {} s", PULL_TIME.as_secs());
+        Err(OciError::Unavailable { server: client.server().to_string(), why })
+    })
 }
 
 /// The pull secret, where one is named.

@@ -121,7 +121,10 @@ async fn blob(
     let response = client.ask(&Ask::get(path, "", size).redirected()).await;
     let response = response.map_err(|error| {
         if let OciError::Artefact { why, .. } = error {
-            return refused(format!("its layer {}: {why}, as its manifest says", layer.digest));
+            return refused(format!(
+                "its layer {}: {why}; its manifest says {size} bytes",
+                layer.digest
+            ));
         }
         error
     })?;
@@ -144,7 +147,7 @@ async fn blob(
 /// referring to it, or that a list under a tag does where it has no such list, and cosign's own tag.
 async fn signatures(client: &mut Client<'_>, digest: &str) -> Result<Vec<Signature>, OciError> {
     let tag = digest.replacen(':', "-", 1);
-    let mut found = Vec::new();
+    let mut seen = Seen::default();
     let list = match referrers(client, digest).await? {
         Some(list) => Some(list),
         None => manifest(client, &tag).await?,
@@ -154,14 +157,14 @@ async fn signatures(client: &mut Client<'_>, digest: &str) -> Result<Vec<Signatu
     let referring: Vec<_> = list.into_iter().flatten().filter(is_signatures).collect();
     for one in referring.iter().filter(|one| is_digest(&one.digest)).take(REFERRERS_MAX) {
         if let Some(manifest) = manifest(client, &one.digest).await? {
-            signatures_in(client, &manifest, &one.digest, &mut found).await?;
+            signatures_in(client, &manifest, &one.digest, &mut seen).await?;
         }
     }
     let tag = format!("{tag}.sig");
     if let Some(manifest) = manifest(client, &tag).await? {
-        signatures_in(client, &manifest, &tag, &mut found).await?;
+        signatures_in(client, &manifest, &tag, &mut seen).await?;
     }
-    Ok(found)
+    Ok(seen.signatures)
 }
 
 /// What refers to a manifest; `None` where the registry has no such list.
@@ -171,12 +174,20 @@ async fn referrers(client: &mut Client<'_>, digest: &str) -> Result<Option<Vec<u
     Ok((response.status() == StatusCode::OK).then(|| response.into_body()))
 }
 
+/// The signatures of one artefact, as far as they were looked at.
+#[derive(Default)]
+struct Seen {
+    /// With those that are none after all.
+    looked_at: usize,
+    signatures: Vec<Signature>,
+}
+
 /// The signatures in one manifest of them.
 async fn signatures_in(
     client: &mut Client<'_>,
     manifest: &[u8],
     reference: &str,
-    found: &mut Vec<Signature>,
+    seen: &mut Seen,
 ) -> Result<(), OciError> {
     let what = client.what(reference);
     let refused = |why: String| OciError::Artefact { what: what.clone(), why };
@@ -188,9 +199,13 @@ async fn signatures_in(
             // An attestation, or what is invented next.
             _ => continue,
         };
-        if found.len() >= SIGNATURES_MAX {
-            return Err(refused(format!("found more than {SIGNATURES_MAX} signatures")));
+        if seen.looked_at >= SIGNATURES_MAX {
+            tracing::warn!(
+                "{what}: found more than {SIGNATURES_MAX} signatures; the rest is not looked at"
+            );
+            return Ok(());
         }
+        seen.looked_at += 1;
         if usize::try_from(layer.size).is_ok_and(|size| size > PAYLOAD_BYTES_MAX) {
             return Err(refused(format!(
                 "found a signature of {} bytes, expected at most {PAYLOAD_BYTES_MAX}",
@@ -210,7 +225,8 @@ async fn signatures_in(
         };
         let signature = signature.filter(|text| text.len() <= SIGNATURE_CHARACTERS_MAX);
         if let Some(signature) = signature {
-            found.push(Signature { payload: (!is_over_component).then_some(bytes), signature });
+            seen.signatures
+                .push(Signature { payload: (!is_over_component).then_some(bytes), signature });
         }
     }
     Ok(())

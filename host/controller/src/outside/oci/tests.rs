@@ -1,5 +1,8 @@
 //! A registry in memory that does what a real one would not, and where requests may go: which addresses, how
-//! many redirects, and what proves who asks shown to whom. Real registries: `tests/tests/plugins_registry.rs`.
+//! many redirects, and what proves who asks shown to whom. Each limit from both sides: [`edges`]. Real
+//! registries: `tests/tests/plugins_registry.rs`.
+
+mod edges;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +13,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
 use http::{Request, Response, StatusCode};
-use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet, NetError};
+use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, MemoryNet, NetBackend, NetError};
 use node_remedy_sandbox::{Cidr, Digest, Names};
 use serde_json::json;
 
@@ -49,7 +52,8 @@ struct Web {
     /// Wants this to be shown at the registry, and says so by this.
     wants: Option<(&'static str, String)>,
     asked: Mutex<Vec<String>>,
-    slow: bool,
+    /// How long each answer takes.
+    after: Duration,
 }
 
 impl Web {
@@ -93,8 +97,7 @@ impl Fabric for Web {
                 Response::builder().status(StatusCode::NOT_FOUND).body(Vec::new()).unwrap()
             }),
         };
-        let after = if self.slow { Duration::from_hours(1) } else { Duration::ZERO };
-        Some(HttpReply { after, result: Ok::<_, NetError>(response) })
+        Some(HttpReply { after: self.after, result: Ok::<_, NetError>(response) })
     }
 }
 
@@ -137,11 +140,18 @@ const USUAL: Asking<'static> = Asking {
 };
 
 async fn pulled(web: &Arc<Web>, asking: &Asking<'_>) -> Result<Artefact, OciError> {
-    let net = MemoryNet::new(web.clone());
+    pulled_over(&MemoryNet::new(web.clone()), &Names6, asking).await
+}
+
+async fn pulled_over(
+    net: &dyn NetBackend,
+    names: &dyn Names,
+    asking: &Asking<'_>,
+) -> Result<Artefact, OciError> {
     let guarded = [Cidr::exactly("10.0.0.1".parse().unwrap())];
     let way = Way {
-        net: &net,
-        names: &Names6,
+        net,
+        names,
         guarded: &guarded,
         trust: Trust::SystemAuthorities,
         plain_http: asking.plain_http,
@@ -158,7 +168,7 @@ async fn pulled(web: &Arc<Web>, asking: &Asking<'_>) -> Result<Artefact, OciErro
         component_bytes_max: 8 << 20,
         signatures: asking.signatures,
     };
-    pull(&mut client, wanted).await?.checked(&digest)
+    pull_in_time(&mut client, wanted).await?.checked(&digest)
 }
 
 async fn refusal(web: Web, asking: &Asking<'_>) -> String {
@@ -292,7 +302,7 @@ async fn without_tls_nothing_is_asked_unless_it_is_said() {
 #[tokio::test(start_paused = true)]
 async fn a_registry_that_says_nothing_is_not_waited_for() {
     let began = tokio::time::Instant::now();
-    let why = refusal(Web { slow: true, ..registry() }, &USUAL).await;
+    let why = refusal(Web { after: Duration::from_hours(1), ..registry() }, &USUAL).await;
     assert!(why.contains("failed to get through in time"), "{why}");
     assert_eq!(began.elapsed(), limits::EXCHANGE_TIME);
 }
