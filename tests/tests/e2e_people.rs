@@ -29,6 +29,8 @@ async fn an_incident_that_needs_approval_waits_for_it() -> Result<()> {
     let waits = |incident: &_| is_in_phase(incident, "AwaitingPower");
     let incident = story.incident("waiting for approval", waits).await?;
     told(&story, "Held", "waits for a person's approval").await?;
+    let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+    assert!(said.contains("  held: waits for a person's approval: node-remedy approve"), "{said}");
     assert_eq!(story.asked(&story.node)?, (0, 0), "nobody approved it");
     controller::ask(&story.cluster, &["approve", &incident.name_any()]).await?;
     story.ends_well().await?;

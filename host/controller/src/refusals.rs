@@ -143,7 +143,7 @@ pub fn hold_words(hold: &Hold) -> String {
         Hold::Gate(refusals) => refusals.iter().map(refusal_word).collect::<Vec<_>>().join(" "),
         Hold::NotYet { .. }
         | Hold::NoSlot
-        | Hold::Approval
+        | Hold::Approval { .. }
         | Hold::Proof
         | Hold::Dump { .. }
         | Hold::JobRefused { .. }
@@ -161,7 +161,7 @@ pub fn word(hold: &Hold) -> &'static str {
         Hold::NotYet { .. } => "NotYet",
         Hold::Gate(refusals) => refusals.first().map_or("Gate", refusal_word),
         Hold::NoSlot => "NoSlot",
-        Hold::Approval => "Approval",
+        Hold::Approval { .. } => "Approval",
         Hold::Dump { .. } => "Dump",
         Hold::JobRefused { .. } => "JobRefused",
         Hold::NotDecided { .. } => "NotDecided",

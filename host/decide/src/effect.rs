@@ -250,7 +250,10 @@ pub enum Hold {
     /// Our own process runs on the node, and no other replica took over.
     OwnNode,
     /// A person has to approve.
-    Approval,
+    Approval {
+        /// The methods whose cut may stand meanwhile, by name.
+        cut: Vec<String>,
+    },
     /// The node writes a kernel dump.
     Dump {
         /// Until when at most.

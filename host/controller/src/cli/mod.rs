@@ -11,6 +11,7 @@ pub mod bound;
 pub mod check;
 pub mod config;
 mod described;
+pub mod explain;
 pub mod fence;
 mod file;
 pub mod history;
@@ -498,7 +499,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Simulate(args) => simulate::simulate(&args),
         Command::Snapshot(args) => here(simulate::snapshot(&args)),
         Command::Status(args) => here(people::status(&args)),
-        Command::Explain(args) => here(people::explain(&args)),
+        Command::Explain(args) => here(explain::explain(&args)),
         Command::History(args) => here(history::history(&args)),
         Command::Retry(args) => here(people::retry(&args)),
         Command::Abort(args) => here(people::abort(&args)),

@@ -1,4 +1,4 @@
-//! What people ask and say: `status`, `explain`, `retry`, `abort`, `approve`, `ack`, `confirm-off`.
+//! What people ask and say: `status`, `retry`, `abort`, `approve`, `ack`, `confirm-off`.
 //!
 //! A word to a running incident is an annotation on its NodeFence; the leader reads it,
 //! decides, and takes the annotation away. Whoever may patch NodeFences may say it; with the
@@ -11,23 +11,17 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use json_patch::Patch;
 use kube::ResourceExt as _;
-use node_remedy_api::limits::REFUSALS_MAX;
-use node_remedy_api::nodefence::{
-    Decided, FinalReason, Goal, NodeFence, Operation, ParkReason, Phase, Rung, State,
-};
-use node_remedy_api::remedybudget::{self, RemedyBudget};
-use node_remedy_decide::Boundary;
+use node_remedy_api::nodefence::{NodeFence, ParkReason, Phase, State};
 use serde_json::json;
 
 use super::out::{out, outln};
 use super::{
-    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, ExplainArgs, Output, PersonArgs, StatusArgs,
-    bound, paths, pause,
+    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, Output, PersonArgs, StatusArgs, bound, paths,
+    pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
-use crate::observe::{closed, signs};
-use crate::record::notices::count_of;
+use crate::observe::closed;
 
 /// A word is said again so often when the record is written in between.
 const SAY_TRIES: usize = 10;
@@ -45,7 +39,7 @@ pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";
 /// Words that are heard once and then taken away; an approval stays.
 pub const COMMANDS: [&str; 3] = [RETRY, CONFIRM_OFF, ABORT];
 
-async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
+pub(super) async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
     KubeCluster::connect(args.kubeconfig.as_deref()).await
 }
 
@@ -112,158 +106,6 @@ pub(super) fn reason(why: &ParkReason) -> String {
     let value = serde_json::to_value(why).unwrap_or_default();
     let word = value.get("reason").and_then(serde_json::Value::as_str);
     word.unwrap_or("Parked").to_owned()
-}
-
-/// `explain`: what is known of a node and why it is, or is not, acted on.
-pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let cluster = connect(&args.cluster).await?;
-    let mut incidents = incidents(&cluster).await?;
-    incidents.retain(|incident| incident.spec.node.name == args.node);
-    let budget = cluster.get::<RemedyBudget>(At::cluster(remedybudget::NAME)).await?;
-    let mut refusals =
-        budget.and_then(|budget| budget.status).map(|status| status.refusals).unwrap_or_default();
-    let is_full = refusals.len() >= REFUSALS_MAX;
-    refusals.retain(|refusal| refusal.node == args.node);
-    let bound = bound::of_node(&cluster, &args.cluster.namespace, &args.node).await;
-    if args.output == Output::Json {
-        // Null where it cannot be told: that is not the same as none.
-        let plugs = bound.ok();
-        let all = json!({
-            "node": args.node, "incidents": incidents, "refusals": refusals, "plugs": plugs,
-        });
-        outln!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(ExitCode::SUCCESS);
-    }
-    out!("{}", paths::of_node(&cluster, &args.node).await?);
-    out!("{}", bound::lines(&bound, &args.node));
-    for refusal in &refusals {
-        outln!(
-            "not acted on {}: {} (since {}, last {})",
-            args.node,
-            refusal.sentence,
-            refusal.since,
-            refusal.last
-        );
-    }
-    for incident in &incidents {
-        out!("{}", story(incident));
-    }
-    if refusals.is_empty() && incidents.is_empty() {
-        outln!("{}: {}", args.node, nothing_known(is_full));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Of a node without an incident and without a refusal, where the list of refusals may hold no more.
-fn nothing_known(is_full: bool) -> String {
-    if is_full {
-        return format!(
-            "not in the list of refusals, which is full with {REFUSALS_MAX} other nodes: it may be one more of \
-             them; its Events say: kubectl describe node"
-        );
-    }
-    "no threshold is crossed that any RemedyConfiguration names; nothing was refused".to_owned()
-}
-
-fn story(incident: &NodeFence) -> String {
-    let mut out = String::new();
-    let trigger = &incident.spec.trigger;
-    let _ = writeln!(
-        out,
-        "{}: {} since {}, remedy {}",
-        incident.name_any(),
-        signs::words(trigger),
-        trigger.since,
-        incident.spec.remedy
-    );
-    let Some(status) = &incident.status else { return out };
-    for operation in &status.operations {
-        let _ = writeln!(out, "  {}", line(operation));
-    }
-    for decided in &status.decisions {
-        let _ = writeln!(out, "  {}", decision(decided, &incident.spec.ladder));
-    }
-    if let Some(proof) = &status.proof {
-        let _ = writeln!(out, "  proof: {} at {}", word(&proof.grade), proof.at);
-    }
-    if let Some(released) = &status.released {
-        let pods = count_of(released.pods.len(), "pod");
-        let attachments = count_of(released.attachments.len(), "attachment");
-        let _ = writeln!(out, "  released: {pods}, {attachments}");
-    }
-    if let Some(since) = status.dump_held_at {
-        let grace = incident.spec.policy.kdump_grace.map_or(0, |grace| grace.ms / 1_000);
-        let _ = writeln!(
-            out,
-            "  kernel dump: the power-off waits for it since {since}, for {grace} s at most"
-        );
-    }
-    if status.final_reason.is_none()
-        && status.parked.is_none()
-        && let Some(boundary) = aborting(&status.goal)
-    {
-        let _ = writeln!(out, "  aborted: {boundary}");
-    }
-    // How it ended, or what it does; of what is parked its own line says more.
-    let last = status.history.last().filter(|_| status.parked.is_none());
-    let does = last.filter(|last| last.phase == status.phase);
-    let does = does.map(|last| format!(": {}", last.why)).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "  now: {} ({}), {}{does}",
-        word(&status.status),
-        word(&status.phase),
-        status.entered_at
-    );
-    if let Some(parked) = &status.parked {
-        let _ = writeln!(out, "  parked: {}: {}", reason(&parked.why), parked.sentence);
-        let _ = writeln!(out, "  next: {}", parked.next);
-    }
-    out
-}
-
-/// Where an abort took effect whose way back goes on.
-fn aborting(goal: &Goal) -> Option<Boundary> {
-    let is_stopped = goal.final_reason == Some(FinalReason::Aborted);
-    let reason = goal.park.as_ref().map(reason);
-    let is_parked = reason.is_some_and(|word| word == "Aborted");
-    if is_stopped {
-        return Some(Boundary::BeforeOff);
-    }
-    is_parked.then_some(Boundary::AfterOffPowersOn)
-}
-
-/// What a remedy's plugin decided, and what came of it.
-fn decision(decided: &Decided, ladder: &[Rung]) -> String {
-    let rung = usize::try_from(decided.rung).ok().and_then(|place| ladder.get(place));
-    let remedy = rung.map(|rung| rung.name.as_str()).unwrap_or_default();
-    let Some(choice) = &decided.choice else {
-        return format!("{} remedy {remedy}: its plugin is asked", decided.asked_at);
-    };
-    let at = decided.chosen_at.unwrap_or(decided.asked_at);
-    let came = match (&decided.failed, decided.ended_at) {
-        (Some(why), _) => format!(", failed: {why}"),
-        (None, Some(ended)) => format!(", ended {ended}"),
-        (None, None) => String::new(),
-    };
-    format!("{at} remedy {remedy}: its plugin decided {choice}{came}")
-}
-
-fn line(operation: &Operation) -> String {
-    let end = operation.end.as_ref().map_or("not known yet".to_owned(), |end| {
-        let state = end.state.as_ref().map(|state| format!(": {}", word(state)));
-        let kind = end.failure_kind.as_ref().map(|kind| format!(": {}", word(kind)));
-        let detail = if end.detail.is_empty() { "" } else { ", " };
-        let what = state.or(kind).unwrap_or_default();
-        format!("{}{what}{detail}{}", word(&end.kind), end.detail)
-    });
-    format!(
-        "{} {} {} (attempt {}): {end}",
-        operation.intended_at,
-        operation.name,
-        word(&operation.action),
-        operation.attempt
-    )
 }
 
 /// `retry`: lets a parked run try again.
@@ -439,8 +281,6 @@ pub(crate) fn annotation(incident: &NodeFence, key: &str, value: &str) -> serde_
 mod tests {
     use std::rc::Rc;
 
-    use node_remedy_api::nodefence::GoalKind;
-
     use super::*;
     use crate::testing::{Open, example, play_behind};
 
@@ -454,42 +294,6 @@ mod tests {
         assert_eq!(boot_of(&one), "after-a-restart");
         one.status = None;
         assert_eq!(boot_of(&one), first);
-    }
-
-    #[test]
-    fn an_incident_is_told_with_how_it_ended_and_where_an_abort_took_effect() {
-        let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
-        let mut one = played.collected.incidents.into_values().next().unwrap().0;
-        let told = story(&one);
-        assert!(told.trim_end().ends_with(": the node is well again"), "{told}");
-        assert!(!told.contains("aborted"), "{told}");
-
-        let status = one.status.as_mut().unwrap();
-        status.final_reason = None;
-        (status.phase, status.goal.kind) = (Phase::PoweringOn, GoalKind::Park);
-        status.goal.park = serde_json::from_value(json!({"reason": "Aborted"})).unwrap();
-        let told = story(&one);
-        assert!(told.contains("  aborted: an off was sent: the machine is switched on"), "{told}");
-        assert!(
-            !told.contains("the node is well again"),
-            "what is over is not what it does: {told}"
-        );
-
-        let goal = &mut one.status.as_mut().unwrap().goal;
-        (goal.kind, goal.park) = (GoalKind::Close, None);
-        goal.final_reason = Some(FinalReason::Aborted);
-        let told = story(&one);
-        assert!(told.contains("  aborted: stopped before anything was switched off"), "{told}");
-    }
-
-    #[test]
-    fn of_a_node_that_may_be_beyond_a_full_list_nothing_is_denied() {
-        assert!(nothing_known(false).ends_with("nothing was refused"));
-        let full = nothing_known(true);
-        assert!(
-            full.contains("200 other nodes") && !full.contains("nothing was refused"),
-            "{full}"
-        );
     }
 
     #[test]

@@ -16,13 +16,14 @@ use crate::act::node_lease;
 use crate::cli::out::out;
 use crate::lease::LEASE_NAME;
 use crate::observe::NODE_LEASES;
+use crate::record::events;
 
 /// The controller's service account, and the name of all its roles.
 const ACCOUNT: &str = "node-remedy";
 /// The role for people; nobody is bound to it here.
 const PEOPLE: &str = "node-remedy-people";
-/// Events about nodes are written here, as kubelets do.
-const EVENTS: &str = "default";
+/// Events about nodes are written here.
+const EVENTS: &str = events::NAMESPACE;
 /// Longest name of an object, and of a namespace.
 const NAME_MAX: usize = 253;
 const NAMESPACE_MAX: usize = 63;

@@ -10,6 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use crate::clock::{Clock, timestamp};
 use crate::cluster::Cluster;
 
+/// Where Events about nodes stand, as kubelets write them.
+pub const NAMESPACE: &str = "default";
 /// The API server refuses longer notes.
 const NOTE_MAX: usize = 1_000;
 
@@ -68,8 +70,8 @@ fn event(name: String, identity: &str, regarding: ObjectReference, note: &Note) 
     Event {
         metadata: ObjectMeta {
             name: Some(name),
-            // An Event stands beside what it is about, or in `default`.
-            namespace: Some(regarding.namespace.clone().unwrap_or("default".to_owned())),
+            // An Event stands beside what it is about, or in [`NAMESPACE`].
+            namespace: Some(regarding.namespace.clone().unwrap_or(NAMESPACE.to_owned())),
             ..ObjectMeta::default()
         },
         action: Some(note.reason.clone()),

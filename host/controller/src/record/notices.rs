@@ -149,7 +149,9 @@ fn job_ended(remedy: &str, outcome: JobOutcome, detail: &str) -> Note {
 /// Whether it ends only when a person does something.
 pub fn is_a_persons(hold: &Hold) -> bool {
     match hold {
-        Hold::Approval | Hold::Proof | Hold::JobRefused { .. } | Hold::CleanUp { .. } => true,
+        Hold::Approval { .. } | Hold::Proof | Hold::JobRefused { .. } | Hold::CleanUp { .. } => {
+            true
+        }
         Hold::NotYet { .. }
         | Hold::Gate(_)
         | Hold::NoSlot
@@ -170,7 +172,13 @@ pub fn hold(hold: &Hold) -> String {
             format!("nothing is cut: {}", all.join("; "))
         }
         Hold::NoSlot => "no slot of the RemedyBudget is free, of all nodes or of its failure domain".to_owned(),
-        Hold::Approval => "waits for a person's approval: node-remedy approve NODEFENCE".to_owned(),
+        Hold::Approval { cut } => {
+            let waits = "waits for a person's approval: node-remedy approve NODEFENCE";
+            match cut.join(", ") {
+                none if none.is_empty() => waits.to_owned(),
+                cut => format!("{waits}; until then it stays cut off by {cut}"),
+            }
+        }
         Hold::Dump { until } => format!(
             "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
             Moment::from_ms(until.0)
@@ -244,7 +252,12 @@ mod tests {
     fn what_waits_for_a_person_is_a_warning_that_says_what_to_type() {
         let left = vec!["quarantine taint of worker-3".to_owned()];
         let rows = [
-            (Hold::Approval, true, "node-remedy approve worker-3-1"),
+            (Hold::Approval { cut: vec![] }, true, "node-remedy approve worker-3-1"),
+            (
+                Hold::Approval { cut: vec!["fc-off".to_owned(), "leaf".to_owned()] },
+                true,
+                "worker-3-1; until then it stays cut off by fc-off, leaf",
+            ),
             (Hold::Proof, true, "node-remedy confirm-off worker-3-1"),
             (Hold::CleanUp { left }, true, "quarantine taint of worker-3"),
             (Hold::JobRefused { why: "403".to_owned() }, true, "403"),

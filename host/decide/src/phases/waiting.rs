@@ -12,6 +12,7 @@ use crate::{
 };
 
 use super::leave::leave_to_cut;
+use super::way_back::still_cut;
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
@@ -46,7 +47,10 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         if view.trigger_clear() || run.node(view).is_none() {
             return leave_to_cut(run).err().unwrap_or(Flow::Stay);
         }
-        return run.hold(Hold::Approval);
+        // Whoever is waited for for long shall know what stands meanwhile.
+        let cut = run.record.powered_off_by_us(run.plan, run.now).into_iter().chain(still_cut(run));
+        let cut = cut.filter_map(|method| Some(run.plan.method(method)?.name.clone())).collect();
+        return run.hold(Hold::Approval { cut });
     }
     if let Err(flow) = leave_to_cut(run) {
         return flow;

@@ -288,6 +288,11 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     assert_eq!(judged(parked.clone(), &setting), [""; 0]);
     breaks(parked, &["S6"]);
     assert_eq!(judged([port(), over.clone()].concat(), &setting), ["S6"]);
+    // Whoever is asked for a yes is told what is cut until then.
+    let asked = Setting { needs_approval: true, ..setting };
+    let approved = vec![(3, word_said("approve"))];
+    assert!(!judged(port(), &asked).contains(&"S6"));
+    assert!(judged([port(), approved].concat(), &asked).contains(&"S6"));
     breaks([port(), on("cut", 3, "leaf"), over.clone()].concat(), &[]);
     let well = vec![(1, meant(1, "off")), (1, plug_said_yes("pdu-a", "off")), (1, state("Error"))];
     breaks(well, &["S10"]);
@@ -397,17 +402,15 @@ fn s10_nothing_is_begun_where_no_policy_says_so() {
     breaks([night(3, "shadow"), known, vec![(30, state("Running"))]].concat(), &[]);
 }
 
+fn word_said(word: &str) -> What {
+    What::WordSaid { fence: "n-1".into(), node: "n".into(), word: word.into(), by: "people".into() }
+}
+
 #[test]
 fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
-    let says = |word: &str| What::WordSaid {
-        fence: "n-1".into(),
-        node: "n".into(),
-        word: word.into(),
-        by: "people".into(),
-    };
     let night = |word| {
         let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
-        [vec![(1, lost()), (2, state("New")), (30, says(word))], off].concat()
+        [vec![(1, lost()), (2, state("New")), (30, word_said(word))], off].concat()
     };
     let asked = Setting { needs_approval: true, ..Setting::default() };
     assert!(!judged(night("approve"), &asked).contains(&"S10"));

@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::story;
+use super::{cutting_plan, story};
 use crate::tests::fixtures::{BOOT, bmc_plan, failed, paused_by_alice};
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
@@ -92,14 +92,24 @@ fn a17_people_pause_approve_retry_and_abort() {
     assert_eq!(paused.count(Action::Off), 0);
 
     let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
-    let mut waits = Story::new(bmc_plan(), policy);
+    let mut waits = Story::new(bmc_plan(), policy.clone());
     waits.until(Phase::AwaitingPower);
     for _ in 0..10 {
         waits.go();
     }
     assert_eq!((waits.record.phase, waits.record.slot), (Phase::AwaitingPower, Slot::Free));
+    let asked = |cut: &[&str]| Notice::Held {
+        reason: Hold::Approval { cut: cut.iter().map(ToString::to_string).collect() },
+    };
+    assert!(waits.notices.contains(&asked(&[])));
     waits.view.people.approved = true;
     waits.until(Phase::AwaitingWell);
+
+    // Whoever may wait for long knows what is cut meanwhile.
+    let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::Other)), policy);
+    cut.until(Phase::AwaitingPower);
+    cut.go();
+    assert!(cut.notices.contains(&asked(&["switch"])));
 
     let mut before = story();
     before.until(Phase::ReadingIdentity);
