@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 
 use node_remedy::simulate::{Part, Played, play};
-use node_remedy_decide::Action;
+use node_remedy_decide::{Action, Notice};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
+use node_remedy_tests::process::repository;
 use node_remedy_world::facts::{Power, What};
 use serde_json::{Value, json};
 
-use crate::sim_night::parse;
+use crate::sim_night::{example, parse};
 
 /// Seed 000's remedies, for nodes of one type.
 const CONFIGURATION: &str = include_str!("../../host/api/tests/seeds/000-configuration.yaml");
@@ -209,6 +210,9 @@ fn object(text: &str) -> Value {
 
 /// What a fact says of w1, if it is one of these.
 fn word(what: &What) -> Option<&'static str> {
+    if let What::NodeReady { node, status, .. } = what {
+        return (node == "w1" && status == "True").then_some("well");
+    }
     if let What::TaintAdded { node, key, .. } = what {
         return (node == "w1" && key.contains("quarantine")).then_some("kept away");
     }
@@ -224,14 +228,20 @@ fn word(what: &What) -> Option<&'static str> {
     None
 }
 
-#[test]
-fn the_objects_of_seed_001_keep_pods_away_cordon_switch_off_and_on_and_uncordon() {
-    let mut objects: Vec<Value> = OBJECTS.iter().map(|text| object(text)).collect();
-    objects.push(json!({
+/// A BMC's account in a Secret.
+fn secret(name: &str, password: &str) -> Value {
+    json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "bmc-credentials", "namespace": "node-remedy"},
-        "stringData": {"username": "admin", "password": "simulated"},
-    }));
+        "metadata": {"name": name, "namespace": "node-remedy"},
+        "stringData": {"username": "admin", "password": password},
+    })
+}
+
+/// w1 is lost with seed 001's objects, each of them changed so, and with these.
+fn night_of_objects(change: impl Fn(&str) -> String, more: &[Value]) -> Played {
+    let mut objects: Vec<Value> = OBJECTS.iter().map(|text| object(&change(text))).collect();
+    objects.extend_from_slice(more);
+    objects.push(secret("bmc-credentials", "simulated"));
     objects.push(json!({
         "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
         "metadata": {"name": "all"},
@@ -239,12 +249,206 @@ fn the_objects_of_seed_001_keep_pods_away_cordon_switch_off_and_on_and_uncordon(
     }));
     let played = night(&objects, "- { at: 60s, kubeletStops: w1 }\n");
     breaks_no_promise(&played, &Setting::default());
+    played
+}
+
+fn words(played: &Played) -> Vec<&'static str> {
+    played.facts.iter().filter_map(|fact| word(&fact.what)).collect()
+}
+
+/// The steps and states of w1's NodeFence, one after the other.
+fn states_of(played: &Played) -> Vec<(&str, &str)> {
+    let of_w1 = played.facts.iter().filter_map(|fact| {
+        let What::FenceState { node, step, state, .. } = &fact.what else { return None };
+        (node == "w1").then_some((step.as_str(), state.as_str()))
+    });
+    of_w1.collect()
+}
+
+/// Its recover stage comes last, once the node is well again, and its record tells each step.
+#[test]
+fn the_objects_of_seed_001_keep_pods_away_cordon_switch_off_and_on_and_uncordon() {
+    let played = night_of_objects(str::to_owned, &[]);
     let told = || timeline(&played.facts);
-    let words: Vec<&str> = played.facts.iter().filter_map(|fact| word(&fact.what)).collect();
-    assert_eq!(words, ["kept away", "cordoned", "off", "on", "uncordoned"], "{}", told());
+    let expected = ["well", "kept away", "cordoned", "off", "on", "well", "uncordoned"];
+    assert_eq!(words(&played), expected, "{}", told());
     assert!(is_gone(&played, "default/db-0", "w1"), "{}", told());
+    let states = [
+        ("Isolation", "New"),
+        ("Power-Management", "Running"),
+        ("Recovery", "Done"),
+        ("Recovery", "Final"),
+    ];
+    assert_eq!(states_of(&played), states, "{}", told());
     let (nodefence, ..) = &played.collected.incidents["w1-1"];
     let names: Vec<&str> =
         nodefence.spec.plan.methods.iter().map(|method| method.name.as_str()).collect();
     assert!(names.contains(&"fence_method"), "its method has the name that was printed: {names:?}");
+}
+
+/// The stage that switches off has another method, which fails. It is asked where all are to be run, and
+/// where the first that succeeds comes after it.
+#[test]
+fn a_stage_of_seed_001_runs_all_its_methods_or_the_first_that_succeeds() {
+    let [method, ..] = OBJECTS;
+    let other = method.replace("fence_method\n", "fence_method_other\n");
+    let other = other.replace("192.0.2.11", "192.0.2.2\n  secret: wrong-credentials");
+    let more = [object(&other), secret("wrong-credentials", "wrong")];
+    let both = ["fence_method", "fence_method_other"];
+    for (policy, [first, second], asked) in [
+        ("all", both, both.as_slice()),
+        ("only one", both, &both[..1]),
+        ("only one", ["fence_method_other", "fence_method"], &both),
+    ] {
+        let methods = format!("  fence_method1: {first}\n  fence_method2: {second}\n");
+        let change = |text: &str| {
+            let text = text.replace("must_success: yes", "must_success: no");
+            text.replace("execution_policy: all", &format!("execution_policy: {policy}"))
+                .replace("  fence_method1: fence_method\n", &methods)
+        };
+        let played = night_of_objects(change, &more);
+        let told = || format!("{policy}, {first} first: {}", timeline(&played.facts));
+        let (nodefence, ..) = &played.collected.incidents["w1-1"];
+        let journal = played.collected.journals.values().next().expect("an incident");
+        let names = journal.values().map(|one| &*nodefence.spec.plan.methods[one.method].name);
+        assert!(
+            names.collect::<BTreeSet<&str>>().into_iter().eq(asked.iter().copied()),
+            "{}",
+            told()
+        );
+        let switched = words(&played).into_iter().filter(|word| ["off", "on"].contains(word));
+        assert_eq!(switched.collect::<Vec<_>>(), ["off", "on"], "{}", told());
+    }
+}
+
+/// The admin takes care of the stages: without one that is named a node is not fenced by the others.
+#[test]
+fn a_node_of_seed_001_whose_stage_is_missing_is_left_alone_and_says_why() {
+    let change = |text: &str| text.replace("fence_stage1: power", "fence_stage1: powr");
+    let played = night_of_objects(change, &[]);
+    assert_eq!(words(&played), ["well"], "{}", timeline(&played.facts));
+    let mut refused = played.collected.refused.iter().filter(|one| one.node == "w1");
+    let names_it = refused.any(|one| one.reason.to_string().contains("powr"));
+    assert!(names_it, "{:?}", played.collected.refused);
+}
+
+/// A night of a cloud whose nodes no object says anything about, and the same with this ConfigMap.
+fn night_of_a_cloud(config_map: Option<&str>) -> Played {
+    let path = repository().join("tests/scenarios/cloud-loss.yaml");
+    let text = std::fs::read_to_string(path).expect("a scenario").replace("node-a", "w1");
+    let own = config_map.map_or_else(String::new, |config| {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "fence-config-w1", "namespace": "node-remedy"},
+            "data": {"config.properties": config},
+        });
+        format!("- object: {object}\n")
+    });
+    let text = text.replace("- file: ../../examples/config/fence-aws.yaml\n", &own);
+    play(&parse(&text), Part::With).expect("a night")
+}
+
+#[test]
+fn a_cloud_node_is_fenced_by_default_and_otherwise_where_its_config_map_says_so() {
+    let own = "node_name=w1\npower_management=restart-instance\n";
+    let cordons = ["well", "cordoned", "off", "on", "well", "uncordoned"].as_slice();
+    let plain = ["well", "off", "on", "well"].as_slice();
+    for (config_map, expected) in [(None, cordons), (Some(own), plain)] {
+        let played = night_of_a_cloud(config_map);
+        let mut words = words(&played);
+        words.retain(|word| *word != "kept away");
+        assert_eq!(words, expected, "{config_map:?}: {}", timeline(&played.facts));
+    }
+}
+
+/// w1 is lost; its recovery brings up a port that somebody cut by hand.
+fn night_of_a_recovery(happens: &str) -> Played {
+    let read = |file: &str| std::fs::read_to_string(repository().join(file)).expect("a file");
+    let fence = read("examples/config/fence-snmp-switch.yaml")
+        .replace("${node.annotations['node-remedy.io/switch-port']}", "Gi1/0/8")
+        .replace("  - name: cut-the-network\n    methods: [cut]\n", "")
+        .replace("action: off", "action: on")
+        .replace("  grants:", "  recovery:\n  - name: back\n    methods: [cut]\n  grants:");
+    let fence = format!("- object:\n    {}\n", fence.trim_end().replace('\n', "\n    "));
+    let happens = format!("happenings:\n- {{ at: 1s, plugOffByHand: leaf/8 }}\n{happens}");
+    let text = read("tests/scenarios/port-before-power.yaml").replace("node-a", "w1");
+    let text = text
+        .replace("- file: ../../examples/config/fence-snmp-switch.yaml\n", &fence)
+        .replace("happenings:\n", &happens);
+    play(&parse(&text), Part::With).expect("a night")
+}
+
+/// One that fails is told of, and keeps no node that is well from being at an end.
+#[test]
+fn a_recovery_stage_is_run_once_its_node_is_well() {
+    let refuses = "- { at: 2s, deviceFault: { device: leaf, fault: set_status, value: 17 } }\n";
+    let up = ["well", "off", "on", "well", "up"].as_slice();
+    for (happens, expected, failures) in [("", up, 0), (refuses, &up[..4], 1)] {
+        let played = night_of_a_recovery(happens);
+        let words = played.facts.iter().filter_map(|fact| {
+            if let What::PlugChanged { plug: 8, power: Power::On, .. } = &fact.what {
+                return Some("up");
+            }
+            word(&fact.what).filter(|word| ["off", "on", "well"].contains(word))
+        });
+        assert_eq!(words.collect::<Vec<_>>(), expected, "{}", timeline(&played.facts));
+        assert_eq!(last_state(&played), Some("Final"), "{}", timeline(&played.facts));
+        let told = played.collected.decided.iter().flat_map(|decided| &decided.notices);
+        let failed = told.filter(|(notice, _)| matches!(notice, Notice::MethodFailed { .. }));
+        assert_eq!(failed.count(), failures, "{}", timeline(&played.facts));
+    }
+}
+
+/// A node may be left out by a label or an annotation; the same on a set or a pod says nothing.
+#[test]
+fn a_set_cannot_be_left_out_and_a_node_can() {
+    for (whose, is_cut) in [
+        ("kind: StatefulSet, namespace: default, name: db", true),
+        ("kind: Pod, namespace: default, name: db-0", true),
+        ("kind: Node, name: node-a", false),
+    ] {
+        let marks = "{ node-remedy.io/exclude: \"true\", \
+                     remediation.medik8s.io/exclude-from-remediation: \"true\" }";
+        let merge = format!("{{ metadata: {{ labels: {marks}, annotations: {marks} }} }}");
+        let edit = format!("happenings:\n- {{ at: 50s, edit: {{ {whose}, merge: {merge} }} }}");
+        let scenario = parse(&example("lost-node").0.replace("happenings:", &edit));
+        let played = play(&scenario, Part::With).expect("a night");
+        let cut = |what: &What| matches!(what, What::PowerChanged { power: Power::Off, .. });
+        let is_off = played.facts.iter().any(|fact| cut(&fact.what));
+        let is_released = is_gone(&played, "default/db-0", "node-a");
+        let told = || timeline(&played.facts);
+        assert_eq!((is_off, is_released), (is_cut, is_cut), "{whose}: {}", told());
+    }
+}
+
+/// A night of a cloud without an autoscaler: the set is to have one member while its last one is on the
+/// lost instance, and three again later.
+#[test]
+fn a_stateful_set_of_a_cloud_shrinks_and_grows_after_a_member_was_lost() {
+    let path = repository().join("tests/scenarios/cloud-loss.yaml");
+    let text = std::fs::read_to_string(path).expect("a scenario");
+    let resize = |at: &str, replicas: u32| {
+        format!(
+            "- {{ at: {at}, edit: {{ kind: StatefulSet, namespace: default, name: db, \
+             merge: {{ spec: {{ replicas: {replicas} }} }} }} }}\n"
+        )
+    };
+    let happens = format!("happenings:\n{}{}", resize("65s", 1), resize("4m", 3));
+    let text = text.replace("replicas: 2", "replicas: 3").replace(", parallel: true", "");
+    let text = text.replace("kubeletStops: node-a", "kubeletStops: node-c");
+    let scenario = parse(&text.replace("happenings:\n", &happens));
+    for (part, is_resized) in [(Part::With, true), (Part::Without, false)] {
+        let played = play(&scenario, part).expect("a night");
+        let is_of = |pod: &str, number: u32| *pod == *format!("default/db-{number}");
+        let told = played.facts.iter().map(|fact| &fact.what);
+        let shrunk = told
+            .clone()
+            .position(|what| matches!(what, What::PodGone { pod, .. } if is_of(pod, 1)));
+        let mut later = told.skip(shrunk.unwrap_or_default());
+        let has_grown = later.any(|what| {
+            matches!(what, What::PodPhase { pod, phase, .. } if is_of(pod, 2) && phase == "Running")
+        });
+        let found = (shrunk.is_some(), shrunk.is_some() && has_grown);
+        assert_eq!(found, (is_resized, is_resized), "{part:?}: {}", timeline(&played.facts));
+    }
 }

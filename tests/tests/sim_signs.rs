@@ -71,11 +71,20 @@ fn deadlock(at: u64, node: &str, reason: &str) -> String {
     format!("at: {at}s, nodeCondition: {node_condition}")
 }
 
+/// A condition of a node becomes this.
+fn says(node: &str, kind: &str, status: &str) -> String {
+    format!(r#"nodeCondition: {{ node: {node}, type: {kind}, status: "{status}", reason: Told }}"#)
+}
+
+/// This happens once machine 1 was switched on again.
+fn after_a_boot(what: &str) -> String {
+    let when = r#"{ fact: powerChanged, where: { node: node-1, power: "on" } }"#;
+    format!("when: {when}, after: 30s, {what}")
+}
+
 /// It starts with the machine and finds nothing wrong.
 fn detector_starts() -> String {
-    let when = r#"{ fact: powerChanged, where: { node: node-1, power: "on" } }"#;
-    let fine = r#"{ node: node-1, type: KernelDeadlock, status: "False", reason: Fine }"#;
-    format!("when: {when}, after: 30s, nodeCondition: {fine}")
+    after_a_boot(&says("node-1", "KernelDeadlock", "False"))
 }
 
 const DEADLOCK: &str = "
@@ -200,4 +209,109 @@ fn a_node_that_never_joined_is_remedied() {
     let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 630s, by: 640s"#;
     let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
     assert_eq!(missed(threshold, &happens, &expected), NONE);
+}
+
+/// One machine is switched off, within 15 seconds after this one.
+fn cut_after(second: u64) -> String {
+    let by = second + 15;
+    let off = r#"where: { power: "off" }, times: 1"#;
+    format!("fact: powerChanged, {off}, after: {second}s, by: {by}s")
+}
+
+/// Its kubelet is well and says so; the network of its pods is out of order, until it was rebooted.
+#[test]
+fn a_node_whose_network_is_out_of_order_is_rebooted_and_its_pods_run_elsewhere() {
+    let threshold = "
+      - nodeConditionType: NetworkUnavailable
+        nodeConditionStatus: true
+        nodeConditionPeriod: 1m";
+    let network = |status: &str| says("node-1", "NetworkUnavailable", status);
+    let happens = [
+        format!("at: 30s, {}", says("node-2", "NetworkUnavailable", "False")),
+        format!("at: 60s, {}", network("True")),
+        after_a_boot(&network("False")),
+    ];
+    let at = cut_after(119);
+    let moved = [
+        at.as_str(),
+        r#"fact: nodeReady, where: { node: node-1, status: "Unknown" }, times: 0, by: 119s"#,
+        "fact: podGone, where: { pod: default/db-0, node: node-1, by: node-remedy }, times: 1",
+        "fact: writerStarted, where: { pod: default/db-0, node: node-1 }, times: 1, by: 60s",
+        "fact: writerStarted, where: { pod: default/db-0 }, times: 1, after: 119s, by: 160s",
+    ];
+    let expected = [&moved, FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(threshold, &happens, &expected), NONE);
+    let silence = "
+      - nodeConditionType: Ready
+        nodeConditionStatus: false
+        nodeConditionPeriod: 5s";
+    assert_eq!(missed(silence, &happens, NOTHING_IS_CUT), NONE, "nobody asked for it");
+}
+
+/// What a daemon of the node takes grows until little is left; after a boot all of it is there again.
+/// Another node has more again by itself.
+#[test]
+fn a_node_whose_resources_leak_is_restarted_and_has_them_back() {
+    let threshold = "
+      - nodeConditionType: MemoryPressure
+        nodeConditionStatus: true
+        nodeConditionPeriod: 10m";
+    let memory = |node: &str, status: &str| says(node, "MemoryPressure", status);
+    let happens = [
+        format!("at: 60s, {}", memory("node-1", "True")),
+        after_a_boot(&memory("node-1", "False")),
+        format!("at: 60s, {}", memory("node-2", "True")),
+        format!("at: 400s, {}", memory("node-2", "False")),
+    ];
+    let at = cut_after(659);
+    let boots = "fact: kubeletStarted, where: { node: node-1 }, times: 1, after: 659s";
+    let expected = [&[at.as_str(), boots], FIRST_IS_REMEDIED.as_slice()].concat();
+    assert_eq!(missed(threshold, &happens, &expected), NONE);
+}
+
+/// The detector of machine 1 says whether it reaches its storage.
+fn storage_is_lost(at: u64, status: &str) -> String {
+    format!("at: {at}s, {}", says("node-1", "StorageUnreachable", status))
+}
+
+/// A runtime that hangs because its storage is away hangs after a reboot, too.
+#[test]
+fn a_node_that_said_it_lost_its_storage_is_left_alone_until_it_has_it_back() {
+    let hangs = "
+      - all:
+        - nodeConditionType: KernelDeadlock
+          nodeConditionStatus: true
+        - not: { nodeConditionType: StorageUnreachable, nodeConditionStatus: true }
+        period: 1m";
+    let missed = |said: &[String], expected: &[&str]| {
+        let hangs_at_60 = [deadlock(60, "node-1", "DockerHung"), detector_starts()];
+        missed(hangs, &[said, &hangs_at_60].concat(), expected)
+    };
+    let (lost, still) = (storage_is_lost(50, "True"), storage_is_lost(500, "True"));
+    assert_eq!(missed(&[lost.clone(), still], NOTHING_IS_CUT), NONE);
+    for (said, second) in [
+        (vec![storage_is_lost(50, "False")], 119),
+        (vec![lost, storage_is_lost(300, "False")], 359),
+    ] {
+        let at = cut_after(second);
+        let expected = [&[at.as_str()], FIRST_IS_REMEDIED.as_slice()].concat();
+        assert_eq!(missed(&said, &expected), NONE, "{said:?}");
+    }
+}
+
+/// One that is silent says nothing any more: its last word counts, and without one nobody knows.
+#[test]
+fn a_silent_node_is_left_alone_where_its_last_word_was_that_it_lost_its_storage() {
+    let lost = "
+      - all:
+        - { nodeConditionType: Ready, nodeConditionStatus: false }
+        - not: { nodeConditionType: StorageUnreachable, nodeConditionStatus: true }
+        period: 10s";
+    let missed = |said: &[String], expected: &[&str]| {
+        let stops = ["at: 60s, kubeletStops: node-1".to_owned()];
+        missed(lost, &[said, &stops].concat(), expected)
+    };
+    assert_eq!(missed(&[storage_is_lost(50, "True")], NOTHING_IS_CUT), NONE);
+    assert_eq!(missed(&[storage_is_lost(50, "False")], &FIRST_IS_REMEDIED), NONE);
+    assert_eq!(missed(&[], NOTHING_IS_CUT), NONE, "it has no such detector");
 }

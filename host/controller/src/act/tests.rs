@@ -1,6 +1,7 @@
 //! What the controller asks of devices and of the API server in a whole night, and when.
 
 mod guards;
+mod jobs;
 mod slots;
 
 use std::cell::{Cell, RefCell};
@@ -308,6 +309,22 @@ fn an_incident_asks_for_each_thing_once() {
     assert!(count("update nodefences/status") <= RECORDS_MAX, "{writes:?}");
 }
 
+/// Whoever counts a set's or a Job's pods is to see that this one does not run on.
+#[test]
+fn a_pod_is_marked_as_failed_before_it_is_gone() {
+    let night = example("lost-node.yaml", |text| text);
+    let played = simulate::play(&night, Part::With).unwrap();
+    let lost = "default/db-0";
+    let ends = played.facts.iter().filter_map(|fact| {
+        if let What::PodPhase { pod, phase, .. } = &fact.what {
+            return (pod == lost && phase == "Failed").then_some("failed");
+        }
+        let What::PodGone { pod, .. } = &fact.what else { return None };
+        (pod == lost).then_some("gone")
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), ["failed", "gone"]);
+}
+
 /// Records written in an incident in which nothing goes wrong.
 const RECORDS_MAX: usize = 16;
 
@@ -334,6 +351,43 @@ fn a_stateful_set_grows_once_what_it_lost_is_released() {
         let is_third = |fact: &Fact| matches!(&fact.what, What::PodPhase { pod, phase, .. } if pod == "default/db-2" && phase == "Running");
         assert_eq!(played.facts.iter().any(is_third), runs, "{part:?}");
     }
+}
+
+/// Its members go one after the other, the last one first, and none behind one that stays Terminating.
+#[test]
+fn a_stateful_set_shrinks_once_what_it_lost_is_released() {
+    // Before what it lost is released, and long after.
+    for at in ["65s", "3m"] {
+        let night = example("lost-node.yaml", |text| {
+            let shrinks = format!(
+                "happenings:\n- {{ at: {at}, edit: {{ kind: StatefulSet, namespace: default, \
+                 name: db, merge: {{ spec: {{ replicas: 1 }} }} }} }}"
+            );
+            let text = text.replace("replicas: 2", "replicas: 3");
+            text.replace("kubeletStops: node-a", "kubeletStops: node-c")
+                .replace("happenings:", &shrinks)
+        });
+        let all = ["default/db-0", "default/db-1", "default/db-2"].as_slice();
+        for (part, left) in [(Part::With, &all[..1]), (Part::Without, all)] {
+            let played = simulate::play(&night, part).unwrap();
+            let members: Vec<&str> = pods(&played.facts).into_values().collect();
+            assert_eq!(members, left, "{part:?} at {at}");
+        }
+    }
+}
+
+/// The pods that there are in the end, by name and UID.
+fn pods(facts: &[Fact]) -> BTreeMap<(&str, &str), &str> {
+    let mut pods = BTreeMap::new();
+    for fact in facts {
+        if let What::PodCreated { pod, uid } = &fact.what {
+            pods.insert((pod.as_str(), uid.as_str()), pod.as_str());
+        }
+        if let What::PodGone { pod, uid, .. } = &fact.what {
+            pods.remove(&(pod.as_str(), uid.as_str()));
+        }
+    }
+    pods
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! The StatefulSet controller: one pod per ordinal, never two of one name.
 //!
 //! It waits for an old pod's object to be gone before it makes the next of that name:
-//! this is why a pod of a lost node is Terminating for ever. Rolling updates, scaling
-//! down and claim templates are not modelled; claims exist from the start.
+//! this is why a pod of a lost node is Terminating for ever. A set that shrinks loses its
+//! last pods first; an ordered one waits for each to be gone. Rolling updates and claim
+//! templates are not modelled; claims exist from the start.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 
@@ -17,17 +21,43 @@ const NAME: &str = "statefulset-controller";
 /// Brings every set one step on; a change in the API is what brings the next turn.
 pub(crate) fn run(stage: &mut Stage<'_>) {
     let sets: Vec<Value> = stage.api.all(Kind::StatefulSet).cloned().collect();
+    let surplus = surplus(stage, &sets);
     for set in sets.iter().filter(|set| !is_terminating(set)) {
-        reconcile(stage, set);
+        let surplus = surplus.get(uid(set)).map(Vec::as_slice).unwrap_or_default();
+        reconcile(stage, set, surplus);
     }
 }
 
-fn reconcile(stage: &mut Stage<'_>, owner: &Value) {
+/// The pods beyond their sets' ordinals, by the sets' UIDs, the last one first.
+fn surplus(stage: &Stage<'_>, sets: &[Value]) -> BTreeMap<String, Vec<Value>> {
+    let wanted: BTreeMap<&str, Range<u64>> =
+        sets.iter().map(|set| (uid(set), ordinals(set))).collect();
+    let mut surplus: BTreeMap<String, Vec<(u64, Value)>> = BTreeMap::new();
+    for pod in stage.api.all(Kind::Pod) {
+        let owner = text(pod, "/metadata/ownerReferences/0/uid");
+        let Some(wanted) = wanted.get(owner) else { continue };
+        let ordinal = name(pod).rsplit_once('-').and_then(|(_, ordinal)| ordinal.parse().ok());
+        if let Some(ordinal) = ordinal.filter(|ordinal| !wanted.contains(ordinal)) {
+            surplus.entry(owner.to_owned()).or_default().push((ordinal, pod.clone()));
+        }
+    }
+    let in_order = |(owner, mut pods): (String, Vec<(u64, Value)>)| {
+        pods.sort_by_key(|(ordinal, _)| std::cmp::Reverse(*ordinal));
+        (owner, pods.into_iter().map(|(_, pod)| pod).collect())
+    };
+    surplus.into_iter().map(in_order).collect()
+}
+
+fn ordinals(set: &Value) -> Range<u64> {
+    let start = number(set, "/spec/ordinals/start").unwrap_or_default();
+    start..start.saturating_add(number(set, "/spec/replicas").unwrap_or(1))
+}
+
+fn reconcile(stage: &mut Stage<'_>, owner: &Value, surplus: &[Value]) {
     let parallel = text(owner, "/spec/podManagementPolicy") == "Parallel";
-    let replicas = number(owner, "/spec/replicas").unwrap_or(1);
     let mut ready = 0_u64;
     let mut blocked = false;
-    for ordinal in 0..replicas {
+    for ordinal in ordinals(owner) {
         let key = pod_key(owner, ordinal);
         let pod = stage.api.peek(&key).cloned();
         let healthy = pod.as_ref().is_some_and(is_healthy);
@@ -37,21 +67,34 @@ fn reconcile(stage: &mut Stage<'_>, owner: &Value) {
         }
         match pod {
             None => create(stage, owner, ordinal),
-            Some(pod) if is_over(&pod) && !is_terminating(&pod) => {
-                let how = DeleteOptions { uid: Some(uid(&pod).to_owned()), ..Default::default() };
-                // Gone already is what was wanted; a successor is not to be touched.
-                drop(stage.api.client(NAME).delete(&key, &how));
-            }
+            Some(pod) if is_over(&pod) && !is_terminating(&pod) => delete(stage, &pod),
             Some(_) => {}
         }
         blocked = !parallel && !healthy;
     }
+    for pod in surplus {
+        if blocked {
+            break;
+        }
+        if !is_terminating(pod) {
+            delete(stage, pod);
+        }
+        blocked = !parallel;
+    }
+    let replicas = ordinals(owner).count().saturating_add(surplus.len());
     let mut counted = owner.clone();
     let status = part(&mut counted, "status");
     set(status, "replicas", json!(replicas));
     set(status, "readyReplicas", json!(ready));
     // Counts are level: the next change brings the next try.
     drop(stage.api.client(NAME).update(Kind::StatefulSet, counted, Part::Status));
+}
+
+/// Asks for the pod's end, of its kubelet.
+fn delete(stage: &mut Stage<'_>, pod: &Value) {
+    let how = DeleteOptions { uid: Some(uid(pod).to_owned()), ..Default::default() };
+    // Gone already is what was wanted; a successor is not to be touched.
+    drop(stage.api.client(NAME).delete(&Key::of(Kind::Pod, pod), &how));
 }
 
 fn create(stage: &mut Stage<'_>, owner: &Value, ordinal: u64) {

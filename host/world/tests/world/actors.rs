@@ -125,6 +125,39 @@ happenings:
     }
 }
 
+/// Its last pods go first; in an ordered set none does behind one that nobody ends.
+#[test]
+fn a_set_that_shrinks_loses_its_last_pods_first() {
+    for (parallel, is_lost, end_of_db_1) in
+        [(false, false, true), (true, false, true), (false, true, false), (true, true, true)]
+    {
+        let lost = if is_lost { "- { at: 60s, kubeletStops: n-3 }\n" } else { "" };
+        let world = run(&parse(&format!(
+            "title: test
+duration: 8m
+nodes: [{{ name: n, count: 3 }}]
+workloads:
+  statefulSets: [{{ name: db, replicas: 3, parallel: {parallel} }}]
+expect: [{{ fact: podCreated }}]
+happenings:
+{lost}- {{ at: 65s, edit: {{ kind: StatefulSet, namespace: default, name: db, \
+             merge: {{ spec: {{ replicas: 1 }} }} }} }}"
+        )));
+        let told = |sentence| first(&world, 65.0, sentence);
+        let (last, second) = (told("db-2: Terminating"), told("db-1: Terminating"));
+        assert!(last.is_some_and(|at| at < 66.0), "{}", timeline(&world));
+        assert_eq!(second.is_some(), end_of_db_1, "{}", timeline(&world));
+        assert_eq!(told("db-1: gone").is_some(), end_of_db_1, "{}", timeline(&world));
+        assert_eq!(told("db-2: gone").is_none(), is_lost, "{}", timeline(&world));
+        if !parallel && !is_lost {
+            assert!(second >= told("db-2: gone"), "one after the other: {}", timeline(&world));
+        }
+        for never in ["db-0: Terminating", "db-1: created", "db-2: created"] {
+            assert_eq!(told(never), None, "{}", timeline(&world));
+        }
+    }
+}
+
 #[test]
 fn leases_are_renewed_every_ten_seconds_and_not_in_step() {
     let mut world = World::new(&scenario("- { at: 9m, cordon: node-c }"));
