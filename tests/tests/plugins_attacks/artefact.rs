@@ -29,9 +29,9 @@ use super::host::{Case, Host, attempt, case, fleet};
 use super::modules::{HONEST, Module, attacker, lookalike, with_components, with_section};
 use super::victims::Device;
 
-/// How often the compiling child is looked at. Its peak is the kernel's own count, so that only what it
 /// The package that this host speaks in one version.
 const CONTRACT: &str = "node-remedy:fence";
+/// How often the compiling child is looked at. Its peak is the kernel's own count, so that only what it
 /// grows by in the last moment of its life is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
