@@ -223,8 +223,10 @@ fn pod(said: &mut Said<'_>, names: &Names, before: &Value, pod: &str) {
     let own = vec![format!("pod {}", name(object))];
     let mut placed = own.clone();
     placed.push(pods_on(letter));
+    let was_over = is_over(before);
     if said.is(ChangeType::Deleted) {
-        return said.say(format!("pod {pod}: gone"), &placed, &[]);
+        let writes = if was_over { &own } else { &placed };
+        return said.say(format!("pod {pod}: gone"), writes, &[]);
     }
     if before.is_null() {
         said.say(format!("pod {pod}: created"), &own, &[]);
@@ -238,7 +240,8 @@ fn pod(said: &mut Said<'_>, names: &Names, before: &Value, pod: &str) {
         let failed = phase == "Failed";
         let (runs, fails) = ([volumes_of(letter), reports_on(letter)], [no_execute(letter)]);
         let reads: &[String] = if failed { &fails } else { &runs };
-        said.say(format!("pod {pod}: {phase}"), &own, reads);
+        let writes = if is_over(object) { &placed } else { &own };
+        said.say(format!("pod {pod}: {phase}"), writes, reads);
     }
     let was_ready = condition_status(before, "Ready");
     let is_ready = condition_status(object, "Ready");
@@ -249,6 +252,11 @@ fn pod(said: &mut Said<'_>, names: &Names, before: &Value, pod: &str) {
     if is_terminating(object) && !is_terminating(before) {
         said.say(format!("pod {pod}: Terminating"), &own, &[no_execute(letter)]);
     }
+}
+
+/// Whether a pod ended: its volumes are let go of from then on, before it is gone or after.
+fn is_over(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
 }
 
 fn attachment(said: &mut Said<'_>, names: &Names, before: &Value) {
@@ -274,5 +282,59 @@ fn attachment(said: &mut Said<'_>, names: &Names, before: &Value) {
     }
     if is_terminating(object) && !is_terminating(before) {
         say("to be detached", &settled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::trace::in_normal_order;
+    use super::*;
+
+    /// What these changes say, of a script whose pod db-0 runs on a with its volume.
+    fn told(changes: &[(ChangeType, Value)]) -> Vec<String> {
+        let names = Names::new("one", 1);
+        let mut reader = Reader::default();
+        let mut facts = Vec::new();
+        let begin = [(ChangeType::Added, pod("Running")), (ChangeType::Added, volume(false))];
+        for (version, (change, object)) in (0..).zip(begin.iter().chain(changes)) {
+            let is_pod = object.pointer("/status/phase").is_some();
+            let kind = if is_pod { Kind::Pod } else { Kind::VolumeAttachment };
+            let (change, object) = (*change, object.clone());
+            let change = Change { kind, change, object, version, at: Duration::ZERO };
+            facts.extend(reader.read(&names, &change));
+        }
+        in_normal_order(&facts)
+    }
+
+    fn pod(phase: &str) -> Value {
+        json!({
+            "metadata": { "name": "db-0", "namespace": "one", "uid": "1" },
+            "spec": { "nodeName": "one-a" },
+            "status": { "phase": phase },
+        })
+    }
+
+    fn volume(is_let_go: bool) -> Value {
+        let deleted = is_let_go.then_some("2026-01-01T00:00:00Z");
+        json!({
+            "metadata": { "name": "csi-1", "deletionTimestamp": deleted },
+            "spec": { "nodeName": "one-a", "source": { "persistentVolumeName": "one-data" } },
+        })
+    }
+
+    #[test]
+    fn the_volume_of_a_pod_that_ended_is_let_go_of_before_the_pod_is_gone_or_after() {
+        let failed = (ChangeType::Modified, pod("Failed"));
+        let gone = (ChangeType::Deleted, pod("Failed"));
+        let detached = (ChangeType::Modified, volume(true));
+        let usual = told(&[failed.clone(), gone.clone(), detached.clone()]);
+        assert_eq!(usual, told(&[failed.clone(), detached.clone(), gone.clone()]));
+        assert_ne!(usual, told(&[detached.clone(), failed, gone]));
+        // By force, while it is said to run: the volume waits for that.
+        let gone = (ChangeType::Deleted, pod("Running"));
+        let by_force = told(&[gone.clone(), detached.clone()]);
+        assert_ne!(by_force, told(&[detached, gone]));
     }
 }
