@@ -163,8 +163,8 @@ pub struct Scene {
     pub has_closed_devices: bool,
     /// Each node's `Ready`.
     pub ready: BTreeMap<String, String>,
-    /// Incidents of which somebody said yes.
-    pub approved: BTreeSet<String>,
+    /// Incidents of which somebody said yes, and when first.
+    pub approved: BTreeMap<String, Time>,
     /// Nodes that another remediator has, since when, and until when.
     pub locked: BTreeMap<String, (Time, Time)>,
     /// Since when a RemedyPause stands.
@@ -303,7 +303,7 @@ impl Scene {
                 }
             }
             What::WordSaid { fence, word, .. } if word == "approve" => {
-                self.approved.insert(fence.clone());
+                self.approved.entry(fence.clone()).or_insert(at);
             }
             What::ModeSaid { policy, mode } => {
                 self.modes.insert(policy.clone(), mode.clone());

@@ -62,7 +62,7 @@ pub(crate) fn each_failure(
 fn failure(whole: &Outcome, origin: &Origin) -> anyhow::Result<Failure> {
     let first = whole.broken.first().context("nothing was broken")?;
     let (seed, invariant) = (whole.night.seed, first.invariant);
-    eprintln!("  night {seed} breaks {invariant}; seeking the shortest that does …");
+    eprintln!("  night {seed} breaks {first}; seeking the shortest that breaks {invariant} …");
     let mut fewest = usize::MAX;
     let tell = |left, plays| {
         if left < fewest {

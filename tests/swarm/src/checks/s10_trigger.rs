@@ -75,7 +75,8 @@ impl Check for Trigger {
         }
         // A port is isolation, which comes before.
         let powers = command == "off" && !self.switches.contains(plug.0);
-        let is_approved = scene.incident.get(node).is_some_and(|one| scene.approved.contains(one));
+        let is_approved =
+            scene.incident.get(node).is_some_and(|one| scene.approved.contains_key(one));
         if powers && self.needs_approval && !is_approved {
             return Some(format!("{node} was told to be off before anybody said yes"));
         }

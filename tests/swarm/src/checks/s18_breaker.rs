@@ -25,8 +25,8 @@ pub(super) struct OpenBreaker {
 
 impl OpenBreaker {
     pub(super) fn new(setting: &Setting) -> Self {
-        // Whoever counts by a clock that runs a tenth too fast counts a ninth too much.
-        let least = |cool_down: Duration| (cool_down * 9 / 10).saturating_sub(DATED_WITHIN);
+        // Whoever follows a server's clock that was set ahead tells ages an eighth too large.
+        let least = |cool_down: Duration| (cool_down * 8 / 9).saturating_sub(DATED_WITHIN);
         let breaker = setting.guards.breaker;
         let breaker = breaker.map(|one| Breaker { cool_down: least(one.cool_down), ..one });
         let needs_approval = setting.needs_approval;

@@ -290,9 +290,21 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     assert_eq!(judged([port(), over.clone()].concat(), &setting), ["S6"]);
     // Whoever is asked for a yes is told what is cut until then.
     let asked = Setting { needs_approval: true, ..setting };
-    let approved = vec![(3, word_said("approve"))];
+    let approved = |until| vec![(3, word_said("approve")), (until, word_said("approve"))];
     assert!(!judged(port(), &asked).contains(&"S6"));
-    assert!(judged([port(), approved].concat(), &asked).contains(&"S6"));
+    // After that the gate is waited for, for as long as its timeout.
+    assert!(!judged([port(), approved(902)].concat(), &asked).contains(&"S6"));
+    assert!(judged([port(), approved(903)].concat(), &asked).contains(&"S6"));
+    // Of a port that says it is on nobody can know that it is not, while the incident goes on.
+    let says = |power| {
+        let (node, device, by) = ("n".into(), "leaf".into(), US.into());
+        vec![(3, What::PlugTold { node, device, plug: 3, power, by })]
+    };
+    let setting = Setting { needs_approval: false, ..asked };
+    assert!(!judged([port(), says(Power::On)].concat(), &setting).contains(&"S6"));
+    assert!(judged([port(), says(Power::Off)].concat(), &setting).contains(&"S6"));
+    assert!(judged([says(Power::On), port()].concat(), &setting).contains(&"S6"));
+    assert!(judged([port(), says(Power::On), over.clone()].concat(), &setting).contains(&"S6"));
     breaks([port(), on("cut", 3, "leaf"), over.clone()].concat(), &[]);
     let well = vec![(1, meant(1, "off")), (1, plug_said_yes("pdu-a", "off")), (1, state("Error"))];
     breaks(well, &["S10"]);

@@ -86,7 +86,7 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     let over = || vec![is(30, "n", "Final"), is(40, "m", "Error")];
     assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
     assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
-    assert_eq!(night([over(), vec![is(112, "o", "New")]].concat()), [""; 0], "a fast clock");
+    assert_eq!(night([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
 }
 
 #[test]
