@@ -21,10 +21,10 @@ use crate::time::{Task, until};
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// The one who may come in where not everybody may.
 pub const USERNAME: &str = "alice";
-/// And the password.
-pub const PASSWORD: &str = "wonder";
+/// And the password: the canary that is searched for (`node_remedy_swarm::corpus::canary`), without its prefix.
+pub const PASSWORD: &str = "Vb2yPd48Rf-Chirp";
 /// What `htpasswd -B` makes of them, with the smallest cost.
-const HTPASSWD: &str = "alice:$2y$05$abcdefghijklmnopqrstuuLZNkQ1VL/QsuI/EN8Qq4Ia5232KBp7m\n";
+const HTPASSWD: &str = "alice:$2y$05$abcdefghijklmnopqrstuux.gQfLnjcNs3M9YB7ox.UjcKX/QJi0e\n";
 
 /// How it is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

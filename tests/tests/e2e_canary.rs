@@ -78,7 +78,7 @@ async fn s15_no_byte_of_a_password_is_said_written_or_shown() -> Result<()> {
     Ok(())
 }
 
-async fn set_password(cluster: &Cluster, password: &str) -> Result<()> {
+pub(crate) async fn set_password(cluster: &Cluster, password: &str) -> Result<()> {
     let secrets = Api::<Secret>::namespaced(cluster.client(), NAMESPACE);
     let patch = Patch::Merge(json!({"stringData": {"password": password}}));
     secrets.patch(SECRET, &PatchParams::default(), &patch).await?;
@@ -86,7 +86,7 @@ async fn set_password(cluster: &Cluster, password: &str) -> Result<()> {
 }
 
 /// What the API server has of ours, and of what we write to: everything but the Secrets.
-async fn nothing_of_the_cluster_sings(cluster: &Cluster) -> Result<()> {
+pub(crate) async fn nothing_of_the_cluster_sings(cluster: &Cluster) -> Result<()> {
     let client = cluster.client();
     for kind in KINDS {
         let all = custom(&client, kind).list(&ListParams::default()).await?;
@@ -103,7 +103,7 @@ fn sings_not(objects: &impl Serialize, what: &str) -> Result<()> {
 }
 
 /// Every file of node-remedy's in the cluster's folder: its log and its audit.
-fn nothing_in_files_sings(folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn nothing_in_files_sings(folder: &Path) -> Result<Vec<String>> {
     let mut searched = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -117,17 +117,19 @@ fn nothing_in_files_sings(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// What each process of node-remedy was started with.
-fn arguments_of_ours() -> Result<String> {
+pub(crate) fn arguments_of_ours() -> Result<String> {
     let mut all = String::new();
     for entry in fs::read_dir("/proc")? {
         let folder = entry?.path();
         // A process may be gone by now.
-        let Ok(program) = fs::read_link(folder.join("exe")) else { continue };
-        let is_ours = program.file_name().is_some_and(|name| name == "node-remedy");
-        for file in ["cmdline", "environ"].into_iter().filter(|_| is_ours) {
-            all.push_str(&String::from_utf8_lossy(
-                &fs::read(folder.join(file)).unwrap_or_default(),
-            ));
+        let Ok(arguments) = fs::read(folder.join("cmdline")) else { continue };
+        let arguments = String::from_utf8_lossy(&arguments);
+        let program = Path::new(arguments.split('\0').next().unwrap_or_default());
+        if program.file_name().is_some_and(|name| name == "node-remedy") {
+            all.push_str(&arguments);
+            // Its environment is shown to nobody but root.
+            let environment = fs::read(folder.join("environ")).unwrap_or_default();
+            all.push_str(&String::from_utf8_lossy(&environment));
         }
     }
     Ok(all)

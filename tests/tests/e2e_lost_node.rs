@@ -44,7 +44,18 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
         .collect();
     told.sort();
     let told: Vec<_> = told.into_iter().map(|(_, reason)| reason).collect();
-    let expected = ["Identified", "PoweringOff", "Proven", "Released", "PoweringOn", "Final"];
+    let expected = [
+        "Opened",
+        "Identified",
+        "PoweringOff",
+        "VerifyingOff",
+        "Proven",
+        "Released",
+        "PoweringOn",
+        "AwaitingWell",
+        "Recovering",
+        "Final",
+    ];
     let heard: Vec<_> = told.iter().filter(|reason| expected.contains(&reason.as_str())).collect();
     assert_eq!(heard, expected, "of {told:?}");
 

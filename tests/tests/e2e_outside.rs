@@ -22,6 +22,7 @@ use node_remedy_tests::{Bmc, Controller};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::e2e_canary::set_password;
 use crate::e2e_methods::place;
 use crate::e2e_story::{Story, is_being_switched_off};
 
@@ -226,19 +227,35 @@ async fn a_plugin_is_swapped_while_an_incident_runs() -> Result<()> {
     assert_eq!(said["version"], "0.2.0");
     // Who takes over never knew the first one.
     controller.kill9()?;
-    let mut controller = Controller::start(&story.cluster, "two")?;
+    let probes = ["--probe-every=5s"];
+    let mut controller = Controller::start_saying(&story.cluster, "two", &probes)?;
     let power = story.cluster.bmc(&story.node)?.power_file().read();
     assert_eq!(power, Power::On, "it is not off yet: {}", describe(&incident));
     fs::remove_file(state.with_extension("delay"))?;
     controller.until_ready().await?;
     story.ends_well().await?;
-
     name_plugin(&story, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
     until(&format!("{PLUGIN} is rolled back"), LOADED_WITHIN, || async {
         let said = until_ready(&story, "True", "Loaded").await?;
         Ok((said["version"] == "0.1.0").then_some(()))
     })
     .await?;
+
+    // The board takes another password now, as whoever asks it whether it answers is told.
+    set_password(&story.cluster, "another").await?;
+    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    let failed = until("an error is told", LOADED_WITHIN, || async {
+        let object = plugins.get(PLUGIN).await?;
+        let errors = remedy::status(&object, "/lastErrors").as_array().cloned();
+        Ok(errors.and_then(|errors| errors.last().cloned()))
+    })
+    .await?;
+    assert_eq!(failed["digest"], digest(&good), "{failed}");
+    assert_eq!(
+        (&failed["action"], &failed["kind"]),
+        (&json!("monitor"), &json!("unauthenticated"))
+    );
+    assert!(failed["message"].as_str().is_some_and(|it| !it.is_empty()), "{failed}");
     controller.terminate().await
 }
 

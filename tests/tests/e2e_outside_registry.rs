@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kube::api::{Patch, PatchParams};
+use node_remedy_swarm::corpus::canary;
 use node_remedy_tests::Controller;
+use node_remedy_tests::controller::ask;
 use node_remedy_tests::process::{free_tcp_ports, fresh_folder, repository};
 use node_remedy_tests::registry::{Door, PASSWORD, Registry, USERNAME};
 use node_remedy_tests::remedy::{apply_all, custom, grant_more, install_secret_of};
 use node_remedy_tests::time::until;
 use serde_json::{Value, json};
 
+use crate::e2e_canary::{arguments_of_ours, nothing_in_files_sings, nothing_of_the_cluster_sings};
 use crate::e2e_outside::{
     PLUGIN, component, condition, digest, key_pair, on_relays, patched, plugin_command, until_ready,
 };
@@ -36,9 +39,11 @@ async fn change(story: &Story, spec: &Value) -> Result<()> {
 
 /// Signed, private, by a tag. The registry is stopped, the controller started anew: the cache serves. What was
 /// changed in the cache is not used, and fetched again once the registry is back; by then the tag leads elsewhere,
-/// and the manifest that it led to at first is what counts.
+/// and the manifest that it led to at first is what counts. The pull secret's password is nowhere afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> Result<()> {
+    // What is searched for at the end is what is used.
+    assert!(canary::sings_not(PASSWORD).is_err());
     let (story, board) = on_relays("e2e-registry").await?;
     let client = story.cluster.client();
     let folder = fresh_folder("e2e-registry-parts")?;
@@ -139,5 +144,19 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let said = until_ready(&story, "True", "Loaded").await?;
     assert_eq!(condition(&said, "Verified"), "Signed");
     assert_eq!(newest(&said)["source"]["oci"]["mirror"], registry.address());
-    controller.terminate().await
+    for (what, said) in [
+        ("metrics", controller.metrics().await?),
+        ("snapshot", ask(&story.cluster, &["snapshot"]).await?),
+        ("arguments", arguments_of_ours()?),
+    ] {
+        canary::sings_not(&said).context(what)?;
+    }
+    nothing_of_the_cluster_sings(&story.cluster).await?;
+    controller.terminate().await?;
+    let searched = nothing_in_files_sings(story.cluster.control_plane().folder())?;
+    assert!(searched.iter().any(|name| name.ends_with("one.log")), "{searched:?}");
+    for entry in fs::read_dir(&cache)? {
+        canary::sings_not_in(&fs::read(entry?.path())?).context("the cache")?;
+    }
+    Ok(())
 }

@@ -1,21 +1,26 @@
 //! Components of earlier versions of the contract's host, kept as they were built
-//! (`tests/fixtures/contract`): each is loaded by this host and switches what it speaks to.
+//! (`tests/fixtures/contract`): each is loaded by this host and switches what it speaks to, or decides.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use node_remedy_sandbox::{Action, PlugState, Sandbox, Trust, Verdict};
+use node_remedy_sandbox::{
+    Action, Authorities, NodeSeen, PlugState, RemedyDecision, RemedyTried, Sandbox, Trust, Verdict,
+};
 use node_remedy_tests::ipmi::{Kind, PASSWORD, Power, USERNAME};
+use node_remedy_tests::libvirt::{self, Hypervisor};
 use node_remedy_tests::process::{fresh_folder, repository};
+use node_remedy_tests::snmp::{AUTH, Agent, Model, PRIVACY, WRITER};
 use node_remedy_tests::webhook::{Door, Plugs};
 use node_remedy_tests::{Bmc, Controller};
 
 use crate::plugins_ipmi::sandboxed::{Reach, Sandboxed, secret};
 
 /// What each version has.
-const KEPT: [(&str, &[&str]); 1] = [("0.1.0", &["ipmi", "tasmota", "webhook"])];
+const KEPT: [(&str, &[&str]); 1] =
+    [("0.1.0", &["apc-pdu", "ipmi", "libvirt", "polite", "tasmota", "webhook"])];
 
 /// Loads one as a component from outside is loaded.
 fn load(version: &str, method: &str) -> Result<Sandboxed> {
@@ -111,6 +116,116 @@ async fn earlier_methods_of_http_switch_a_relay() -> Result<()> {
                 assert_eq!(said, state, "{version}: {method} {action:?}");
                 assert_eq!(board.read("/cm?cmnd=Power").await?["POWER"], truth, "{method}");
             }
+        }
+    }
+    Ok(())
+}
+
+/// Streams, plain and in TLS.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_libvirt_switches_a_machine_over_a_stream() -> Result<()> {
+    for (version, _) in KEPT {
+        let plugin = load(version, "libvirt")?;
+        let folder = fresh_folder("plugins-contract-libvirt")?;
+        let hypervisor = Hypervisor::start(&folder, libvirt::Door::Open).await?;
+        let authority = Authorities::from_pem(&fs::read(hypervisor.authority())?)?;
+        let [name, _] = Hypervisor::MACHINES;
+        for (transport, address, trust) in [
+            ("tls", hypervisor.tls(), Trust::Authorities(authority)),
+            ("tcp", hypervisor.tcp(), Trust::default()),
+        ] {
+            let parameters =
+                [("address", address.as_str()), ("transport", transport), ("uri", libvirt::URI)];
+            let reach = Reach {
+                parameters: parameters.map(|(name, value)| (name.into(), value.into())).into(),
+                credentials: BTreeMap::new(),
+                plug: name.to_owned(),
+                trust,
+            };
+            for (action, state, power) in [
+                (Action::Status, PlugState::On, Power::On),
+                (Action::Off, PlugState::Off, Power::Off),
+                (Action::On, PlugState::On, Power::On),
+            ] {
+                let said = call(&plugin, action, &reach).await?;
+                assert_eq!(said, state, "{version}: {transport} {action:?}");
+                assert_eq!(hypervisor.power(name).await?, power, "{transport} {action:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// By a user whose keys the host makes (`usm-key`), and by a community that the plugin is shown (`reveal`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_pdu_is_switched_by_a_user_and_by_a_community() -> Result<()> {
+    for (version, _) in KEPT {
+        let plugin = load(version, "apc-pdu")?;
+        let folder = fresh_folder("plugins-contract-apc-pdu")?;
+        let agent = Agent::start(&folder, Model::ApcRpdu2).await?;
+        let user = [secret("account", Some("sha1-aes128"), AUTH), secret("privacy", None, PRIVACY)];
+        for (snmp, credentials) in [
+            ("3", BTreeMap::from(user)),
+            ("2c", BTreeMap::from([secret("community", None, WRITER)])),
+        ] {
+            let parameters = [("address".to_owned(), agent.address())];
+            let reach = Reach {
+                parameters: parameters
+                    .into_iter()
+                    .chain([("version".into(), snmp.into())])
+                    .collect(),
+                credentials,
+                plug: Model::ApcRpdu2.third().to_owned(),
+                trust: Trust::default(),
+            };
+            for (action, state, dark) in [
+                (Action::Status, PlugState::On, [].as_slice()),
+                (Action::Off, PlugState::Off, &[3]),
+                (Action::On, PlugState::On, &[]),
+            ] {
+                let said = call(&plugin, action, &reach).await?;
+                assert_eq!(said, state, "{version}: version {snmp} {action:?}");
+                assert_eq!(agent.dark().await?, dark, "version {snmp} {action:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The world of remedies: everything that one is shown, and each decision of this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_remedy_decides() -> Result<()> {
+    let node = NodeSeen {
+        name: "worker-3".to_owned(),
+        labels: vec![("polite.example.com/method".to_owned(), "bmc".to_owned())],
+        ready: true,
+        conditions: Vec::new(),
+        boot_id: "boot".to_owned(),
+        pods: 7,
+        pods_with_volumes: 2,
+        peers_unhealthy: 0,
+        peers_total: 4,
+    };
+    let drain = RemedyDecision::Cluster("drain".to_owned());
+    let tried = |action: &str, detail: &str| RemedyTried {
+        action: action.to_owned(),
+        succeeded: false,
+        detail: detail.to_owned(),
+        age_s: 30,
+    };
+    let all = [tried("cluster drain", ""), tried("method bmc", ""), tried("fence", "no way")];
+    let ill = NodeSeen { peers_unhealthy: 2, ..node.clone() };
+    for (version, _) in KEPT {
+        let remedy = load(version, "polite")?;
+        for (seen, tried, wanted) in [
+            (&ill, [].as_slice(), RemedyDecision::Wait(120)),
+            (&node, &[], drain.clone()),
+            (&node, &all[..1], RemedyDecision::Method("bmc".to_owned())),
+            (&node, &all[..2], RemedyDecision::Fence),
+            (&node, &all, RemedyDecision::Fail("no way".to_owned())),
+        ] {
+            let remedied = remedy.plugin.next(seen, tried, &remedy.seams).await;
+            assert_eq!(remedied.decision, Ok(wanted), "{version}: {tried:?}");
         }
     }
     Ok(())

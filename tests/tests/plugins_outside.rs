@@ -54,7 +54,7 @@ fn what_a_component_would_be_allowed_is_shown_before_it_is_applied() -> Result<(
     let folder = fresh_folder("plugins-outside-verify")?;
     let digest = inspected()?["digest"].as_str().unwrap_or_default().to_owned();
     let grants = json!({"grants": [
-        {"cidrs": ["192.0.2.0/24", "0.0.0.0/0", "fd00::/8"], "ports": [8080]},
+        {"cidrs": ["192.0.2.0/24", "0.0.0.0/0", "fd00::/8"], "ports": [8080, 443]},
         {"hosts": ["relay.example.org"], "methods": ["POST"]},
     ]});
     let verify = |file: String| plugin(&["verify", &component(), "--grants", &file]);
@@ -63,15 +63,15 @@ fn what_a_component_would_be_allowed_is_shown_before_it_is_applied() -> Result<(
         tasmota 0.1.0  DIGEST
         signature: none is wanted
         to 192.0.2.0/24
-          endpoint   relay            http  port 8080  basic  GET /cm
+          endpoint   relay            http  port 8080 443  basic  GET /cm
           credential account          write
           a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         to 0.0.0.0/0
-          endpoint   relay            http  port 8080  basic  GET /cm
+          endpoint   relay            http  port 8080 443  basic  GET /cm
           credential account          write
           a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         to fd00::/8
-          endpoint   relay            http  port 8080  basic  GET /cm
+          endpoint   relay            http  port 8080 443  basic  GET /cm
           credential account          write
           a call     512 HTTP requests, 2048 datagrams, 64 credential operations at most
         ✗ relay.example.org: failed to grant endpoint 'relay': found method GET, which is not granted; add GET to grants.methods

@@ -55,6 +55,10 @@ pub const PLAN_GRANTS_MAX: usize = 64;
 pub const GRANTS_MAX: usize = 16;
 /// Components that a FencePlugin's status remembers.
 pub const EARLIER_PLUGINS_MAX: usize = 8;
+/// Failed calls that a FencePlugin's status tells.
+pub const LAST_ERRORS_MAX: usize = 8;
+/// Characters of what one of them says.
+pub const LAST_ERROR_CHARACTERS_MAX: usize = 1_024;
 /// Lines of a FencePlugin's status on what its grants let it reach.
 pub const STATUS_GRANTS_MAX: usize = 64;
 /// Characters of such a line.

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use crate::document::{Document, SPAN_PATTERN, schema_of};
 use crate::fenceconfiguration::FenceConfiguration;
+use crate::fenceplugin::FencePlugin;
 use crate::policy;
 use crate::remedyconfiguration::RemedyConfiguration;
+use crate::remedypause::RemedyPause;
 use crate::{GROUP, VERSION};
 
 /// Says in a generated schema that it is one.
@@ -37,7 +39,9 @@ pub fn schemas() -> Result<Vec<(String, String)>, ReferenceError> {
     let all = [
         ("configuration", configuration()),
         ("fenceconfiguration", object::<FenceConfiguration>("FenceConfiguration")),
+        ("fenceplugin", object::<FencePlugin>("FencePlugin")),
         ("remedyconfiguration", object::<RemedyConfiguration>("RemedyConfiguration")),
+        ("remedypause", object::<RemedyPause>("RemedyPause")),
     ];
     let file = |(name, schema): (&'static str, Value)| {
         let text = serde_json::to_string_pretty(&schema)

@@ -9,6 +9,30 @@ use node_remedy_api::time::Span;
 use serde_json::Value;
 
 const SEED: &str = include_str!("seeds/000-configuration.yaml");
+const PLUGIN: &str = "\
+apiVersion: node-remedy.io/v1alpha1
+kind: FencePlugin
+metadata: {name: tasmota}
+spec:
+  source:
+    configMap: {name: tasmota-1, key: tasmota.wasm.gz}
+  digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  verify: {policy: require, keys: [key]}
+  limits: {fuel: 10000000000}
+  grants:
+  - cidrs: [192.0.2.0/24]
+    ports: [80, 443]
+";
+const PAUSE: &str = "\
+apiVersion: node-remedy.io/v1alpha1
+kind: RemedyPause
+metadata: {name: firmware}
+spec:
+  nodeSelector: rack=3
+  reason: new firmware
+  by: alice
+  until: \"2027-01-01T06:00:00Z\"
+";
 
 fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -77,6 +101,28 @@ fn an_editor_marks_what_check_refuses() {
     }
 }
 
+#[test]
+fn an_editor_knows_plugins_and_pauses() {
+    for (text, from, to, expected) in [
+        (PLUGIN, "digest: sha256:", "digest: sha1:", ".spec.digest: pattern"),
+        (PLUGIN, "tasmota.wasm.gz", "tasmota.tar", ".spec.source.configMap.key: pattern"),
+        (PLUGIN, "ports:", "port:", ".spec.grants[0].port: unknown"),
+        (PLUGIN, "  digest:", "  digests:", ".spec.digest: required"),
+        (PAUSE, "reason:", "why:", ".spec.reason: required"),
+        (PAUSE, "RemedyPause", "Pause", ".kind: const"),
+        (PAUSE, "until: \"2027-01-01T06:00:00Z\"", "until: 5", ".spec.until: type"),
+    ] {
+        let wrong_in = |text: &str| {
+            let document = Document::read_all("f.yaml", text).value.unwrap().remove(0);
+            let kind = if text.contains("Plugin") { "FencePlugin" } else { "RemedyPause" };
+            wrong(&schema(kind), &document.root.to_json(), "")
+        };
+        assert_eq!(wrong_in(text), [""; 0]);
+        let changed = text.replacen(from, to, 1);
+        assert!(wrong_in(&changed).iter().any(|one| one == expected), "{to}: {expected}");
+    }
+}
+
 /// A description that names a default names the one in force.
 #[test]
 fn descriptions_tell_the_defaults_that_are_in_force() {
@@ -130,8 +176,7 @@ fn wrong(schema: &Value, value: &Value, path: &str) -> Vec<String> {
             "maxProperties" => length(false, fields),
             "minimum" => number.is_none_or(|number| number >= wanted.as_f64().unwrap()),
             "maximum" => number.is_none_or(|number| number <= wanted.as_f64().unwrap()),
-            // There is one: that of a length of time.
-            "pattern" => value.as_str().is_none_or(|text| Span::parse(text).is_ok()),
+            "pattern" => value.as_str().is_none_or(|text| fits(wanted.as_str().unwrap(), text)),
             "required" => {
                 let names = wanted.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
                 let missing = names.filter(|name| value.is_object() && value.get(name).is_none());
@@ -172,6 +217,19 @@ fn wrong(schema: &Value, value: &Value, path: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a text fits one of the patterns that there are: of a digest, of a key, of a length of time.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern {
+        "^sha256:[0-9a-f]{64}$" => text.strip_prefix("sha256:").is_some_and(|hex| {
+            hex.len() == 64 && hex.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
+        }),
+        r"^[-._a-zA-Z0-9]+\.wasm(\.gz|\.zst)?$" => {
+            [".wasm", ".wasm.gz", ".wasm.zst"].iter().any(|end| text.ends_with(end))
+        }
+        _ => Span::parse(text).is_ok(),
+    }
 }
 
 fn types(wanted: &Value) -> Vec<&str> {

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::act::budget;
-use crate::act::calls::{Breaker, Calls, RecordedGate, Turns};
+use crate::act::calls::{Breaker, Calls, LastErrors, RecordedGate, Turns};
 use crate::act::node_lease::NodeLocks;
 use crate::admin::Readiness;
 use crate::clock::Clock;
@@ -250,6 +250,7 @@ impl<C: Cluster> Controller<C> {
             clock: seams.clock.clone(),
             turns: Turns::default(),
             breaker: Breaker::default(),
+            last_errors: LastErrors::default(),
         };
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),

@@ -244,16 +244,32 @@ impl<C: Cluster> Desk<C> {
     /// Looks one node over; says when to look again by itself.
     async fn consider(&mut self, name: &str) -> Option<Time> {
         let now = self.parts.clock.now();
-        let seen = &self.parts.mirror.nodes.find(name)?;
+        let Some(seen) = &self.parts.mirror.nodes.find(name) else {
+            self.refusals.forget(&self.parts, name).await;
+            return None;
+        };
         if self.left_open(name).await {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
-        let policy = self.parts.config.borrow().policy_for(seen)?;
+        let policy = self.parts.config.borrow().policy_for(seen);
+        let policy = match policy {
+            Ok(Some(policy)) => policy,
+            // Of a node that is well there is nothing to be done, whoever selects it.
+            Err(why) if !seen.is_ready() => {
+                self.refuse(name, &Reason::NotReady(why)).await;
+                return None;
+            }
+            Ok(None) | Err(_) => {
+                self.refusals.forget(&self.parts, name).await;
+                return None;
+            }
+        };
         let lease = self.parts.mirror.leases.find(&lease_key(name));
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
         let events = mirror.events.of(name);
         let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
+        let mut refused: Option<Reason> = None;
         for (number, threshold) in policy.thresholds.iter().enumerate() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
@@ -270,30 +286,31 @@ impl<C: Cluster> Desk<C> {
                     let verdict =
                         node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
-                    if !verdict.refusals.is_empty() {
-                        let at = verdict.next_look.unwrap_or(again);
-                        self.refuse(name, &Reason::Hold(Hold::Gate(verdict.refusals))).await;
-                        return Some(at.max(Time(now.0.saturating_add(100))));
-                    }
-                    return match open(&self.parts, self.epoch, &policy, number, seen).await {
-                        Ok(Opened::Yes(nodefence)) => {
-                            self.refusals.forget(&self.parts, name).await;
-                            match self.take_up(*nodefence).await {
-                                Ok(()) => None,
-                                Err(_) => Some(again),
+                    let (reason, at) = if verdict.refusals.is_empty() {
+                        match open(&self.parts, self.epoch, &policy, number, seen).await {
+                            Ok(Opened::Yes(nodefence)) => {
+                                self.refusals.forget(&self.parts, name).await;
+                                return self.take_up(*nodefence).await.err().map(|_| again);
                             }
+                            Ok(Opened::Held(reason, at)) => (reason, at),
+                            Err(error) => (Reason::ApiFailed(error.to_string()), None),
                         }
-                        Ok(Opened::Held(reason, at)) => {
-                            self.refuse(name, &reason).await;
-                            Some(at.unwrap_or(again).max(Time(now.0.saturating_add(100))))
-                        }
-                        Err(error) => {
-                            self.refuse(name, &Reason::ApiFailed(error.to_string())).await;
-                            Some(again)
-                        }
+                    } else {
+                        (Reason::Hold(Hold::Gate(verdict.refusals)), verdict.next_look)
                     };
+                    let at = at.unwrap_or(again).max(Time(now.0.saturating_add(100)));
+                    next = next.into_iter().chain([at]).min();
+                    let is_of_remedy = reason.is_of_remedy();
+                    refused.get_or_insert(reason);
+                    if !is_of_remedy {
+                        break;
+                    }
                 }
             }
+        }
+        if let Some(reason) = refused {
+            self.refuse(name, &reason).await;
+            return next;
         }
         self.refusals.forget(&self.parts, name).await;
         next

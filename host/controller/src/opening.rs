@@ -29,7 +29,7 @@ use crate::observe::seen::NodeSeen;
 use crate::observe::volumes::Volumes;
 use crate::observe::{view, words};
 use crate::reconcile::slot_of;
-use crate::record::{repeats, status};
+use crate::record::{notices, repeats, status};
 use crate::refusals::Reason;
 
 /// What came of opening.
@@ -152,11 +152,21 @@ pub async fn open<C: Cluster>(
     .await;
     if let Ok(Opened::Yes(nodefence)) = &opened {
         parts.count_transition(record.phase);
+        tell_opened(parts, nodefence);
+        parts.audit.opened(nodefence, parts.clock.now());
         repeats::note(parts, policy.repeat_alarm.as_ref(), nodefence);
     } else if let Err(error) = parts.locks.release(&node.name).await {
         tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
     }
     opened
+}
+
+/// Beside the path: an Event that takes long must not hold up the incident.
+fn tell_opened<C: Cluster>(parts: &Rc<Parts<C>>, nodefence: &NodeFence) {
+    let (parts, node, note) =
+        (parts.clone(), nodefence.spec.node.clone(), notices::opened(nodefence));
+    tracing::info!(node = node.name, reason = note.reason, "{}", note.text);
+    tokio::task::spawn_local(async move { parts.tell(&node, &note).await });
 }
 
 async fn create<C: Cluster>(

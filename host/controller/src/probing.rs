@@ -302,13 +302,19 @@ fn place_of(method: &Method) -> Option<Place> {
     Some(Place { device: method.device.clone(), plug: method.plug.clone() })
 }
 
-/// Whether an open incident may call this device now: it finds out itself, and has its turn.
+/// Whether an open incident may call this device now, by whatever plugin: it finds out itself, and has its turn.
 fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
     let nodefences = parts.mirror.nodefences.all();
     let open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
     let parked = |one: &&NodeFence| one.status.as_ref().is_some_and(|one| one.parked.is_some());
     let mut methods = open.filter(|one| !parked(one)).flat_map(|one| &one.spec.plan.methods);
-    methods.any(|method| method.device == place.device)
+    methods.any(|method| is_same_device(&method.device, &place.device))
+}
+
+/// A BMC has one address, whichever plugin speaks with it, and few sessions.
+fn is_same_device(one: &str, other: &str) -> bool {
+    let address = |device: &str| device.split_once('/').map(|(_, address)| address.to_owned());
+    one == other || address(one).is_some() && address(one) == address(other)
 }
 
 /// What the end of a probe says of the device; nothing where it says nothing of it.
@@ -371,6 +377,13 @@ mod tests {
         assert_eq!(two.state(&answers), Some(said));
         let broken = path(Err("no FenceConfiguration".to_owned())).state(&answers);
         assert_eq!(broken.map(|one| one.state), Some(DeviceState::Inactive));
+    }
+
+    #[test]
+    fn a_device_is_its_address_whichever_plugin_speaks_with_it() {
+        assert!(is_same_device("ipmi/10.0.9.7", "redfish/10.0.9.7"));
+        assert!(is_same_device("door", "door") && !is_same_device("door", "window"));
+        assert!(!is_same_device("ipmi/10.0.9.7", "ipmi/10.0.9.8"));
     }
 
     /// Whoever tells of a configuration hears of each node that it is for, also of one without a plan.

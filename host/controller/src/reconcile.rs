@@ -85,6 +85,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) look_wanted: bool,
     /// What people annotated and was heard; it may still stand in the cache.
     pub(crate) heard: BTreeMap<&'static str, String>,
+    /// The version that taking words away made of the NodeFence: in an older one that is told of they still stand.
+    pub(crate) taken_away_at: Option<u64>,
     pub(crate) next_look: Option<Time>,
     /// The record says that the slot is free, and the budget may not have heard it.
     pub(crate) owes_slot: bool,
@@ -98,6 +100,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) asks: Asks,
     /// What was held back because its evidence had grown old, and is still to be told.
     pub(crate) late: Late,
+    /// The phase that it entered, still to be told.
+    pub(crate) entered: Option<decide::Phase>,
     /// What it waited for, as far as that was told.
     pub(crate) holds: Holds,
     /// Events that are being written.
@@ -138,6 +142,7 @@ impl<C: Cluster> Incident<C> {
             pending,
             look_wanted: true,
             heard: BTreeMap::new(),
+            taken_away_at: None,
             next_look: None,
             owes_slot,
             locked_at: None,
@@ -146,6 +151,7 @@ impl<C: Cluster> Incident<C> {
             calls: JoinSet::new(),
             asks: Asks::new(),
             late: Late::default(),
+            entered: None,
             holds: Holds::default(),
             telling: None,
         })

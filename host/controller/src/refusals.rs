@@ -59,6 +59,7 @@ impl Refusals {
 
     /// Nothing is refused about `node` any more.
     pub async fn forget<C: Cluster>(&mut self, parts: &Parts<C>, node: &str) {
+        parts.audit.well(node);
         if self.lines.remove(node).is_some() {
             self.stale = true;
             self.write(parts).await;
@@ -118,6 +119,17 @@ impl Reason {
             Self::NotReady(_) => "NotReady",
             Self::Shadow { .. } => "Shadow",
             Self::ApiFailed(_) => "ApiFailed",
+        }
+    }
+
+    /// Whether it speaks of this threshold's remedy, by what it lacks or by its devices, and of no other one.
+    pub fn is_of_remedy(&self) -> bool {
+        match self {
+            Self::NotReady(_) => true,
+            Self::Hold(Hold::Gate(refusals)) => refusals.iter().all(|refusal| {
+                matches!(refusal, Refusal::DeviceClosed(_) | Refusal::DeviceNetworkLost { .. })
+            }),
+            Self::Hold(_) | Self::Shadow { .. } | Self::ApiFailed(_) => false,
         }
     }
 }
@@ -207,7 +219,89 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use serde_json::Value;
+
     use super::*;
+    use crate::cluster::ClusterError;
+    use crate::testing::{Door, Request, example, play_behind};
+
+    /// The Events of a night, and what its RemedyBudget said last.
+    #[derive(Default)]
+    struct Heard {
+        events: RefCell<Vec<String>>,
+        refusals: RefCell<Value>,
+    }
+
+    impl Door for Heard {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            let object = request.object().unwrap_or_default();
+            if request.resource == "events" && request.verb == "create" {
+                let text = |field| object[field].as_str().unwrap_or_default().to_owned();
+                self.events.borrow_mut().push(format!("{}: {}", text("reason"), text("note")));
+            }
+            if let Some(refusals) = object.pointer("/status/refusals") {
+                self.refusals.replace(refusals.clone());
+            }
+            Ok(())
+        }
+    }
+
+    /// A policy of the name, with these thresholds.
+    fn policy(name: &str, thresholds: &str) -> String {
+        format!(
+            "- object: {{ apiVersion: node-remedy.io/v1alpha1, kind: RemedyConfiguration, metadata: {{ name: {name} }}, \
+             spec: {{ remedyConfigs: [{{ name: away, cluster: cordon }}], thresholdConfigs: [{thresholds}] }} }}"
+        )
+    }
+
+    const SILENT: &str = "{ nodeLeaseAge: 20s, remedy1: [{ name: fence }] }";
+
+    #[test]
+    fn a_node_that_two_policies_select_is_left_alone_and_told_of() {
+        let both = [policy("one", SILENT), policy("two", SILENT)].join("\n");
+        let night =
+            example("lost-node.yaml", |text| text.replace("- file: ../config/remedy.yaml", &both));
+        let heard = Rc::new(Heard::default());
+        let played = play_behind(&night, &heard);
+        assert!(played.collected.incidents.is_empty());
+        let told = heard.events.borrow().join("\n");
+        assert!(told.starts_with("NotReady: ") && told.lines().count() == 1, "{told}");
+        assert!(told.contains("one") && told.contains("two"), "{told}");
+    }
+
+    #[test]
+    fn what_one_remedy_lacks_keeps_no_other_threshold_waiting() {
+        let ill = "{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, \
+                   remedy1: [{ name: away }] }";
+        let thresholds = format!("{SILENT}, {ill}");
+        let night = example("lost-node.yaml", |text| {
+            let text = text.replace("- file: ../config/remedy.yaml", &policy("all", &thresholds));
+            text.replace("name: bmc-credentials", "name: other-credentials")
+        });
+        let heard = Rc::new(Heard::default());
+        let played = play_behind(&night, &heard);
+        let remedies = played.collected.incidents.values().map(|(one, ..)| one.spec.remedy.clone());
+        assert_eq!(remedies.collect::<Vec<_>>(), ["away"], "{:?}", heard.events);
+        assert!(heard.events.borrow()[0].contains("bmc-credentials"), "{:?}", heard.events);
+    }
+
+    #[test]
+    fn nothing_is_refused_of_a_node_that_is_gone() {
+        for (deletes, lines) in [(false, 1), (true, 0)] {
+            let night = example("lost-node.yaml", |text| {
+                let text = text.replace("name: bmc-credentials", "name: other-credentials");
+                let more = if deletes { "\n- { at: 5m, deleteNode: node-a }" } else { "" };
+                text.replace("kubeletStops: node-a }", &format!("kubeletStops: node-a }}{more}"))
+            });
+            let heard = Rc::new(Heard::default());
+            play_behind(&night, &heard);
+            let told = heard.refusals.borrow();
+            assert_eq!(told.as_array().map(Vec::len), Some(lines), "{:?}", heard.events);
+        }
+    }
 
     /// All lines are written at once: one that is refused would take the others with it.
     #[test]

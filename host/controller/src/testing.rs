@@ -10,7 +10,9 @@ use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
 
 use crate::clock::{Clock, VirtualClock};
+use crate::record::audit::Audit;
 use crate::simulate::cluster::ModelCluster;
+use crate::simulate::collect::Collector;
 pub(crate) use crate::simulate::door::{Door, Open, Request};
 use crate::simulate::shared::{Shared, drive};
 use crate::simulate::{self, Part, Played};
@@ -87,6 +89,12 @@ pub(crate) fn example(file: &str, change: impl FnOnce(String) -> String) -> Scen
 /// Plays a night with `door` between the controller and the API server.
 pub(crate) fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played {
     simulate::play_behind(scenario, Part::With, |_| door.clone()).unwrap()
+}
+
+/// Plays a night whose controllers tell `audit`, and nobody else.
+pub(crate) fn play_audited(scenario: &Scenario, audit: &Rc<dyn Audit>) {
+    let collector = Collector::new();
+    simulate::play_audited(scenario, Part::With, |_| Rc::new(Open), &collector, audit).unwrap();
 }
 
 /// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use wasmparser::{Parser, Payload};
 
 use crate::inspect::{InspectError, World, is_offered};
-use crate::limits::COMPONENT_BYTES_MAX;
+use crate::limits::COMPONENT_BYTES_MOST;
 
 /// What a component is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub struct Shape {
 
 /// Looks at a component. What cannot be read ends it.
 pub fn shape(bytes: &[u8]) -> Result<Shape, InspectError> {
-    if bytes.len() > COMPONENT_BYTES_MAX {
-        return Err(InspectError::TooLarge { bytes: bytes.len(), max: COMPONENT_BYTES_MAX });
+    if bytes.len() > COMPONENT_BYTES_MOST {
+        return Err(InspectError::TooLarge { bytes: bytes.len(), max: COMPONENT_BYTES_MOST });
     }
     let invalid = |error: wasmparser::BinaryReaderError| InspectError::Invalid(error.to_string());
     let (mut shape, mut depth) = (Shape::default(), 0_u32);

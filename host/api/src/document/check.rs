@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::problem::{Path, Problems, Severity};
 use super::suggest::nearest;
 use super::tree::{Document, Tree, Value};
+use crate::limits::RUNGS_MAX;
 use crate::time::Span;
 
 /// The pattern of a [`Span`]: by it a schema says that a text is a length of time.
@@ -151,11 +152,20 @@ pub(crate) fn unknown_field<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
+    if is_rung_beyond(name, known.clone()) {
+        return format!("found {name}, expected at most remedy{RUNGS_MAX}");
+    }
     if let Some(near) = nearest(name, known.clone()) {
         return format!("found an unknown field, expected {near} (did you mean that?)");
     }
     let known: Vec<&str> = known.collect();
     format!("found an unknown field, expected one of {}", known.join(", "))
+}
+
+/// Whether it is a rung of a ladder beyond the last one.
+fn is_rung_beyond<'a>(name: &str, mut known: impl Iterator<Item = &'a str>) -> bool {
+    let rung = |name: &str| name.strip_prefix("remedy")?.parse::<usize>().ok();
+    rung(name).is_some_and(|rung| rung > RUNGS_MAX) && known.any(|one| rung(one) == Some(RUNGS_MAX))
 }
 
 fn wrong_text(text: &str, schema: &Json) -> Option<String> {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditions::Condition;
 use crate::limits;
 use crate::plan::{Allows, PluginKind};
+use crate::time::Moment;
 
 /// One plugin, under the name that methods call it by.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -178,6 +179,30 @@ pub struct LoadedPlugin {
     pub limits: Option<PluginLimits>,
 }
 
+/// A call of the plugin that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// When it ended.
+    pub at: Moment,
+    /// The component that was called.
+    #[schemars(length(max = 71))]
+    pub digest: String,
+    /// The device that it was to speak to; empty: a remedy, which speaks to none.
+    #[serde(default)]
+    #[schemars(length(max = limits::LAST_ERROR_CHARACTERS_MAX))]
+    pub device: String,
+    /// What was asked of it: `off`, `on`, `reset`, `status`, `monitor`; of a remedy `next`.
+    #[schemars(length(max = 32))]
+    pub action: String,
+    /// What kind of failure, by the contract's word: `unreachable`, `timeout`, `unauthenticated`, …
+    #[schemars(length(max = 32))]
+    pub kind: String,
+    /// What it said, or what was said of it.
+    #[schemars(length(max = limits::LAST_ERROR_CHARACTERS_MAX))]
+    pub message: String,
+}
+
 /// What became of the plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -233,6 +258,10 @@ pub struct FencePluginStatus {
         inner(length(max = limits::STATUS_GRANT_CHARACTERS_MAX))
     )]
     pub grants: Vec<String>,
+    /// Its calls that failed, the newest last: of each device, action and kind the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::LAST_ERRORS_MAX))]
+    pub last_errors: Vec<LastError>,
     /// All that it says of itself, as JSON: who has no component reads here what may be configured.
     #[serde(default)]
     #[schemars(length(max = limits::PLUGIN_MANIFEST_BYTES_MAX))]

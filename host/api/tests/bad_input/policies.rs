@@ -194,7 +194,7 @@ fn policies() {
         "remedy6",
         expect![[r#"
         f.yaml:5:3: thresholdConfigs[0].remedy1: found nothing, expected a list
-        f.yaml:8:3: thresholdConfigs[0].remedy6: found an unknown field, expected remedy1 (did you mean that?)
+        f.yaml:8:3: thresholdConfigs[0].remedy6: found remedy6, expected at most remedy5
     "#]],
     );
     check(

@@ -55,6 +55,10 @@ impl<C: Cluster> Incident<C> {
                 Ok(remedy) => {
                     let (calls, seams) = (&parts.calls, parts.calls.seams.clone());
                     let remedied = calls.executor.ask(remedy, shown, tried, seams).await;
+                    if let Err(why) = &remedied.decision {
+                        let (name, digest, now) = (&asked.name, &asked.digest, calls.clock.now());
+                        calls.last_errors.note_remedy(name, digest, why, now);
+                    }
                     Ok(choice_of(&asked, &node, remedied))
                 }
                 Err(why) => Err(why),

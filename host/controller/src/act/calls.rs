@@ -5,6 +5,7 @@
 //! read it as anything else.
 
 mod breaker;
+mod last_errors;
 mod secrets;
 mod turns;
 
@@ -22,6 +23,7 @@ use node_remedy_sandbox::{
 };
 
 pub use self::breaker::Breaker;
+pub use self::last_errors::LastErrors;
 pub use self::turns::Turns;
 use super::grant::{self, Allowed};
 use super::{network_fence, offline};
@@ -206,6 +208,8 @@ pub struct Calls<C> {
     pub turns: Turns,
     /// Which plugins are left alone for a while.
     pub breaker: Breaker,
+    /// How the plugins from outside failed last.
+    pub last_errors: LastErrors,
 }
 
 impl<C: Cluster> Calls<C> {
@@ -276,7 +280,11 @@ impl<C: Cluster> Calls<C> {
             return Err(why);
         }
         let report = self.executor.run(plugin, call, seams).await;
-        self.breaker.note(&digest, device, &report, self.clock.now());
+        let now = self.clock.now();
+        self.breaker.note(&digest, device, &report, now);
+        if let Some(name) = method.plugin.as_deref().filter(|name| !Plugins::is_builtin(name)) {
+            self.last_errors.note(name, &digest, device, &report, now);
+        }
         Ok(report)
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::batch::v1::Job;
+use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
@@ -357,8 +358,10 @@ impl<C: Cluster> Incident<C> {
     /// under the same name, stays until it was heard.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
         use kube::ResourceExt as _;
-        use node_remedy_api::nodefence::NodeFence;
         let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
+        if version_of(&kept.0) < self.taken_away_at {
+            return Ok(());
+        }
         let stands =
             |(key, word): &(&&str, &String)| kept.0.annotations().get(**key) == Some(*word);
         let heard: Vec<_> = self.heard.iter().filter(stands).collect();
@@ -379,9 +382,15 @@ impl<C: Cluster> Incident<C> {
             .map_err(|error| ClusterError::Invalid(error.to_string()))?;
         let name = self.name();
         let written = self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
+        self.taken_away_at = version_of(&written);
         self.nodefence.metadata = written.metadata;
         Ok(())
     }
+}
+
+/// Versions of one object grow; `None` where they are no numbers.
+fn version_of(nodefence: &NodeFence) -> Option<u64> {
+    nodefence.metadata.resource_version.as_deref()?.parse().ok()
 }
 
 /// Why an effect must not be carried out now, though it was decided and recorded.

@@ -481,3 +481,32 @@ fn a_word_that_comes_while_the_record_is_written_is_heard_before_it_is_taken_awa
     assert_eq!(record.parked.as_ref().map(|one| &one.reason), Some(&ParkReason::Aborted));
     assert!(!nodefence.annotations().contains_key(ABORT), "it is heard once");
 }
+
+/// The same, and how often a NodeFence is patched.
+struct CountsPatches(AbortsMeanwhile, Cell<u32>);
+
+impl Door for CountsPatches {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        let is_patch = request.verb == "patch" && request.resource == "nodefences";
+        self.1.set(self.1.get() + u32::from(is_patch));
+        self.0.admit(request).await
+    }
+}
+
+/// The API server refuses to take away what is gone, and whoever watches over rights asks why.
+#[test]
+fn a_word_is_taken_away_once_however_late_its_watch_tells() {
+    let late = "happenings:\n- { at: 70s, apiFault: { fault: watchesLag, takes: 1s, lasts: 5m } }";
+    let scenario = example("lost-node.yaml", |text| text.replace("happenings:", late));
+    let counted = Rc::new(RefCell::new(None));
+    let door = |seat: Seat| {
+        let aborts = AbortsMeanwhile { alice: seat.client("alice"), is_said: Cell::new(false) };
+        let door = Rc::new(CountsPatches(aborts, Cell::new(0)));
+        counted.replace(Some(door.clone()));
+        door
+    };
+    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let (nodefence, ..) = played.collected.incidents.values().next().unwrap();
+    assert!(!nodefence.annotations().contains_key(ABORT), "{:?}", nodefence.annotations());
+    assert_eq!(counted.take().map(|door| door.1.get()), Some(1));
+}

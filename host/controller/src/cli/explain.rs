@@ -77,7 +77,9 @@ fn nothing_known(is_full: bool) -> String {
              them; its Events say: kubectl describe node"
         );
     }
-    "no threshold is crossed that any RemedyConfiguration names; nothing was refused".to_owned()
+    "no threshold is crossed that a RemedyConfiguration names for it; nothing was refused; what is in force for \
+     it says: node-remedy config show NODE"
+        .to_owned()
 }
 
 /// What kept an incident waiting when that was last said.
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn of_a_node_that_may_be_beyond_a_full_list_nothing_is_denied() {
-        assert!(nothing_known(false).ends_with("nothing was refused"));
+        assert!(nothing_known(false).contains("nothing was refused"));
         let full = nothing_known(true);
         assert!(
             full.contains("200 other nodes") && !full.contains("nothing was refused"),

@@ -1,5 +1,5 @@
 //! `history`: incidents that are over or go on, how long each step took and what was released; and
-//! which pods were on the nodes that failed again and again.
+//! which pods were released from the nodes that failed again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -83,7 +83,7 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
     /// Tell past incidents: how they ended, how long each step took, what was released
     #[command(after_help = "Examples:
   node-remedy history worker-3
-  node-remedy history --pods         which pods were on the nodes that failed, most often first
+  node-remedy history --pods         which pods were released from the nodes that failed, most often first
 Records are kept for 14 days, and the last 10 of each node.")]
     History(history::HistoryArgs),
     /// Let a parked incident try again
@@ -246,8 +246,8 @@ pub struct RunArgs {
     /// repeated. `default` always is one
     #[arg(long = "job-service-account", value_name = "NAME")]
     pub job_service_accounts: Vec<String>,
-    /// Write every transition, call and refusal to this file, too, each line with the hash of the
-    /// one before; 64 MiB, and 8 files before it
+    /// Write every incident's opening, transitions and calls, and every refusal, to this file, too,
+    /// each line with the hash of the one before; 64 MiB, and 8 files before it
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
     /// A folder in which plugins that were fetched from registries are kept, 64 MiB of them, for when a

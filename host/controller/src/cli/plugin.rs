@@ -122,7 +122,9 @@ Of what is printed, grants is empty: say there where it may connect.")]
   openssl pkey -in signer.pem -pubout -out signer.pub      for spec.verify.keys
   node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
   node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
-The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasmota.wasm")]
+The same with an encrypted key of cosign: cosign sign-blob --key cosign.key tasmota.wasm
+In a registry signatures are read in cosign's simple-signing format, not as bundles. cosign 3 makes both
+kinds with --new-bundle-format=false --use-signing-config=false.")]
     Sign {
         /// A .wasm, .wasm.gz or .wasm.zst file; what is signed is the component, unpacked
         file: PathBuf,

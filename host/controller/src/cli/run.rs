@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use node_remedy_api::time::Span;
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{Entropy as _, Executor, Sandbox, SystemEntropy, SystemNames};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -48,9 +49,17 @@ pub fn probe_every(text: &str) -> Result<ProbeEvery, String> {
 /// Threads for plugins: calls mostly wait, and a spinning guest holds one of them.
 const PLUGIN_THREADS: usize = 4;
 
+/// Passwords are in this process: its memory goes into no core file, and no other process of this user reads it,
+/// such as the child that compiles what comes from outside.
+fn keep_memory_to_itself() -> rustix::io::Result<()> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
 /// Runs until SIGTERM or SIGINT.
 pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     log_to_stderr(args.log_format, &args.log)?;
+    keep_memory_to_itself().context("failed to forbid core dumps")?;
     let cluster = KubeCluster::connect(args.cluster.kubeconfig.as_deref()).await?;
     let guarded = guard::addresses(cluster.server(), &args.pod_ips, &SystemNames).await?;
     let clock = Clock::system();

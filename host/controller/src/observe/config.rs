@@ -1,7 +1,7 @@
 //! The configuration in force: what users wrote, parsed once, per object.
 //!
-//! An invalid object keeps its last valid version in force and says so; two objects that
-//! select one node stop that node and no other. A run in flight has its own snapshot and
+//! An invalid object keeps its last valid version in force and says so; one that was not valid since this process
+//! began stops the nodes that it selects. Two objects that select one node stop that node and no other. A run in flight has its own snapshot and
 //! is not reached by anything here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +21,16 @@ use node_remedy_api::policy::{self, GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_decide::Threshold;
 use serde_json::Value;
 
+use self::invalid::Invalid;
 use super::Mirror;
 use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
 use super::wiring::{self, Wiring};
 use crate::cluster::Object;
 use crate::plugins::Plugins;
+
+const POLICIES: &str = "RemedyConfiguration";
+const FENCES: &str = "FenceConfiguration";
 
 /// Everything in force.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +44,8 @@ pub struct Config {
     /// What is wrong with a node's own ConfigMap that was never valid, by node: nobody knows how
     /// that node is to be fenced, so nothing less specific speaks for it.
     unreadable: BTreeMap<String, String>,
+    /// RemedyConfigurations and FenceConfigurations of which no version was valid yet.
+    invalid: Vec<Invalid>,
     /// Where inventories and trials of wiring stand: ConfigMap data by name.
     tables: BTreeMap<String, Rc<BTreeMap<String, String>>>,
 }
@@ -119,18 +125,26 @@ impl Config {
         let mut config = Self::default();
         let mut readouts = Vec::new();
         for kept in mirror.remedies.all().values() {
-            let object = json("RemedyConfiguration", &kept.0);
+            let object = json(POLICIES, &kept.0);
             let document = Document::from_object(&object);
             let last = before.policies.get(&kept.0.name_any()).cloned();
             let (read, readout) = settle(&kept.0, policy::read(&document), last);
+            if read.is_none() {
+                let selector = kept.0.spec.node_selector.as_deref();
+                config.invalid.push(Invalid::new(&readout, selector));
+            }
             readouts.push(readout);
             config.policies.extend(read.map(|policy| (kept.0.name_any(), policy)));
         }
         for kept in mirror.fences.all().values() {
-            let object = json("FenceConfiguration", &kept.0);
+            let object = json(FENCES, &kept.0);
             let document = Document::from_object(&object);
             let last = before.fences.get(&kept.0.name_any()).cloned();
             let (read, readout) = settle(&kept.0, plan::read(&document), last);
+            if read.is_none() {
+                let selector = Some(kept.0.spec.node_selector.as_str());
+                config.invalid.push(Invalid::new(&readout, selector));
+            }
             readouts.push(readout);
             config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
         }
@@ -184,14 +198,18 @@ impl Config {
     }
 
     /// What is in force for `node`; `None` where no policy selects it.
-    pub fn policy_for(&self, node: &NodeSeen) -> Option<NodePolicy> {
-        let policy = match policy::for_node(&node.name, &node.labels, self.policies()) {
-            Ok(policy) => policy?,
-            Err(twice) => {
-                tracing::warn!(node = node.name, "{twice}");
-                return None;
-            }
-        };
+    ///
+    /// # Errors
+    /// Where several do, or one that is not valid does: a sentence for people.
+    pub fn policy_for(&self, node: &NodeSeen) -> Result<Option<NodePolicy>, String> {
+        if let Some(why) = invalid::that_selects(&self.invalid, POLICIES, node) {
+            return Err(why);
+        }
+        let policy = policy::for_node(&node.name, &node.labels, self.policies());
+        Ok(policy.map_err(|twice| twice.to_string())?.map(|policy| self.of_policy(policy)))
+    }
+
+    fn of_policy(&self, policy: &Policy) -> NodePolicy {
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
             let is_run = threshold
@@ -211,13 +229,13 @@ impl Config {
                 is_run,
             })
         });
-        Some(NodePolicy {
+        NodePolicy {
             mode: policy.mode,
             thresholds: thresholds.collect(),
             gate: policy.gate.clone(),
             run: policy.run.clone(),
             repeat_alarm: policy.repeat_alarm,
-        })
+        }
     }
 
     /// Whether a threshold looks at anything but a node's silence and readiness.
@@ -253,6 +271,12 @@ impl Config {
         let is_own = source.is_some_and(|source| matches!(source.nodes, Nodes::Named(_)));
         if let Some(why) = self.unreadable.get(&node.name).filter(|_| !is_own) {
             return Err(why.clone());
+        }
+        let invalid = invalid::that_selects(&self.invalid, FENCES, node).filter(|_| !is_own);
+        // What may be for this node, and cannot be read, is more than what is for every node of a cloud.
+        let unknown = || invalid::of_unknown_nodes(&self.invalid, FENCES);
+        if let Some(why) = invalid.or_else(|| unknown().filter(|_| source.is_none())) {
+            return Err(why);
         }
         let mut facts = facts_of(node);
         let Some(source) = source else {
@@ -451,10 +475,10 @@ fn settle<K: Object, T>(
 ) -> (Option<Rc<T>>, Readout) {
     let (value, in_force) = in_force(reading.value, last);
     let readout = Readout {
-        kind: ["RemedyConfiguration", "FencePlugin"]
+        kind: [POLICIES, "FencePlugin"]
             .into_iter()
             .find(|kind| K::kind(&()) == *kind)
-            .unwrap_or("FenceConfiguration"),
+            .unwrap_or(FENCES),
         name: object.name_any(),
         generation: object.meta().generation.unwrap_or_default(),
         in_force,
@@ -494,6 +518,7 @@ pub fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
     value
 }
 
+mod invalid;
 mod sources;
 #[cfg(test)]
 mod tests;

@@ -78,6 +78,11 @@ pub struct NodeSeen {
 }
 
 impl NodeSeen {
+    /// Whether its kubelet last said that it is.
+    pub fn is_ready(&self) -> bool {
+        self.conditions.get("Ready").is_some_and(|ready| ready.status == "True")
+    }
+
     /// Reads what matters of a node; `None` for an object without name or UID.
     pub fn of(node: Node) -> Option<Self> {
         let spec = node.spec.unwrap_or_default();

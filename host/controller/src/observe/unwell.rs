@@ -47,7 +47,7 @@ impl Unwell {
 
 fn has_sign(name: &str, config: &Config, mirror: &Mirror, clock: &Clock) -> bool {
     let Some(seen) = mirror.nodes.find(name) else { return false };
-    let Some(policy) = config.policy_for(&seen) else { return false };
+    let Ok(Some(policy)) = config.policy_for(&seen) else { return false };
     let lease = mirror.leases.find(&lease_key(name));
     let events = mirror.events.of(name);
     let node = view::node_view(&seen, lease.as_ref(), events.as_deref(), mirror, clock);

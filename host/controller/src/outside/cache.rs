@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use super::oci::{Artefact, Signature};
 
-/// Everything in the folder: some three hundred of the usual components, eight of 8 MiB, one of the largest
-/// that an admin may allow.
-const BYTES_MAX: u64 = 64 << 20;
 /// A manifest and sixteen signatures, in base64.
 const BESIDE_BYTES_MAX: usize = 1 << 20;
+/// Everything in the folder: some three hundred of the usual components, eight of 8 MiB, one of the largest
+/// that an admin may allow, with what stands beside it.
+const BYTES_MAX: u64 = 65 << 20;
 const COMPONENT: &str = "wasm";
 const BESIDE: &str = "json";
 const WRITTEN: &str = "new";
@@ -68,7 +68,8 @@ impl Cache {
         // What a process that was killed had begun to write.
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|ending| ending == WRITTEN) {
+            let is = |ending| path.extension().is_some_and(|one| one == ending);
+            if is(WRITTEN) || is(BESIDE) && !path.with_extension(COMPONENT).exists() {
                 fs::remove_file(path)?;
             }
         }
@@ -116,6 +117,10 @@ impl Cache {
             signatures: signatures.collect(),
         };
         let beside = serde_json::to_vec(&beside)?;
+        if beside.len() > BESIDE_BYTES_MAX {
+            let why = "manifest and signatures take more than 1 MiB";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         let paths = (self.path(digest, BESIDE), self.path(digest, COMPONENT));
         let (Some(path), Some(component)) = paths else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no digest"));
@@ -266,6 +271,7 @@ mod tests {
         let (digest, kept) = kept(b"one");
         Cache::open(&folder).unwrap().put(&digest, &kept, at(1)).unwrap();
         fs::write(folder.join("half.wasm.new"), b"half").unwrap();
+        fs::write(folder.join("half.json"), b"half").unwrap();
         let cache = Cache::open(&folder).unwrap();
         assert_eq!(cache.get(&digest, at(2)), Some(kept));
         assert_eq!(cache.get(&Digest::of(b"other").to_string(), at(2)), None);
@@ -346,7 +352,9 @@ mod tests {
             assert_eq!(used(&folder), left);
             fs::remove_dir_all(folder).unwrap();
         }
-        assert_eq!(BYTES_MAX, 67_108_864);
+        assert_eq!(BYTES_MAX, 68_157_440);
+        let largest = COMPONENT_BYTES_MOST + BESIDE_BYTES_MAX;
+        assert_eq!(BYTES_MAX, u64::try_from(largest).unwrap(), "one that may be loaded has room");
     }
 
     /// What stands beside a component goes with it, and makes room, too.
@@ -381,6 +389,11 @@ mod tests {
             assert_eq!(cache.get(&digest, at(1)).is_some(), is_there, "{length}");
         }
         assert_eq!(BESIDE_BYTES_MAX, 1_048_576);
+
+        let mut too_long = kept.clone();
+        too_long.artefact.manifest.resize(BESIDE_BYTES_MAX, b' ');
+        let refused = cache.put(&digest, &too_long, at(1)).unwrap_err().to_string();
+        assert_eq!(refused, "manifest and signatures take more than 1 MiB");
         fs::remove_dir_all(folder).unwrap();
     }
 }

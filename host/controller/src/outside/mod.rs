@@ -126,16 +126,25 @@ struct ToLoad<'a> {
 /// Keeps the plugins loaded for as long as this process lives.
 pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) -> Infallible {
     let mut under_way = UnderWay::default();
+    let mut errors_are_due = false;
     loop {
-        let is_passing = settle_all(&parts, &mut under_way).await;
+        let mut is_passing = settle_all(&parts, &mut under_way).await;
+        if errors_are_due {
+            parts.calls.last_errors.are_written();
+        }
         if parts.leads() {
-            told::tell_all(&parts).await;
+            let is_told = told::tell_all(&parts, errors_are_due).await;
+            errors_are_due &= !is_told;
+            is_passing |= !is_told;
+        } else {
+            errors_are_due = false;
         }
         // Whoever is woken, and whoever tries again, does the same.
         tokio::select! {
             biased;
             () = under_way.one_is_done() => {}
             () = parts.plugins_configured.notified() => {}
+            () = parts.calls.last_errors.are_due() => errors_are_due = true,
             () = tokio::time::sleep(TRY_AGAIN), if is_passing => {}
         }
     }
@@ -148,6 +157,7 @@ async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) 
     parts.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
     let in_use = in_use(parts);
     parts.calls.plugins.keep(&names, &in_use);
+    parts.calls.last_errors.keep(&names);
     let mut is_passing = false;
     for component in in_use {
         let Some(earlier) = to_have(parts, &component) else { continue };

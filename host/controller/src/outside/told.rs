@@ -20,23 +20,27 @@ use crate::controller::Parts;
 /// A condition's message is a few lines for people.
 const MESSAGE_MAX: usize = 4_000;
 
-/// Says it of all of them.
-pub(super) async fn tell_all<C: Cluster>(parts: &Parts<C>) {
+/// Says it of all of them, how their calls failed only where that is due; whether all of it is written.
+pub(super) async fn tell_all<C: Cluster>(parts: &Parts<C>, errors_are_due: bool) -> bool {
     let objects: Vec<FencePlugin> =
         parts.mirror.plugins.all().values().map(|kept| kept.0.clone()).collect();
+    let mut is_told = true;
     for object in objects {
         let name = object.meta().name.clone().unwrap_or_default();
         let Some(standing) = parts.outside.standing(&name) else { continue };
-        if let Err(error) = tell(parts, &object, &standing).await {
+        if let Err(error) = tell(parts, &object, &standing, errors_are_due).await {
             tracing::debug!(%error, plugin = name, "failed to write a status");
+            is_told = false;
         }
     }
+    is_told
 }
 
 async fn tell<C: Cluster>(
     parts: &Parts<C>,
     object: &FencePlugin,
     standing: &Standing,
+    errors_are_due: bool,
 ) -> Result<(), ClusterError> {
     let name = object.meta().name.clone().unwrap_or_default();
     let before = object.status.clone().unwrap_or_default();
@@ -55,12 +59,17 @@ async fn tell<C: Cluster>(
         Some(plugin) => granted::lines(plugin.manifest(), standing.wanted.grants()).await,
         None => Vec::new(),
     };
+    let mut last_errors = before.last_errors.clone();
+    if errors_are_due {
+        last_errors = parts.calls.last_errors.beside(&name, &last_errors);
+    }
     let said = FencePluginStatus {
         conditions: others.chain(own.into_iter().flatten()).collect(),
         loaded: remembered(&before.loaded, &digest, standing),
         digest,
         verified_by: signer(&standing.in_force),
         grants,
+        last_errors,
         ..loaded.map(|plugin| about(&plugin)).unwrap_or_default()
     };
     let said = FencePluginStatus { observed_generation: before.observed_generation, ..said };
@@ -71,7 +80,7 @@ async fn tell<C: Cluster>(
         "conditions": said.conditions, "loaded": said.loaded, "digest": said.digest,
         "verifiedBy": said.verified_by, "version": said.version, "limits": said.limits,
         "description": said.description, "kind": said.kind, "actions": said.actions, "asks": said.asks,
-        "grants": said.grants,
+        "grants": said.grants, "lastErrors": said.last_errors,
         "pluginManifest": said.plugin_manifest,
     }});
     parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
@@ -120,7 +129,9 @@ impl Told<'_> {
                 self.condition(READY, ConditionStatus::False, refusal.reason, &refusal.why)
             }
             (Err(refusal), Some(digest)) => {
-                let message = format!("{}; {digest} stays in force", refusal.why);
+                let stays = format!("; {digest} stays in force");
+                let room = MESSAGE_MAX.saturating_sub(stays.chars().count());
+                let message: String = refusal.why.chars().take(room).chain(stays.chars()).collect();
                 self.condition(READY, ConditionStatus::False, refusal.reason, &message)
             }
         }
@@ -196,7 +207,10 @@ fn about(plugin: &Plugin) -> FencePluginStatus {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use node_remedy_api::conditions::REASON_REFUSED;
+    use node_remedy_api::fenceplugin::{FencePluginSpec, Source};
 
     use super::*;
 
@@ -208,5 +222,23 @@ mod tests {
         let longest = format!("{}.", "ä".repeat(3_999));
         assert_eq!(message(&longest), longest);
         assert_eq!(message(&format!("{longest}!")), longest);
+    }
+
+    #[test]
+    fn what_stays_in_force_is_told_however_long_the_refusal_is() {
+        let told = Told { generation: None, before: &[], now: Moment::from_ms(0) };
+        let why = "ä".repeat(MESSAGE_MAX);
+        let standing = Standing {
+            wanted: Rc::new(Source { name: "door".to_owned(), spec: FencePluginSpec::default() }),
+            seen: None,
+            result: Err(Refusal::new(REASON_REFUSED, why)),
+            in_force: Verified::NotAsked,
+            manifest: String::new(),
+            refused: 0,
+            not_before: None,
+        };
+        let message = told.ready(&standing, Some("sha256:abc")).message;
+        assert!(message.ends_with("ää; sha256:abc stays in force"), "{message}");
+        assert_eq!(message.chars().count(), MESSAGE_MAX);
     }
 }

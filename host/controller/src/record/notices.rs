@@ -4,12 +4,16 @@
 
 use std::fmt;
 
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{
-    Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Plan, Refusal, VIEW_AGE_MAX,
+    Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Phase, Plan, Refusal,
+    VIEW_AGE_MAX,
 };
 
 use super::events::Note;
+use crate::observe::signs;
 
 /// `1 pod`, `3 pods`.
 pub fn count_of<N: Copy + fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
@@ -209,6 +213,38 @@ fn refusal(refusal: &Refusal) -> String {
     }
 }
 
+/// An incident begins.
+pub fn opened(nodefence: &NodeFence) -> Note {
+    let (name, trigger) = (nodefence.name_any(), &nodefence.spec.trigger);
+    let (words, remedy) = (signs::words(trigger), &nodefence.spec.remedy);
+    let text = format!("{name}: {words} since {}, remedy {remedy}", trigger.since);
+    Note { reason: "Opened".to_owned(), text, warning: false }
+}
+
+/// A phase begins; nothing where a notice says so, or what the incident waits for.
+pub fn entered(phase: Phase) -> Option<Note> {
+    let (reason, text) = match phase {
+        Phase::VerifyingOff => ("VerifyingOff", "every feed is read again"),
+        Phase::Restoring => ("Restoring", "what was cut is given back"),
+        Phase::AwaitingWell => ("AwaitingWell", "waiting for the node to be well"),
+        Phase::Recovering => ("Recovering", "left-overs and our marks are taken off"),
+        Phase::Waiting
+        | Phase::Isolating
+        | Phase::Remedying
+        | Phase::AwaitingPower
+        | Phase::ReadingIdentity
+        | Phase::PoweringOff
+        | Phase::Releasing
+        | Phase::Untainting
+        | Phase::PoweringOn
+        | Phase::AwaitingDevice
+        | Phase::Backoff
+        | Phase::Parked
+        | Phase::Final(_) => return None,
+    };
+    Some(Note { reason: reason.to_owned(), text: text.to_owned(), warning: false })
+}
+
 /// Something was not carried out because the evidence for it had grown old.
 pub fn late() -> Note {
     let text = format!(
@@ -226,9 +262,15 @@ pub fn method_name(plan: &Plan, method: MethodIndex) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use expect_test::expect;
     use node_remedy_decide::ParkReason;
 
     use super::*;
+    use crate::cluster::ClusterError;
+    use crate::testing::{Door, Request, example, play_behind};
 
     #[test]
     fn a_person_is_told_commands_that_can_be_typed() {
@@ -267,5 +309,26 @@ mod tests {
             let note = note(&Notice::Held { reason }, &Plan::default(), "worker-3-1", "worker-3");
             assert!(note.warning == warning && note.text.contains(says), "{note:?}");
         }
+    }
+
+    /// What the Events of a night say, by their reasons.
+    #[derive(Default)]
+    struct Told(RefCell<Vec<String>>);
+
+    impl Door for Told {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            if request.resource == "events" && request.verb == "create" {
+                let event = request.object().unwrap_or_default();
+                self.0.borrow_mut().extend(event["reason"].as_str().map(str::to_owned));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_incident_is_told_from_its_beginning_to_its_end() {
+        let told = Rc::new(Told::default());
+        play_behind(&example("lost-node.yaml", |text| text), &told);
+        expect!["Opened Isolating Identified PoweringOff VerifyingOff Proven Releasing Released PoweringOn AwaitingWell Recovering Final"].assert_eq(&told.0.borrow().join(" "));
     }
 }

@@ -65,6 +65,7 @@ impl<C: Cluster> Incident<C> {
         if before.phase != self.record.phase {
             let seconds = Duration::from_millis(now.since(before.entered_at).0).as_secs_f64();
             self.parts.metrics.phases.observe(format!("{:?}", before.phase), seconds);
+            self.entered = Some(self.record.phase);
         }
         if before.released.is_none() && self.record.released.is_some() {
             self.count_pods();
@@ -144,6 +145,11 @@ impl<C: Cluster> Incident<C> {
             }
             notices.push(notice);
         }
+        // A phase alone waits for no Event that is still being written: the next telling has it.
+        let is_telling = self.telling.as_ref().is_some_and(|telling| !telling.is_finished());
+        let is_alone = notices.is_empty() && late.is_none();
+        let entered = if is_alone && is_telling { None } else { self.entered.take() };
+        let entered = entered.and_then(notices::entered);
         let note = |notice: &Notice| {
             let mut note = notices::note(notice, &self.plan, &self.name(), self.node());
             if let (Notice::Parked(_), Some(parked)) = (notice, &self.record.parked) {
@@ -152,7 +158,7 @@ impl<C: Cluster> Incident<C> {
             note
         };
         let notes = notices.into_iter().map(note);
-        let notes: Vec<Note> = notes.chain(late).collect();
+        let notes: Vec<Note> = notes.chain(entered).chain(late).collect();
         for note in &notes {
             if note.warning {
                 tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);

@@ -109,6 +109,9 @@ impl Default for Collector {
 }
 
 impl Audit for Collector {
+    /// A story tells of an incident by its first transition.
+    fn opened(&self, _nodefence: &NodeFence, _now: Time) {}
+
     fn decided(
         &self,
         nodefence: &NodeFence,

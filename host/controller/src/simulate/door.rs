@@ -23,7 +23,7 @@ pub struct Request<'a> {
     pub namespace: Option<&'a str>,
     /// Requests that create or select name no object.
     pub name: Option<&'a str>,
-    /// Makes what is created or replaced: most doors do not ask.
+    /// Makes what is created, replaced or merged into a status: most doors do not ask.
     sent: Option<Box<dyn Fn() -> Option<Value> + 'a>>,
 }
 
@@ -44,7 +44,7 @@ pub trait Door: 'static {
 }
 
 impl Request<'_> {
-    /// What is created or replaced.
+    /// What is created, replaced or merged.
     pub fn object(&self) -> Option<Value> {
         self.sent.as_ref().and_then(|make| make())
     }
@@ -168,7 +168,9 @@ impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
     }
 
     async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
-        self.pass(one::<K>("patch", "/status", at), self.server.merge_status(at, patch)).await
+        let sent: Box<dyn Fn() -> Option<Value>> = Box::new(|| Some(patch.clone()));
+        let request = Request { sent: Some(sent), ..one::<K>("patch", "/status", at) };
+        self.pass(request, self.server.merge_status(at, patch)).await
     }
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {

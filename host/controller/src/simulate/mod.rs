@@ -46,6 +46,7 @@ use crate::clock::{Clock, VirtualClock};
 use crate::cluster::Cluster;
 use crate::controller::{Controller, Seams, Settings};
 use crate::plugins::Plugins;
+use crate::record::audit::Audit;
 use crate::record::metrics::Metrics;
 
 /// The controller's name among the world's clients; facts name it.
@@ -158,6 +159,19 @@ pub fn play_behind<D: Door>(
     part: Part,
     door: impl Fn(Seat) -> Rc<D>,
 ) -> anyhow::Result<Played> {
+    let collector = Rc::new(Collector::new());
+    let audit: Rc<dyn Audit> = collector.clone();
+    play_audited(scenario, part, door, &collector, &audit)
+}
+
+/// The same, with whom the processes tell what they do.
+pub(crate) fn play_audited<D: Door>(
+    scenario: &Scenario,
+    part: Part,
+    door: impl Fn(Seat) -> Rc<D>,
+    collector: &Collector,
+    audit: &Rc<dyn Audit>,
+) -> anyhow::Result<Played> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -166,7 +180,6 @@ pub fn play_behind<D: Door>(
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let clock = VirtualClock::start_at(START);
         let shared = Shared::new(World::new(scenario), clock.clone());
-        let collector = Rc::new(Collector::new());
         let mut tasks = JoinSet::new();
         let driven = shared.clone();
         tasks.spawn_local(async move {
@@ -186,7 +199,7 @@ pub fn play_behind<D: Door>(
                     cluster: Guarded::new(server, door(seat)),
                     shared: shared.clone(),
                     clock: clock.of_machine(),
-                    collector: collector.clone(),
+                    audit: audit.clone(),
                     plugins: plugins.clone(),
                     seed: scenario.seed,
                 };
@@ -245,7 +258,7 @@ struct Stage<C> {
     cluster: C,
     shared: Shared,
     clock: VirtualClock,
-    collector: Rc<Collector>,
+    audit: Rc<dyn Audit>,
     plugins: Plugins,
     seed: u64,
 }
@@ -270,7 +283,7 @@ impl<C: Cluster> Stage<C> {
             entropy: Arc::new(SeededEntropy::new(entropy)),
             names: Arc::new(WorldNames(self.shared.clone())),
             listen: Rc::new(line()),
-            audit: self.collector.clone(),
+            audit: self.audit.clone(),
         };
         // No simulated network has an API server on it.
         let guarded = Vec::new();

@@ -19,18 +19,29 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
         run.notice(Notice::Isolating);
         run.record.marks.quarantine = true;
         run.effect(Effect::Quarantine);
-        cordon(run);
     }
     let (plan, stages) = (run.plan, run.isolation());
+    // Somebody else's cordon is left alone, now and later; what is done needs no leave once more.
+    let node = run.seen().and_then(|view| run.node(view));
+    let is_others = node.is_some_and(|node| node.cordoned && !node.cordoned_by_us);
+    let mut is_cordoned = is_others || run.record.marks.cordon;
     loop {
-        match run.next_wanted(&stages, |method| progress(plan, &run.record, method)) {
+        match run.next_wanted(&stages, |method| progress(plan, &run.record, is_cordoned, method)) {
             Want::Nothing => break,
             Want::Failed(method) => {
                 let reason = method_failed(run, method);
                 return fail(run, reason);
             }
-            Want::Method(method) => {
-                if let Some(flow) = isolate_by(run, method) {
+            Want::Method(index) => {
+                if let Err(flow) = leave_to_cut(run) {
+                    return flow;
+                }
+                let method = plan.method(index);
+                if method.is_some_and(|method| is_cordon(&method.kind)) {
+                    is_cordoned = true;
+                    run.record.marks.cordon = true;
+                    run.effect(Effect::Cordon);
+                } else if let Some(flow) = method.and_then(|method| cut(run, index, method)) {
                     return flow;
                 }
             }
@@ -40,28 +51,26 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     if run.switches_power() { Flow::Go(Phase::AwaitingPower) } else { isolated_for_good(run) }
 }
 
-/// Cordons where the plan says so; somebody else's cordon is left alone, now and later.
-fn cordon(run: &mut Run<'_>) {
-    let cordons = |kind: &Kind| *kind == Kind::Builtin(Builtin::MarkUnschedulable);
-    let wanted = run.plan.names(&run.isolation(), cordons);
-    let node = run.seen().and_then(|view| run.node(view));
-    if wanted && node.is_some_and(|node| !node.cordoned || node.cordoned_by_us) {
-        run.record.marks.cordon = true;
-        run.effect(Effect::Cordon);
-    }
+fn is_cordon(kind: &Kind) -> bool {
+    *kind == Kind::Builtin(Builtin::MarkUnschedulable)
 }
 
-fn progress(plan: &crate::Plan, record: &Record, index: MethodIndex) -> Progress {
+fn progress(
+    plan: &crate::Plan,
+    record: &Record,
+    is_cordoned: bool,
+    index: MethodIndex,
+) -> Progress {
     let Some(method) = plan.method(index) else { return Progress::Met };
     if record.failed.contains(&index) {
         return Progress::Failed;
     }
     let met = match &method.kind {
-        // Marks are put at the beginning. Release never happens here: it comes with proof,
+        Kind::Builtin(Builtin::MarkUnschedulable) => is_cordoned,
+        // The quarantine is put at the beginning. Release never happens here: it comes with proof,
         // wherever it was configured.
         Kind::Builtin(
-            Builtin::MarkUnschedulable
-            | Builtin::Quarantine
+            Builtin::Quarantine
             | Builtin::MarkSchedulable
             | Builtin::CleanResources
             | Builtin::DeleteNode,
@@ -80,15 +89,7 @@ pub(crate) fn is_cut(record: &Record, index: MethodIndex) -> bool {
     cut && record.state_since_effect(index) == Some(PlugState::Off)
 }
 
-/// Does the next thing for one method; `None` when it has ended one way or the other.
-fn isolate_by(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    let Some(method) = run.plan.method(index) else { return Some(Flow::Stay) };
-    if let Err(flow) = leave_to_cut(run) {
-        return Some(flow);
-    }
-    cut(run, index, method)
-}
-
+/// Does the next thing for one method that cuts; `None` when it has ended one way or the other.
 fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
     let asked = run.record.last_in_phase(index, Action::Off);
     let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());

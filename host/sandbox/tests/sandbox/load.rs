@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use node_remedy_sandbox::{Action, Digest, Ended, compile, limits};
+use node_remedy_sandbox::{Action, Digest, Ended, compile, limits, shape};
 
 use crate::guest::{HOSTILE, SANDBOX, WASM, World, call};
 
@@ -70,6 +70,10 @@ fn every_truncation_is_refused() {
 fn sizes_are_capped_before_anything_is_read() {
     let padded = with_section(&WASM, "padding", &vec![0; limits::COMPONENT_BYTES_MAX]);
     assert!(refusal(&padded).contains("8388608 are the most"));
+    // What an admin may allow is told of all the same.
+    assert_eq!(shape(&padded).unwrap().exports, ["node-remedy:fence/method@0.1.0"]);
+    let most = with_section(&WASM, "padding", &vec![0; limits::COMPONENT_BYTES_MOST]);
+    assert!(shape(&most).unwrap_err().to_string().contains("67108864 are the most"));
 }
 
 #[test]

@@ -32,9 +32,9 @@ pub(crate) fn component(method: &str) -> PathBuf {
 
 /// A plugin, loaded once, with threads of its own.
 pub(crate) struct Sandboxed {
-    plugin: Arc<Plugin>,
+    pub(crate) plugin: Arc<Plugin>,
     executor: Executor,
-    seams: Seams,
+    pub(crate) seams: Seams,
 }
 
 /// How a device on loopback is reached, and who asks.

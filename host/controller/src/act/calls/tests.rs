@@ -75,6 +75,7 @@ fn calls(bench: &Bench, slow: &Arc<Slow>) -> Calls<impl Cluster + use<>> {
         clock: bench.clock.clone(),
         turns: Turns::default(),
         breaker: Breaker::default(),
+        last_errors: LastErrors::default(),
     }
 }
 

@@ -9,6 +9,7 @@ use futures::executor::block_on;
 use node_remedy_api::document::Document;
 use node_remedy_api::fenceplugin::{self, Source, VerifyPolicy};
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
+use node_remedy_api::plan::Grant;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Budget, Endpoint, Manifest, Trust};
 use serde_json::{Value, json};
@@ -66,9 +67,8 @@ pub(super) fn verify(
         }
         (_, false) => {}
     }
-    let rows: Vec<_> =
-        source.grants().flat_map(|grant| block_on(rows(manifest, &grant, usize::MAX))).collect();
-    for row in &rows {
+    let rows: Vec<_> = source.grants().flat_map(|grant| reached(manifest, &grant)).collect();
+    for Reached { row, .. } in &rows {
         findings.extend(row.decided.as_ref().err().map(|why| format!("{}: {why}", row.to)));
     }
     match output {
@@ -98,6 +98,29 @@ pub(super) fn verify(
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What a grant allows at one of its networks or names.
+struct Reached {
+    row: Row,
+    /// The grant's ports; where it names none there is the one that the row was decided with.
+    ports: Vec<u16>,
+}
+
+impl Reached {
+    /// Where an endpoint may be spoken to.
+    fn ports(&self, endpoint: &Endpoint) -> Vec<u16> {
+        match self.ports.as_slice() {
+            [] => vec![endpoint.address.port()],
+            ports => ports.to_vec(),
+        }
+    }
+}
+
+fn reached(manifest: &Manifest, grant: &Grant) -> Vec<Reached> {
+    let rows = block_on(rows(manifest, grant, usize::MAX));
+    let ports = &grant.allows.ports;
+    rows.into_iter().map(|row| Reached { row, ports: ports.clone() }).collect()
+}
+
 /// The one FencePlugin of a file.
 fn read(file: &Path) -> anyhow::Result<Source> {
     let named = file.display().to_string();
@@ -115,14 +138,12 @@ fn read(file: &Path) -> anyhow::Result<Source> {
     reading.value.with_context(|| reading.problems.to_string())
 }
 
-fn print(row: &Row, manifest: &Manifest) -> anyhow::Result<()> {
+fn print(reached: &Reached, manifest: &Manifest) -> anyhow::Result<()> {
+    let row = &reached.row;
     let Ok(grants) = &row.decided else { return Ok(()) };
     outln!("to {}", row.to);
     for (name, endpoint) in grants.endpoints() {
-        let (protocol, port) = (endpoint.protocol.as_str(), endpoint.address.port());
-        let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == *name);
-        let auth = ask.map(|ask| scheme(&ask.auth)).unwrap_or_default();
-        outln!("  endpoint   {name:<16} {protocol:<5} port {port:<5} {auth}  {}", http(endpoint));
+        outln!("{}", line(name, endpoint, &reached.ports(endpoint), manifest));
         if let Some(trust) = &endpoint.tls {
             outln!("             {:<16} TLS: {}", "", proof(trust));
         }
@@ -144,14 +165,25 @@ fn print(row: &Row, manifest: &Manifest) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn document(row: &Row, manifest: &Manifest) -> Value {
+/// An endpoint, for people.
+fn line(name: &str, endpoint: &Endpoint, ports: &[u16], manifest: &Manifest) -> String {
+    let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+    // A gap tells the last port from what follows, however many there are.
+    let (protocol, ports) = (endpoint.protocol.as_str(), ports.join(" ") + " ");
+    let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == name);
+    let auth = ask.map(|ask| scheme(&ask.auth)).unwrap_or_default();
+    format!("  endpoint   {name:<16} {protocol:<5} port {ports:<5} {auth}  {}", http(endpoint))
+}
+
+fn document(reached: &Reached, manifest: &Manifest) -> Value {
+    let row = &reached.row;
     let Ok(grants) = &row.decided else {
         return json!({"to": row.to, "refused": row.decided.as_ref().err()});
     };
     let endpoints = grants.endpoints().iter().map(|(name, endpoint)| {
         let ask = manifest.asks.endpoints.iter().find(|ask| ask.name == *name);
         json!({
-            "name": name, "protocol": endpoint.protocol.as_str(), "port": endpoint.address.port(),
+            "name": name, "protocol": endpoint.protocol.as_str(), "ports": reached.ports(endpoint),
             "auth": ask.map(|ask| scheme(&ask.auth)), "tls": endpoint.tls.as_ref().map(tls),
             "methods": methods(endpoint), "paths": paths(endpoint),
         })
@@ -210,5 +242,34 @@ fn http(endpoint: &Endpoint) -> String {
     match endpoint.http {
         Some(_) => format!("{} {}", methods(endpoint).join(","), paths(endpoint).join(" ")),
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_api::plan::Allows;
+
+    use super::*;
+
+    const MANIFEST: &[u8] = include_bytes!("../../../../../examples/plugins/tasmota/manifest.json");
+
+    #[test]
+    fn every_port_of_a_grant_is_shown() {
+        let manifest = Manifest::parse(MANIFEST).unwrap();
+        for (granted, shown, text) in [
+            (json!([8080, 443]), json!([8080, 443]), "http  port 8080 443  basic  GET /cm"),
+            (json!([]), json!([80]), "http  port 80    basic  GET /cm"),
+        ] {
+            let allows = json!({"cidrs": ["192.0.2.0/24"], "ports": granted});
+            let allows: Allows = serde_json::from_value(allows).unwrap();
+            let grant = Grant { plugin: manifest.name.clone(), allows };
+            let [one] = &reached(&manifest, &grant)[..] else { panic!("one network") };
+            let told = document(one, &manifest);
+            assert_eq!(told["endpoints"][0]["ports"], shown);
+            let (name, endpoint) =
+                one.row.decided.as_ref().unwrap().endpoints().iter().next().unwrap();
+            let said = line(name, endpoint, &one.ports(endpoint), &manifest);
+            assert!(said.ends_with(text), "{said}");
+        }
     }
 }

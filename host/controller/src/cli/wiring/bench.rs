@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::keep::PAUSE;
 use super::safe::Looked;
-use crate::act::calls::{Asked, Breaker, Called, Calls, RecordedGate, Turns};
+use crate::act::calls::{Asked, Breaker, Called, Calls, LastErrors, RecordedGate, Turns};
 use crate::act::node_lease::NodeLocks;
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
@@ -129,6 +129,7 @@ impl<C: Cluster> Bench<C> {
             clock: clock.clone(),
             turns: Turns::default(),
             breaker: Breaker::default(),
+            last_errors: LastErrors::default(),
         };
         let (changed, changes) = mpsc::unbounded_channel();
         let mirror = Mirror::new(&changed);
@@ -204,7 +205,7 @@ impl<C: Cluster> Bench<C> {
             pauses.retain(|pause| pause.name_any() != PAUSE);
         }
         let now = self.clock.now();
-        let policy = self.config.policy_for(&node);
+        let policy = self.config.policy_for(&node).map_err(anyhow::Error::msg)?;
         let limits = policy.map(|policy| policy.gate).unwrap_or_default();
         let mut words = words::of_node(&said, &node, &limits, now);
         words.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));

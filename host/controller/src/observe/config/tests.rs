@@ -181,11 +181,11 @@ fn a_configuration_in_a_config_map_is_followed_and_its_last_valid_version_kept()
         let (config, mut said) = Config::read(&mirror, before);
         (config, said.pop())
     };
-    let is_followed = |config: &Config| config.policy_for(&labelled("a")).is_some();
+    let is_followed = |config: &Config| config.policy_for(&labelled("a")).unwrap().is_some();
     let (valid, said) = read(SELECTS_A, &Config::default());
     let said = said.unwrap();
     assert_eq!((&*said.name, said.in_force), ("remedies[remedy.yaml]", InForce::This));
-    assert!(is_followed(&valid) && valid.policy_for(&labelled("b")).is_none());
+    assert!(is_followed(&valid) && valid.policy_for(&labelled("b")).unwrap().is_none());
 
     for (from, to, found) in [
         ("nodeLeaseAge", "nodeLeaseAeg", "nodeLeaseAge (did you mean that?)"),
@@ -218,11 +218,67 @@ fn two_that_select_one_node_stop_it_wherever_they_stand() {
     mirror.config_maps.apply("own".to_owned(), remedy_config_map(&both));
     let mut object = remedy("20s");
     object.0.spec.node_selector = Some("type in (a, b)".to_owned());
-    let is_followed =
-        |kind| Config::read(&mirror, &Config::default()).0.policy_for(&labelled(kind)).is_some();
-    assert_eq!(["a", "b", "c", "d"].map(is_followed), [true, true, true, false]);
+    let is_followed = |kind| {
+        let config = Config::read(&mirror, &Config::default()).0;
+        config.policy_for(&labelled(kind)).map(|policy| policy.is_some())
+    };
+    let (yes, no) = (Ok(true), Ok(false));
+    assert_eq!(
+        ["a", "b", "c", "d"].map(is_followed),
+        [yes.clone(), yes.clone(), yes.clone(), no.clone()]
+    );
     mirror.remedies.apply("all".to_owned(), object);
-    assert_eq!(["a", "b", "c", "d"].map(is_followed), [false, false, true, false]);
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(is_followed);
+    assert_eq!((c, d), (yes, no));
+    for twice in [a, b] {
+        let why = twice.unwrap_err();
+        assert!(why.contains("all") && why.contains("remedies[remedy.yaml]"), "{why}");
+    }
+}
+
+/// Nobody knows what it wants: what else is for its nodes may be what it was to take the place of.
+#[test]
+fn what_was_never_valid_stops_the_nodes_that_it_selects() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    let config = || Config::read(&mirror, &Config::default()).0;
+    let policy = |kind| config().policy_for(&labelled(kind)).map(|policy| policy.is_some());
+    mirror.remedies.apply("all".to_owned(), remedy("20s"));
+    assert_eq!(policy("a"), Ok(true));
+    let mut broken = remedy("30s");
+    broken.0.spec.threshold_configs.clear();
+    (broken.0.metadata.name, broken.0.spec.node_selector) =
+        (Some("broken".to_owned()), Some("type=a".to_owned()));
+    mirror.remedies.apply("broken".to_owned(), broken.clone());
+    let why = policy("a").unwrap_err();
+    assert!(why.contains("RemedyConfiguration broken, which selects this node, is not"), "{why}");
+    assert_eq!(policy("b"), Ok(true));
+    // Who else but nobody knows whom it means.
+    broken.0.spec.node_selector = Some("a=b=c".to_owned());
+    mirror.remedies.apply("broken".to_owned(), broken);
+    assert_eq!(policy("a"), Ok(true));
+
+    // A node of a cloud is fenced by default, but not where something else may be meant for it.
+    let cloud = |kind: &str| {
+        let provider_id = Some("aws:///eu-central-1a/i-0123456789abcdef0".to_owned());
+        NodeSeen { provider_id, ..labelled(kind) }
+    };
+    let plan = |kind| config().plan_for(&cloud(kind)).map(|plan| plan.sources);
+    assert!(plan("a").is_ok());
+    let fence = |selector: &str| {
+        let object = json!({
+            "metadata": {"name": "own"},
+            "spec": {"nodeSelector": selector, "powerManagement": [{"name": "power", "methods": ["none"]}]},
+        });
+        Kept(serde_json::from_value(object).unwrap())
+    };
+    mirror.fences.apply("own".to_owned(), fence("type=a"));
+    let why = plan("a").unwrap_err();
+    assert!(why.contains("FenceConfiguration own, which selects this node, is not"), "{why}");
+    assert!(plan("b").is_ok());
+    mirror.fences.apply("own".to_owned(), fence("a=b=c"));
+    let why = plan("b").unwrap_err();
+    assert!(why.contains("FenceConfiguration own, which may select this node, is not"), "{why}");
 }
 
 /// The Events in our own namespace.

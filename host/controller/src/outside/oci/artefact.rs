@@ -16,6 +16,9 @@ use crate::outside::Refusal;
 /// What simple signing calls a signature of an image.
 const SIMPLE_SIGNING: &str = "cosign container image signature";
 
+/// What makes cosign sign so where bundles, which are not read, are its default.
+const SIMPLE_SIGNING_FLAGS: &str = "--new-bundle-format=false --use-signing-config=false";
+
 /// What a registry gave for one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artefact {
@@ -100,7 +103,8 @@ impl Artefact {
     pub fn signer(&self, what: &str, keys: &[PublicKey]) -> Result<KeyId, Refusal> {
         if self.signatures.is_empty() {
             let why = format!(
-                "{what} has no signature, expected one from `node-remedy plugin push --key` or `cosign sign --key`"
+                "{what} has no signature in cosign's simple-signing format, expected one from \
+                 `node-remedy plugin push --key` or `cosign sign --key`; cosign 3 makes it with {SIMPLE_SIGNING_FLAGS}"
             );
             return Err(Refusal::passing(REASON_UNSIGNED, why));
         }
@@ -223,6 +227,10 @@ mod tests {
         }
         let refusal = artefact().signer("it", &keys(&PUBLIC)).unwrap_err();
         assert_eq!((refusal.reason, refusal.may_pass), (REASON_UNSIGNED, true));
+        // Whoever signed with a bundle has to learn why that does not count.
+        for part in ["simple-signing format", SIMPLE_SIGNING_FLAGS] {
+            assert!(refusal.why.contains(part), "{}", refusal.why);
+        }
     }
 
     #[test]

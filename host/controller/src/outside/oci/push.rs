@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use http::header::LOCATION;
 use http::{Method, StatusCode};
-use node_remedy_sandbox::Digest;
 use node_remedy_sandbox::signature::{SignError, SigningKey};
-use serde_json::json;
+use node_remedy_sandbox::{Digest, InspectError, shape};
+use serde_json::{Value, json};
 
 use super::account::in_query;
 use super::artefact::payload;
@@ -20,8 +20,6 @@ use super::way::Server;
 
 /// The config of a manifest of signatures, as cosign has it.
 const IMAGE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// What a fence method exports, which the config of its artefact says.
-const EXPORT: &str = "node-remedy:fence/method@0.1.0";
 const NAME: &str = "org.opencontainers.image.title";
 const VERSION: &str = "org.opencontainers.image.version";
 const BYTES: &str = "application/octet-stream";
@@ -32,6 +30,9 @@ pub enum PushError {
     /// The registry did not take it.
     #[error(transparent)]
     Registry(#[from] OciError),
+    /// It could not be read.
+    #[error(transparent)]
+    Component(#[from] InspectError),
     /// A document could not be written.
     #[error("failed to write a manifest as JSON")]
     Json(#[from] serde_json::Error),
@@ -70,11 +71,7 @@ pub async fn push(
 ) -> Result<String, PushError> {
     let Component { name, version, wasm } = component;
     let layer = descriptor(WASM, wasm);
-    let config = json!({
-        "architecture": "wasm", "os": "wasip2", "layerDigests": [layer.digest],
-        "component": {"exports": [EXPORT]},
-    });
-    let config = serde_json::to_vec(&config)?;
+    let config = serde_json::to_vec(&config(wasm, &layer)?)?;
     let annotations = [(NAME, name), (VERSION, version)];
     let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let document = Document {
@@ -140,6 +137,14 @@ pub async fn sign(
     Ok(())
 }
 
+/// What the config of an artefact says of its component.
+fn config(wasm: &[u8], layer: &Descriptor) -> Result<Value, InspectError> {
+    Ok(json!({
+        "architecture": "wasm", "os": "wasip2", "layerDigests": [layer.digest],
+        "component": {"exports": shape(wasm)?.exports},
+    }))
+}
+
 fn digests(layers: &[Descriptor]) -> Vec<&str> {
     layers.iter().map(|layer| layer.digest.as_str()).collect()
 }
@@ -201,4 +206,24 @@ async fn put_manifest(
         return Err(client.unexpected(put.status(), &what));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METHOD: &[u8] =
+        include_bytes!("../../../../../tests/fixtures/contract/0.1.0/libvirt.wasm");
+    const REMEDY: &[u8] =
+        include_bytes!("../../../../../tests/fixtures/contract/0.1.0/polite.wasm");
+
+    #[test]
+    fn the_config_says_what_its_component_exports() {
+        for (wasm, export) in
+            [(METHOD, "node-remedy:fence/method@0.1.0"), (REMEDY, "node-remedy:fence/remedy@0.1.0")]
+        {
+            let config = config(wasm, &descriptor(WASM, wasm)).unwrap();
+            assert_eq!(config["component"]["exports"], json!([export]));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use alloc::vec;
 
 use super::{cutting_plan, story};
 use crate::tests::fixtures::{
-    bmc_plan, failed, not_attempted, paused_by_alice, storage, succeeded,
+    bmc_plan, failed, not_attempted, paused_by_alice, stage, storage, succeeded,
 };
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
@@ -24,6 +24,60 @@ fn refusals() -> [Refusal; 4] {
 fn goes(story: &mut Story, steps: usize) {
     for _ in 0..steps {
         story.go();
+    }
+}
+
+/// The quarantine stands before all stages; the other mark is put when its stage comes to it.
+#[test]
+fn a_node_is_cordoned_where_its_stage_comes_to_that() {
+    let (quarantine, cordon, cut) =
+        (Builtin::Quarantine, Builtin::MarkUnschedulable, Kind::Fabric(Path::Other));
+    let rows = [
+        (Execution::All, [Kind::Builtin(quarantine), Kind::Builtin(cordon)], true, true),
+        (Execution::OnlyOne, [Kind::Builtin(quarantine), Kind::Builtin(cordon)], true, false),
+        (Execution::OnlyOne, [Kind::Builtin(cordon), cut.clone()], true, true),
+        (Execution::OnlyOne, [cut.clone(), Kind::Builtin(cordon)], true, false),
+        (Execution::OnlyOne, [cut.clone(), Kind::Builtin(cordon)], false, true),
+        (Execution::All, [cut, Kind::Builtin(cordon)], true, true),
+    ];
+    for (execution, kinds, switch_obeys, is_cordoned) in rows {
+        let mut plan = cutting_plan(kinds[0].clone());
+        plan.methods[1].must_success = false;
+        let mut second = plan.methods[1].clone();
+        second.kind = kinds[1].clone();
+        plan.methods.push(second);
+        plan.isolation = vec![stage(execution, &[1, 2])];
+        let mut story = Story::new(plan, RunPolicy::default());
+        if !switch_obeys {
+            story.device = Box::new(|operation, plugs| match operation.method {
+                0 => honest(operation, plugs),
+                _ => not_attempted(FailureKind::Denied),
+            });
+        }
+        story.until(Phase::AwaitingWell);
+        let cordons = story.done.iter().filter(|one| **one == Effect::Cordon).count();
+        assert_eq!(cordons, usize::from(is_cordoned), "{execution:?} {kinds:?}: {:?}", story.done);
+    }
+}
+
+/// A mark that stands is not put once more, so a cut that was read is proof, whatever the gate says then.
+#[test]
+fn a_mark_that_stands_needs_no_leave_for_the_release() {
+    let mut plan = cutting_plan(storage());
+    plan.power.clear();
+    let mut mark = plan.methods[1].clone();
+    mark.kind = Kind::Builtin(Builtin::MarkUnschedulable);
+    plan.methods.push(mark);
+    plan.isolation = vec![stage(Execution::All, &[2, 1])];
+    for is_others in [false, true] {
+        let mut story = Story::new(plan.clone(), RunPolicy::default());
+        story.view.node.iter_mut().for_each(|node| node.cordoned = is_others);
+        while story.count(Action::Status) == 0 {
+            story.go();
+        }
+        story.view.gate.refusals = vec![paused_by_alice()];
+        story.until(Phase::Releasing);
+        assert_eq!(story.did(|one| *one == Effect::Cordon).is_some(), !is_others);
     }
 }
 
