@@ -25,6 +25,7 @@ use crate::controller::Parts;
 use crate::observe::live::Facts;
 use crate::observe::plan::{plan_of, run_policy_of};
 use crate::observe::volumes::Volumes;
+use crate::record::events::Note;
 use crate::record::holds::Holds;
 use crate::record::status;
 use crate::record::write::Late;
@@ -100,8 +101,10 @@ pub struct Incident<C: Cluster> {
     pub(crate) asks: Asks,
     /// What was held back because its evidence had grown old, and is still to be told.
     pub(crate) late: Late,
-    /// The phase that it entered, still to be told.
+    /// The phase that it entered last.
     pub(crate) entered: Option<decide::Phase>,
+    /// What was not told while an Event was being written.
+    pub(crate) untold: Vec<Note>,
     /// What it waited for, as far as that was told.
     pub(crate) holds: Holds,
     /// Events that are being written.
@@ -152,6 +155,7 @@ impl<C: Cluster> Incident<C> {
             asks: Asks::new(),
             late: Late::default(),
             entered: None,
+            untold: Vec::new(),
             holds: Holds::default(),
             telling: None,
         })

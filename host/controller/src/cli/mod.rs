@@ -250,7 +250,7 @@ pub struct RunArgs {
     /// each line with the hash of the one before; 64 MiB, and 8 files before it
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
-    /// A folder in which plugins that were fetched from registries are kept, 64 MiB of them, for when a
+    /// A folder in which plugins that were fetched from registries are kept, 65 MiB of them, for when a
     /// registry is down
     #[arg(long, value_name = "FOLDER")]
     pub plugin_cache: Option<PathBuf>,

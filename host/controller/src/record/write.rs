@@ -145,11 +145,6 @@ impl<C: Cluster> Incident<C> {
             }
             notices.push(notice);
         }
-        // A phase alone waits for no Event that is still being written: the next telling has it.
-        let is_telling = self.telling.as_ref().is_some_and(|telling| !telling.is_finished());
-        let is_alone = notices.is_empty() && late.is_none();
-        let entered = if is_alone && is_telling { None } else { self.entered.take() };
-        let entered = entered.and_then(notices::entered);
         let note = |notice: &Notice| {
             let mut note = notices::note(notice, &self.plan, &self.name(), self.node());
             if let (Notice::Parked(_), Some(parked)) = (notice, &self.record.parked) {
@@ -157,8 +152,16 @@ impl<C: Cluster> Incident<C> {
             }
             note
         };
-        let notes = notices.into_iter().map(note);
-        let notes: Vec<Note> = notes.chain(entered).chain(late).collect();
+        let is_telling = self.telling.as_ref().is_some_and(|telling| !telling.is_finished());
+        let is_phase_alone = notices.is_empty() && late.is_none();
+        let said: Vec<Note> = notices.into_iter().map(note).collect();
+        let entered = self.entered.take().and_then(notices::entered);
+        self.untold.extend(said.into_iter().chain(entered).chain(late));
+        // No phase waits for an Event that is still being written: the next telling has it.
+        if is_phase_alone && is_telling {
+            return;
+        }
+        let notes = std::mem::take(&mut self.untold);
         for note in &notes {
             if note.warning {
                 tracing::warn!(node = self.node(), reason = note.reason, "{}", note.text);
