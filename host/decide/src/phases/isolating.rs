@@ -36,12 +36,12 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
                 if let Err(flow) = leave_to_cut(run) {
                     return flow;
                 }
-                let method = plan.method(index);
-                if method.is_some_and(|method| is_cordon(&method.kind)) {
+                let Some(method) = plan.method(index) else { return Flow::Stay };
+                if is_cordon(&method.kind) {
                     is_cordoned = true;
                     run.record.marks.cordon = true;
                     run.effect(Effect::Cordon);
-                } else if let Some(flow) = method.and_then(|method| cut(run, index, method)) {
+                } else if let Some(flow) = cut(run, index, method) {
                     return flow;
                 }
             }

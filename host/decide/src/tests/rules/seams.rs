@@ -81,6 +81,21 @@ fn a_mark_that_stands_needs_no_leave_for_the_release() {
     }
 }
 
+/// Where the mark stands behind a cut, its step begins with what the device said, and the node is not looked at yet.
+#[test]
+fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
+    let mut plan = cutting_plan(Kind::Fabric(Path::Other));
+    let mut mark = plan.methods[1].clone();
+    mark.kind = Kind::Builtin(Builtin::MarkUnschedulable);
+    plan.methods.push(mark);
+    plan.isolation = vec![stage(Execution::All, &[1, 2])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.view.node.iter_mut().for_each(|node| node.cordoned = true);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.did(|one| *one == Effect::Cordon), None, "{:?}", story.done);
+    assert!(!story.record.marks.cordon);
+}
+
 /// What keeps this one node from being cut keeps no other one: its run waits without the slot, and
 /// takes one again.
 #[test]
