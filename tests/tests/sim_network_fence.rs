@@ -63,7 +63,7 @@ happenings:
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
     let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
     assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));
-    let broken = judge(&played.facts, &Setting { cuts_storage: true, ..Setting::default() }).broken;
+    let broken = judge(&played.facts, &Setting::default()).broken;
     assert_eq!(broken, [], "{}", timeline(&played.facts));
 }
 

@@ -7,6 +7,7 @@
 
 use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::{Action, End, Operation};
+use node_remedy_swarm::crash::setting_of;
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 use node_remedy_tests::process::repository;
@@ -29,6 +30,35 @@ fn night(name: &str, setting: &Setting) -> Played {
     assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));
     assert_eq!(judge(&played.facts, setting).broken, [], "{}", timeline(&played.facts));
     played
+}
+
+/// What goes wrong when people, devices and other controllers act between two steps of a run. Each says what
+/// has to come of it.
+#[test]
+fn every_scenario_ends_as_it_says() {
+    let folder = repository().join("tests/seams");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let wrong: Vec<String> = names.iter().filter_map(|name| wrong(name)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What of a scenario is otherwise than it says.
+fn wrong(name: &str) -> Option<String> {
+    let path = repository().join("tests/seams").join(name);
+    let scenario = parse(&std::fs::read_to_string(path).expect("a scenario"));
+    let played = play(&scenario, Part::With).expect("a night");
+    let unmet = scenario
+        .expect
+        .iter()
+        .filter_map(|one| Some(format!("{one}: {}", one.judge(&played.facts).err()?)));
+    let broken = judge(&played.facts, &setting_of(&scenario)).broken;
+    let wrong: Vec<String> = unmet.chain(broken.iter().map(|one| format!("{one:?}"))).collect();
+    (!wrong.is_empty())
+        .then(|| format!("{name}: {}\n{}", wrong.join("\n"), timeline(&played.facts)))
 }
 
 /// Everything that was said of why nothing is done about a node.
@@ -63,14 +93,14 @@ fn after_an_on_that_was_refused_no_machine_of_the_kind_is_switched_off() {
 
 #[test]
 fn a_node_that_heals_by_itself_gets_its_storage_back_and_keeps_its_pods() {
-    let played = night("fabric-heals", &Setting { cuts_storage: true, ..Setting::default() });
+    let played = night("fabric-heals", &Setting::default());
     let asked: Vec<Action> = asked(&played).iter().map(|one| one.action).collect();
     assert_eq!(asked, [Action::Off, Action::On]);
 }
 
 #[test]
 fn a_machine_that_boots_from_the_storage_network_has_it_back_before_it_is_switched_on() {
-    let played = night("san-before-on", &Setting { cuts_storage: true, ..Setting::default() });
+    let played = night("san-before-on", &Setting::default());
     let asked = asked(&played);
     let [cut, off, back, on] = asked.as_slice() else { panic!("{asked:?}") };
     assert_eq!((cut.method, off.method), (back.method, on.method));

@@ -137,11 +137,7 @@ fn night_of_a_full_disk(mended: &str) -> Played {
     );
     let played = night(&configuration(), &happenings);
     // Its kubelet lives; its storage keeps it from writing.
-    let ill = Setting {
-        cuts_storage: true,
-        ill: BTreeSet::from(["w1".to_owned()]),
-        ..Setting::default()
-    };
+    let ill = Setting { ill: BTreeSet::from(["w1".to_owned()]), ..Setting::default() };
     breaks_no_promise(&played, &ill);
     played
 }

@@ -42,7 +42,7 @@
 //! a run that is found by another process after a crash goes on from its record alone. At most
 //! one call is under way at any time.
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::phases::deciding::Answered;
 use crate::phases::{
     chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
@@ -158,7 +158,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (Waiting | Remedying | AwaitingPower | Untainting | Backoff, EventKind::Ended) => {
+        (Waiting | Remedying | Untainting | Backoff, EventKind::Ended) => {
             Never("no call is made here, and a phase is not left while one is under way")
         }
         (
@@ -168,8 +168,8 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             EventKind::Slot | EventKind::Abort | EventKind::Adopted,
         )
         | (
-            Isolating | ReadingIdentity | PoweringOff | VerifyingOff | Releasing | Restoring
-            | PoweringOn | AwaitingWell | Recovering | AwaitingDevice | Parked,
+            Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff | Releasing
+            | Restoring | PoweringOn | AwaitingWell | Recovering | AwaitingDevice | Parked,
             EventKind::Ended,
         )
         | (Remedying, EventKind::Decided)
@@ -396,12 +396,21 @@ fn is_kept_idle(run: &Run<'_>) -> bool {
         && run.record.in_flight().is_none()
 }
 
-/// Puts our marks again if somebody took them off while they are needed.
+/// Puts our marks again if somebody took them off while they are needed, and takes off the out-of-service
+/// taint, whoever's record put it, where nothing is being released behind a proof that allows it.
 fn keep_marks(run: &mut Run<'_>) {
-    let over = matches!(run.record.phase, Phase::Recovering | Phase::Final(_));
-    let Some(node) = run.seen().and_then(|view| run.node(view)) else { return };
-    if over {
+    if matches!(run.record.phase, Phase::Recovering | Phase::Final(_)) {
         return;
+    }
+    let is_in_order = run.record.phase == Phase::Releasing && releases_everything(run);
+    if run.seen().is_none() && run.record.marks.out_of_service && !is_in_order {
+        run.effect(Effect::Look);
+    }
+    let Some(node) = run.seen().and_then(|view| run.node(view)) else { return };
+    if guard(Bug::TaintOutlives, node.out_of_service_by_us && !is_in_order) {
+        run.rule(Rule::P2);
+        run.record.marks.out_of_service = false;
+        run.effect(Effect::LiftOutOfService);
     }
     if run.record.marks.quarantine && !node.quarantined {
         run.effect(Effect::Quarantine);

@@ -39,6 +39,14 @@ bugs! {
     ReplyIsProof = "release-on-reply" breaks "S1",
     /// Power is not read again before a batch of deletes.
     NoReadAgain = "no-read-before-a-batch" breaks "S1",
+    /// Cut storage is not read again before a batch of deletes behind it.
+    CutNotReadAgain = "no-read-of-a-cut-before-a-batch" breaks "S1",
+    /// Cut storage is not read once everything behind it is released.
+    CutNotWatched = "cut-not-watched" breaks "S1",
+    /// A machine whose Node is gone counts as off.
+    GoneIsOff = "gone-is-off" breaks "S1",
+    /// Pods and attachments that vanished behind a cut by others' hands count as still there.
+    VanishedForgotten = "vanished-forgotten" breaks "S1",
     /// A node that is heard counts as cut off.
     HeardIsCutOff = "heard-is-cut-off" breaks "S1",
     /// What was decided is carried out, however long ago, and whoever leads by now.
@@ -77,6 +85,8 @@ bugs! {
     UnfenceAtOnce = "unfence-at-once" breaks "S9",
     /// The out-of-service taint is not lifted before `on`.
     BootsOutOfService = "boots-out-of-service" breaks "S9",
+    /// The out-of-service taint stands on when its proof does not.
+    TaintOutlives = "taint-outlives" breaks "S9",
     /// The trigger is not read again before an `off`.
     TriggerNotRead = "trigger-not-read" breaks "S10",
     /// An `off` is sent however long ago it was allowed.

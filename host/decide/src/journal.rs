@@ -3,12 +3,14 @@
 //! Every answer here is drawn from operations in their order; nothing is kept twice. An end
 //! that nobody knows counts as whatever is worse.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use crate::bug::{Bug, is_sown};
 use crate::retry::unreachable;
 use crate::{
-    Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Record, Span, Time,
+    Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Proof, Record, Span,
+    Time,
 };
 
 /// Reads kept per plug beyond those that a proof names; effects are always kept.
@@ -90,6 +92,20 @@ impl Record {
                 && one.id >= self.phase_first
                 && one.end.is_some()
         })
+    }
+
+    /// The last call of this kind on the plug that has ended, in any phase.
+    pub(crate) fn last_ended(&self, method: MethodIndex, action: Action) -> Option<&Operation> {
+        self.operations
+            .iter()
+            .rev()
+            .find(|one| one.method == method && one.action == action && one.end.is_some())
+    }
+
+    /// The methods whose reads a proof rests on.
+    pub(crate) fn read_by(&self, proof: &Proof) -> BTreeSet<MethodIndex> {
+        let reads = self.operations.iter().filter(|one| proof.by.names(one.id));
+        reads.map(|one| one.method).collect()
     }
 
     /// What the plug reads since its last effect, by a call that began later.

@@ -15,6 +15,7 @@ extern crate std;
 
 mod automaton;
 pub mod bug;
+mod cut;
 mod decided;
 mod effect;
 mod event;
@@ -41,6 +42,7 @@ mod time;
 mod view;
 
 pub use automaton::step;
+pub use cut::CutOff;
 pub use decided::{Choice, DECISIONS_MAX, Decided, WAIT_MAX};
 pub use effect::*;
 pub use event::*;

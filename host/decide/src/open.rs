@@ -115,6 +115,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         released: None,
         first_released_at: None,
         partly_released_at: None,
+        cut_off: None,
         handed_over_at: None,
         marks: Marks::default(),
         slot: Slot::Held,

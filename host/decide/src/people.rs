@@ -3,6 +3,7 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
+use crate::cut::still_cut;
 use crate::phases::deciding::begin_anew;
 use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
@@ -76,6 +77,35 @@ pub(crate) fn go_on_back(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::Restoring)
 }
 
+/// The Node is gone and something of its machine is still cut: the same word, for the boot that was fenced,
+/// gives it back. There is nothing left to release.
+fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
+    let signs = run.record.signs_at_open.clone();
+    let refused = if run.record.phase != Phase::Parked || still_cut(run).is_empty() {
+        Some("the Node is gone and nothing of it is cut; there is nothing to confirm")
+    } else if signs.boot_id != boot_id {
+        Some("the confirmation is for another boot of this node")
+    } else if !run.policy.grades.contains(&Grade::OperatorConfirmed) {
+        Some("policy does not release on a person's word")
+    } else {
+        None
+    };
+    if let Some(why) = refused {
+        run.notice(Notice::Ignored { why });
+        return None;
+    }
+    run.record.parked = None;
+    run.record.proof = Some(Proof {
+        grade: Grade::OperatorConfirmed,
+        at: run.now,
+        by: Evidence::Person(by.into()),
+        signs,
+        voided_at: None,
+    });
+    run.notice(Notice::Proven { grade: Grade::OperatorConfirmed });
+    Some(go_back(run, Goal::Close(FinalReason::NodeGone)))
+}
+
 fn abort(run: &mut Run<'_>) -> Flow {
     run.rule(Rule::A17);
     end_release(run);
@@ -106,7 +136,7 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
     };
     run.record.request = None;
     run.rule(Rule::A17);
-    let node = run.node(view)?;
+    let Some(node) = run.node(view) else { return confirm_off_without_node(run, by, boot_id) };
     let has_job = run.record.jobs.last().is_some_and(|job| job.end.is_none());
     let refused = if run.record.phase == Phase::Remedying && has_job {
         Some("a remedy's Job runs; wait for its end, or abort the run")

@@ -122,6 +122,13 @@ pub enum ParkReason {
     },
     /// The device could not be reached for too long.
     DeviceUnreachable,
+    /// Something is cut, what ran behind it may run elsewhere, and nothing proves the machine off.
+    StillCut,
+    /// What was cut was given back by others while pods of the node were being released.
+    CutUndone {
+        /// The method that had cut it.
+        method: String,
+    },
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// Somebody wants the node left alone that we cut off, or may have switched off.
@@ -255,6 +262,17 @@ impl fmt::Display for ParkReason {
             Self::DeviceUnreachable => f.write_str(
                 "the device could not be reached; check its network and power; the run \
                  goes on by itself when the device answers",
+            ),
+            Self::StillCut => f.write_str(
+                "the machine is cut off, its Node or pods are gone and may run elsewhere, and nothing \
+                 proves the machine off; switch it off by hand, then node-remedy confirm-off NODEFENCE, \
+                 which gives back what was cut",
+            ),
+            Self::CutUndone { method } => write!(
+                f,
+                "somebody gave back what {method} had cut while pods of the node were being released: \
+                 it may write again; see who did, switch the machine off, then node-remedy \
+                 confirm-off NODEFENCE"
             ),
             Self::GateClosed => f.write_str(
                 "the gate stayed closed after power was cut or pods were released; the last Held \

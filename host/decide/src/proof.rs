@@ -78,7 +78,7 @@ impl Grade {
 
     /// Whether it is had before anything is switched off, which then follows.
     pub(crate) const fn is_before_off(self) -> bool {
-        matches!(self, Self::KdumpSeen | Self::Partition)
+        matches!(self, Self::StorageFenced | Self::KdumpSeen | Self::Partition)
     }
 
     /// The word of the design and of the API.

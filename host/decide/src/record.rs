@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
-use crate::{Decided, FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
+use crate::{CutOff, Decided, FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
 
 /// What `NodeFence.status` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,6 +58,8 @@ pub struct Record {
     pub first_released_at: Option<Time>,
     /// The same of a release behind grade `partition`, after which the boot may go on.
     pub partly_released_at: Option<Time>,
+    /// What stood on the node before the first cut that may still stand.
+    pub cut_off: Option<CutOff>,
     /// When leadership was last offered to another replica because of this run.
     pub handed_over_at: Option<Time>,
     /// What of ours stands on the Node.

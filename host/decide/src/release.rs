@@ -112,7 +112,7 @@ fn uses(pod: &PodView, attachment: &AttachmentView) -> Option<bool> {
 }
 
 /// The drivers whose storage is cut, by a read since.
-fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
+pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
     let verified = |index: &usize| record.state_since_effect(*index) == Some(PlugState::Off);
     plan.cut_methods()
         .filter(verified)

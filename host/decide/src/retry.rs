@@ -3,8 +3,8 @@
 use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard};
+use crate::cut::still_cut;
 use crate::phases::deciding;
-use crate::phases::way_back::still_cut;
 use crate::run::{Flow, Run};
 use crate::{
     End, FailureKind, Goal, MethodIndex, Notice, Operation, ParkReason, Parked, Phase, Remedy,

@@ -10,8 +10,8 @@ use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::{
     Action, Builtin, Chore, Crossing, Effect, Freshness, Hold, Kind, MethodIndex, NodeView, Notice,
-    Phase, Plan, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time, Transition,
-    VIEW_AGE_MAX, View,
+    Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time,
+    Transition, VIEW_AGE_MAX, View,
 };
 
 /// One step in the making.
@@ -142,10 +142,12 @@ impl<'a> Run<'a> {
         view.node.as_ref().filter(|node| node.uid == self.plan.node.uid)
     }
 
-    /// Well: the trigger is clear and Ready is True, by a report newer than at the opening.
+    /// Well: the trigger is clear and Ready is True, by a report newer than at the opening and than
+    /// the proof. A kubelet that boots renews its Lease before it reports which boot it runs.
     pub(crate) fn is_well(&self, view: &View) -> bool {
         let Some(node) = self.node(view) else { return false };
-        let newer = node.signs.reported > self.record.signs_at_open.reported;
+        let proven = self.record.proof.as_ref().and_then(|proof| proof.signs.reported);
+        let newer = node.signs.reported > self.record.signs_at_open.reported.max(proven);
         let is_well = newer && matches!(view.trigger, Crossing::Clear { ready: true, .. });
         !guard(Bug::UnfenceAtOnce, !is_well)
     }
@@ -154,6 +156,13 @@ impl<'a> Run<'a> {
     pub(crate) fn is_new_boot(&self, signs: &Signs) -> bool {
         let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
         signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id
+    }
+
+    /// Whether the boot that was proven off reported once more: the proof was wrong.
+    pub(crate) fn is_heard_again(&self, node: &NodeView) -> bool {
+        let voided = self.record.proof.as_ref().filter(|proof| proof.voided_at.is_some());
+        let is_newer = |proof: &Proof| node.signs.reported > proof.signs.reported;
+        voided.is_some_and(is_newer) && !self.is_new_boot(&node.signs)
     }
 
     /// Whether the node's Lease has run out.

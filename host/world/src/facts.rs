@@ -386,6 +386,16 @@ pub enum What {
         /// During which boot.
         boot: String,
     },
+    /// The storage keeps a node away: nothing of it writes any more.
+    StorageCut {
+        /// Which node.
+        node: String,
+    },
+    /// The storage lets a node back.
+    StorageBack {
+        /// Which node.
+        node: String,
+    },
     /// A second process writes to a volume while another still does: data is being lost.
     TwoWriters {
         /// The PersistentVolume.
@@ -510,7 +520,7 @@ impl What {
 }
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 50] = [
+pub const VOCABULARY: [(&str, &[&str]); 52] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -550,6 +560,8 @@ pub const VOCABULARY: [(&str, &[&str]); 50] = [
     ("detachRequested", &["volume", "node", "by"]),
     ("writerStarted", &["volume", "pod", "uid", "node", "boot"]),
     ("writerStopped", &["volume", "pod", "uid", "node", "boot"]),
+    ("storageCut", &["node"]),
+    ("storageBack", &["node"]),
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("fenceState", &["fence", "node", "step", "state"]),
     ("intentRecorded", &["fence", "node", "operation", "method", "action"]),

@@ -119,11 +119,14 @@ impl Writers {
             self.stop(facts, now, volume, writer);
         }
         self.kept_away.entry(node.to_owned()).or_default().extend(its);
+        facts.note(now, What::StorageCut { node: node.to_owned() });
     }
 
     /// The node is let back: what still runs goes on writing.
     pub(crate) fn restore(&mut self, facts: &mut Facts, now: Time, node: &str) {
-        for (volume, writer) in self.kept_away.remove(node).unwrap_or_default() {
+        let Some(its) = self.kept_away.remove(node) else { return };
+        facts.note(now, What::StorageBack { node: node.to_owned() });
+        for (volume, writer) in its {
             self.start(facts, now, &volume, &writer);
         }
     }

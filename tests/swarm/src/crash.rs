@@ -347,7 +347,7 @@ pub fn every_point(
 }
 
 /// What the checks know beforehand of a scenario.
-fn setting_of(scenario: &Scenario) -> Setting {
+pub fn setting_of(scenario: &Scenario) -> Setting {
     let of_other = scenario.nodes.iter().filter(|node| {
         let uuid: String = node.system_uuid.chars().filter(char::is_ascii_hexdigit).collect();
         node.bmc.as_ref().is_some_and(|bmc| {

@@ -1,6 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
 mod cloud;
+mod cuts;
 mod guards;
 mod others;
 mod rack;
@@ -166,6 +167,8 @@ impl Night {
         draft.rack_faults(seed, &names, &lost);
         draft.terminations(seed, &lost);
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
+        let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
+        let has_people = has_people || cut_by_people;
         let cluster = draft.checks_at_detach(seed, &mut policies);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
@@ -268,7 +271,12 @@ pub fn classes() -> Vec<String> {
     let bmc = BMC_FAULTS.iter().map(|(fault, ..)| format!("bmc {fault}"));
     let api = API_FAULTS.iter().map(|fault| format!("api {fault}"));
     let devices = DEVICE_FAULTS.iter().map(|(fault, ..)| format!("device {fault}"));
-    let of_others = EDITS.iter().chain(&CLASSES).chain(&rack::CLASSES).chain(&guards::CLASSES);
+    let of_others = EDITS
+        .iter()
+        .chain(&CLASSES)
+        .chain(&rack::CLASSES)
+        .chain(&guards::CLASSES)
+        .chain(&cuts::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

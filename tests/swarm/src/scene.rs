@@ -38,8 +38,6 @@ pub struct Setting {
     pub dumps_release_all: bool,
     /// A silent node gives back what the CSI driver detaches, which detaches nothing that is written to.
     pub drivers_check: bool,
-    /// The storage keeps a node away before it is off; who writes tells whether it does.
-    pub cuts_storage: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
     /// Devices whose plugs are ports: what hangs on one keeps its power.
@@ -72,7 +70,6 @@ impl Default for Setting {
             has_stale_bmc: false,
             dumps_release_all: false,
             drivers_check: false,
-            cuts_storage: false,
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
@@ -140,6 +137,10 @@ pub struct Scene {
     pub crashed: BTreeMap<String, Time>,
     /// Nodes that nobody heard when their pods were given back because drivers check, and when that was.
     partitioned: BTreeMap<String, Time>,
+    /// Nodes that the storage keeps away.
+    pub kept_away: BTreeSet<String>,
+    /// When the storage last let a node back.
+    pub let_back_at: BTreeMap<String, Time>,
     /// When each node was last proven to be kept from its storage.
     pub storage_cut: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
@@ -271,6 +272,13 @@ impl Scene {
                     self.writing.insert(uid.clone(), left);
                 }
             }
+            What::StorageCut { node } => {
+                self.kept_away.insert(node.clone());
+            }
+            What::StorageBack { node } => {
+                self.kept_away.remove(node);
+                self.let_back_at.insert(node.clone(), at);
+            }
             What::FenceState { node, fence, state, .. } => {
                 self.incident.insert(node.clone(), fence.clone());
                 self.states.insert(fence.clone(), state.clone());
@@ -345,7 +353,8 @@ impl Scene {
     }
 
     fn gave_away(&mut self, node: &str, by: &str) {
-        if by == PEOPLE {
+        // What cannot write is given away to nobody, until somebody lets it back.
+        if by == PEOPLE && !self.kept_away.contains(node) {
             self.released_by_people.insert(node.to_owned());
         }
     }

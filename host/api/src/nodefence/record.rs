@@ -99,6 +99,9 @@ pub struct NodeFenceStatus {
     /// When something was first released behind grade `partition`, after which the boot may go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partly_released_at: Option<Moment>,
+    /// What stood on the node before it was cut off: what is missing of it later may run elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<CutOff>,
     /// When leadership was last offered to another replica because of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over_at: Option<Moment>,
@@ -260,6 +263,10 @@ pub enum ParkWord {
     MethodFailed,
     /// The device could not be reached for too long.
     DeviceUnreachable,
+    /// Something is cut, what ran behind it may run elsewhere, and nothing proves the machine off.
+    StillCut,
+    /// What was cut was given back by others while pods of the node were being released.
+    CutUndone,
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// Somebody wants the node left alone that was cut off, or may be off.
@@ -438,6 +445,23 @@ pub struct Released {
     /// When release was ended, complete or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,
+}
+
+/// What stood on a node right before isolation cut it off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CutOff {
+    /// UIDs of pods that may write behind the cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::RELEASED_PODS_MAX), inner(length(max = 128)))]
+    pub pods: Vec<String>,
+    /// UIDs of the node's volume attachments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::RELEASED_ATTACHMENTS_MAX), inner(length(max = 128)))]
+    pub attachments: Vec<String>,
+    /// Whether one of the pods uses storage that `volumesInUse` does not name.
+    #[serde(default)]
+    pub untold: bool,
 }
 
 /// One pod of the snapshot.

@@ -23,8 +23,13 @@ pub const OUT_OF_SERVICE_BY: &str = "node-remedy.io/out-of-service-by";
 
 /// Keeps the cluster autoscaler from taking a machine away that we are about to switch.
 pub const NO_SCALE_DOWN: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
-/// Says on the Node that this annotation is ours; a person's own is left standing.
-pub const NO_SCALE_DOWN_BY: &str = "node-remedy.io/scale-down-disabled";
+/// The same for Karpenter.
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// What each autoscaler reads, and what says on the Node that this is ours: a person's own is left standing.
+const AUTOSCALERS: [(&str, &str); 2] = [
+    (NO_SCALE_DOWN, "node-remedy.io/scale-down-disabled"),
+    (DO_NOT_DISRUPT, "node-remedy.io/do-not-disrupt"),
+];
 
 /// A change to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,28 +149,36 @@ fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
 /// A16: while it is ours to bring back, no autoscaler takes it away.
 fn quarantine(node: &Node) -> Vec<Value> {
     let mut edits = put_taint(node, QUARANTINE, "", "NoSchedule");
-    if !edits.is_empty() && !node.annotations().contains_key(NO_SCALE_DOWN) {
-        edits.extend(annotate_all(node, &[(NO_SCALE_DOWN, "true"), (NO_SCALE_DOWN_BY, "true")]));
+    if !edits.is_empty() {
+        let free =
+            AUTOSCALERS.iter().filter(|(theirs, _)| !node.annotations().contains_key(*theirs));
+        let ours: Vec<_> = free.flat_map(|(key, by)| [(*key, "true"), (*by, "true")]).collect();
+        edits.extend(annotate_all(node, &ours));
     }
     edits
 }
 
 fn unquarantine(node: &Node) -> Vec<Value> {
     let mut edits = drop_taint(node, QUARANTINE);
-    if node.annotations().contains_key(NO_SCALE_DOWN_BY) {
-        edits.extend(annotate(node, NO_SCALE_DOWN_BY, None));
-        edits.extend(annotate(node, NO_SCALE_DOWN, None));
+    for (key, by) in AUTOSCALERS {
+        if node.annotations().contains_key(by) {
+            edits.extend(annotate(node, by, None));
+            edits.extend(annotate(node, key, None));
+        }
     }
     edits
 }
 
 /// A node that somebody else declared out of service stays theirs, as with a cordon.
+///
+/// Both readers of this taint, the attach-detach controller and pod GC, look at its key alone. With `NoExecute`
+/// taint eviction would read it too, which deletes pods by name: it hits the successors of those that we delete.
 fn out_of_service(node: &Node, nodefence: &str) -> Vec<Value> {
     if has_taint(node, OUT_OF_SERVICE) {
         return Vec::new();
     }
     let mut edits = annotate(node, OUT_OF_SERVICE_BY, Some(nodefence));
-    edits.extend(put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoExecute"));
+    edits.extend(put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoSchedule"));
     edits
 }
 
@@ -214,7 +227,7 @@ fn annotate(node: &Node, key: &str, value: Option<&str>) -> Vec<Value> {
 
 /// Annotations that are not there yet.
 fn annotate_all(node: &Node, all: &[(&str, &str)]) -> Vec<Value> {
-    if node.metadata.annotations.is_none() {
+    if node.metadata.annotations.is_none() && !all.is_empty() {
         let all: serde_json::Map<_, _> =
             all.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
         return vec![add("/metadata/annotations", &Value::Object(all))];
@@ -267,6 +280,7 @@ mod tests {
         assert_eq!(tainted["spec"]["taints"][0], foreign);
         assert_eq!(tainted["spec"]["taints"][1]["key"], OUT_OF_SERVICE);
         assert_eq!(tainted["spec"]["taints"][1]["value"], "nodeshutdown");
+        assert_eq!(tainted["spec"]["taints"][1]["effect"], "NoSchedule", "it evicts nothing");
         let tainted: Node = serde_json::from_value(tainted).unwrap();
         let lifted = after(&tainted, &NodeChange::LiftOutOfService).unwrap();
         assert_eq!(lifted["spec"]["taints"], json!([foreign]));
@@ -315,17 +329,21 @@ mod tests {
         for annotations in [Value::Null, json!({"k": "v"})] {
             let before = node(json!({}), annotations.clone());
             let ours = after(&before, &NodeChange::Quarantine).unwrap();
-            assert_eq!(ours["metadata"]["annotations"][NO_SCALE_DOWN], "true");
+            for key in [NO_SCALE_DOWN, DO_NOT_DISRUPT] {
+                assert_eq!(ours["metadata"]["annotations"][key], "true");
+            }
             let ours: Node = serde_json::from_value(ours).unwrap();
             let lifted = after(&ours, &NodeChange::Unquarantine).unwrap();
             let left = if annotations.is_null() { json!({}) } else { annotations };
             assert_eq!(lifted["metadata"]["annotations"], left);
         }
-        let theirs = json!({NO_SCALE_DOWN: "true"});
-        let ours = after(&node(json!({}), theirs.clone()), &NodeChange::Quarantine).unwrap();
-        let ours: Node = serde_json::from_value(ours).unwrap();
-        let lifted = after(&ours, &NodeChange::Unquarantine).unwrap();
-        assert_eq!(lifted["metadata"]["annotations"], theirs, "a person's own stays");
+        for key in [NO_SCALE_DOWN, DO_NOT_DISRUPT] {
+            let theirs = json!({key: "true"});
+            let ours = after(&node(json!({}), theirs.clone()), &NodeChange::Quarantine).unwrap();
+            let ours: Node = serde_json::from_value(ours).unwrap();
+            let lifted = after(&ours, &NodeChange::Unquarantine).unwrap();
+            assert_eq!(lifted["metadata"]["annotations"], theirs, "a person's own stays");
+        }
     }
 
     #[test]

@@ -31,6 +31,14 @@ const EXCLUDES: [&str; 2] =
 const REMOVES: [&str; 3] =
     ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
 
+/// Conditions that say that a node goes away as planned: by the kubelet's graceful shutdown, by tools that drain
+/// nodes and repair machines (Kubernetes 1.37, node lifecycle conditions).
+const PLANNED: [&str; 3] =
+    ["MaintenanceInProgress", "DrainInProgress", "GracefulNodeShutdownInProgress"];
+/// A planned absence ends: a server that tests its memory boots in a quarter of an hour. A condition that nobody
+/// wrote for longer is of a node that did not come back.
+const PLANNED_MAX: Duration = Duration::from_mins(15);
+
 /// A maintenance as medik8s' Node Maintenance Operator has it.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
@@ -98,6 +106,7 @@ pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> 
             .cloned(),
         ..Words::default()
     };
+    words.maintenance = planned(node, now);
     match &said.pauses {
         Ok(pauses) => words.pauses.extend(pauses.iter().filter_map(|one| pause(one, node))),
         Err(why) => words.unread.push(why.clone()),
@@ -105,11 +114,12 @@ pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> 
     match &said.maintenances {
         Ok(all) => {
             let of_node = all.iter().find(|one| one.spec.node_name == node.name);
-            words.maintenance = of_node.map(|one| {
+            let by_object = of_node.map(|one| {
                 let reason = Some(&one.spec.reason).filter(|reason| !reason.is_empty());
                 let reason = reason.map_or("no reason given", String::as_str);
                 format!("NodeMaintenance {}: {reason}", one.name_any())
             });
+            words.maintenance = by_object.or(words.maintenance);
         }
         Err(why) => words.unread.push(why.clone()),
     }
@@ -125,6 +135,17 @@ pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> 
         }
     }
     words
+}
+
+/// What a fresh condition says of a planned absence.
+fn planned(node: &NodeSeen, now: Time) -> Option<String> {
+    let is_fresh =
+        |at: Time| now.since(at).0 <= u64::try_from(PLANNED_MAX.as_millis()).unwrap_or(0);
+    PLANNED.iter().find_map(|kind| {
+        let condition = node.conditions.get(*kind).filter(|one| one.status == "True")?;
+        let said_at = condition.since.max(condition.reported);
+        is_fresh(said_at).then(|| format!("condition {kind}: {}", condition.reason))
+    })
 }
 
 /// What the policy makes of a cordon that is not ours.
@@ -246,6 +267,29 @@ mod tests {
         for (more, expected) in rows {
             assert_eq!(words(&nothing(), &node(&more)), expected, "{more}");
         }
+    }
+
+    #[test]
+    fn a_planned_absence_counts_while_its_condition_is_fresh() {
+        let told = |kind: &str, status: &str, age: Duration| {
+            let condition = json!({
+                "type": kind,
+                "status": status,
+                "reason": "Shutdown",
+                "lastTransitionTime": "1970-01-01T00:01:00Z",
+            });
+            let node = node(&json!({"status": {"conditions": [condition]}}));
+            let now = Time(60_000 + u64::try_from(age.as_millis()).unwrap());
+            of_node(&nothing(), &node, &GateLimits::default(), now).maintenance
+        };
+        for kind in PLANNED {
+            let said = Some(format!("condition {kind}: Shutdown"));
+            assert_eq!(told(kind, "True", PLANNED_MAX), said);
+            assert_eq!(told(kind, "True", PLANNED_MAX + Duration::from_millis(1)), None);
+            assert_eq!(told(kind, "False", PLANNED_MAX), None);
+            assert_eq!(told(kind, "Unknown", PLANNED_MAX), None);
+        }
+        assert_eq!(told("Ready", "True", PLANNED_MAX), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::leave::{heed_trigger, leave_to_cut};
-use super::waiting::{kdump_seen, partition};
+use super::waiting::{kdump_seen, of_a_part};
 use crate::retry::give_way;
 use crate::run::{Flow, Run};
 use crate::{
@@ -80,7 +80,7 @@ fn release(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flo
 
 /// A proof that is had without a device. None of these lets a Node be deleted: the machine may be on.
 fn at_hand(run: &Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Option<Proof> {
-    let partial = || kdump_seen(run, view, node).or_else(|| partition(run, view, node));
+    let partial = || kdump_seen(run, view, node).or_else(|| of_a_part(run, view, node));
     if chore == Chore::Release { partial() } else { None }
 }
 

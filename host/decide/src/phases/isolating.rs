@@ -1,11 +1,14 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
+use crate::cut::note_before;
 use crate::plan::{Progress, Want};
-use crate::retry::{await_device, fail, give_up, method_failed, node_gone, retry, unreachable};
+use crate::retry::{
+    await_device, fail, give_up, method_failed, node_gone, park, retry, unreachable,
+};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Effect, End, Evidence, Grade, IsolatedForGood, Kind, Method, MethodIndex,
-    NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
+    Action, Builtin, Effect, End, Evidence, Goal, Grade, IsolatedForGood, Kind, Method,
+    MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
 };
 
 use super::leave::leave_to_cut;
@@ -48,6 +51,9 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
         }
     }
     run.record.retries = 0;
+    if let Goal::Park(reason) = run.record.goal.clone() {
+        return park(run, reason);
+    }
     if run.switches_power() { Flow::Go(Phase::AwaitingPower) } else { isolated_for_good(run) }
 }
 
@@ -94,6 +100,7 @@ fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
     let asked = run.record.last_in_phase(index, Action::Off);
     let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     let Some(asked) = in_this_try else {
+        note_before(run);
         return Some(run.call(index, Action::Off));
     };
     if asked.may_have_acted() {
@@ -128,14 +135,19 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     }
     let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
     if is_cut_off && !run.has_next() && run.policy.isolated_for_good == IsolatedForGood::Park {
-        return crate::retry::park(run, ParkReason::Isolated);
+        return park(run, ParkReason::Isolated);
     }
     Flow::Go(Phase::AwaitingWell)
 }
 
-/// Storage access is cut and was read as cut: proof for the pods that lived on it.
-fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
-    if !run.policy.grades.contains(&Grade::StorageFenced) {
+/// Storage access is cut and was read as cut: proof for the pods that lived on it, once for a boot. One that
+/// was undone is no proof again.
+pub(crate) fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
+    let is_known = |proof: &Proof| {
+        proof.grade == Grade::StorageFenced && proof.signs.boot_id == node.signs.boot_id
+    };
+    let is_proven = run.record.proof.as_ref().is_some_and(is_known);
+    if is_proven || !run.policy.grades.contains(&Grade::StorageFenced) {
         return None;
     }
     let is_storage = |index: &MethodIndex| {

@@ -2,8 +2,8 @@
 
 use alloc::string::ToString as _;
 
-use super::way_back::still_cut;
 use crate::bug::{Bug, guard, is_sown};
+use crate::cut::still_cut;
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{

@@ -1,5 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use crate::cut::{self, still_cut};
 use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
@@ -10,8 +11,7 @@ use crate::{
 };
 
 use super::recovering::{end, has_let_go};
-use super::waiting::partition;
-use super::way_back::still_cut;
+use super::waiting::of_a_part;
 
 /// Waits before the next try.
 pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
@@ -33,6 +33,9 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         return park(run, ParkReason::BrokenRecord);
     };
     if let Some(flow) = gone_or_well(run) {
+        return flow;
+    }
+    if let Some(flow) = cut::watch(run) {
         return flow;
     }
     if run.answers(method) || run.refuses(method) {
@@ -72,12 +75,12 @@ fn patience(run: &Run<'_>) -> Span {
     }
 }
 
-/// Whether the time that the device takes is best used to give back what drivers check: with leave, and
-/// before anything was sent to it.
+/// Whether the time that the device takes is best used to give back what drivers check, or what lived on
+/// storage that is cut: with leave, and before anything was sent to it.
 fn may_give_back_partly(run: &Run<'_>) -> bool {
     let is_before_off = run.record.resume == Some(Phase::ReadingIdentity) && !run.sent_off();
     let Some(view) = run.seen().filter(|_| is_before_off) else { return false };
-    run.node(view).is_some_and(|node| partition(run, view, node).is_some())
+    run.node(view).is_some_and(|node| of_a_part(run, view, node).is_some())
 }
 
 /// A12: whoever reaches the device may lead. Not again for a while: what they say may be wrong, and
@@ -99,13 +102,17 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
         return flow;
     }
+    if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
     let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
     if matches!(reason, Some(ParkReason::LeftAlone { .. })) {
         return left_alone(run);
     }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
     let goes_back = waits_on_the_way_back(run);
-    let Some(method) = silent.filter(|_| goes_back || !run.sent_off()) else {
+    let verifies = run.sent_off() && waits_for_a_read(run);
+    let Some(method) = silent.filter(|_| goes_back || verifies || !run.sent_off()) else {
         return run.look_in(PARKED_LOOK_EVERY);
     };
     if !run.answers(method) {
@@ -116,6 +123,14 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         run.notice(Notice::DeviceBack { method });
         return go_on_back(run);
     }
+    if verifies {
+        run.rule(Rule::A12);
+        run.notice(Notice::DeviceBack { method });
+        run.record.parked = None;
+        run.record.resume = None;
+        run.record.baseline = None;
+        return Flow::Go(Phase::VerifyingOff);
+    }
     let Some(view) = run.look() else { return Flow::Stay };
     if matches!(view.trigger, Crossing::Crossed { .. }) {
         run.rule(Rule::A12);
@@ -124,6 +139,14 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Waiting);
     }
     run.look_in(PARKED_LOOK_EVERY)
+}
+
+/// Whether it is parked because a device was silent that took an off: what came of it is to be read.
+fn waits_for_a_read(run: &Run<'_>) -> bool {
+    matches!(
+        run.record.resume,
+        Some(Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff)
+    )
 }
 
 /// A17: whoever asked for it to be left alone decides when it goes on.

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
+use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
 use crate::retry::{climb, give_up, node_gone, park, try_again};
@@ -17,13 +18,20 @@ use crate::{
 
 use super::releasing::same_boot;
 use super::remedying::{describe, job_left};
-use super::way_back::{Brought, bring_on, may_restore_alive, restore_all, still_cut};
+use super::way_back::{Brought, bring_on, restore_all};
 
 /// Done: the machine was given its power back; a boot takes its time.
 pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_is_gone(run) };
     run.rule(Rule::A8);
+    if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
+    if run.is_heard_again(node) && needs_new_boot(&run.record) {
+        let grade = run.record.proof.as_ref().map(|proof| proof.grade);
+        return same_boot(run, grade.unwrap_or(Grade::NewBootId));
+    }
     if run.is_well(view) {
         if needs_new_boot(&run.record) && !run.is_new_boot(&node.signs) {
             let grade = run.record.proof.as_ref().map(|proof| proof.grade);
@@ -147,11 +155,14 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     }
     let cuts = still_cut(run);
     if !cuts.is_empty() {
-        if run.has_released() && !may_restore_alive(run) {
+        let may = goes_back(run, &cuts) || holds_all(run, view) || may_restore_alive(run, view);
+        if !may {
             let plan = run.plan;
             let names = cuts.iter().filter_map(|cut| plan.method(*cut));
             let left = names.map(|method| format!("cut by {}", method.name)).collect();
-            say_what_stays(run, left);
+            if say_what_stays(run, left) && run.record.goal != Goal::BringBack {
+                return park(run, ParkReason::StillCut);
+            }
             return run.look_in(LOOK_EVERY);
         }
         run.rule(Rule::A5);
@@ -282,10 +293,17 @@ fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
     }
 }
 
-/// A15: nothing is left to take marks off from. What is off or cut because of us is given back first.
+/// A15: nothing is left to take marks off from. What is off because of us is given back first, and what is
+/// cut, where that is safe; else a person has to see to the machine.
 fn node_is_gone(run: &mut Run<'_>) -> Flow {
     let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
-    if !is_on || !still_cut(run).is_empty() {
+    let is_cut = !still_cut(run).is_empty();
+    let was_on_the_way_back = matches!(run.record.goal, Goal::Close(_));
+    if is_on && is_cut && was_on_the_way_back {
+        run.rule(Rule::A15);
+        return park(run, ParkReason::StillCut);
+    }
+    if !is_on || is_cut {
         return node_gone(run);
     }
     run.rule(Rule::A15);

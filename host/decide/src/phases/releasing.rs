@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
+use crate::cut::undone;
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
@@ -49,7 +50,17 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     note_progress(run, &left);
     // A driver that checks takes its time, and power is not kept waiting for it.
     let is_asked_for = left.pods.is_empty() && left.attachments_not_asked().is_empty();
-    if left.count() == 0 || proof.grade == Grade::Partition && is_asked_for {
+    let waits_for_none = match proof.grade {
+        Grade::Partition => true,
+        Grade::StorageFenced => run.switches_power(),
+        Grade::PowerOffVerified
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen
+        | Grade::NewBootId => false,
+    };
+    if left.count() == 0 || waits_for_none && is_asked_for {
         if let Some(flow) = delete_node(run, &proof) {
             return flow;
         }
@@ -139,13 +150,14 @@ fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
     let is_job = proof.grade == Grade::JobSucceeded;
     // A node that was cut off and is back takes leave of its pods by itself.
     let is_back = proof.grade == Grade::Partition && is_unreleased;
-    if node.signs.boot_id != proof.signs.boot_id || (is_job && is_unreleased) || is_back {
+    // Which boot it is says only a report: a kubelet that boots renews its Lease first.
+    if !run.is_heard_again(node) || (is_job && is_unreleased) || is_back {
         return go_back(run, Goal::BringBack);
     }
     same_boot(run, proof.grade)
 }
 
-fn void(run: &mut Run<'_>) {
+pub(crate) fn void(run: &mut Run<'_>) {
     let now = run.now;
     if let Some(proof) = run.record.proof.as_mut() {
         proof.voided_at = proof.voided_at.or(Some(now));
@@ -205,15 +217,24 @@ fn after_release(run: &mut Run<'_>) -> Flow {
     go_back(run, goal)
 }
 
-/// A16: others may power the machine, so power is read again before a batch if the last read is
-/// old. Only an off read within this time allows the next delete.
+/// A16: others may power the machine or let it back to its storage, so what the proof rests on is read
+/// again before a batch if the last read is old. Only an off read within this time allows the next delete.
 fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
-    if !guard(Bug::NoReadAgain, proof.grade == Grade::PowerOffVerified) {
+    let is_read_again = match proof.grade {
+        Grade::PowerOffVerified => guard(Bug::NoReadAgain, true),
+        Grade::StorageFenced => guard(Bug::CutNotReadAgain, true),
+        Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen
+        | Grade::Partition
+        | Grade::NewBootId => false,
+    };
+    if !is_read_again {
         return None;
     }
     // Those that said off, whoever had switched them off.
-    let reads = run.record.operations.iter().filter(|one| proof.by.names(one.id));
-    let feeds: BTreeSet<MethodIndex> = reads.map(|one| one.method).collect();
+    let feeds = run.record.read_by(proof);
     if feeds.is_empty() {
         // What the proof rests on stands nowhere: that is no proof.
         run.rule(Rule::P1);
@@ -221,10 +242,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     }
     let in_round = is_round(run, &feeds);
     for feed in feeds {
-        let called =
-            run.record.operations.iter().rev().find(|one| {
-                one.method == feed && one.action == Action::Status && one.end.is_some()
-            });
+        let called = run.record.last_ended(feed, Action::Status);
         let fresh = called.filter(|one| {
             // How long ago another process read it nobody can tell by our clock.
             let is_ours = one.epoch == run.record.epoch;
@@ -233,6 +251,11 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
         match fresh.and_then(|one| one.end.clone()) {
             Some(End::Succeeded { state, .. }) if state.is_off() => {}
+            Some(End::Succeeded { state: PlugState::On, .. })
+                if proof.grade == Grade::StorageFenced =>
+            {
+                return Some(undone(run, feed));
+            }
             Some(End::Succeeded { state: PlugState::On, .. }) => {
                 run.rule(Rule::A16);
                 run.rule(Rule::P2);
@@ -276,12 +299,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
 /// slow to read are read before each batch like any others, but when the last has answered, the first
 /// one's answer is old; and each reads off until somebody switches it on, which is a sign of life too.
 fn is_round(run: &Run<'_>, feeds: &BTreeSet<MethodIndex>) -> bool {
-    let last =
-        |feed: &MethodIndex| {
-            run.record.operations.iter().rev().find(|one| {
-                one.method == *feed && one.action == Action::Status && one.end.is_some()
-            })
-        };
+    let last = |feed: &MethodIndex| run.record.last_ended(*feed, Action::Status);
     let reads: Vec<_> = feeds.iter().filter_map(last).collect();
     let Some(begun) = reads.iter().map(|one| one.intended_at).min() else { return false };
     let took = |one: &&Operation| one.ended_at.map_or(0, |ended| ended.since(one.intended_at).0);

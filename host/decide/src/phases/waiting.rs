@@ -4,15 +4,16 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
-use crate::release::Cover;
+use crate::cut::{self, still_cut};
+use crate::release::{Cover, cut_drivers};
 use crate::run::{Flow, Run};
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase,
     PodView, Proof, Rule, Time, View,
 };
 
+use super::isolating::storage_fenced;
 use super::leave::leave_to_cut;
-use super::way_back::still_cut;
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
@@ -41,6 +42,9 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
 pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     let until = awaits_since(run).after(run.policy.power_after);
     let Some(view) = run.look() else { return Flow::Stay };
+    if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
     if lacks_approval(run) {
         run.rule(Rule::A17);
         run.look_in(LOOK_EVERY);
@@ -55,7 +59,7 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
-    let at_hand = |node| kdump_seen(run, view, node).or_else(|| partition(run, view, node));
+    let at_hand = |node| kdump_seen(run, view, node).or_else(|| of_a_part(run, view, node));
     if let Some(proof) = run.node(view).and_then(at_hand) {
         run.notice(Notice::Proven { grade: proof.grade });
         run.record.proof = Some(proof);
@@ -99,9 +103,20 @@ pub(crate) fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<
     })
 }
 
+/// What is proven of a silent node before it is off, for some of its pods: their storage is cut, or their
+/// drivers check. Power goes on meanwhile, or its device may be dead.
+pub(crate) fn of_a_part(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
+    let cover = Cover { grade: Grade::StorageFenced, dumps: run.policy.kdump_releases };
+    let cut = cut_drivers(run.plan, &run.record);
+    let covers = |pod: &PodView| pod.exempt.is_none() && cover.covers_pod(pod, &cut);
+    let is_of_use = run.is_silent(node) && view.pods.iter().any(covers);
+    let fenced = if is_of_use { storage_fenced(run, node) } else { None };
+    fenced.or_else(|| partition(run, view, node))
+}
+
 /// No proof: a node that is silent, and pods on it whose volumes' drivers check at detach whether somebody
 /// still writes. Once for a silence, and only where the policy names the grade.
-pub(crate) fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
+fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let cover = Cover { grade: Grade::Partition, dumps: run.policy.kdump_releases };
     let covers = |pod: &PodView| pod.exempt.is_none() && cover.covers_pod(pod, &BTreeSet::new());
     let is_asked = run.policy.grades.contains(&Grade::Partition) && view.pods.iter().any(covers);

@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
+use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold, Kind,
-    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState, Proof,
+    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
+    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
     RESEND_EVERY, Record, Rule, Span,
 };
 
@@ -19,15 +20,25 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Untainting);
     }
     run.rule(Rule::A2);
-    if run.has_released() {
-        match feeds_read_off(run) {
-            Feeds::Off => {}
-            Feeds::Reading(flow) => return flow,
-            Feeds::NotOff if run.look().is_none() => return Flow::Stay,
-            Feeds::NotOff if may_restore_alive(run) => {}
-            Feeds::NotOff => return Flow::Go(Phase::Untainting),
+    if goes_back(run, &cuts) {
+        return restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting));
+    }
+    if !run.has_released() {
+        let Some(view) = run.look() else { return Flow::Stay };
+        if holds_all(run, view) {
+            return restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting));
         }
-        run.rule(Rule::A5);
+    }
+    run.rule(Rule::A5);
+    match feeds_read_off(run) {
+        Feeds::Off => {}
+        Feeds::Reading(flow) => return flow,
+        Feeds::NotOff => {
+            let Some(view) = run.look() else { return Flow::Stay };
+            if !may_restore_alive(run, view) {
+                return Flow::Go(Phase::Untainting);
+            }
+        }
     }
     restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting))
 }
@@ -44,16 +55,6 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
     None
 }
 
-/// Methods whose cut may still stand.
-pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
-    let stands = |index: &MethodIndex| {
-        run.record.last_effect(*index).is_some_and(|effect| effect.action == Action::Off)
-            || (run.record.last_effect(*index).is_some()
-                && run.record.state_since_effect(*index) != Some(PlugState::On))
-    };
-    run.plan.cut_methods().filter(stands).collect()
-}
-
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.
 const FEEDS_PATIENCE: Span = Span::seconds(30);
 
@@ -66,11 +67,21 @@ enum Feeds {
 /// A5: are all feeds off, by reads of this very phase? One that came to nothing is made again for a
 /// while: a machine that is switched on behind a cut comes back to nobody.
 fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
-    let verified =
-        run.record.proof.as_ref().is_some_and(|proof| {
-            proof.grade == Grade::PowerOffVerified && proof.voided_at.is_none()
-        });
-    if !verified {
+    let is_read = match run.record.proof.as_ref() {
+        Some(proof) if proof.voided_at.is_some() => false,
+        Some(proof) => match proof.grade {
+            Grade::PowerOffVerified => true,
+            // Its device may be dead, and is not waited for: the word stands.
+            Grade::OperatorConfirmed | Grade::WatchdogDeadline => false,
+            Grade::StorageFenced
+            | Grade::JobSucceeded
+            | Grade::KdumpSeen
+            | Grade::Partition
+            | Grade::NewBootId => run.sent_off(),
+        },
+        None => run.sent_off(),
+    };
+    if !is_read {
         return Feeds::NotOff;
     }
     let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
@@ -108,48 +119,13 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     if run.plan.machine_is_off(|feed| off.contains(&feed)) { Feeds::Off } else { Feeds::NotOff }
 }
 
-/// A5: what else allows a cut to be restored after a release.
-pub(crate) fn may_restore_alive(run: &mut Run<'_>) -> bool {
-    if run.record.goal == Goal::Close(FinalReason::Replaced) {
-        // The provider's word: it never runs again.
-        return true;
-    }
-    let Some(view) = run.seen() else { return false };
-    let Some(node) = run.node(view) else { return true };
-    if run.is_new_boot(&node.signs) {
-        return true;
-    }
-    let proof = run.record.proof.as_ref();
-    // That it is off holds until it is heard again.
-    let is_off = |proof: &Proof| {
-        let is_said = matches!(proof.grade, Grade::OperatorConfirmed | Grade::WatchdogDeadline);
-        is_said && proof.voided_at.is_none() && proof.signs == node.signs
-    };
-    if proof.is_some_and(is_off) {
-        return true;
-    }
-    let reported = proof.map(|proof| proof.signs.reported);
-    let newer = reported.is_some_and(|at| node.signs.reported > at);
-    let uses_cut_volume = run.plan.cut_methods().filter_map(|index| run.plan.method(index)).any(
-        |method| match &method.kind {
-            Kind::Storage { drivers } => drivers.iter().any(|driver| node.uses(driver)),
-            Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
-                false
-            }
-        },
-    );
-    run.is_well(view) && newer && !uses_cut_volume
-}
-
 /// Lifts the out-of-service taint, and reads it as lifted, before anything is switched on.
 pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
-    if !run.record.marks.out_of_service {
-        return Flow::Go(Phase::PoweringOn);
-    }
     let Some(view) = run.look() else { return Flow::Stay };
-    run.rule(Rule::P2);
+    // Whichever run put it: a record may not know of its own, or of a predecessor's.
     let stands = run.node(view).is_some_and(|node| node.out_of_service_by_us);
     if guard(Bug::BootsOutOfService, stands) {
+        run.rule(Rule::P2);
         run.rule(Rule::P7);
         run.effect(Effect::LiftOutOfService);
         if run.now >= run.record.entered_at.after(run.policy.cleanup_timeout) {

@@ -5,6 +5,7 @@ mod automaton;
 mod between;
 mod chores;
 mod clocks;
+mod cuts;
 mod deciding;
 mod ladder;
 mod one_method;

@@ -175,7 +175,7 @@ impl Story {
         }
     }
 
-    fn node(&mut self, change: impl Fn(&mut NodeView)) {
+    pub(crate) fn node(&mut self, change: impl Fn(&mut NodeView)) {
         self.view.node.iter_mut().for_each(change);
     }
 

@@ -4,7 +4,7 @@
 //! answers each generation once, keeps an older answer standing until then, and lets a deleted object go
 //! without unfencing anything. What is fenced writes nothing, and goes on writing when it is let back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -37,6 +37,8 @@ pub(crate) struct CsiAddons {
     work: BTreeMap<String, (u64, Time)>,
     /// By name: the last generation that was answered.
     answered: BTreeMap<String, u64>,
+    /// By name: the machines that it keeps away. The storage knows them, whether they have a Node or not.
+    kept_away: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl CsiAddons {
@@ -68,14 +70,15 @@ impl CsiAddons {
             } else if due <= stage.now {
                 self.work.remove(&own);
                 self.answered.insert(own, generation);
-                answer(stage, fence);
+                let kept_away = self.kept_away.entry(name(fence).to_owned()).or_default();
+                answer(stage, fence, kept_away);
             }
         }
         self.work.values().map(|(_, due)| *due).min()
     }
 }
 
-fn answer(stage: &mut Stage<'_>, fence: &Value) {
+fn answer(stage: &mut Stage<'_>, fence: &Value, kept_away: &mut BTreeSet<String>) {
     let own = name(fence);
     let is_fenced = text(fence, "/spec/fenceState") == "Fenced";
     write(stage, own, &json!({ "metadata": { "finalizers": [FINALIZER] } }), Part::Main);
@@ -85,10 +88,13 @@ fn answer(stage: &mut Stage<'_>, fence: &Value) {
         (Failed | Never, _) => ("Failed", "the driver does not answer"),
     };
     if result == "Succeeded" {
-        for node in nodes(stage, fence) {
-            if is_fenced {
-                stage.writers.cut(stage.facts, stage.now, &node);
-            } else {
+        kept_away.extend(nodes(stage, fence));
+        if is_fenced {
+            for node in kept_away.iter() {
+                stage.writers.cut(stage.facts, stage.now, node);
+            }
+        } else {
+            for node in std::mem::take(kept_away) {
                 stage.writers.restore(stage.facts, stage.now, &node);
             }
         }

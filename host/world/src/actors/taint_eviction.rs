@@ -2,7 +2,9 @@
 //! longer, tolerate.
 //!
 //! The delete is a graceful one. On a node whose kubelet is gone nobody answers it, and
-//! the pod stays Terminating.
+//! the pod stays Terminating. It goes by name, a moment after the decision (a get and a patch of the
+//! status come before it in `pkg/controller/tainteviction`): what has that name by then is deleted,
+//! also on another node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,18 +19,22 @@ use crate::time::{Time, after};
 
 const NAME: &str = "taint-eviction-controller";
 
+/// From the decision to the delete: two calls of the API.
+const CALLS: Duration = Duration::from_millis(200);
+
 /// The controller: which pods it waits for, and since when.
 #[derive(Debug, Default)]
 pub(crate) struct TaintEviction {
     /// By pod UID: when their wait began.
     since: BTreeMap<String, Time>,
+    /// Pods whose eviction is decided, and when they are deleted.
+    at_work: BTreeMap<Key, Time>,
 }
 
 impl TaintEviction {
     /// One turn; says when the next patience ends.
     pub(crate) fn run(&mut self, stage: &mut Stage<'_>) -> Option<Time> {
         let mut since = BTreeMap::new();
-        let mut evicted = Vec::new();
         let mut next: Option<Time> = None;
         let tainted: BTreeMap<&str, Vec<&Value>> = stage
             .api
@@ -42,20 +48,21 @@ impl TaintEviction {
             let Some(wait) = shortest.and_then(limited) else { continue };
             let began = self.since.get(uid(pod)).copied().unwrap_or(stage.now);
             let due = after(began, wait);
+            since.insert(uid(pod).to_owned(), began);
             if due <= stage.now {
-                evicted.push((Key::of(Kind::Pod, pod), uid(pod).to_owned()));
+                let deleted_at = after(stage.now, CALLS);
+                self.at_work.entry(Key::of(Kind::Pod, pod)).or_insert(deleted_at);
             } else {
-                since.insert(uid(pod).to_owned(), began);
                 next = Some(next.map_or(due, |next| next.min(due)));
             }
         }
         self.since = since;
-        for (key, uid) in evicted {
-            let how = DeleteOptions { uid: Some(uid), ..DeleteOptions::default() };
+        let now = stage.now;
+        for (key, _) in self.at_work.extract_if(.., |_, deleted_at| *deleted_at <= now) {
             // A pod that is gone by now is what was wanted.
-            drop(stage.api.client(NAME).delete(&key, &how));
+            drop(stage.api.client(NAME).delete(&key, &DeleteOptions::default()));
         }
-        next
+        next.into_iter().chain(self.at_work.values().copied()).min()
     }
 }
 

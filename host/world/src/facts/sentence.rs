@@ -83,6 +83,8 @@ impl std::fmt::Display for What {
             Self::WriterStopped { volume, pod, node, .. } => {
                 write!(f, "{volume}: no longer written by {pod} on {node}")
             }
+            Self::StorageCut { node } => write!(f, "{node}: kept away from its storage"),
+            Self::StorageBack { node } => write!(f, "{node}: let back to its storage"),
             Self::TwoWriters { volume, pod, node, other } => {
                 write!(f, "{volume}: TWO WRITERS, {pod} on {node} beside one on {other}")
             }

@@ -228,7 +228,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -373,7 +373,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (

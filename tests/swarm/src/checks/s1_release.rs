@@ -22,14 +22,12 @@ pub(super) struct Release {
     has_stale_bmc: bool,
     dumps_release_all: bool,
     drivers_check: bool,
-    cuts_storage: bool,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
-        let Setting { has_stale_bmc, dumps_release_all, drivers_check, cuts_storage, .. } =
-            *setting;
-        Self { has_stale_bmc, dumps_release_all, drivers_check, cuts_storage }
+        let Setting { has_stale_bmc, dumps_release_all, drivers_check, .. } = *setting;
+        Self { has_stale_bmc, dumps_release_all, drivers_check }
     }
 
     /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
@@ -75,10 +73,17 @@ impl Check for Release {
         {
             return (!scene.crashed.contains_key(node)).then(|| format!("{node} did not crash"));
         }
-        let is_cut_proof =
-            matches!(what, What::ProofRecorded { grade, .. } if grade == STORAGE_FENCED);
-        if self.cuts_storage && (is_cut_proof || !is_taint && released_by_us(what).is_some()) {
-            // That its process writes no more was seen above, and two writers would be.
+        if let What::ProofRecorded { node, grade, .. } = what
+            && grade == STORAGE_FENCED
+        {
+            return (!scene.kept_away.contains(node)).then(|| format!("{node} has its storage"));
+        }
+        let is_kept_away = |node| {
+            let back = scene.let_back_at.get(node);
+            scene.kept_away.contains(node)
+                || back.is_some_and(|back| between(*back, at) <= READ_AGAIN)
+        };
+        if !is_taint && released_by_us(what).is_some_and(is_kept_away) {
             return None;
         }
         if let What::ProofRecorded { node, .. } = what {

@@ -21,7 +21,7 @@ const WATCH_METHOD: &str = "  - name: crash-dump
 ";
 
 /// An object of the night, from the text of a file.
-fn as_object(text: &str) -> String {
+pub(super) fn as_object(text: &str) -> String {
     format!("- object:\n{}", indented(text))
 }
 

@@ -73,6 +73,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         released: status.released.as_ref().map(released).transpose()?,
         first_released_at: status.first_released_at.map(Moment::twin),
         partly_released_at: status.partly_released_at.map(Moment::twin),
+        cut_off: status.cut_off.as_ref().map(cut_off),
         handed_over_at: status.handed_over_at.map(Moment::twin),
         marks: decide::Marks {
             quarantine: status.marks.quarantine,
@@ -308,6 +309,11 @@ fn released(released: &api::Released) -> Result<decide::Released, BrokenRecord> 
     })
 }
 
+fn cut_off(before: &api::CutOff) -> decide::CutOff {
+    let api::CutOff { pods, attachments, untold } = before.clone();
+    decide::CutOff { pods, attachments, untold }
+}
+
 fn goal(goal: &api::Goal) -> Result<decide::Goal, BrokenRecord> {
     use api::GoalKind as Kind;
     Ok(match (goal.kind, goal.final_reason, &goal.park) {
@@ -354,6 +360,7 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
             remedy: rest.method.take().ok_or_else(missing)?,
             why: rest.detail.take().ok_or_else(missing)?,
         },
+        Word::CutUndone => Why::CutUndone { method: rest.method.take().ok_or_else(missing)? },
         Word::LeftAlone => Why::LeftAlone { word: rest.detail.take().ok_or_else(missing)? },
         Word::NotDrained => Why::NotDrained { left: rest.detail.take().ok_or_else(missing)? },
         Word::NoIdentity => Why::NoIdentity,
@@ -361,6 +368,7 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
         Word::OnFailed => Why::OnFailed,
         Word::RestoreFailed => Why::RestoreFailed,
         Word::DeviceUnreachable => Why::DeviceUnreachable,
+        Word::StillCut => Why::StillCut,
         Word::GateClosed => Why::GateClosed,
         Word::OffBeforeUs => Why::OffBeforeUs,
         Word::NotWell => Why::NotWell,

@@ -72,6 +72,7 @@ pub fn write(
         released: record.released.as_ref().map(|one| released(one, &Named { facts, before })),
         first_released_at: record.first_released_at.map(Time::twin),
         partly_released_at: record.partly_released_at.map(Time::twin),
+        cut_off: record.cut_off.as_ref().map(cut_off),
         handed_over_at: record.handed_over_at.map(Time::twin),
         marks: api::Marks {
             quarantine: record.marks.quarantine,
@@ -316,6 +317,11 @@ fn released(released: &decide::Released, named: &Named<'_>) -> api::Released {
     }
 }
 
+fn cut_off(before: &decide::CutOff) -> api::CutOff {
+    let decide::CutOff { pods, attachments, untold } = before.clone();
+    api::CutOff { pods, attachments, untold }
+}
+
 fn goal(goal: &decide::Goal) -> api::Goal {
     let (kind, final_reason, park) = match goal {
         decide::Goal::BringBack => (api::GoalKind::BringBack, None, None),
@@ -372,6 +378,10 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(why, SENTENCE_MAX));
             Word::PluginFailed
         }
+        Why::CutUndone { method } => {
+            written.method = Some(cut(method, NAME_MAX));
+            Word::CutUndone
+        }
         Why::LeftAlone { word } => {
             written.detail = Some(cut(word, SENTENCE_MAX));
             Word::LeftAlone
@@ -385,6 +395,7 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
         Why::OnFailed => Word::OnFailed,
         Why::RestoreFailed => Word::RestoreFailed,
         Why::DeviceUnreachable => Word::DeviceUnreachable,
+        Why::StillCut => Word::StillCut,
         Why::GateClosed => Word::GateClosed,
         Why::OffBeforeUs => Word::OffBeforeUs,
         Why::NotWell => Word::NotWell,

@@ -148,6 +148,7 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         What::DetachRequested { volume, .. }
         | What::WriterStarted { volume, .. }
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
+        What::StorageCut { node } | What::StorageBack { node } => (Node, node.clone(), Normal),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
         What::BmcTold { node, .. }
         | What::BmcSessions { node, .. }

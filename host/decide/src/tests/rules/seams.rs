@@ -249,24 +249,6 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
     }
 }
 
-/// Who deletes the Node of a machine that isolation cut off gets its ports and its storage back all the
-/// same: nobody would look for them in a record that is over.
-#[test]
-fn what_was_cut_is_restored_when_the_node_is_deleted() {
-    for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
-        let mut plan = cutting_plan(storage());
-        plan.power = vec![];
-        plan.methods[0].kind = Kind::Watch;
-        let mut story = Story::new(plan, RunPolicy::default());
-        story.until(deleted_at);
-        assert_eq!(story.plugs[1], PlugState::Off);
-        story.view.node = None;
-        story.view.trigger = Crossing::Unclear;
-        story.until(Phase::Final(FinalReason::NodeGone));
-        assert_eq!(story.plugs[1], PlugState::On, "{deleted_at:?}");
-    }
-}
-
 /// Its group ended the machine after our off, and its API says so late: the port that was cut is open
 /// again before the run ends.
 #[test]

@@ -13,7 +13,7 @@ use super::{Move, Seen, Setting, World, over};
 use crate::*;
 
 /// A walk that needs more has a world too large to be walked through in a test.
-const STATES_MAX: usize = 200_000;
+const STATES_MAX: usize = 400_000;
 
 pub(super) fn explore(name: &str, stage: &Setting, beginning: World, seen: &mut Seen) {
     let walk = walk(stage, vec![beginning], STATES_MAX, seen);

@@ -1,0 +1,180 @@
+//! What isolation cut: since when who might still write behind it, and when it may be given back.
+//!
+//! A cut stands between two writers. Whatever vanished from the node since, by whose hand ever, may run
+//! elsewhere by now: then only a machine that is off, a newer boot or a person's word lets it back.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::bug::{Bug, guard, is_sown};
+use crate::phases::releasing::void;
+use crate::retry::end_release;
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Backing, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice, ParkReason,
+    Phase, PlugState, PodView, Proof, Rule, Span, View, VolumeView,
+};
+
+/// What stood on a node right before it was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct CutOff {
+    /// UIDs of pods that may write behind the cut, exempt ones left out.
+    pub pods: Vec<String>,
+    /// UIDs of the node's volume attachments.
+    pub attachments: Vec<String>,
+    /// Whether one of these pods uses cut storage that the kubelet does not tell as in use: its
+    /// driver attaches nothing. What is not told of says nothing.
+    pub untold: bool,
+}
+
+/// Methods whose cut may still stand.
+pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
+    let stands = |index: &MethodIndex| {
+        run.record.last_effect(*index).is_some_and(|effect| effect.action == Action::Off)
+            || (run.record.last_effect(*index).is_some()
+                && run.record.state_since_effect(*index) != Some(PlugState::On))
+    };
+    run.plan.cut_methods().filter(stands).collect()
+}
+
+/// Notes what stands on the node, before the first of its cuts.
+pub(crate) fn note_before(run: &mut Run<'_>) {
+    if !still_cut(run).is_empty() {
+        return;
+    }
+    let seen = run.seen().and_then(|view| Some((view, run.node(view)?)));
+    run.record.cut_off = seen.map(|(view, node)| {
+        let kinds = || run.plan.cut_methods().filter_map(|index| run.plan.method(index));
+        let cuts_network = kinds().any(|method| matches!(method.kind, Kind::Fabric(_)));
+        let drivers: Vec<&str> = kinds().flat_map(|method| storage_of(&method.kind)).collect();
+        let is_cut = |one: &VolumeView| {
+            one.backing == Backing::Unknown || one.driver().is_some_and(|it| drivers.contains(&it))
+        };
+        let may_write = |pod: &&PodView| {
+            pod.exempt.is_none() && (cuts_network || pod.volumes.iter().any(is_cut))
+        };
+        let is_told = |one: &VolumeView| {
+            one.in_use_as().is_some_and(|name| node.volumes_in_use.iter().any(|it| it == name))
+        };
+        let untold = |pod: &PodView| pod.volumes.iter().any(|one| is_cut(one) && !is_told(one));
+        let pods: Vec<&PodView> = view.pods.iter().filter(may_write).collect();
+        CutOff {
+            untold: pods.iter().any(|pod| untold(pod)),
+            pods: pods.iter().map(|pod| pod.uid.clone()).collect(),
+            attachments: view.attachments.iter().map(|one| one.uid.clone()).collect(),
+        }
+    });
+}
+
+/// How often a cut is read behind which pods were released: whoever undoes it makes two writers. As often
+/// as a kubelet renews its Lease.
+const READ_EVERY: Span = Span::seconds(10);
+
+/// A16: reads the cut that a release rests on for as long as the machine may run behind it.
+pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
+    let proof = run.record.proof.as_ref().filter(|proof| {
+        proof.grade == Grade::StorageFenced
+            && proof.voided_at.is_none()
+            && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
+    })?;
+    let node = run.seen().and_then(|view| run.node(view));
+    if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
+        return None;
+    }
+    for cut in run.record.read_by(proof) {
+        if run.record.state_since_effect(cut) == Some(PlugState::On) {
+            return Some(undone(run, cut));
+        }
+        let read = run.record.last_ended(cut, Action::Status);
+        let next = read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY);
+        if run.now >= next {
+            run.rule(Rule::A16);
+            return Some(run.call(cut, Action::Status));
+        }
+        run.look_at(next);
+    }
+    None
+}
+
+/// P2: somebody gave back what a release rests on. It is cut once more, and no more is released behind it:
+/// whoever undid it may do so again.
+pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
+    run.rule(Rule::A16);
+    run.rule(Rule::P2);
+    run.notice(Notice::ProofVoided);
+    void(run);
+    end_release(run);
+    run.record.retries = 0;
+    run.record.resume = None;
+    run.record.parked = None;
+    let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
+    run.record.goal = if run.switches_power() {
+        Goal::BringBack
+    } else {
+        Goal::Park(ParkReason::CutUndone { method })
+    };
+    Flow::Go(Phase::Isolating)
+}
+
+fn storage_of(kind: &Kind) -> impl Iterator<Item = &str> {
+    let drivers: &[String] = match kind {
+        Kind::Storage { drivers } => drivers,
+        Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => &[],
+    };
+    drivers.iter().map(String::as_str)
+}
+
+/// Whether each of these cuts is on its way back already: that is not stopped half-way.
+pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
+    let is_asked = |cut: &MethodIndex| {
+        run.record.last_effect(*cut).is_some_and(|effect| effect.action == Action::On)
+    };
+    cuts.iter().all(is_asked)
+}
+
+/// Whether all that stood on the node before it was cut off still does, so that nothing of it can run
+/// elsewhere. A Node that is gone takes its pods with it.
+pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
+    let has_pod = |uid: &String| view.pods.iter().any(|pod| pod.uid == *uid);
+    let has_attachment = |uid: &String| view.attachments.iter().any(|one| one.uid == *uid);
+    let has_all = |before: &CutOff| {
+        before.pods.iter().all(has_pod) && before.attachments.iter().all(has_attachment)
+    };
+    let is_whole = run.node(view).is_some() && run.record.cut_off.as_ref().is_none_or(has_all);
+    !run.has_released() && !guard(Bug::VanishedForgotten, !is_whole)
+}
+
+/// A5: what allows a cut to be given back although the node does not hold all that it held, and no read
+/// says off.
+pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
+    if run.record.goal == Goal::Close(FinalReason::Replaced) {
+        // The provider's word: it never runs again.
+        return true;
+    }
+    let proof = run.record.proof.as_ref();
+    let is_said_off = |proof: &Proof| {
+        matches!(proof.grade, Grade::OperatorConfirmed | Grade::WatchdogDeadline)
+            && proof.voided_at.is_none()
+    };
+    let Some(node) = run.node(view) else {
+        // Without its Node nothing more can be heard of the machine than what was said of it.
+        return proof.is_some_and(is_said_off) || is_sown(Bug::GoneIsOff);
+    };
+    if run.is_new_boot(&node.signs) {
+        return true;
+    }
+    // That it is off holds until it is heard again.
+    if proof.is_some_and(|proof| is_said_off(proof) && proof.signs == node.signs) {
+        return true;
+    }
+    run.is_well(view) && has_let_go_of_storage(run, node)
+}
+
+/// Whether the kubelet says that nothing of the cut storage is in use, where it would say so.
+fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
+    let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
+    let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));
+    let mut drivers = kinds.flat_map(|method| storage_of(&method.kind)).peekable();
+    let is_storage = drivers.peek().is_some();
+    !drivers.any(|driver| node.uses(driver)) && !(is_storage && is_untold)
+}

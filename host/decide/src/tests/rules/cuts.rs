@@ -1,0 +1,227 @@
+//! What isolation cut: until when it stays, who may give it back, and what is released behind it.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::*;
+use crate::tests::fixtures::{failed, paused_by_alice, signs, storage};
+use crate::tests::story::{honest, silent};
+
+/// A plan that cuts storage and does nothing else.
+fn storage_only() -> Plan {
+    let mut plan = cutting_plan(storage());
+    plan.power = vec![];
+    plan.methods[0].kind = Kind::Watch;
+    plan
+}
+
+fn story_of(plan: Plan) -> Story {
+    Story::new(plan, RunPolicy::default())
+}
+
+/// The device of the cut (method 1) is honest; the other one is silent.
+fn dead_bmc(story: &mut Story) {
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Unreachable),
+        _ => honest(operation, plugs),
+    });
+}
+
+/// Who deletes the Node of a machine that isolation cut off lets its pods run elsewhere, and may not know that
+/// the machine still runs. What was cut stays cut, and is told of, until somebody says that it is off.
+#[test]
+fn what_was_cut_stays_cut_when_the_node_is_deleted() {
+    for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
+        let mut plan = cutting_plan(storage());
+        plan.power = vec![];
+        plan.methods[0].kind = Kind::Watch;
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.until(deleted_at);
+        assert_eq!(story.plugs[1], PlugState::Off);
+        story.view.node = None;
+        story.view.trigger = Crossing::Unclear;
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&ParkReason::StillCut), "{deleted_at:?}");
+        assert_eq!(story.record.parked.as_ref().map(|one| one.still_cut.clone()), Some(vec![1]));
+        story.event(Event::Command(Command::Retry));
+        story.until(Phase::Parked);
+        let word = |boot: &str| Command::ConfirmOff { by: "ada".into(), boot_id: boot.into() };
+        story.event(Event::Command(word("another boot")));
+        story.go();
+        assert_eq!((story.record.phase, story.plugs[1]), (Phase::Parked, PlugState::Off));
+        story.event(Event::Command(word(BOOT)));
+        story.until(Phase::Final(FinalReason::NodeGone));
+        assert_eq!(story.plugs[1], PlugState::On, "{deleted_at:?}");
+    }
+}
+
+/// Nothing was released by us, but a pod or an attachment that stood there before the cut is gone by
+/// somebody's force: it may run elsewhere, so the gate that closes does not undo the cut.
+#[test]
+fn what_vanished_behind_a_cut_counts_as_released() {
+    type Vanish = fn(&mut View);
+    let vanish: [Vanish; 3] =
+        [|_| (), |view| view.pods.retain(|pod| pod.uid != "db-0"), |view| view.attachments.clear()];
+    for (case, vanish) in vanish.into_iter().enumerate() {
+        let grades = [Grade::PowerOffVerified].into();
+        let policy = RunPolicy { grades, ..RunPolicy::default() };
+        let mut story = Story::new(cutting_plan(storage()), policy);
+        story.until(Phase::ReadingIdentity);
+        assert_eq!(story.plugs[1], PlugState::Off);
+        vanish(&mut story.view);
+        story.event(Event::Command(Command::Abort));
+        if case == 0 {
+            story.until(Phase::Final(FinalReason::Aborted));
+            assert_eq!(story.plugs[1], PlugState::On, "{case}");
+        } else {
+            story.until(Phase::Parked);
+            assert_eq!(story.parked(), Some(&ParkReason::StillCut), "{case}");
+            assert_eq!(story.plugs[1], PlugState::Off, "{case}");
+            story.boots();
+            story.until(Phase::Final(FinalReason::RecoveredByHand));
+            assert_eq!(story.plugs[1], PlugState::On, "{case}");
+        }
+    }
+}
+
+/// The cut is undone by somebody while its pods are being released: nothing more is released, it is cut
+/// again, and a person is told.
+#[test]
+fn a16_a_cut_is_read_again_before_a_batch() {
+    let mut story = story_of(storage_only());
+    story.holders = true;
+    story.until(Phase::Releasing);
+    story.until_now(Span::seconds(5));
+    assert!(story.did(|one| matches!(one, Effect::DeletePods(_))).is_some());
+    story.plugs[1] = PlugState::On;
+    story.until_now(PROOF_READ_AGE_MAX);
+    story.holders = false;
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+    assert!(story.did(|one| matches!(one, Effect::DeleteAttachments(_))).is_none());
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+    assert!(story.notices.contains(&Notice::ProofVoided));
+    story.view.attachments.clear();
+    story.view.pods.clear();
+    story.boots();
+    story.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// Everything is released and the machine may run on behind its cut: that is read for as long as it may.
+#[test]
+fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    assert!(story.released());
+    story.plugs[1] = PlugState::On;
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+    assert_eq!(story.plugs[1], PlugState::Off);
+    // It is not fought over: a person was told.
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.count(Action::Off), 2);
+}
+
+/// Where power is to follow and its device is dead, pods that lived on the cut storage wait for nobody; the cut
+/// is read meanwhile, and one that was undone is no proof again.
+#[test]
+fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
+    let mut story = story_of(cutting_plan(storage()));
+    dead_bmc(&mut story);
+    story.until(Phase::Releasing);
+    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
+    story.until(Phase::AwaitingDevice);
+    assert!(story.released() && story.view.pods.iter().all(|pod| pod.exempt.is_some()));
+    assert!(story.did(|one| *one == Effect::OutOfService).is_none(), "a part is no reason for it");
+    story.plugs[1] = PlugState::On;
+    story.until(Phase::Isolating);
+    story.until(Phase::AwaitingDevice);
+    assert_eq!(story.plugs[1], PlugState::Off);
+    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    story.device = Box::new(honest);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.plugs, vec![PlugState::On; 2]);
+}
+
+/// A driver that attaches nothing stands in no `volumesInUse`: that the kubelet names no volume of it does
+/// not say that nobody writes.
+#[test]
+fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    story.wakes();
+    story.until(Phase::Parked);
+    assert_eq!(story.plugs[1], PlugState::Off);
+    story.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// The device took the off, was silent for `deviceTimeout`, and answers again: what came of the off is read,
+/// and the machine comes back.
+#[test]
+fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
+    let device_timeout = Span::minutes(2);
+    let mut story = Story::new(bmc_plan(), RunPolicy { device_timeout, ..RunPolicy::default() });
+    story.until(Phase::VerifyingOff);
+    story.device = Box::new(silent);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    story.device = Box::new(honest);
+    story.until(Phase::VerifyingOff);
+    story.until(Phase::AwaitingWell);
+    assert!(story.released());
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1));
+}
+
+/// The taint of a release whose proof does not stand any more is lifted in every phase, whatever the record
+/// knows of it: a person's word that was wrong, a predecessor's taint.
+#[test]
+fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
+    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 1, ..RunPolicy::default() });
+    story.device = Box::new(silent);
+    story.until(Phase::AwaitingDevice);
+    story.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
+    story.until(Phase::Releasing);
+    story.until_now(Span::seconds(2));
+    assert!(story.did(|one| *one == Effect::OutOfService).is_some());
+    story.wakes();
+    story.view.gate.refusals = vec![paused_by_alice()];
+    story.until_now(Span::seconds(10));
+    assert!(
+        story.did(|one| *one == Effect::LiftOutOfService).is_some(),
+        "{:?}",
+        story.record.phase
+    );
+
+    let mut predecessors = self::story();
+    predecessors.node(|node| (node.out_of_service, node.out_of_service_by_us) = (true, true));
+    predecessors.until(Phase::VerifyingOff);
+    assert!(predecessors.did(|one| *one == Effect::LiftOutOfService).is_some());
+}
+
+/// A kubelet that boots renews its Lease before it reports which boot it runs. The renewal ends the release;
+/// whether the boot is another one says only the report.
+#[test]
+fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
+    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    story.until(Phase::Releasing);
+    story.plugs[0] = PlugState::On;
+    story.node(|node| node.signs.lease_renewed = Some(Time(7)));
+    story.until(Phase::AwaitingWell);
+    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    story.view.attachments.clear();
+    story.view.pods.clear();
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.count(Action::Off), 1);
+
+    let mut alive = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    alive.until(Phase::Releasing);
+    alive.node(|node| node.signs = signs(BOOT, 7));
+    alive.until(Phase::Parked);
+    assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
+}

@@ -1,0 +1,112 @@
+//! Nights in which the storage of lost nodes is cut before their power, or in its place; and what undoes
+//! that, or seems to make it needless.
+
+use node_remedy_world::rng::Rng;
+use sha2::{Digest as _, Sha256};
+
+use super::others::as_object;
+use super::{Draft, FENCE, Machines};
+
+/// Storage is cut first, then power.
+const CUT: &str = "storage cut";
+/// Storage is cut, and nothing else.
+const CUT_ALONE: &str = "storage cut alone";
+/// Somebody deletes the Node behind its cut.
+const GONE: &str = "node deleted behind its cut";
+/// Somebody deletes a pod by force behind the cut.
+const BY_FORCE: &str = "pod taken by force behind the cut";
+/// Somebody gives the storage back while pods are released.
+const UNDONE: &str = "cut undone";
+/// Every class that is drawn here.
+pub(super) const CLASSES: [&str; 5] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE];
+/// In so many of a hundred nights.
+const PERCENT: u64 = 12;
+
+const METHOD: &str = "  - name: storage
+    builtin: network-fence
+    parameters: { driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a }
+    storageDrivers: [block.csi.node-remedy.io]
+";
+const ISOLATION: &str = "  - name: cut-storage\n    methods: [storage]\n";
+const RECOVERY: &str = "  recovery:\n  - name: give-storage-back\n    methods: [storage]\n";
+const HEAD: &str = "apiVersion: node-remedy.io/v1alpha1
+kind: FenceConfiguration
+metadata:
+  name: ipmi
+spec:
+  nodeSelector: node-remedy.io/fence=ipmi
+  methods:
+";
+
+impl Draft {
+    /// Now and then nodes with a BMC lose their storage first. It draws from a seed of its own, so that other
+    /// nights stay as they were. Answers the fence configuration, and whether people act behind the cut.
+    pub(super) fn storage_cut(
+        &mut self,
+        seed: u64,
+        lost: &[String],
+        fence: String,
+    ) -> (String, bool) {
+        let mut rng = Rng::named(seed, CUT);
+        let is_plain = fence.starts_with("- file") && self.machines == Machines::Bmcs;
+        let node = lost.first().filter(|_| is_plain && rng.below(100) < PERCENT);
+        let Some(node) = node else { return (fence, false) };
+        self.drawn.push(CUT.to_owned());
+        let text = if rng.below(100) < 30 {
+            self.drawn.push(CUT_ALONE.to_owned());
+            format!("{HEAD}{METHOD}  isolation:\n{ISOLATION}{RECOVERY}")
+        } else {
+            FENCE
+                .replace("  methods:\n", &format!("  methods:\n{METHOD}"))
+                .replace("  powerManagement:\n", &format!("{ISOLATION}  powerManagement:\n"))
+                .replace("  grants:\n", &format!("{RECOVERY}  grants:\n"))
+        };
+        if rng.below(100) < 30 {
+            let (begins, class) = self.fault(node, "dead", 1);
+            self.happens(1, &begins, &class);
+        }
+        let cut = "method: storage, action: \"off\"";
+        let mut has_people = false;
+        if rng.below(100) < 25 {
+            let after = rng.below(20_000);
+            self.blow(node, "intentRecorded", cut, after, &format!("deleteNode: {node}"));
+            self.drawn.push(GONE.to_owned());
+            has_people = true;
+        }
+        if rng.below(100) < 35 {
+            let (after, ordinal) = (rng.below(20_000), rng.below(3));
+            let deed = format!("forceDeletePod: default/db-{ordinal}");
+            self.blow(node, "intentRecorded", cut, after, &deed);
+            self.drawn.push(BY_FORCE.to_owned());
+            has_people = true;
+        }
+        if rng.below(100) < 25 {
+            let after = rng.below(40_000);
+            let deed = format!(
+                "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
+                network_fence(node)
+            );
+            self.blow(node, "proofRecorded", "grade: storage-fenced", after, &deed);
+            self.drawn.push(UNDONE.to_owned());
+            has_people = true;
+        }
+        (as_object(&text), has_people)
+    }
+}
+
+/// What the controller calls the NetworkFence of the first incident of a node.
+fn network_fence(node: &str) -> String {
+    let hash = Sha256::digest(format!("{node}-1/storage"));
+    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("node-remedy-{digits}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::network_fence;
+
+    #[test]
+    fn a_network_fence_is_called_as_the_controller_calls_it() {
+        assert_eq!(network_fence("node-a"), "node-remedy-9aca3dba15e245a26081a6f50ee042d9");
+    }
+}
