@@ -175,6 +175,6 @@ fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
     let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
     let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));
     let mut drivers = kinds.flat_map(|method| storage_of(&method.kind)).peekable();
-    let is_storage = drivers.peek().is_some();
-    !drivers.any(|driver| node.uses(driver)) && !(is_storage && is_untold)
+    let is_hidden = drivers.peek().is_some() && is_untold;
+    !is_hidden && !drivers.any(|driver| node.uses(driver))
 }

@@ -97,8 +97,8 @@ impl Draft {
 /// What the controller calls the NetworkFence of the first incident of a node.
 fn network_fence(node: &str) -> String {
     let hash = Sha256::digest(format!("{node}-1/storage"));
-    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("node-remedy-{digits}")
+    let half = hash.first_chunk().copied().unwrap_or_default();
+    format!("node-remedy-{:032x}", u128::from_be_bytes(half))
 }
 
 #[cfg(test)]
