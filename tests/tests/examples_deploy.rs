@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use node_remedy_tests::process::repository;
+use serde_json::json;
 
 fn deployment() -> Result<Deployment> {
     let text = std::fs::read_to_string(repository().join("deploy/deployment.yaml"))?;
@@ -26,6 +29,36 @@ fn replicas_stand_on_different_machines_and_may_stand_on_control_planes() -> Res
     let tolerated = pod.tolerations.unwrap_or_default();
     let control_plane = Some("node-role.kubernetes.io/control-plane");
     assert!(tolerated.iter().any(|one| one.key.as_deref() == control_plane), "{tolerated:?}");
+    Ok(())
+}
+
+/// Whoever reaches a port of the controller can hold it open.
+#[test]
+fn no_pod_is_let_in_but_those_that_scrape() -> Result<()> {
+    let text = std::fs::read_to_string(repository().join("deploy/networkpolicy.yaml"))?;
+    let policies: Vec<NetworkPolicy> = serde_saphyr::from_multiple(&text)?;
+    let specs: Vec<_> = policies.into_iter().filter_map(|policy| policy.spec).collect();
+    let closed = Some(vec!["Ingress".to_owned()]);
+    assert!(specs.iter().all(|spec| spec.policy_types == closed), "{specs:?}");
+    // One of them is for every pod of the namespace and opens nothing.
+    let [one, all] = specs.as_slice() else { panic!("{specs:?}") };
+    assert_eq!(serde_json::to_value(&all.pod_selector)?, json!({}));
+    assert_eq!(all.ingress, None);
+    let rules = one.ingress.as_deref().unwrap_or_default();
+    let [rule] = rules else { panic!("{rules:?}") };
+    let ports: Vec<_> = rule.ports.iter().flatten().map(|port| port.port.clone()).collect();
+    assert_eq!(ports, [Some(IntOrString::String("admin".to_owned()))]);
+    let scrapers =
+        json!([{"namespaceSelector": {"matchLabels": {"node-remedy.io/metrics": "scraper"}}}]);
+    assert_eq!(serde_json::to_value(&rule.from)?, scrapers);
+
+    let spec = deployment()?.spec.context("no spec")?.template;
+    let own = spec.metadata.and_then(|metadata| metadata.labels);
+    assert_eq!(serde_json::to_value(&one.pod_selector)?, json!({"matchLabels": own}));
+    let ports = spec.spec.into_iter().flat_map(|pod| pod.containers).filter_map(|one| one.ports);
+    assert!(ports.flatten().any(|port| port.name.as_deref() == Some("admin")));
+    let kustomization = std::fs::read_to_string(repository().join("deploy/kustomization.yaml"))?;
+    assert!(kustomization.contains("- networkpolicy.yaml"), "{kustomization}");
     Ok(())
 }
 
