@@ -37,6 +37,7 @@ mod e2e_signs;
 mod e2e_snapshot;
 mod e2e_storm;
 mod e2e_story;
+mod e2e_unread;
 mod e2e_vetoes;
 mod e2e_wiring;
 mod e2e_witness;

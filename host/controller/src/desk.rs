@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::act::budget::{self, Taken};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
-use crate::observe::{view, words};
+use crate::observe::{unread, view, words};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
@@ -103,12 +103,22 @@ impl<C: Cluster> Desk<C> {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
         self.reconfigure().await;
-        let nodefences = self.parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
+        let mut nodefences: Vec<NodeFence> = Vec::new();
+        // One that cannot be read is told of with the configuration, and its node is left alone.
+        let keep = |read: Read<NodeFence>| nodefences.extend(read);
+        self.parts.cluster.list_each(&Scope::all(), keep).await?;
         for nodefence in nodefences.into_iter().filter(view::is_open) {
-            if nodefence.status.is_none() {
-                self.drop_unbegun(&nodefence).await?;
+            let (name, node) = (nodefence.name_any(), nodefence.spec.node.name.clone());
+            let taken = if nodefence.status.is_none() {
+                self.drop_unbegun(&nodefence).await
             } else {
-                self.take_up(nodefence).await?;
+                self.take_up(nodefence).await
+            };
+            // One that is refused keeps no other waiting; it is tried again when its node is looked over.
+            if let Err(error) = taken {
+                tracing::warn!(nodefence = name, %error, "failed to take an incident up; trying again");
+                self.looks
+                    .insert(node, Time(self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS)));
             }
         }
         self.tidy().await;
@@ -182,16 +192,24 @@ impl<C: Cluster> Desk<C> {
             "Node" => Some(change.key.clone()),
             "Event" => self.parts.mirror.events.node_of(&change.key),
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
-            "Pod" => self.parts.mirror.pods.find(&change.key).map(|pod| pod.node),
-            "VolumeAttachment" => {
-                self.parts.mirror.attachments.find(&change.key).map(|one| one.node)
-            }
+            "Pod" | "VolumeAttachment" => change.node.clone(),
             "NodeFence" => {
                 let nodefences = self.parts.mirror.nodefences.all();
-                nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone())
+                let node = nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone());
+                if node.is_none() {
+                    // It is gone, or cannot be read.
+                    self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                }
+                if !self.parts.mirror.nodefences.unread().is_empty() {
+                    self.dirty.insert(CONFIGURATION.to_owned());
+                }
+                node
             }
             "RemedyPause" => {
                 self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                if !self.parts.mirror.pauses.unread().is_empty() {
+                    self.dirty.insert(CONFIGURATION.to_owned());
+                }
                 None
             }
             _ => {
@@ -200,16 +218,7 @@ impl<C: Cluster> Desk<C> {
                 None
             }
         };
-        // A pod that is gone names no node any more: everyone who waits for one looks.
-        match node {
-            Some(node) => {
-                self.dirty.insert(node);
-            }
-            None if change.kind == "Pod" || change.kind == "VolumeAttachment" => {
-                self.dirty.extend(self.incidents.keys().cloned());
-            }
-            None => {}
-        }
+        self.dirty.extend(node);
     }
 
     async fn look_over(&mut self) {
@@ -244,13 +253,17 @@ impl<C: Cluster> Desk<C> {
     /// Looks one node over; says when to look again by itself.
     async fn consider(&mut self, name: &str) -> Option<Time> {
         let now = self.parts.clock.now();
-        let Some(seen) = &self.parts.mirror.nodes.find(name) else {
-            self.refusals.forget(&self.parts, name).await;
-            return None;
-        };
+        // Also of a node that is gone.
         if self.left_open(name).await {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
+        let Some(seen) = &self.parts.mirror.nodes.find(name) else {
+            match unread::node(&self.parts.mirror, name) {
+                Some(why) => self.refuse(name, &Reason::NotReady(why)).await,
+                None => self.refusals.forget(&self.parts, name).await,
+            }
+            return None;
+        };
         let policy = self.parts.config.borrow().policy_for(seen);
         let policy = match policy {
             Ok(Some(policy)) => policy,
@@ -264,6 +277,14 @@ impl<C: Cluster> Desk<C> {
                 return None;
             }
         };
+        if let Some(why) = unread::about(&self.parts.mirror, seen) {
+            if seen.is_ready() {
+                self.refusals.forget(&self.parts, name).await;
+            } else {
+                self.refuse(name, &Reason::NotReady(why)).await;
+            }
+            return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
+        }
         let lease = self.parts.mirror.leases.find(&lease_key(name));
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
         let events = mirror.events.of(name);
@@ -348,7 +369,8 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn reconfigure(&self) {
-        let readouts = self.parts.reconfigure();
+        let mut readouts = self.parts.reconfigure();
+        readouts.extend(unread::readouts(&self.parts.mirror));
         self.told.tell(&self.parts, &readouts).await;
     }
 

@@ -153,5 +153,5 @@ fn a_leader_whose_watch_of_incidents_is_broken_begins_nothing_and_says_so() {
     let last = played.collected.refused.last().map(|refused| refused.reason.clone());
     let said = last.as_ref().map(ToString::to_string).unwrap_or_default();
     assert_eq!(last.as_ref().map(Reason::guard), Some("ApiFailed"), "{said}");
-    assert!(said.contains("NodeFences"), "{said}");
+    assert!(said.contains("nodefences"), "{said}");
 }
