@@ -55,7 +55,9 @@ fn wrong(name: &str) -> Option<String> {
         .expect
         .iter()
         .filter_map(|one| Some(format!("{one}: {}", one.judge(&played.facts).err()?)));
-    let broken = judge(&played.facts, &setting_of(&scenario)).broken;
+    // Whether anybody is lost for good at the end, a scenario says itself.
+    let setting = Setting { lost: Vec::new(), ..setting_of(&scenario) };
+    let broken = judge(&played.facts, &setting).broken;
     let wrong: Vec<String> = unmet.chain(broken.iter().map(|one| format!("{one:?}"))).collect();
     (!wrong.is_empty())
         .then(|| format!("{name}: {}\n{}", wrong.join("\n"), timeline(&played.facts)))

@@ -84,6 +84,8 @@ impl Default for Setting {
 
 /// The grade that rests on a driver's check.
 pub const PARTITION: &str = "partition";
+/// The grade that rests on a person's word.
+pub const OPERATOR_CONFIRMED: &str = "operator-confirmed";
 /// The grade that rests on cut storage, and covers the pods on it.
 pub const STORAGE_FENCED: &str = "storage-fenced";
 
@@ -137,6 +139,8 @@ pub struct Scene {
     pub crashed: BTreeMap<String, Time>,
     /// Nodes that nobody heard when their pods were given back because drivers check, and when that was.
     partitioned: BTreeMap<String, Time>,
+    /// Nodes that a person said are off, and that were not: what comes of it is theirs.
+    pub said_off: BTreeSet<String>,
     /// Nodes that the storage keeps away.
     pub kept_away: BTreeSet<String>,
     /// When the storage last let a node back.
@@ -198,6 +202,7 @@ impl Scene {
                 self.mend(node, Ailment::Kernel, at);
                 self.released.remove(node);
                 self.crashed.remove(node);
+                self.said_off.remove(node);
             }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
             What::KernelDumpStarted { node } => {
@@ -322,6 +327,12 @@ impl Scene {
                 if grade == PARTITION && self.lost.contains_key(node) =>
             {
                 self.partitioned.insert(node.clone(), at);
+            }
+            What::ProofRecorded { node, grade, .. }
+                if grade == OPERATOR_CONFIRMED && !self.off.contains_key(node) =>
+            {
+                self.said_off.insert(node.clone());
+                self.released_by_people.insert(node.clone());
             }
             What::ProofRecorded { node, grade, .. } if grade == STORAGE_FENCED => {
                 self.storage_cut.insert(node.clone(), at);

@@ -9,7 +9,7 @@ use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{PARTITION, STORAGE_FENCED, Scene, Setting, released_by_us};
+use crate::scene::{OPERATOR_CONFIRMED, PARTITION, STORAGE_FENCED, Scene, Setting, released_by_us};
 
 /// Power that comes back by itself is read within this time: a read is at most 5 s old when it is
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
@@ -86,7 +86,13 @@ impl Check for Release {
         if !is_taint && released_by_us(what).is_some_and(is_kept_away) {
             return None;
         }
-        if let What::ProofRecorded { node, .. } = what {
+        if released_by_us(what).is_some_and(|node| scene.said_off.contains(node)) {
+            return None;
+        }
+        if let What::ProofRecorded { node, grade, .. } = what {
+            if grade == OPERATOR_CONFIRMED {
+                return None;
+            }
             // Writing it down may take long, and power is read again before anything is released.
             let was_off =
                 scene.off.contains_key(node) || scene.on_behind_our_back.contains_key(node);
