@@ -135,11 +135,9 @@ async fn fill<K: Object>(
     store: &Store<Kept<K>>,
 ) -> Result<(), ClusterError> {
     let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
-    let keep = |read: Read<K>| {
-        match read {
-            Ok(object) => drop(objects.insert(object.name_any(), Kept(object))),
-            Err(one) => drop(unread.insert(one.name().to_owned(), one)),
-        };
+    let keep = |read: Read<K>| match read {
+        Ok(object) => drop(objects.insert(object.name_any(), Kept(object))),
+        Err(one) => drop(unread.insert(one.name().to_owned(), one)),
     };
     cluster.list_each(scope, keep).await?;
     store.replace(objects, unread);

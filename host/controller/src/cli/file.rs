@@ -51,7 +51,7 @@ pub(super) fn read_text(file: &Path, bytes_max: usize) -> anyhow::Result<String>
     let bytes = read_bytes(file, bytes_max)?;
     String::from_utf8(bytes).map_err(|error| {
         let text = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = text.split(|byte| *byte == b'\n').count();
         anyhow::anyhow!("line {line}: found bytes that are no text (UTF-8)")
     })
 }

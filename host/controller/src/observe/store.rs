@@ -180,7 +180,9 @@ impl<V: PartialEq> Store<V> {
             let node_of = |key: &String| now.get(key).or(before.get(key)).and_then(self.node_of);
             all.filter(|key| !is_same(key)).map(|key| (key.clone(), node_of(key))).collect()
         };
-        changed.into_iter().for_each(|(key, node)| self.tell(key, node));
+        for (key, node) in changed {
+            self.tell(key, node);
+        }
     }
 
     /// Forgets everything, as before the first list.
