@@ -130,7 +130,7 @@ async fn say<C: Cluster, K: crate::cluster::Object>(
     let patch = json!({
         "status": {"conditions": all, "observedGeneration": readout.generation},
     });
-    parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await?;
+    let written = parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await?;
     if readout.in_force != InForce::This {
         let note =
             Note { reason: condition.reason.clone(), text: condition.message, warning: true };
@@ -138,6 +138,8 @@ async fn say<C: Cluster, K: crate::cluster::Object>(
             api_version: Some(K::api_version(&()).into_owned()),
             kind: Some(readout.kind.to_owned()),
             name: Some(readout.name.clone()),
+            // `kubectl describe` finds Events by it.
+            uid: written.meta().uid.clone(),
             ..ObjectReference::default()
         };
         tell_of(&parts.cluster, &parts.clock, &parts.process, about, &note).await;
