@@ -335,7 +335,8 @@ fn report(state: CallState, end: End, fuel: Fuel) -> CallReport {
         effect,
         ended,
         lied: lie.is_some(),
-        checkpoint: record.checkpoint,
+        // It is stored where many may read.
+        checkpoint: record.checkpoint.filter(|state| !secrets.are_in(state)),
         exchanges,
         exchanges_dropped,
         transcript: record.transcript,

@@ -40,6 +40,11 @@ impl Secrets {
         self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
     }
 
+    /// Whether there is none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a secret stands in the bytes.
     pub(crate) fn are_in(&self, bytes: &[u8]) -> bool {
         self.0.iter().any(|secret| find(bytes, secret).is_some())
@@ -47,16 +52,17 @@ impl Secrets {
 
     /// The bytes with every secret overwritten by `*`, length kept.
     pub(crate) fn blot(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
+        let mut blotted = bytes.to_vec();
         for secret in &self.0 {
             let mut from = 0;
             while let Some(at) = bytes.get(from..).and_then(|rest| find(rest, secret)) {
-                let (start, end) = (from + at, from + at + secret.len());
-                bytes.iter_mut().take(end).skip(start).for_each(|byte| *byte = b'*');
-                from = end;
+                let start = from + at;
+                blotted.iter_mut().skip(start).take(secret.len()).for_each(|byte| *byte = b'*');
+                // Secrets may overlap, and whether a byte is hidden must not depend on where the bytes begin.
+                from = start + 1;
             }
         }
-        bytes
+        blotted
     }
 
     /// The length of the longest secret, in any of its forms.
