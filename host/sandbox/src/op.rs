@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::bindings::node_remedy::fence::op::{Host, Level};
 use crate::call::{Effect, LogLevel, LogLine};
-use crate::limits::{
-    CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX,
-};
+use crate::limits::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
 use crate::state::{CallState, Cut};
 
 impl Host for CallState {

@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn neither_waits_nor_stars_tell_a_guess_that_begins_right_from_a_wrong_one() {
-        for (right, wrong) in [("c", "d"), ("correct", "corrupt"), ("correct-hors", "correct-mule")] {
+        for (right, wrong) in [("c", "d"), ("correct", "corrupt"), ("correct-hors", "correct-mule")]
+        {
             let [right, wrong] = [right, wrong].map(|guess| {
                 let mut veil = veil();
                 let at_once = veil.lift(guess.as_bytes(), 5);
