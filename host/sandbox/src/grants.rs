@@ -48,6 +48,8 @@ pub struct AdminGrant {
     pub operations: BTreeSet<Operation>,
     /// The credentials whose bytes it may see, by the plugin's names for them.
     pub reveal: BTreeSet<String>,
+    /// What it may see of the answers to logins, as its manifest's `exposes` points to it.
+    pub exposes: BTreeSet<String>,
     /// How much of all that one call may use.
     pub budget: Budget,
     /// The pod's own and the API server's addresses, and others that only an exact grant opens.
@@ -171,7 +173,7 @@ impl Grants {
         self.refused.insert(ask.name.clone(), refusal.to_string());
     }
 
-    /// Sees that the host may ask for what a session needs, and keeps the plugin away from an endpoint
+    /// Sees that the host may ask for what a session needs at its beginning and its end, and keeps the plugin away from an endpoint
     /// where only the host logs in.
     fn check_login(
         &mut self,
@@ -184,21 +186,29 @@ impl Grants {
         };
         policy.is_host_only |= ask.auth.at().is_some();
         let Auth::Login(login) = &ask.auth else { return Ok(()) };
-        let path = login_path(&login.request.path, parameters);
-        let path = path.unwrap_or_default();
-        let bare = path.split('?').next().unwrap_or_default();
-        let missing = |found: String, add: String| GrantError::NotGranted {
-            ask: format!("the login at endpoint '{at}'"),
-            found,
-            reason: "which is not granted".to_owned(),
-            add,
-        };
-        if !policy.methods.contains(&login.request.method) {
-            let method = login.request.method.as_str();
-            return Err(missing(format!("method {method}"), format!("{method} to grants.methods")));
-        }
-        if !policy.holds(bare) {
-            return Err(missing(format!("path {bare}"), format!("{bare} to grants.paths")));
+        let end = login.logout.as_ref().map(|end| ("logout", end.method, &end.path));
+        for (what, method, path) in
+            [("login", login.request.method, &login.request.path)].into_iter().chain(end)
+        {
+            // Where an answer leads is looked at when it is there.
+            let is_known = !path.places().any(|place| place == "location");
+            let path = login_path(path, parameters).unwrap_or_default();
+            let bare = path.split('?').next().unwrap_or_default();
+            let missing = |found: String, add: String| GrantError::NotGranted {
+                ask: format!("the {what} at endpoint '{at}'"),
+                found,
+                reason: "which is not granted".to_owned(),
+                add,
+            };
+            let is_own_end = what == "logout" && login.ends_where_it_began();
+            if !policy.methods.contains(&method) && !is_own_end {
+                let method = method.as_str();
+                let add = format!("{method} to grants.methods");
+                return Err(missing(format!("method {method}"), add));
+            }
+            if is_known && !policy.holds(bare) {
+                return Err(missing(format!("path {bare}"), format!("{bare} to grants.paths")));
+            }
         }
         Ok(())
     }
@@ -331,6 +341,12 @@ impl AdminGrant {
         if ask.auth != Auth::NONE && !is_granted {
             let add = format!("{scheme} to grants.auth");
             return Err(missing(format!("authentication {scheme}"), "which is not granted", add));
+        }
+        let Auth::Login(login) = &ask.auth else { return Ok(()) };
+        if let Some(shown) = login.exposes.iter().find(|shown| !self.exposes.contains(*shown)) {
+            let reason = "which is not granted and may be a token";
+            let add = format!("{shown:?} to grants.exposes, if the plugin may read it");
+            return Err(missing(format!("{shown:?} of the answer to a login"), reason, add));
         }
         Ok(())
     }

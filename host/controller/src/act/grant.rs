@@ -1,7 +1,7 @@
 //! What an admin allows a plugin, out of the grants that the plan carries. Each grant stands for
 //! itself: the addresses of one are never reached with the trust or the paths of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_api::plan::{self, Allows, Grant, TlsGrant};
 use node_remedy_sandbox::manifest::Operation;
@@ -10,6 +10,7 @@ use node_remedy_sandbox::{
 };
 
 use super::calls::chain;
+use crate::plugins::Plugins;
 
 /// What a plan allows, and what no range in it opens.
 #[derive(Clone, Copy)]
@@ -29,7 +30,7 @@ pub(crate) async fn decide(
     let mut refusals = Vec::new();
     for grant in allowed.grants.iter().filter(|grant| grant.plugin == plugin) {
         let guarded = allowed.guarded.to_vec();
-        let admin = AdminGrant { guarded, ..admin_grant(manifest, &grant.allows)? };
+        let admin = AdminGrant { guarded, ..admin_grant(plugin, manifest, &grant.allows)? };
         match Grants::decide(manifest, parameters, &admin, names).await {
             Ok(decided) => return Ok(decided),
             Err(refusal) => refusals.push(chain(&refusal)),
@@ -67,8 +68,12 @@ pub(super) fn check_reveal<'a>(
     }
 }
 
-fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
+fn admin_grant(plugin: &str, manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
     let asks = &manifest.asks;
+    let mut exposes: BTreeSet<String> = grant.exposes.iter().cloned().collect();
+    if Plugins::is_builtin(plugin) {
+        exposes.extend(asks.exposes().map(str::to_owned));
+    }
     let asked = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
     let asked = asked.filter(|operation| *operation != Operation::Reveal);
     let speaks = asks.endpoints.iter().map(|ask| ask.protocol);
@@ -84,6 +89,7 @@ fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String
         trust: trust(grant.tls.as_ref())?,
         operations: asked.filter(|one| allows(&grant.operations, one.as_str())).collect(),
         reveal: grant.reveal.iter().cloned().collect(),
+        exposes,
         budget: budget_of(grant.budget.unwrap_or_default()),
         ..AdminGrant::default()
     };

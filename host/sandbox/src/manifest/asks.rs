@@ -22,6 +22,22 @@ pub struct Asks {
     pub credentials: Vec<CredentialAsk>,
 }
 
+impl Asks {
+    /// What it wants to see of the answers to logins.
+    pub fn exposes(&self) -> impl Iterator<Item = &str> {
+        let of = |ask: &'_ EndpointAsk| match &ask.auth {
+            Auth::Login(login) => Some(login.exposes.as_slice()),
+            Auth::None {}
+            | Auth::Basic { .. }
+            | Auth::Bearer { .. }
+            | Auth::Header { .. }
+            | Auth::AwsSigv4 { .. }
+            | Auth::GoogleServiceAccount { .. } => None,
+        };
+        self.endpoints.iter().filter_map(of).flatten().map(String::as_str)
+    }
+}
+
 /// One place a plugin wants to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -159,7 +159,8 @@ impl CallState {
         let response = self.exchange(&at, peer, request, Shown::FirstLine, patience).await?;
         let status = response.status();
         if may_say_more(status) {
-            return Ok(LoggedIn::Refused(response));
+            // Never its body: a page about a login that failed repeats what was sent, in whatever form.
+            return Ok(LoggedIn::Refused(response.map(|_| Vec::new())));
         }
         if !status.is_success() {
             let reason = format!("{line}: HTTP {}", status.as_u16());

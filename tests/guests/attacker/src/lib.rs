@@ -40,6 +40,7 @@ impl Guest for Attacker {
         let asked = Asked(&request);
         match request.plug.as_str() {
             "fetch" => network::fetch(asked),
+            "login-data" => network::login_data(asked),
             "follow" => network::follow(asked),
             "fetch-again-and-again" => network::fetch_again_and_again(asked),
             "many-headers" => network::many_headers(asked),
