@@ -205,8 +205,11 @@ impl CallState {
     /// What the plugin may see of the answer to the login.
     pub(super) async fn login_data_of(&mut self, endpoint: &str) -> Result<String, Unanswered> {
         let granted = self.grants.endpoints().get(endpoint).and_then(|one| one.http.as_ref());
-        let policy = granted.filter(|policy| !policy.is_host_only).ok_or(Wire::Denied)?;
-        let login = policy.auth.session().ok_or(Wire::Denied)?;
+        let policy = granted.filter(|policy| !policy.is_host_only);
+        let Some(login) = policy.and_then(|policy| policy.auth.session()) else {
+            self.note_refusal(endpoint);
+            return Err(Wire::Denied.into());
+        };
         let mut patience = Patience::whole_call(&self.cancel);
         match self.enter(endpoint, &login, &mut patience).await? {
             LoggedIn::Session(entered, _) => {
