@@ -2,6 +2,9 @@
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use node_remedy_tests::process::repository;
 
 fn deployment() -> Result<Deployment> {
@@ -26,6 +29,40 @@ fn replicas_stand_on_different_machines_and_may_stand_on_control_planes() -> Res
     let tolerated = pod.tolerations.unwrap_or_default();
     let control_plane = Some("node-role.kubernetes.io/control-plane");
     assert!(tolerated.iter().any(|one| one.key.as_deref() == control_plane), "{tolerated:?}");
+    Ok(())
+}
+
+/// Whoever may scrape cannot hold up a probe, and nobody else comes in.
+#[test]
+fn probes_have_a_port_that_no_pod_is_let_in_at() -> Result<()> {
+    let pod = deployment()?.spec.context("no spec")?.template.spec.context("no pod")?;
+    let container = pod.containers.first().context("no container")?;
+    for probe in [&container.liveness_probe, &container.readiness_probe] {
+        let asked = probe.as_ref().and_then(|probe| probe.http_get.as_ref()).context("no probe")?;
+        assert_eq!(asked.port, IntOrString::String("probes".to_owned()));
+    }
+    let ports = container.ports.iter().flatten();
+    let probes = ports.clone().find(|port| port.name.as_deref() == Some("probes"));
+    let option = format!(":{}", probes.context("no port for probes")?.container_port);
+    let arguments = container.args.iter().flatten();
+    let mut own = arguments.filter(|one| one.starts_with("--probe-address="));
+    assert!(own.any(|one| one.ends_with(&option)), "{:?}", container.args);
+
+    let text = std::fs::read_to_string(repository().join("deploy/networkpolicy.yaml"))?;
+    let policies: Vec<NetworkPolicy> = serde_saphyr::from_multiple(&text)?;
+    let specs: Vec<_> = policies.into_iter().filter_map(|policy| policy.spec).collect();
+    assert!(specs.iter().all(|spec| spec.policy_types == Some(vec!["Ingress".to_owned()])));
+    let for_all = specs.iter().find(|spec| {
+        spec.pod_selector.as_ref().is_none_or(|pods| *pods == LabelSelector::default())
+    });
+    assert_eq!(for_all.context("no policy for all pods")?.ingress, None);
+    let rules: Vec<_> = specs.iter().flat_map(|spec| spec.ingress.iter().flatten()).collect();
+    let [rule] = rules.as_slice() else { panic!("{rules:?}") };
+    let let_in: Vec<_> = rule.ports.iter().flatten().map(|port| port.port.clone()).collect();
+    assert_eq!(let_in, [Some(IntOrString::String("admin".to_owned()))]);
+    assert!(rule.from.iter().flatten().all(|peer| peer.namespace_selector.is_some()), "{rule:?}");
+    let kustomization = std::fs::read_to_string(repository().join("deploy/kustomization.yaml"))?;
+    assert!(kustomization.contains("- networkpolicy.yaml"));
     Ok(())
 }
 
