@@ -329,6 +329,33 @@ mod tests {
     }
 
     /// Who opens the community has not opened the password.
+    /// A manifest may name one value of an answer as its token and have the one that counts shown to the plugin.
+    #[tokio::test]
+    async fn what_a_login_shows_is_granted_to_a_plugin_from_outside() {
+        let mut manifest = manifest();
+        manifest.asks.endpoints[0].auth = serde_json::from_value(json!({
+            "scheme": "login", "credential": "account",
+            "request": {"method": "POST", "path": "/redfish/v1/login", "basic": true},
+            "token": {"json": "/token_type"}, "send": {"header": "X-Token"},
+            "exposes": ["/access_token"],
+        }))
+        .unwrap();
+        let parameters = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+        let decided = async |plugin: &str, exposes: serde_json::Value| {
+            let mut granted = grant(json!({ "cidrs": ["192.0.2.7/32"], "exposes": exposes }));
+            granted.plugin = plugin.to_owned();
+            let granted = [granted];
+            let names = Fixed("192.0.2.9");
+            decide(plugin, &manifest, &parameters, unguarded(&granted), &names).await
+        };
+        let refusal = decided("web", json!([])).await.unwrap_err();
+        assert!(refusal.contains("to grants.exposes, if the plugin may read it"), "{refusal}");
+        assert!(decided("web", json!(["/token_type"])).await.is_err());
+        assert!(decided("web", json!(["/access_token"])).await.is_ok());
+        // One that is built in is this program's own.
+        assert!(decided("openstack", json!([])).await.is_ok());
+    }
+
     #[tokio::test]
     async fn a_credential_is_revealed_only_where_its_own_name_stands() {
         let mut manifest = manifest();

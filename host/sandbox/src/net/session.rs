@@ -254,7 +254,11 @@ impl CallState {
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
         let body = self.login_body(endpoint, place, login, secret)?;
+        // Another component has a session of its own: one might end it, or its token might be where only this one shows
+        // it to nobody.
         let name = Sha256::new()
+            .chain_update(&self.component)
+            .chain_update([0])
             .chain_update(place.address.to_string())
             .chain_update([0])
             .chain_update(&place.host)
