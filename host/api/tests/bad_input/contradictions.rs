@@ -251,7 +251,7 @@ fn events_alone_that_cut_are_warned_of() {
         (&any, "name: fence", true),
         (&format!("all: [{{{event}}}, {ready}]"), "name: fence", false),
         (&format!("all: [{{{event}}}, {{not: {ready}}}]"), "name: fence", false),
-        (event, "cluster: mark-unschedulable", false),
+        (event, "name: mend\nremedyConfigs:\n- name: mend\n  cluster: drain", false),
     ] {
         let text = with(sign, remedy);
         let configuration = read(&[("f.yaml", &text)]);
