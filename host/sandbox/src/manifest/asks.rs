@@ -25,16 +25,18 @@ pub struct Asks {
 impl Asks {
     /// What it wants to see of the answers to logins.
     pub fn exposes(&self) -> impl Iterator<Item = &str> {
-        let of = |ask: &'_ EndpointAsk| match &ask.auth {
-            Auth::Login(login) => Some(login.exposes.as_slice()),
-            Auth::None {}
-            | Auth::Basic { .. }
-            | Auth::Bearer { .. }
-            | Auth::Header { .. }
-            | Auth::AwsSigv4 { .. }
-            | Auth::GoogleServiceAccount { .. } => None,
-        };
-        self.endpoints.iter().filter_map(of).flatten().map(String::as_str)
+        fn of(ask: &EndpointAsk) -> &[String] {
+            match &ask.auth {
+                Auth::Login(login) => &login.exposes,
+                Auth::None {}
+                | Auth::Basic { .. }
+                | Auth::Bearer { .. }
+                | Auth::Header { .. }
+                | Auth::AwsSigv4 { .. }
+                | Auth::GoogleServiceAccount { .. } => &[],
+            }
+        }
+        self.endpoints.iter().flat_map(of).map(String::as_str)
     }
 }
 
