@@ -240,10 +240,12 @@ fn selectors_that_select_the_same_nodes_are_told() {
 fn events_alone_that_cut_are_warned_of() {
     let event = "nodeEvent: {reason: [KernelOops], count: 3, window: 30m}";
     let ready = "{nodeConditionType: Ready, nodeConditionStatus: false}";
+    // Conditions and compounds of them hold for a time.
     let with = |sign: &str, remedy: &str| {
         let begin =
             "apiVersion: node-remedy/v1alpha\nkind: Configuration\nnodeSelector: type=compute\n";
-        format!("{begin}thresholdConfigs:\n- {sign}\n  remedy1:\n  - {remedy}\n")
+        let period = if sign.starts_with('a') { "  period: 5s\n" } else { "" };
+        format!("{begin}thresholdConfigs:\n- {sign}\n{period}  remedy1:\n  - {remedy}\n")
     };
     let any = format!("any: [{{{event}}}, {ready}]");
     for (sign, remedy, is_told) in [
