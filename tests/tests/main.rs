@@ -5,6 +5,7 @@
 
 mod apiserver_bmc;
 mod apiserver_control_run;
+mod apiserver_grammar;
 mod apiserver_machine;
 mod apiserver_models;
 mod apiserver_resources;
@@ -37,6 +38,7 @@ mod e2e_signs;
 mod e2e_snapshot;
 mod e2e_storm;
 mod e2e_story;
+mod e2e_unread;
 mod e2e_vetoes;
 mod e2e_wiring;
 mod e2e_witness;

@@ -95,3 +95,16 @@ fn a_node_that_is_lost_in_a_pause_window_is_cut_when_it_ends() {
     let said = reasons(&played, "node-a").concat();
     assert!(said.contains("paused by the window 0 1 * * *: backups"), "{said}");
 }
+
+#[test]
+fn an_object_that_cannot_be_read_hides_no_other_and_keeps_nobody_from_leading() {
+    for name in [
+        "set-to-shadow-before-the-loss",
+        "unread-policy-hides-no-shadow",
+        "unread-policy-and-both-restart",
+        "unread-nodefence-and-a-restart",
+        "unread-pause-and-a-restart",
+    ] {
+        night(name, &Setting::default());
+    }
+}

@@ -1,7 +1,7 @@
 //! `/metrics`, `/healthz` and `/readyz` over plain HTTP.
 //!
-//! Healthy says: the process serves. Ready says: the configuration is read and the
-//! caches are filled, so a standby is ready too. Neither says who leads; a standby that
+//! Healthy says: the process serves. Ready says: the configuration is read, the
+//! caches are filled and followed, so a standby is ready too. Neither says who leads; a standby that
 //! was not ready would never be rolled in.
 
 use std::cell::RefCell;

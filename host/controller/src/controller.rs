@@ -26,7 +26,7 @@ use crate::act::calls::{Breaker, Calls, LastErrors, RecordedGate, Turns};
 use crate::act::node_lease::NodeLocks;
 use crate::admin::Readiness;
 use crate::clock::Clock;
-use crate::cluster::{Cluster, ClusterError, Scope};
+use crate::cluster::{Cluster, ClusterError, Read, Scope};
 use crate::desk::Desk;
 use crate::device_network::Reach;
 use crate::lease::{Leadership, LeaseGate};
@@ -307,7 +307,7 @@ impl<C: Cluster> Controller<C> {
         }
         let mut tasks = JoinSet::new();
         parts.mirror.start(&parts.cluster, &parts.clock, &self.settings.namespace, &mut tasks);
-        tasks.spawn_local(probe(parts));
+        tasks.spawn_local(probe(parts, self.readiness.clone()));
         self.lead_again_and_again(leadership).await;
     }
 
@@ -376,15 +376,27 @@ async fn stand_by<C: Cluster>(
 /// The largest epoch outside the Lease: in the budget and in unfinished records.
 async fn largest_epoch<C: Cluster>(cluster: C) -> Result<u64, ClusterError> {
     let budget = budget::epoch(&cluster).await?;
-    let nodefences = cluster.list::<NodeFence>(&Scope::all()).await?.items;
-    let records = nodefences.iter().filter_map(|one| Some(one.status.as_ref()?.epoch));
-    Ok(records.max().unwrap_or_default().max(budget))
+    let mut largest = budget;
+    let keep = |read: Read<NodeFence>| {
+        let epoch = match &read {
+            Ok(nodefence) => nodefence.status.as_ref().map(|status| status.epoch),
+            Err(unread) => unread.number("/status/epoch"),
+        };
+        largest = largest.max(epoch.unwrap_or_default());
+    };
+    cluster.list_each(&Scope::all(), keep).await?;
+    Ok(largest)
 }
 
-/// Asks for the server's time, for ever: whether it answers, and what time it is there.
-async fn probe<C: Cluster>(parts: Rc<Parts<C>>) {
+/// Asks for the server's time, for ever: whether it answers, and what time it is there. Says what it does not
+/// tell of any more.
+async fn probe<C: Cluster>(parts: Rc<Parts<C>>, readiness: Rc<Readiness>) {
     loop {
         ask_the_time(&parts).await;
+        if parts.mirror.missing().is_empty() {
+            let lost = parts.mirror.not_followed().into_iter();
+            readiness.set_missing(lost.map(|what| format!("its watch is broken of {what}")).collect());
+        }
         tokio::time::sleep(PROBE_EVERY).await;
     }
 }

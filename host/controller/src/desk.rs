@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::act::budget::{self, Taken};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::lease_key;
 use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
-use crate::observe::{view, words};
+use crate::observe::{unread, view, words};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
@@ -103,7 +103,10 @@ impl<C: Cluster> Desk<C> {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
         self.reconfigure().await;
-        let nodefences = self.parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
+        let mut nodefences: Vec<NodeFence> = Vec::new();
+        // One that cannot be read is told of with the configuration, and its node is left alone.
+        let keep = |read: Read<NodeFence>| nodefences.extend(read);
+        self.parts.cluster.list_each(&Scope::all(), keep).await?;
         for nodefence in nodefences.into_iter().filter(view::is_open) {
             if nodefence.status.is_none() {
                 self.drop_unbegun(&nodefence).await?;
@@ -188,10 +191,21 @@ impl<C: Cluster> Desk<C> {
             }
             "NodeFence" => {
                 let nodefences = self.parts.mirror.nodefences.all();
-                nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone())
+                let node = nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone());
+                if node.is_none() {
+                    // It is gone, or cannot be read.
+                    self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                }
+                if !self.parts.mirror.nodefences.unread().is_empty() {
+                    self.dirty.insert(CONFIGURATION.to_owned());
+                }
+                node
             }
             "RemedyPause" => {
                 self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                if !self.parts.mirror.pauses.unread().is_empty() {
+                    self.dirty.insert(CONFIGURATION.to_owned());
+                }
                 None
             }
             _ => {
@@ -245,7 +259,10 @@ impl<C: Cluster> Desk<C> {
     async fn consider(&mut self, name: &str) -> Option<Time> {
         let now = self.parts.clock.now();
         let Some(seen) = &self.parts.mirror.nodes.find(name) else {
-            self.refusals.forget(&self.parts, name).await;
+            match unread::node(&self.parts.mirror, name) {
+                Some(why) => self.refuse(name, &Reason::NotReady(why)).await,
+                None => self.refusals.forget(&self.parts, name).await,
+            }
             return None;
         };
         if self.left_open(name).await {
@@ -264,6 +281,14 @@ impl<C: Cluster> Desk<C> {
                 return None;
             }
         };
+        if let Some(why) = unread::about(&self.parts.mirror, seen) {
+            if seen.is_ready() {
+                self.refusals.forget(&self.parts, name).await;
+            } else {
+                self.refuse(name, &Reason::NotReady(why)).await;
+            }
+            return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
+        }
         let lease = self.parts.mirror.leases.find(&lease_key(name));
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
         let events = mirror.events.of(name);
@@ -348,7 +373,8 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn reconfigure(&self) {
-        let readouts = self.parts.reconfigure();
+        let mut readouts = self.parts.reconfigure();
+        readouts.extend(unread::readouts(&self.parts.mirror));
         self.told.tell(&self.parts, &readouts).await;
     }
 

@@ -89,4 +89,46 @@ mod tests {
         let refusal = addresses("elsewhere", &[], &Server).await.unwrap_err().to_string();
         assert!(refusal.contains("failed to resolve the API server elsewhere"), "{refusal}");
     }
+
+    /// Of a network that `check` takes the sandbox must not think otherwise when a node is lost.
+    #[test]
+    fn a_network_that_check_takes_the_sandbox_takes() {
+        let addresses = [
+            "0.0.0.0",
+            "10.0.0.0",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::2",
+            "::a:b",
+            "::1:0:0",
+            "fd00::",
+            "fe80::1",
+            "2001:db8::",
+            "2001::1",
+            "2002:a00::1",
+            "64:ff9b::1",
+            "64:ff9b:1::",
+            "64:ff9c::",
+            "::ffff:10.0.0.0",
+            "::ffff:0:a00:0",
+            "::fffe:a00:0",
+            "::ffff:1:0:0",
+            "10.0.0",
+            "010.0.0.0",
+            "fd00::%eth0",
+            "",
+            "name",
+        ];
+        let prefixes = ["0", "8", "32", "33", "96", "100", "128", "129", "+8", "08", "-1", "", "x"];
+        let mut taken = 0;
+        for (address, prefix) in addresses.iter().flat_map(|one| prefixes.map(|two| (one, two))) {
+            let text = format!("{address}/{prefix}");
+            let by_sandbox = text.parse::<Cidr>().is_ok();
+            assert_eq!(node_remedy_api::plan::is_cidr(&text), by_sandbox, "{text}");
+            taken += usize::from(by_sandbox);
+        }
+        assert!(taken > 50, "{taken}");
+        assert!(!node_remedy_api::plan::is_cidr("::ffff:10.0.0.0/100"));
+    }
 }

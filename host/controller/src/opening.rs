@@ -64,9 +64,10 @@ pub async fn open<C: Cluster>(
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
-    // They say which devices are closed, and when the node's last incident ended.
-    if !parts.mirror.nodefences.is_followed() {
-        let why = "its watch of NodeFences is broken".to_owned();
+    // Any of them may forbid it: a policy in shadow mode, a device that is closed, a storm.
+    let lost = parts.mirror.not_followed();
+    if !lost.is_empty() {
+        let why = format!("its watch is broken of {}", lost.join(", "));
         return Ok(Opened::Held(Reason::ApiFailed(why), None));
     }
     let room = Room { limits: &policy.gate, mirror: &parts.mirror };

@@ -1,6 +1,6 @@
 //! What an admin allows a plugin: as it is written, and what is wrong with it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,12 +178,25 @@ fn is_pin(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 43 && digits.bytes().all(is_digit))
 }
 
-pub(super) fn is_cidr(text: &str) -> bool {
+/// Whether a text is a network that the sandbox takes.
+pub fn is_cidr(text: &str) -> bool {
     let Some((address, prefix)) = text.split_once('/') else { return false };
-    let bits = match address.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
+    let (bits, is_disguised) = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => (32, false),
+        Ok(IpAddr::V6(address)) => (128, is_disguised(address)),
         Err(_) => return false,
     };
-    prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits)
+    prefix.parse::<u8>().is_ok_and(|prefix| prefix == bits || (prefix < bits && !is_disguised))
+}
+
+/// Whether an IPv6 address is an IPv4 one in one of its forms: mapped, translated, NAT64, compatible,
+/// 6to4, Teredo. Of such a network nobody could foresee where it leads.
+fn is_disguised(address: Ipv6Addr) -> bool {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, high, low] => high != 0 || low > 1,
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => true,
+        [first, second, ..] => {
+            matches!((first, second), (0x64, 0xff9b) | (0x2002, _) | (0x2001, 0))
+        }
+    }
 }

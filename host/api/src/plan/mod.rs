@@ -21,7 +21,7 @@ pub use self::cloud::default_plan;
 pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
 pub(crate) use self::grants::check as check_grant;
-pub use self::grants::{Allows, Budget, Grant, TlsGrant};
+pub use self::grants::{Allows, Budget, Grant, TlsGrant, is_cidr};
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
 pub use self::plugins::{Meaning, is_cloud, meaning, plugin_of, value_of};

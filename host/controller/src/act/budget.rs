@@ -45,8 +45,13 @@ pub async fn stamp<C: Cluster>(cluster: &C, epoch: u64) -> Result<Taken, Cluster
     edit(cluster, epoch, async |cluster, spec| {
         let mut kept = Vec::new();
         for entry in spec.in_flight.drain(..) {
-            let found = cluster.get::<NodeFence>(At::cluster(&entry.node_fence)).await?;
-            if found.as_ref().is_some_and(is_open) {
+            let holds = match cluster.get::<NodeFence>(At::cluster(&entry.node_fence)).await {
+                Ok(found) => found.as_ref().is_some_and(is_open),
+                // It is there, and nobody knows whether it is over.
+                Err(ClusterError::Unreadable(_)) => true,
+                Err(error) => return Err(error),
+            };
+            if holds {
                 kept.push(entry);
             } else {
                 tracing::warn!(nodefence = entry.node_fence, "dropped a slot that nobody holds");

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
-use node_remedy_api::fenceconfiguration::FenceConfiguration;
-use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::plan::{Binding, Method};
 use node_remedy_sandbox::Sandbox;
 use serde::Serialize;
@@ -17,10 +15,11 @@ use tokio::sync::mpsc;
 use super::described;
 use crate::act::offline;
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster as _, ClusterError, Scope};
+use crate::cluster::{At, Cluster as _, ClusterError, Object, Read, Scope};
 use crate::observe::config::{Config, Tables};
 use crate::observe::plan::snapshot;
 use crate::observe::seen::NodeSeen;
+use crate::observe::store::Store;
 use crate::observe::wiring::how_bound;
 use crate::observe::{Kept, Mirror};
 use crate::plugins::Plugins;
@@ -99,7 +98,8 @@ async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<
     let (config, plugins) = read(cluster, namespace).await?;
     let mut nodes: Vec<NodeSeen> = Vec::new();
     let all = Scope::all();
-    let listed = cluster.list_each::<Node>(&all, |node| nodes.extend(NodeSeen::of(node)));
+    let listed =
+        cluster.list_each(&all, |node: Read<Node>| nodes.extend(node.ok().and_then(NodeSeen::of)));
     listed.await.context("failed to list nodes")?;
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let (mut tables, mut labelled) = (Tables::new(), Vec::new());
@@ -113,29 +113,37 @@ async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<
 
 /// The configuration in force, as the controller reads it, and the plugins that it names.
 async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<(Config, Plugins)> {
-    let (fences, own) = (Scope::all(), Scope::within(namespace));
-    let fences = cluster.list::<FenceConfiguration>(&fences).await;
-    let fences = fences.context("failed to list FenceConfigurations")?.items;
-    let config_maps = cluster.list::<ConfigMap>(&own).await;
-    let config_maps = config_maps.context("failed to list ConfigMaps")?.items;
-    let outside = match cluster.list::<FencePlugin>(&Scope::all()).await {
-        Ok(listed) => listed.items,
-        // Who may not see them is told of plugins that are built in.
-        Err(ClusterError::Denied(_) | ClusterError::NotFound(_)) => Vec::new(),
-        Err(error) => return Err(error).context("failed to list FencePlugins"),
-    };
-    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
-    described::by_objects(&plugins, outside.iter());
     // Nobody listens for changes of what was read once.
     let (changes, _) = mpsc::unbounded_channel();
     let mirror = Mirror::new(&changes);
-    let kept = fences.into_iter().map(|one| (one.name_any(), Kept(one)));
-    mirror.fences.replace(kept.collect::<BTreeMap<_, _>>());
-    let kept = config_maps.into_iter().map(|one| (one.name_any(), Kept(one)));
-    mirror.config_maps.replace(kept.collect::<BTreeMap<_, _>>());
-    let kept = outside.into_iter().map(|one| (one.name_any(), Kept(one)));
-    mirror.plugins.replace(kept.collect::<BTreeMap<_, _>>());
+    let (all, own) = (Scope::all(), Scope::within(namespace));
+    fill(cluster, &all, &mirror.fences).await.context("failed to list FenceConfigurations")?;
+    fill(cluster, &own, &mirror.config_maps).await.context("failed to list ConfigMaps")?;
+    match fill(cluster, &all, &mirror.plugins).await {
+        // Who may not see them is told of plugins that are built in.
+        Ok(()) | Err(ClusterError::Denied(_) | ClusterError::NotFound(_)) => {}
+        Err(error) => return Err(error).context("failed to list FencePlugins"),
+    }
+    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
+    described::by_objects(&plugins, mirror.plugins.all().values().map(|kept| &kept.0));
     Ok((Config::read(&mirror, &Config::default()).0, plugins))
+}
+
+async fn fill<K: Object>(
+    cluster: &KubeCluster,
+    scope: &Scope,
+    store: &Store<Kept<K>>,
+) -> Result<(), ClusterError> {
+    let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
+    let keep = |read: Read<K>| {
+        match read {
+            Ok(object) => drop(objects.insert(object.name_any(), Kept(object))),
+            Err(one) => drop(unread.insert(one.name().to_owned(), one)),
+        };
+    };
+    cluster.list_each(scope, keep).await?;
+    store.replace(objects, unread);
+    Ok(())
 }
 
 fn plugs_of(

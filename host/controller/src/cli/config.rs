@@ -21,7 +21,7 @@ use super::file::read_text;
 use super::out::{complain, out, outln};
 use super::{ConfigShowArgs, Output};
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster as _, Object, Scope};
+use crate::cluster::{At, Cluster as _, Object, Read, Scope};
 use crate::observe::config::json;
 use crate::observe::seen::NodeSeen;
 use crate::plugins::Plugins;
@@ -70,9 +70,17 @@ async fn listed<K: Object>(
     scope: &Scope,
     kind: &str,
 ) -> anyhow::Result<Vec<Document>> {
-    let listed = cluster.list::<K>(scope).await;
-    let listed = listed.with_context(|| format!("failed to list {kind}s"))?;
-    Ok(listed.items.iter().map(|object| Document::from_object(&json(kind, object))).collect())
+    let mut documents = Vec::new();
+    let keep = |read: Read<K>| {
+        let object = match &read {
+            Ok(object) => json(kind, object),
+            Err(unread) => json(kind, unread.object()),
+        };
+        documents.push(Document::from_object(&object));
+    };
+    let listed = cluster.list_each(scope, keep).await;
+    listed.with_context(|| format!("failed to list {kind}s"))?;
+    Ok(documents)
 }
 
 fn from_files(args: &ConfigShowArgs) -> anyhow::Result<Looked> {

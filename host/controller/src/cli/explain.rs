@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::out::{out, outln};
 use super::people::{connect, incidents, reason, word};
-use super::{ExplainArgs, Output, bound, paths};
+use super::{ExplainArgs, Output, bound, paths, unread};
 use crate::clock::timestamp;
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Scope};
@@ -46,6 +46,7 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
+    out!("{}", unread::told(&cluster).await?);
     out!("{}", paths::of_node(&cluster, &args.node).await?);
     out!("{}", bound::lines(&bound, &args.node));
     for refusal in &refusals {

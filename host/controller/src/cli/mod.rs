@@ -23,6 +23,7 @@ pub mod plugin;
 pub mod rbac;
 pub mod run;
 pub mod simulate;
+pub mod unread;
 pub mod wiring;
 
 use std::net::{IpAddr, SocketAddr};

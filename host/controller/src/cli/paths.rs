@@ -7,12 +7,12 @@ use node_remedy_api::conditions::{ConditionStatus, FENCE_READY};
 use node_remedy_api::fenceconfiguration::{DeviceState, FenceConfiguration};
 
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{Cluster as _, Scope};
+use crate::cluster::{Cluster as _, ClusterError, Read, Scope};
 
 /// A line for each FenceConfiguration with a device that does not answer.
 pub async fn told(cluster: &KubeCluster) -> anyhow::Result<String> {
     let mut out = String::new();
-    for configuration in cluster.list::<FenceConfiguration>(&Scope::all()).await?.items {
+    for configuration in configurations(cluster).await? {
         let conditions = configuration.status.as_ref().map(|status| &status.conditions);
         let mut conditions = conditions.into_iter().flatten();
         let is_dead =
@@ -28,7 +28,7 @@ pub async fn told(cluster: &KubeCluster) -> anyhow::Result<String> {
 /// A line for each device of this node that does not answer.
 pub async fn of_node(cluster: &KubeCluster, node: &str) -> anyhow::Result<String> {
     let mut out = String::new();
-    for configuration in cluster.list::<FenceConfiguration>(&Scope::all()).await?.items {
+    for configuration in configurations(cluster).await? {
         let devices = configuration.status.map(|status| status.devices).unwrap_or_default();
         let is_dead = |state| state == DeviceState::Inactive;
         for device in devices.iter().filter(|one| one.node == node && is_dead(one.state)) {
@@ -40,4 +40,12 @@ pub async fn of_node(cluster: &KubeCluster, node: &str) -> anyhow::Result<String
         }
     }
     Ok(out)
+}
+
+/// Those that can be read; of the others `unread` tells.
+async fn configurations(cluster: &KubeCluster) -> Result<Vec<FenceConfiguration>, ClusterError> {
+    let mut all = Vec::new();
+    let keep = |read: Read<FenceConfiguration>| all.extend(read);
+    cluster.list_each(&Scope::all(), keep).await?;
+    Ok(all)
 }

@@ -19,7 +19,8 @@ use node_remedy_api::time::{Moment, Span};
 use super::ClusterArgs;
 use super::out::outln;
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
+use crate::observe::words;
 
 /// `pause`.
 #[derive(Debug, Args)]
@@ -143,11 +144,9 @@ fn is_in_force(pause: &RemedyPause, now: Moment) -> bool {
 }
 
 async fn pauses(cluster: &KubeCluster) -> anyhow::Result<Vec<RemedyPause>> {
-    let listed = cluster.list::<RemedyPause>(&Scope::all()).await;
-    let listed = listed.context(
+    words::pauses(cluster).await.context(
         "failed to list RemedyPauses; are the CRDs installed? try: kubectl apply -f deploy/crds",
-    );
-    Ok(listed?.items)
+    )
 }
 
 /// Who we are to the API server: what its admission policy holds `by` against.

@@ -17,10 +17,10 @@ use serde_json::json;
 use super::out::{out, outln};
 use super::{
     AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, Output, PersonArgs, StatusArgs, bound, paths,
-    pause,
+    pause, unread,
 };
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{At, Cluster as _, ClusterError, Scope};
+use crate::cluster::{At, Cluster as _, ClusterError, Read, Scope};
 use crate::observe::closed;
 
 /// A word is said again so often when the record is written in between.
@@ -44,8 +44,11 @@ pub(super) async fn connect(args: &ClusterArgs) -> anyhow::Result<KubeCluster> {
 }
 
 pub(super) async fn incidents(cluster: &KubeCluster) -> anyhow::Result<Vec<NodeFence>> {
-    let listed = cluster.list::<NodeFence>(&Scope::all()).await;
-    listed.map(|listed| listed.items).map_err(not_listed)
+    let mut all = Vec::new();
+    // Of the others `unread` tells.
+    let keep = |read: Read<NodeFence>| all.extend(read);
+    cluster.list_each(&Scope::all(), keep).await.map_err(not_listed)?;
+    Ok(all)
 }
 
 /// A whole kind that does not exist was never installed; other failures have other reasons.
@@ -62,6 +65,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let incidents = incidents(&cluster).await?;
     if args.output == Output::Text {
         out!("{}", pause::told(&cluster).await?);
+        out!("{}", unread::told(&cluster).await?);
         out!("{}", paths::told(&cluster).await?);
         out!("{}", bound::told(&cluster, &args.cluster.namespace).await);
     }

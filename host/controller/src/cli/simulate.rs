@@ -29,7 +29,7 @@ use super::file::{read_bytes, read_text};
 use super::out::{out, outln};
 use super::{ClusterArgs, Output, SimulateArgs};
 use crate::cluster::kube::KubeCluster;
-use crate::cluster::{Cluster as _, Object, Scope};
+use crate::cluster::{Cluster as _, Object, Read, Scope};
 use crate::observe::NODE_LEASES;
 use crate::observe::words::NodeMaintenance;
 use crate::simulate::blot::{self, Blotter};
@@ -267,14 +267,20 @@ async fn add<K: Object>(
     items: &mut Vec<Value>,
 ) -> anyhow::Result<()> {
     let kind = K::kind(&());
-    let listed =
-        cluster.list::<K>(scope).await.with_context(|| format!("failed to list {kind}s"))?;
-    for mut object in listed.items {
-        let meta = object.meta_mut();
-        meta.managed_fields = None;
+    let mut listed = Vec::new();
+    let keep = |read: Read<K>| {
+        listed.push(match read {
+            Ok(object) => serde_json::to_value(&object),
+            Err(unread) => Ok(unread.object().clone()),
+        });
+    };
+    let read = cluster.list_each(scope, keep).await;
+    read.with_context(|| format!("failed to list {kind}s"))?;
+    for value in listed {
+        let mut value = value?;
+        leave_out(&mut value, "/metadata", &["managedFields"]);
         // The whole object once more, as text.
-        meta.annotations.get_or_insert_default().remove(blot::LAST_APPLIED);
-        let mut value = serde_json::to_value(&object)?;
+        leave_out(&mut value, "/metadata/annotations", &[blot::LAST_APPLIED]);
         if let Some(fields) = value.as_object_mut() {
             fields.insert("apiVersion".to_owned(), K::api_version(&()).into_owned().into());
             fields.insert("kind".to_owned(), kind.clone().into_owned().into());

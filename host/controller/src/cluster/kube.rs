@@ -15,8 +15,9 @@ use kube::api::{
 };
 use kube::client::Body;
 use node_remedy_decide::Time;
+use serde_json::Value;
 
-use super::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
+use super::{At, Change, Cluster, ClusterError, DeleteHow, Object, Read, Scope, Watch, unread};
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -158,18 +159,10 @@ fn built(
 }
 
 impl Cluster for KubeCluster {
-    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
-        let params = ListParams { field_selector: scope.fields.clone(), ..ListParams::default() };
-        let request = built(Self::request::<K>(scope.namespace.as_deref()).list(&params))?;
-        let list: ObjectList<K> = bounded(self.client.request(request)).await?;
-        let resource_version = list.metadata.resource_version.clone().unwrap_or_default();
-        Ok(Listed { items: list.items, resource_version })
-    }
-
     async fn list_each<K: Object>(
         &self,
         scope: &Scope,
-        mut each: impl FnMut(K),
+        mut each: impl FnMut(Read<K>),
     ) -> Result<String, ClusterError> {
         let mut next = None;
         for _ in 0..PAGES_MAX {
@@ -180,8 +173,8 @@ impl Cluster for KubeCluster {
                 ..ListParams::default()
             };
             let request = built(Self::request::<K>(scope.namespace.as_deref()).list(&params))?;
-            let page: ObjectList<K> = bounded(self.client.request(request)).await?;
-            page.items.into_iter().for_each(&mut each);
+            let page: ObjectList<Value> = bounded(self.client.request(request)).await?;
+            page.items.into_iter().map(unread::read).for_each(&mut each);
             // All pages are of one resourceVersion; a page that came too late is a 410.
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => next = Some(token),
@@ -204,13 +197,13 @@ impl Cluster for KubeCluster {
         };
         let request = Self::request::<K>(scope.namespace.as_deref());
         let request = built(request.watch(&params, resource_version))?;
-        let events = bounded(self.client.request_events::<K>(request)).await?;
+        let events = bounded(self.client.request_events::<Value>(request)).await?;
         let limit = Duration::from_secs(u64::from(WATCH_TIMEOUT_S)) + WATCH_SLACK;
         let changes = events.take_until(tokio::time::sleep(limit)).map(|event| match event {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                Ok(Change::Applied(object))
+                Ok(Change::Applied(unread::read(object)))
             }
-            Ok(WatchEvent::Deleted(object)) => Ok(Change::Deleted(object)),
+            Ok(WatchEvent::Deleted(object)) => Ok(Change::Deleted(unread::read(object))),
             Ok(WatchEvent::Bookmark(mark)) => Ok(Change::Bookmark(mark.metadata.resource_version)),
             Ok(WatchEvent::Error(status)) => Err(classify_status(&status)),
             Err(error) => Err(classify(error)),
@@ -277,7 +270,7 @@ impl Cluster for KubeCluster {
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
         let params = delete_params(how);
         let request = built(Self::request::<K>(at.namespace).delete(at.name, &params))?;
-        match bounded(self.client.request_status::<serde_json::Value>(request)).await {
+        match bounded(self.client.request_status::<Value>(request)).await {
             Ok(_) => Ok(true),
             Err(ClusterError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
@@ -297,7 +290,7 @@ impl Cluster for KubeCluster {
             &PostParams::default(),
             eviction.to_string().into_bytes(),
         );
-        match bounded(self.once.request::<serde_json::Value>(built(request)?)).await {
+        match bounded(self.once.request::<Value>(built(request)?)).await {
             Ok(_) => Ok(true),
             Err(ClusterError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),

@@ -6,6 +6,7 @@
 //! and no interpretation: those are `observe` and `act`.
 
 pub mod kube;
+pub mod unread;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -15,6 +16,8 @@ use futures::stream::LocalBoxStream;
 use node_remedy_decide::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+pub use self::unread::{Read, Unread};
 
 /// A Kubernetes object of a statically known kind.
 pub trait Object:
@@ -90,9 +93,9 @@ pub struct Listed<K> {
 #[derive(Debug)]
 pub enum Change<K> {
     /// Added or modified.
-    Applied(K),
+    Applied(Read<K>),
     /// Deleted; the object's last state.
-    Deleted(K),
+    Deleted(Read<K>),
     /// Nothing changed up to this resourceVersion.
     Bookmark(String),
 }
@@ -139,7 +142,7 @@ pub enum ClusterError {
     /// No answer, 5xx, broken stream: the request may or may not have been carried out.
     #[error("the API server did not answer: {0}")]
     Unavailable(String),
-    /// The answer could not be understood.
+    /// The answer, or an object in it, could not be understood.
     #[error("failed to read the API server's answer: {0}")]
     Unreadable(String),
 }
@@ -179,23 +182,31 @@ pub type Watch<K> = LocalBoxStream<'static, Result<Change<K>, ClusterError>>;
 /// What node-remedy asks of an API server. Reads are quorum reads: they carry no
 /// resourceVersion, so a stale cache of the server never answers them.
 pub trait Cluster: Clone + 'static {
-    /// All objects in `scope`.
-    fn list<K: Object>(
-        &self,
-        scope: &Scope,
-    ) -> impl Future<Output = Result<Listed<K>, ClusterError>>;
-
-    /// The same for large collections: each object as it is read, so that never much more than one
-    /// page of them is in memory. Answers the collection's resourceVersion.
+    /// All objects in `scope`, each as it is read, so that never much more than one page of them is in
+    /// memory. Answers the collection's resourceVersion.
     fn list_each<K: Object>(
         &self,
         scope: &Scope,
-        mut each: impl FnMut(K),
-    ) -> impl Future<Output = Result<String, ClusterError>> {
+        each: impl FnMut(Read<K>),
+    ) -> impl Future<Output = Result<String, ClusterError>>;
+
+    /// All objects in `scope`, for whom a part of them is as good as none: one that cannot be read is
+    /// [`ClusterError::Unreadable`].
+    fn list<K: Object>(
+        &self,
+        scope: &Scope,
+    ) -> impl Future<Output = Result<Listed<K>, ClusterError>> {
         async move {
-            let listed = self.list(scope).await?;
-            listed.items.into_iter().for_each(&mut each);
-            Ok(listed.resource_version)
+            let mut all = Vec::new();
+            let resource_version = self.list_each(scope, |read| all.push(read)).await?;
+            let unreadable = |read: &Read<K>, why: &Unread| {
+                let (kind, key) = (K::kind(&()), unread::key_of(read));
+                ClusterError::Unreadable(format!("{kind} {key}: {}", why.why()))
+            };
+            if let Some((read, why)) = all.iter().find_map(|one| Some((one, one.as_ref().err()?))) {
+                return Err(unreadable(read, why));
+            }
+            Ok(Listed { items: all.into_iter().flatten().collect(), resource_version })
         }
     }
 

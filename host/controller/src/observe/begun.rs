@@ -14,7 +14,7 @@ use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 use super::Mirror;
 use super::view::is_approved;
 use crate::clock::time_of;
-use crate::cluster::{Cluster, Scope};
+use crate::cluster::{Cluster, Read, Scope, Unread};
 
 /// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
 const READ_MAX: Duration = Duration::from_secs(4);
@@ -24,7 +24,13 @@ pub fn cached(mirror: &Mirror, limits: &GateLimits) -> Incidents {
     if limits.breaker.is_none() {
         return Incidents::NotAsked;
     }
-    incidents_of(mirror.nodefences.all().values().map(|kept| &kept.0))
+    let (nodefences, unread) = (mirror.nodefences.all(), mirror.nodefences.unread());
+    incidents_of(
+        nodefences
+            .values()
+            .map(|kept| incident_of(&kept.0))
+            .chain(unread.values().map(unread_incident)),
+    )
 }
 
 /// From the API server, where the limits ask for them.
@@ -32,16 +38,19 @@ pub async fn live<C: Cluster>(cluster: &C, limits: &GateLimits) -> Incidents {
     if limits.breaker.is_none() {
         return Incidents::NotAsked;
     }
-    match tokio::time::timeout(READ_MAX, cluster.list::<NodeFence>(&Scope::all())).await {
+    let mut begun = Vec::new();
+    let keep = |read: Read<NodeFence>| {
+        begun.push(read.as_ref().map_or_else(unread_incident, incident_of));
+    };
+    match tokio::time::timeout(READ_MAX, cluster.list_each(&Scope::all(), keep)).await {
         Err(_) => Incidents::Unread { why: format!("no answer in {} s", READ_MAX.as_secs()) },
         Ok(Err(error)) => Incidents::Unread { why: error.to_string() },
-        Ok(Ok(listed)) => incidents_of(listed.items.iter()),
+        Ok(Ok(_)) => incidents_of(begun.into_iter()),
     }
 }
 
-fn incidents_of<'a>(nodefences: impl Iterator<Item = &'a NodeFence>) -> Incidents {
-    let all: Result<_, String> = nodefences.map(incident_of).collect();
-    match all {
+fn incidents_of(begun: impl Iterator<Item = Result<IncidentView, String>>) -> Incidents {
+    match begun.collect() {
         Ok(incidents) => Incidents::Known(incidents),
         Err(why) => Incidents::Unread { why },
     }
@@ -62,6 +71,15 @@ fn incident_of(nodefence: &NodeFence) -> Result<IncidentView, String> {
         }
     };
     Ok(IncidentView { name, begun_at: Time(status.opened_at.ms), ending })
+}
+
+/// Of one that cannot be read nobody knows how it ends: it counts as one that failed as it began.
+fn unread_incident(unread: &Unread) -> Result<IncidentView, String> {
+    let name = unread.name().to_owned();
+    let created = unread.text("/metadata/creationTimestamp").and_then(|text| text.parse().ok());
+    let created = created.ok_or_else(|| format!("{name} cannot be read, and has no age"))?;
+    let begun_at = time_of(&created);
+    Ok(IncidentView { name, begun_at, ending: Ending::Failed(begun_at) })
 }
 
 fn ending_of(status: &NodeFenceStatus) -> Ending {
@@ -146,7 +164,7 @@ mod tests {
         let begun = incident_of(&one).unwrap();
         assert_eq!(begun.ending, Ending::None, "its record is about to be written");
         one.metadata.creation_timestamp = None;
-        let unread = incidents_of([&one].into_iter());
+        let unread = incidents_of([incident_of(&one)].into_iter());
         let why = format!("{} has no record and no age", one.name_any());
         assert_eq!(unread, Incidents::Unread { why });
     }

@@ -22,11 +22,11 @@ use node_remedy_decide::Threshold;
 use serde_json::Value;
 
 use self::invalid::Invalid;
+use self::written::written;
 use super::Mirror;
 use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
 use super::wiring::{self, Wiring};
-use crate::cluster::Object;
 use crate::plugins::Plugins;
 
 const POLICIES: &str = "RemedyConfiguration";
@@ -124,36 +124,29 @@ impl Config {
     pub fn read(mirror: &Mirror, before: &Self) -> (Self, Vec<Readout>) {
         let mut config = Self::default();
         let mut readouts = Vec::new();
-        for kept in mirror.remedies.all().values() {
-            let object = json(POLICIES, &kept.0);
-            let document = Document::from_object(&object);
-            let last = before.policies.get(&kept.0.name_any()).cloned();
-            let (read, readout) = settle(&kept.0, policy::read(&document), last);
+        for one in written(POLICIES, &mirror.remedies) {
+            let last = before.policies.get(&one.name).cloned();
+            let (read, readout) = one.settle(policy::read, last);
             if read.is_none() {
-                let selector = kept.0.spec.node_selector.as_deref();
-                config.invalid.push(Invalid::new(&readout, selector));
+                config.invalid.push(Invalid::new(&readout, one.selector()));
             }
             readouts.push(readout);
-            config.policies.extend(read.map(|policy| (kept.0.name_any(), policy)));
+            config.policies.extend(read.map(|policy| (one.name, policy)));
         }
-        for kept in mirror.fences.all().values() {
-            let object = json(FENCES, &kept.0);
-            let document = Document::from_object(&object);
-            let last = before.fences.get(&kept.0.name_any()).cloned();
-            let (read, readout) = settle(&kept.0, plan::read(&document), last);
+        for one in written(FENCES, &mirror.fences) {
+            let last = before.fences.get(&one.name).cloned();
+            let (read, readout) = one.settle(plan::read, last);
             if read.is_none() {
-                let selector = Some(kept.0.spec.node_selector.as_str());
-                config.invalid.push(Invalid::new(&readout, selector));
+                config.invalid.push(Invalid::new(&readout, one.selector()));
             }
             readouts.push(readout);
-            config.fences.extend(read.map(|source| (kept.0.name_any(), source)));
+            config.fences.extend(read.map(|source| (one.name, source)));
         }
-        for kept in mirror.plugins.all().values() {
-            let document = Document::from_object(&json("FencePlugin", &kept.0));
-            let last = before.plugins.get(&kept.0.name_any()).cloned();
-            let (read, readout) = settle(&kept.0, plugin(&document), last);
+        for one in written("FencePlugin", &mirror.plugins) {
+            let last = before.plugins.get(&one.name).cloned();
+            let (read, readout) = one.settle(plugin, last);
             readouts.push(readout);
-            config.plugins.extend(read.map(|source| (kept.0.name_any(), source)));
+            config.plugins.extend(read.map(|source| (one.name, source)));
         }
         config.read_config_maps(mirror, before, &mut readouts);
         (config, readouts)
@@ -272,10 +265,8 @@ impl Config {
         if let Some(why) = self.unreadable.get(&node.name).filter(|_| !is_own) {
             return Err(why.clone());
         }
-        let invalid = invalid::that_selects(&self.invalid, FENCES, node).filter(|_| !is_own);
-        // What may be for this node, and cannot be read, is more than what is for every node of a cloud.
-        let unknown = || invalid::of_unknown_nodes(&self.invalid, FENCES);
-        if let Some(why) = invalid.or_else(|| unknown().filter(|_| source.is_none())) {
+        let invalid = invalid::that_selects(&self.invalid, FENCES, node);
+        if let Some(why) = invalid.filter(|_| !is_own) {
             return Err(why);
         }
         let mut facts = facts_of(node);
@@ -467,27 +458,7 @@ fn plugin(document: &Document) -> Reading<fenceplugin::Source> {
     reading
 }
 
-/// What is in force of an object after reading it, and what to say about it.
-fn settle<K: Object, T>(
-    object: &K,
-    reading: Reading<T>,
-    last: Option<Rc<T>>,
-) -> (Option<Rc<T>>, Readout) {
-    let (value, in_force) = in_force(reading.value, last);
-    let readout = Readout {
-        kind: [POLICIES, "FencePlugin"]
-            .into_iter()
-            .find(|kind| K::kind(&()) == *kind)
-            .unwrap_or(FENCES),
-        name: object.name_any(),
-        generation: object.meta().generation.unwrap_or_default(),
-        in_force,
-        problems: reading.problems.to_string(),
-    };
-    (value, readout)
-}
-
-/// The same for what stands in a ConfigMap.
+/// What is in force of what stands in a ConfigMap after reading it, and what to say about it.
 fn settle_config_map<T>(
     origin: &str,
     reading: Reading<T>,
@@ -522,3 +493,4 @@ mod invalid;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod written;

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use super::reflect::{Heard, reflect};
 use super::store::{Changed, Store};
 use crate::clock::{Clock, time_of};
-use crate::cluster::{Cluster, ClusterError, Scope};
+use crate::cluster::{Cluster, ClusterError, Read, Scope};
 
 /// Where Events about objects without a namespace are written.
 pub const NAMESPACE: &str = "default";
@@ -153,9 +153,11 @@ impl NodeEvents {
             return Ok(None);
         }
         let about = about_nodes().matching("involvedObject.name", node);
-        let events = cluster.list::<Event>(&about).await?.items.into_iter();
-        let events = events.filter_map(EventSeen::of);
-        let mut events: Vec<_> = events.filter(|one| asked.contains(&one.reason)).collect();
+        let mut events = Vec::new();
+        // One that cannot be read is no sign.
+        let keep = |read: Read<Event>| events.extend(read.ok().and_then(EventSeen::of));
+        cluster.list_each(&about, keep).await?;
+        events.retain(|one| asked.contains(&one.reason));
         events.sort_by_key(|one| std::cmp::Reverse(one.last));
         events.truncate(EVENTS_OF_NODE_MAX);
         Ok(Some(events))

@@ -20,6 +20,7 @@ pub mod seen;
 pub mod signs;
 pub mod storage;
 pub mod store;
+pub mod unread;
 pub mod unwell;
 pub mod view;
 pub mod volumes;
@@ -193,20 +194,29 @@ impl Mirror {
 
     /// What has not been listed yet; empty: all stores are filled.
     pub fn missing(&self) -> Vec<String> {
-        let stores = [
-            ("nodes", self.nodes.is_synced()),
-            ("pods", self.pods.is_synced()),
-            ("volumeattachments", self.attachments.is_synced()),
-            ("leases in kube-node-lease", self.leases.is_synced()),
-            ("remedyconfigurations (is the CRD installed?)", self.remedies.is_synced()),
-            ("fenceconfigurations (is the CRD installed?)", self.fences.is_synced()),
-            ("fenceplugins (is the CRD installed?)", self.plugins.is_synced()),
-            ("configmaps of our namespace", self.config_maps.is_synced()),
-            ("nodefences (is the CRD installed?)", self.nodefences.is_synced()),
-            ("remedypauses (is the CRD installed?)", self.pauses.is_synced()),
-        ];
-        let missing = stores.into_iter().filter(|(_, synced)| !synced);
-        missing.map(|(what, _)| format!("not listed yet: {what}")).collect()
+        let missing = self.watched().into_iter().filter(|one| !one.is_synced);
+        missing.map(|one| format!("not listed yet: {}", one.what)).collect()
+    }
+
+    /// What is not told of right now; empty: whatever can allow or forbid a cut comes here.
+    pub fn not_followed(&self) -> Vec<&'static str> {
+        let lost = self.watched().into_iter().filter(|one| !one.is_followed);
+        lost.map(|one| one.what).collect()
+    }
+
+    fn watched(&self) -> [Watched; 10] {
+        [
+            Watched::of("nodes", &self.nodes),
+            Watched::of("pods", &self.pods),
+            Watched::of("volumeattachments", &self.attachments),
+            Watched::of("leases in kube-node-lease", &self.leases),
+            Watched::of("remedyconfigurations (is the CRD installed?)", &self.remedies),
+            Watched::of("fenceconfigurations (is the CRD installed?)", &self.fences),
+            Watched::of("fenceplugins (is the CRD installed?)", &self.plugins),
+            Watched::of("configmaps of our namespace", &self.config_maps),
+            Watched::of("nodefences (is the CRD installed?)", &self.nodefences),
+            Watched::of("remedypauses (is the CRD installed?)", &self.pauses),
+        ]
     }
 
     /// When the API server last told us anything.
@@ -217,6 +227,19 @@ impl Mirror {
     /// Notes that the API server answered a probe.
     pub fn hear(&self, now: Time) {
         self.heard.set(now);
+    }
+}
+
+/// How one kind is watched.
+struct Watched {
+    what: &'static str,
+    is_synced: bool,
+    is_followed: bool,
+}
+
+impl Watched {
+    fn of<V: PartialEq>(what: &'static str, store: &Store<V>) -> Self {
+        Self { what, is_synced: store.is_synced(), is_followed: store.is_followed() }
     }
 }
 

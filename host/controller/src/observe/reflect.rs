@@ -1,7 +1,8 @@
 //! Keeps a store equal to what the API server has: list, then watch, for ever.
 //!
 //! A 410 lists again; any other failure backs off and resumes from the last
-//! resourceVersion. Nothing here decides, and nothing is ever dropped silently.
+//! resourceVersion. An object that cannot be read is kept apart, and what comes after it is
+//! followed. Nothing here decides, and nothing is ever dropped silently.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,11 +10,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kube::ResourceExt as _;
 use node_remedy_decide::bug::{Bug, is_sown};
 
 use super::store::Store;
-use crate::cluster::{Change, Cluster, ClusterError, Object, Scope};
+use crate::cluster::unread::{key_of, version_of};
+use crate::cluster::{Change, Cluster, ClusterError, Object, Read, Scope, Unread};
 
 /// The first wait after a failure.
 const BACKOFF_MIN: Duration = Duration::from_millis(200);
@@ -68,14 +69,22 @@ where
     V: PartialEq,
     S: Fn(K, Option<&V>) -> Option<V>,
 {
-    let mut objects = BTreeMap::new();
-    let keep = |object: K| {
-        let key = key_of(&object);
-        let seen = see(object, store.all().get(&key));
-        objects.extend(seen.map(|seen| (key, seen)));
+    let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
+    let keep = |read: Read<K>| {
+        let key = key_of(&read);
+        match read {
+            Ok(object) => {
+                let seen = see(object, store.all().get(&key));
+                objects.extend(seen.map(|seen| (key, seen)));
+            }
+            Err(one) => {
+                warn_of::<K>(&key, &one);
+                unread.insert(key, one);
+            }
+        }
     };
     let version = cluster.list_each(scope, keep).await?;
-    store.replace(objects);
+    store.replace(objects, unread);
     Ok(version)
 }
 
@@ -107,19 +116,14 @@ async fn follow<C, K, V, S>(
         store.set_followed(true);
         while let Some(change) = watch.next().await {
             let version = match change {
-                Ok(Change::Applied(object)) => {
-                    let version = object.resource_version();
-                    let key = key_of(&object);
-                    let seen = see(object, store.all().get(&key));
-                    match seen {
-                        Some(seen) => store.apply(key, seen),
-                        None => store.remove(&key),
-                    }
+                Ok(Change::Applied(read)) => {
+                    let (version, key) = (version_of(&read), key_of(&read));
+                    put(store, see, key, read);
                     version
                 }
-                Ok(Change::Deleted(object)) => {
-                    store.remove(&key_of(&object));
-                    object.resource_version()
+                Ok(Change::Deleted(read)) => {
+                    store.remove(&key_of(&read));
+                    version_of(&read)
                 }
                 Ok(Change::Bookmark(version)) => Some(version),
                 Err(ClusterError::Gone) => return,
@@ -136,6 +140,30 @@ async fn follow<C, K, V, S>(
         }
         tokio::time::sleep(REWATCH_PAUSE).await;
     }
+}
+
+fn put<K, V, S>(store: &Store<V>, see: &S, key: String, read: Read<K>)
+where
+    K: Object,
+    V: PartialEq,
+    S: Fn(K, Option<&V>) -> Option<V>,
+{
+    let object = match read {
+        Ok(object) => object,
+        Err(one) => {
+            warn_of::<K>(&key, &one);
+            return store.apply_unread(key, one);
+        }
+    };
+    let seen = see(object, store.all().get(&key));
+    match seen {
+        Some(seen) => store.apply(key, seen),
+        None => store.remove(&key),
+    }
+}
+
+fn warn_of<K: Object>(key: &str, unread: &Unread) {
+    tracing::warn!(kind = &*K::kind(&()), key, why = unread.why(), "failed to read an object");
 }
 
 async fn pause(error: &ClusterError, backoff: &mut Duration, kind: &str) {
@@ -155,19 +183,15 @@ async fn pause(error: &ClusterError, backoff: &mut Duration, kind: &str) {
     *backoff = (*backoff * 2).min(BACKOFF_MAX);
 }
 
-/// `namespace/name`, or `name` for cluster-scoped kinds.
-pub fn key_of<K: Object>(object: &K) -> String {
-    let name = object.name_any();
-    object.namespace().map_or(name.clone(), |namespace| format!("{namespace}/{name}"))
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Node;
+    use node_remedy_api::remedypause::RemedyPause;
     use node_remedy_world::api::{Key, Kind};
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::observe::Kept;
     use crate::observe::seen::NodeSeen;
     use crate::testing::in_quiet_world;
 
@@ -195,6 +219,62 @@ mod tests {
             while store.find(&name).is_none_or(|node| !node.labels.contains_key("seen")) {
                 changed.recv().await.unwrap();
             }
+            kept.abort();
+        });
+    }
+
+    /// In the list and in the watch: what comes after it is followed, and it itself once it can be read.
+    #[test]
+    fn an_object_that_cannot_be_read_hides_no_other() {
+        in_quiet_world(|bench| async move {
+            let write = |name: &str, until: &str| {
+                bench.shared.with(|world| {
+                    let key = Key::cluster(Kind::RemedyPause, name);
+                    let spec = serde_json::json!({"reason": "r", "by": "b", "until": until});
+                    let mut api = world.api();
+                    let mut client = api.client("test");
+                    let part = node_remedy_world::api::Part::Main;
+                    let pause = serde_json::json!({"spec": spec});
+                    if client.merge_patch(&key, &pause, part).is_err() {
+                        let object = serde_json::json!({
+                            "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyPause",
+                            "metadata": {"name": name}, "spec": spec,
+                        });
+                        client.create(Kind::RemedyPause, object).unwrap();
+                    }
+                });
+            };
+            let good = "2026-01-31T12:00:00Z";
+            write("a", "soon");
+            write("b", good);
+            let (changes, mut changed) = mpsc::unbounded_channel();
+            let store = Store::new("RemedyPause", changes);
+            let see = |pause: RemedyPause, _: Option<&Kept<RemedyPause>>| Some(Kept(pause));
+            let cluster = bench.client("a");
+            let kept = reflect(cluster, Scope::all(), store.clone(), see, Rc::new(|| ()));
+            let kept = tokio::task::spawn_local(kept);
+            let mut until = async |read: &[&str], unread: &[&str]| {
+                let names = |all: Vec<String>, named: &[&str]| all == named;
+                while !names(store.all().keys().cloned().collect(), read)
+                    || !names(store.unread().keys().cloned().collect(), unread)
+                {
+                    changed.recv().await.unwrap();
+                }
+                assert!(store.is_followed());
+            };
+            until(&["b"], &["a"]).await;
+            write("c", "later");
+            write("d", good);
+            until(&["b", "d"], &["a", "c"]).await;
+            write("a", good);
+            write("b", "never");
+            until(&["a", "d"], &["b", "c"]).await;
+            bench.shared.with(|world| {
+                let how = node_remedy_world::api::DeleteOptions::default();
+                let key = Key::cluster(Kind::RemedyPause, "c");
+                world.api().client("test").delete(&key, &how).unwrap();
+            });
+            until(&["a", "d"], &["b"]).await;
             kept.abort();
         });
     }

@@ -18,7 +18,7 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, 
 use super::signs::threshold_of;
 use super::volumes::Volumes;
 use super::{Mirror, lease_key};
-use super::{begun, closed, dumps, neighbours, words};
+use super::{begun, closed, dumps, neighbours, unread, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -221,7 +221,9 @@ pub fn gate_view(
     let nodefences = mirror.nodefences.all();
     let open: Vec<&NodeFence> =
         nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one)).collect();
-    let down: BTreeSet<&str> = open.iter().map(|one| one.spec.node.name.as_str()).collect();
+    let unread = unread::down(mirror);
+    let down = open.iter().map(|one| one.spec.node.name.as_str());
+    let down: BTreeSet<&str> = down.chain(unread.iter().map(String::as_str)).collect();
     let leases = mirror.leases.all();
     let nodes = mirror.nodes.all();
     let target_seen = nodes.get(target);

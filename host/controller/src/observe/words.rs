@@ -4,11 +4,13 @@
 //! Pauses and maintenances are read live like everything that allows a cut, but apart from it:
 //! where they cannot be read nothing is cut, and what is on its way back goes on (rule A2).
 
+use std::future::Future;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{CustomResource, ResourceExt as _};
 use node_remedy_api::policy::{CordonedByOthers, GateLimits};
-use node_remedy_api::remedypause::RemedyPause;
+use node_remedy_api::remedypause::{RemedyPause, RemedyPauseSpec};
 use node_remedy_api::selector::Selector;
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{ForeignCordon, Pause, Time, Words};
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::Mirror;
 use super::seen::NodeSeen;
 use crate::act::node::CORDONED_BY;
-use crate::cluster::{Cluster, ClusterError, Object, Scope};
+use crate::cluster::{Cluster, ClusterError, Read, Scope, Unread};
 
 /// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
 const READ_MAX: Duration = Duration::from_secs(4);
@@ -60,28 +62,63 @@ pub struct Said {
 
 /// From the API server, by quorum reads.
 pub async fn read<C: Cluster>(cluster: &C) -> Said {
-    let pauses = list::<RemedyPause, C>(cluster);
-    let (pauses, maintenances) = futures::join!(pauses, list::<NodeMaintenance, C>(cluster));
+    let all = Scope::all();
+    let pauses = bounded(pauses(cluster));
+    let maintenances = bounded(cluster.list::<NodeMaintenance>(&all));
+    let (pauses, maintenances) = futures::join!(pauses, maintenances);
     let or_why = |error: ClusterError, what: &str| format!("{what}: {error}");
     Said {
         pauses: pauses.map_err(|error| or_why(error, "RemedyPauses")),
         maintenances: match maintenances {
             // Nobody serves the kind: there is no such operator here.
             Err(ClusterError::NotFound(_)) => Ok(Vec::new()),
-            other => other.map_err(|error| or_why(error, "NodeMaintenances")),
+            other => {
+                let read = other.map(|listed| listed.items);
+                read.map_err(|error| or_why(error, "NodeMaintenances"))
+            }
         },
     }
 }
 
-async fn list<K: Object, C: Cluster>(cluster: &C) -> Result<Vec<K>, ClusterError> {
+/// All pauses, those that cannot be read among them.
+pub async fn pauses<C: Cluster>(cluster: &C) -> Result<Vec<RemedyPause>, ClusterError> {
+    let mut pauses = Vec::new();
+    let keep = |read: Read<_>| pauses.push(read.unwrap_or_else(|unread| unread_pause(&unread)));
+    cluster.list_each(&Scope::all(), keep).await?;
+    Ok(pauses)
+}
+
+/// What cannot be read pauses the nodes that it selects until somebody deletes or corrects it; no
+/// selector but the empty text selects every node by being none.
+fn unread_pause(unread: &Unread) -> RemedyPause {
+    let (object, text) = (unread.object(), |place| unread.text(place).map(str::to_owned));
+    let selector = object.pointer("/spec/nodeSelector").filter(|selector| !selector.is_null());
+    RemedyPause {
+        metadata: ObjectMeta {
+            name: text("/metadata/name"),
+            uid: text("/metadata/uid"),
+            ..ObjectMeta::default()
+        },
+        spec: RemedyPauseSpec {
+            node_selector: selector.map(|one| one.as_str().unwrap_or_default().to_owned()),
+            reason: format!("it cannot be read, and counts until it can: {}", unread.why()),
+            by: text("/spec/by").unwrap_or_else(|| "nobody knows whom".to_owned()),
+            until: None,
+        },
+    }
+}
+
+async fn bounded<T>(
+    read: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
     let late = || ClusterError::Unavailable(format!("no answer in {} s", READ_MAX.as_secs()));
-    let listed = tokio::time::timeout(READ_MAX, cluster.list::<K>(&Scope::all())).await;
-    Ok(listed.map_err(|_| late())??.items)
+    tokio::time::timeout(READ_MAX, read).await.map_err(|_| late())?
 }
 
 /// From the caches, which know no maintenances: enough to hold back, never to act.
 pub fn cached(mirror: &Mirror) -> Said {
-    let pauses = mirror.pauses.all().values().map(|kept| kept.0.clone()).collect();
+    let mut pauses: Vec<_> = mirror.pauses.all().values().map(|kept| kept.0.clone()).collect();
+    pauses.extend(mirror.pauses.unread().values().map(unread_pause));
     Said { pauses: Ok(pauses), maintenances: Ok(Vec::new()) }
 }
 
@@ -202,6 +239,27 @@ mod tests {
             let pause = paused(&json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
             let said = Said { pauses: Ok(vec![pause]), ..nothing() };
             assert_eq!(words(&said, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
+        }
+    }
+
+    #[test]
+    fn a_pause_that_cannot_be_read_counts_without_an_end_for_the_nodes_that_it_selects() {
+        let compute = node(&json!({"metadata": {"labels": {"type": "compute"}}}));
+        for (selector, is_for_it) in [
+            (json!(null), true),
+            (json!("type=compute"), true),
+            (json!("type=storage"), false),
+            (json!(7), true),
+            (json!({}), true),
+        ] {
+            let spec = json!({"reason": 7, "until": "soon", "nodeSelector": selector});
+            let object = json!({"metadata": {"name": "p"}, "spec": spec});
+            let read = crate::cluster::unread::read::<RemedyPause>(object);
+            let mirror = Mirror::new(&tokio::sync::mpsc::unbounded_channel().0);
+            mirror.pauses.apply_unread("p".to_owned(), read.unwrap_err());
+            let pauses = words(&cached(&mirror), &compute).pauses;
+            assert_eq!(pauses.len(), usize::from(is_for_it), "{selector}");
+            assert!(pauses.iter().all(|pause| pause.until.is_none()), "{pauses:?}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! Tells users whether what they configured is in force: a condition, a log line, an Event.
 //!
-//! Written only where it changes something, so that reading what we wrote writes nothing. A ConfigMap
-//! has no conditions: what was said of it is remembered for as long as this process leads.
+//! Written only where it changes something, so that reading what we wrote writes nothing. What has no
+//! conditions, a ConfigMap, or none that can be read, is remembered for as long as this process leads.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kube::ResourceExt as _;
@@ -22,40 +22,52 @@ use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::observe::Kept;
 use crate::observe::config::{InForce, Readout};
+use crate::observe::store::Store;
 
 /// A condition's message is a few lines for people; the whole is what `check` prints.
 const MESSAGE_MAX: usize = 4_000;
 
-/// What was said of ConfigMaps.
+/// What was said of ConfigMaps, and of what cannot be read.
 #[derive(Debug, Default)]
 pub struct Told {
-    said: RefCell<BTreeMap<String, Readout>>,
+    said: RefCell<BTreeMap<(&'static str, String), Readout>>,
 }
 
 impl Told {
     /// Says of every object what became of it.
     pub async fn tell<C: Cluster>(&self, parts: &Parts<C>, readouts: &[Readout]) {
         for readout in readouts {
+            let mirror = &parts.mirror;
             let said = match readout.kind {
                 "RemedyConfiguration" => {
-                    let kept = parts.mirror.remedies.find(&readout.name);
-                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
-                    say::<C, RemedyConfiguration>(parts, readout, &status.conditions).await
+                    let conditions = conditions_of(&mirror.remedies, &readout.name, |one| {
+                        one.status.as_ref().map(|status| &status.conditions)
+                    });
+                    self.say::<C, RemedyConfiguration>(parts, readout, conditions).await
                 }
                 "FenceConfiguration" => {
-                    let kept = parts.mirror.fences.find(&readout.name);
-                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
-                    say::<C, FenceConfiguration>(parts, readout, &status.conditions).await
+                    let conditions = conditions_of(&mirror.fences, &readout.name, |one| {
+                        one.status.as_ref().map(|status| &status.conditions)
+                    });
+                    self.say::<C, FenceConfiguration>(parts, readout, conditions).await
                 }
                 "FencePlugin" => {
-                    let kept = parts.mirror.plugins.find(&readout.name);
-                    let status = kept.and_then(|kept| kept.0.status).unwrap_or_default();
-                    say::<C, FencePlugin>(parts, readout, &status.conditions).await
+                    let conditions = conditions_of(&mirror.plugins, &readout.name, |one| {
+                        one.status.as_ref().map(|status| &status.conditions)
+                    });
+                    self.say::<C, FencePlugin>(parts, readout, conditions).await
                 }
-                _ => {
-                    if let Some(note) = self.news_of_config_map(readout) {
+                "ConfigMap" => {
+                    if let Some(note) = self.news_of(readout) {
                         warn(readout);
                         say_of_config_map(parts, &readout.name, &note).await;
+                    }
+                    Ok(())
+                }
+                _ => {
+                    if let Some(note) = self.news_of(readout) {
+                        warn(readout);
+                        say_of(parts, readout, &note).await;
                     }
                     Ok(())
                 }
@@ -64,14 +76,35 @@ impl Told {
                 tracing::debug!(%error, name = readout.name, "failed to write a condition");
             }
         }
-        let there = |name: &String| readouts.iter().any(|readout| readout.name == *name);
-        self.said.borrow_mut().retain(|name, _| there(name));
+        let there: BTreeSet<_> = readouts.iter().map(|one| (one.kind, &*one.name)).collect();
+        self.said.borrow_mut().retain(|(kind, name), _| there.contains(&(*kind, &**name)));
     }
 
-    /// What is new about a ConfigMap. That one is valid from the start is none; what is questionable in it
+    /// Writes the condition where it changes something. Where nobody knows what an object carries now, it
+    /// is written once.
+    async fn say<C: Cluster, K: crate::cluster::Object>(
+        &self,
+        parts: &Parts<C>,
+        readout: &Readout,
+        conditions: Option<Vec<Condition>>,
+    ) -> Result<(), ClusterError> {
+        if conditions.is_none() && !self.is_news(readout) {
+            return Ok(());
+        }
+        say::<C, K>(parts, readout, &conditions.unwrap_or_default()).await
+    }
+
+    fn is_news(&self, readout: &Readout) -> bool {
+        let key = (readout.kind, readout.name.clone());
+        let before = self.said.borrow_mut().insert(key, readout.clone());
+        before.as_ref() != Some(readout)
+    }
+
+    /// What is new about an object without conditions. That one is valid from the start is none; what is questionable in it
     /// the log says.
-    fn news_of_config_map(&self, readout: &Readout) -> Option<Note> {
-        let before = self.said.borrow_mut().insert(readout.name.clone(), readout.clone());
+    fn news_of(&self, readout: &Readout) -> Option<Note> {
+        let key = (readout.kind, readout.name.clone());
+        let before = self.said.borrow_mut().insert(key, readout.clone());
         if before.as_ref() == Some(readout) {
             return None;
         }
@@ -89,6 +122,32 @@ impl Told {
         let (_, reason) = verdict(readout.in_force);
         Some(Note { reason: reason.to_owned(), text, warning: !is_in_force })
     }
+}
+
+/// The conditions that an object carries; none where they cannot be read.
+fn conditions_of<K: crate::cluster::Object>(
+    store: &Store<Kept<K>>,
+    name: &str,
+    of: impl FnOnce(&K) -> Option<&Vec<Condition>>,
+) -> Option<Vec<Condition>> {
+    if let Some(kept) = store.all().get(name) {
+        return Some(of(&kept.0).cloned().unwrap_or_default());
+    }
+    let unread = store.unread();
+    let found = unread.get(name)?.object().pointer("/status/conditions")?.clone();
+    serde_json::from_value(found).ok()
+}
+
+/// An Event about an object of ours.
+async fn say_of<C: Cluster>(parts: &Parts<C>, readout: &Readout, note: &Note) {
+    let version = format!("{}/{}", node_remedy_api::GROUP, node_remedy_api::VERSION);
+    let about = ObjectReference {
+        api_version: Some(version),
+        kind: Some(readout.kind.to_owned()),
+        name: Some(readout.name.clone()),
+        ..ObjectReference::default()
+    };
+    tell_of(&parts.cluster, &parts.clock, &parts.process, about, note).await;
 }
 
 /// An Event about the ConfigMap of this name, or of `name[key]`.
@@ -130,17 +189,15 @@ async fn say<C: Cluster, K: crate::cluster::Object>(
     let patch = json!({
         "status": {"conditions": all, "observedGeneration": readout.generation},
     });
-    parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await?;
+    match parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await {
+        // It is written; what it is written to still cannot be read.
+        Ok(_) | Err(ClusterError::Unreadable(_)) => {}
+        Err(error) => return Err(error),
+    }
     if readout.in_force != InForce::This {
         let note =
             Note { reason: condition.reason.clone(), text: condition.message, warning: true };
-        let about = ObjectReference {
-            api_version: Some(K::api_version(&()).into_owned()),
-            kind: Some(readout.kind.to_owned()),
-            name: Some(readout.name.clone()),
-            ..ObjectReference::default()
-        };
-        tell_of(&parts.cluster, &parts.clock, &parts.process, about, &note).await;
+        say_of(parts, readout, &note).await;
     }
     Ok(())
 }
@@ -204,7 +261,7 @@ mod tests {
                 in_force,
                 problems: problems.to_owned(),
             };
-            let note = told.news_of_config_map(&readout)?;
+            let note = told.news_of(&readout)?;
             Some((note.reason, note.text, note.warning))
         };
         let note =

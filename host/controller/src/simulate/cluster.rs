@@ -16,7 +16,9 @@ use node_remedy_world::api::{
 use serde_json::Value;
 
 use super::shared::Shared;
-use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
+use crate::cluster::{
+    At, Change, Cluster, ClusterError, DeleteHow, Object, Read, Scope, Watch, unread,
+};
 
 /// A request to an API server on the same network.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
@@ -102,20 +104,25 @@ fn plain<K: Object>(object: &K) -> Result<Value, ClusterError> {
     serde_json::to_value(object).map_err(|error| ClusterError::Invalid(error.to_string()))
 }
 
-fn change<K: Object>(event: &WatchEvent) -> Result<Change<K>, ClusterError> {
-    let object = typed(&event.object)?;
-    Ok(match event.change {
+fn change<K: Object>(event: &WatchEvent) -> Change<K> {
+    let object = unread::read(Value::clone(&event.object));
+    match event.change {
         ChangeType::Added | ChangeType::Modified => Change::Applied(object),
         ChangeType::Deleted => Change::Deleted(object),
-    })
+    }
 }
 
 impl Cluster for ModelCluster {
-    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
+    async fn list_each<K: Object>(
+        &self,
+        scope: &Scope,
+        each: impl FnMut(Read<K>),
+    ) -> Result<String, ClusterError> {
         let (kind, selector) = (kind_of::<K>()?, selector(scope)?);
         let listed = self.ask(|client| client.list(kind, &selector)).await?;
-        let items = listed.items.iter().map(|object| typed(object)).collect::<Result<_, _>>()?;
-        Ok(Listed { items, resource_version: listed.version.to_string() })
+        let objects = listed.items.iter().map(|object| Value::clone(object));
+        objects.map(unread::read).for_each(each);
+        Ok(listed.version.to_string())
     }
 
     async fn watch<K: Object>(
@@ -165,7 +172,7 @@ impl Cluster for ModelCluster {
             let changes: Vec<Result<Change<K>, ClusterError>> = match batch {
                 Ok((events, version)) => events
                     .iter()
-                    .map(change)
+                    .map(|event| Ok(change(event)))
                     .chain([Ok(Change::Bookmark(version.to_string()))])
                     .collect(),
                 Err(error) => vec![Err(error)],

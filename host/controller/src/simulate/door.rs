@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use node_remedy_decide::Time;
 use serde_json::Value;
 
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Listed, Object, Scope, Watch};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Object, Read, Scope, Watch};
 
 /// A request, as an API server takes it in.
 pub struct Request<'a> {
@@ -126,8 +126,16 @@ fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
 }
 
 impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
-    async fn list<K: Object>(&self, scope: &Scope) -> Result<Listed<K>, ClusterError> {
-        self.pass(select::<K>("list", scope), self.server.list(scope)).await
+    async fn list_each<K: Object>(
+        &self,
+        scope: &Scope,
+        each: impl FnMut(Read<K>),
+    ) -> Result<String, ClusterError> {
+        let mut all = Vec::new();
+        let listed = self.server.list_each(scope, |read| all.push(read));
+        let version = self.pass(select::<K>("list", scope), listed).await?;
+        all.into_iter().for_each(each);
+        Ok(version)
     }
 
     async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {

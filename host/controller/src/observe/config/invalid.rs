@@ -1,7 +1,9 @@
 //! RemedyConfigurations and FenceConfigurations of which no version was valid since this process began. Nobody
-//! knows what they want for the nodes that they select, so these are left alone, and told of.
+//! knows what they want for the nodes that they select, so these are left alone, and told of: every node, where
+//! the selector cannot be read either.
 
 use node_remedy_api::selector::Selector;
+use serde_json::Value;
 
 use super::Readout;
 use crate::observe::seen::NodeSeen;
@@ -25,10 +27,13 @@ enum Selects {
 
 impl Invalid {
     /// By what was read of it; no selector: every node.
-    pub(super) fn new(readout: &Readout, selector: Option<&str>) -> Self {
+    pub(super) fn new(readout: &Readout, selector: Option<&Value>) -> Self {
         let selects = match selector {
-            None => Selects::All,
-            Some(text) => Selector::parse(text).map_or(Selects::Unknown, Selects::These),
+            None | Some(Value::Null) => Selects::All,
+            Some(text) => {
+                let selector = text.as_str().and_then(|text| Selector::parse(text).ok());
+                selector.map_or(Selects::Unknown, Selects::These)
+            }
         };
         Self { kind: readout.kind, name: readout.name.clone(), selects }
     }
@@ -43,19 +48,12 @@ impl Invalid {
     }
 }
 
-/// Why a node is left alone that one of this kind selects for sure.
+/// Why a node is left alone that one of this kind selects, or may select.
 pub(super) fn that_selects(all: &[Invalid], kind: &str, node: &NodeSeen) -> Option<String> {
     let mut of_kind = all.iter().filter(|one| one.kind == kind);
     let selecting = of_kind.find(|one| match &one.selects {
-        Selects::All => true,
+        Selects::All | Selects::Unknown => true,
         Selects::These(selector) => selector.matches(&node.labels),
-        Selects::Unknown => false,
     });
     selecting.map(Invalid::why)
-}
-
-/// Why a node is left alone that one of this kind may select.
-pub(super) fn of_unknown_nodes(all: &[Invalid], kind: &str) -> Option<String> {
-    let unknown = |one: &&Invalid| one.kind == kind && one.selects == Selects::Unknown;
-    all.iter().find(unknown).map(Invalid::why)
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::cluster::ClusterError;
+use crate::cluster::{ClusterError, unread};
 use crate::observe::Kept;
 use crate::testing::{Door, Request};
 
@@ -253,10 +253,13 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
     let why = policy("a").unwrap_err();
     assert!(why.contains("RemedyConfiguration broken, which selects this node, is not"), "{why}");
     assert_eq!(policy("b"), Ok(true));
-    // Who else but nobody knows whom it means.
+    // Nobody knows whom it means, so it may be anybody.
     broken.0.spec.node_selector = Some("a=b=c".to_owned());
     mirror.remedies.apply("broken".to_owned(), broken);
-    assert_eq!(policy("a"), Ok(true));
+    for kind in ["a", "b"] {
+        let why = policy(kind).unwrap_err();
+        assert!(why.contains("RemedyConfiguration broken, which may select this node"), "{why}");
+    }
 
     // A node of a cloud is fenced by default, but not where something else may be meant for it.
     let cloud = |kind: &str| {
@@ -279,6 +282,43 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
     mirror.fences.apply("own".to_owned(), fence("a=b=c"));
     let why = plan("b").unwrap_err();
     assert!(why.contains("FenceConfiguration own, which may select this node, is not"), "{why}");
+}
+
+/// An older definition let it in, or a newer version wrote it: its nodes are left alone, and it says so
+/// itself. What was valid before stays in force.
+#[test]
+fn what_cannot_be_read_is_invalid_for_the_nodes_that_it_selects() {
+    let (changes, _changed) = mpsc::unbounded_channel();
+    let mirror = Mirror::new(&changes);
+    mirror.remedies.apply("all".to_owned(), remedy("20s"));
+    let (first, _) = Config::read(&mirror, &Config::default());
+    let unread = |name: &str, spec: &Value| {
+        let object = json!({"metadata": {"name": name, "generation": 7}, "spec": spec});
+        let read =
+            unread::read::<node_remedy_api::remedyconfiguration::RemedyConfiguration>(object);
+        mirror.remedies.apply_unread(name.to_owned(), read.unwrap_err());
+    };
+    let threshold = json!({"nodeLeaseAge": "30m1h", "remedy1": [{"name": "fence"}]});
+    unread("other", &json!({"nodeSelector": "type=a", "thresholdConfigs": [threshold]}));
+    let (config, said) = Config::read(&mirror, &Config::default());
+    assert_eq!(in_force(&said), [InForce::This, InForce::Nothing]);
+    assert_eq!((said[1].generation, &*said[1].name), (7, "other"));
+    assert!(said[1].problems.contains("nodeLeaseAge: found \"30m1h\""), "{}", said[1].problems);
+    let why = config.policy_for(&labelled("a")).err().unwrap();
+    assert!(why.contains("RemedyConfiguration other, which selects this node"), "{why}");
+    assert!(config.policy_for(&labelled("b")).unwrap().is_some());
+
+    unread("other", &json!({"nodeSelector": 7, "thresholdConfigs": [threshold]}));
+    let (config, _) = Config::read(&mirror, &Config::default());
+    let why = config.policy_for(&labelled("b")).err().unwrap();
+    assert!(why.contains("RemedyConfiguration other, which may select this node"), "{why}");
+
+    mirror.remedies.remove("other");
+    unread("all", &json!({"thresholdConfigs": [threshold]}));
+    let (last, said) = Config::read(&mirror, &first);
+    assert_eq!(in_force(&said), [InForce::LastValid]);
+    assert_eq!(last.policies, first.policies);
+    assert!(last.policy_for(&labelled("b")).unwrap().is_some());
 }
 
 /// The Events in our own namespace.
