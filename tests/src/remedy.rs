@@ -157,7 +157,7 @@ async fn create_namespaces(client: &Client) -> Result<()> {
 /// people's words the policies of `deploy/admission.yaml`.
 pub async fn grant(client: &Client) -> Result<()> {
     create_namespaces(client).await?;
-    for file in ["deploy/rbac.yaml", "deploy/admission.yaml"] {
+    for file in ["deploy/rbac.yaml", "deploy/admission.yaml", "deploy/flowcontrol.yaml"] {
         let text = std::fs::read_to_string(repository().join(file))?;
         apply_all(client, &text).await.with_context(|| format!("failed to apply {file}"))?;
     }

@@ -395,7 +395,8 @@ async fn probe<C: Cluster>(parts: Rc<Parts<C>>, readiness: Rc<Readiness>) {
         ask_the_time(&parts).await;
         if parts.mirror.missing().is_empty() {
             let lost = parts.mirror.not_followed().into_iter();
-            readiness.set_missing(lost.map(|what| format!("its watch is broken of {what}")).collect());
+            readiness
+                .set_missing(lost.map(|what| format!("its watch is broken of {what}")).collect());
         }
         tokio::time::sleep(PROBE_EVERY).await;
     }

@@ -108,10 +108,17 @@ impl<C: Cluster> Desk<C> {
         let keep = |read: Read<NodeFence>| nodefences.extend(read);
         self.parts.cluster.list_each(&Scope::all(), keep).await?;
         for nodefence in nodefences.into_iter().filter(view::is_open) {
-            if nodefence.status.is_none() {
-                self.drop_unbegun(&nodefence).await?;
+            let (name, node) = (nodefence.name_any(), nodefence.spec.node.name.clone());
+            let taken = if nodefence.status.is_none() {
+                self.drop_unbegun(&nodefence).await
             } else {
-                self.take_up(nodefence).await?;
+                self.take_up(nodefence).await
+            };
+            // One that is refused keeps no other waiting; it is tried again when its node is looked over.
+            if let Err(error) = taken {
+                tracing::warn!(nodefence = name, %error, "failed to take an incident up; trying again");
+                self.looks
+                    .insert(node, Time(self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS)));
             }
         }
         self.tidy().await;
@@ -185,10 +192,7 @@ impl<C: Cluster> Desk<C> {
             "Node" => Some(change.key.clone()),
             "Event" => self.parts.mirror.events.node_of(&change.key),
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
-            "Pod" => self.parts.mirror.pods.find(&change.key).map(|pod| pod.node),
-            "VolumeAttachment" => {
-                self.parts.mirror.attachments.find(&change.key).map(|one| one.node)
-            }
+            "Pod" | "VolumeAttachment" => change.node.clone(),
             "NodeFence" => {
                 let nodefences = self.parts.mirror.nodefences.all();
                 let node = nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone());
@@ -214,16 +218,7 @@ impl<C: Cluster> Desk<C> {
                 None
             }
         };
-        // A pod that is gone names no node any more: everyone who waits for one looks.
-        match node {
-            Some(node) => {
-                self.dirty.insert(node);
-            }
-            None if change.kind == "Pod" || change.kind == "VolumeAttachment" => {
-                self.dirty.extend(self.incidents.keys().cloned());
-            }
-            None => {}
-        }
+        self.dirty.extend(node);
     }
 
     async fn look_over(&mut self) {
@@ -258,6 +253,10 @@ impl<C: Cluster> Desk<C> {
     /// Looks one node over; says when to look again by itself.
     async fn consider(&mut self, name: &str) -> Option<Time> {
         let now = self.parts.clock.now();
+        // Also of a node that is gone.
+        if self.left_open(name).await {
+            return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
+        }
         let Some(seen) = &self.parts.mirror.nodes.find(name) else {
             match unread::node(&self.parts.mirror, name) {
                 Some(why) => self.refuse(name, &Reason::NotReady(why)).await,
@@ -265,9 +264,6 @@ impl<C: Cluster> Desk<C> {
             }
             return None;
         };
-        if self.left_open(name).await {
-            return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
-        }
         let policy = self.parts.config.borrow().policy_for(seen);
         let policy = match policy {
             Ok(Some(policy)) => policy,

@@ -48,16 +48,13 @@ pub struct Facts {
 
 /// From the caches.
 pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
-    let of_node = |pod: &&PodSeen| pod.node == name;
-    let pods = mirror.pods.all();
-    let attachments = mirror.attachments.all();
     Facts {
         taken_at: clock.now(),
         freshness: Freshness::Cached,
         node: mirror.nodes.find(name),
         lease: mirror.leases.find(&lease_key(name)),
-        pods: by_pod_uid(pods.values().filter(of_node).cloned()),
-        attachments: by_uid(attachments.values().filter(|one| one.node == name).cloned()),
+        pods: by_pod_uid(mirror.pods.of_node(name).into_iter()),
+        attachments: by_uid(mirror.attachments.of_node(name).into_iter()),
         events: mirror.events.of(name),
         said: words::cached(mirror),
     }
@@ -99,12 +96,8 @@ async fn attachments_of<C: Cluster>(
     mirror: &Mirror,
     node: &str,
 ) -> Result<Vec<AttachmentSeen>, ClusterError> {
-    let known: Vec<String> = {
-        let attachments = mirror.attachments.all();
-        let of_node = attachments.values().filter(|one| one.node == node);
-        of_node.map(|one| one.name.clone()).collect()
-    };
-    stream::iter(known)
+    let known = mirror.attachments.of_node(node).into_iter();
+    stream::iter(known.map(|one| one.name))
         .map(|name| async move { cluster.get::<VolumeAttachment>(At::cluster(&name)).await })
         .buffered(READS_AT_ONCE)
         .try_filter_map(|found| std::future::ready(Ok(found.and_then(AttachmentSeen::of))))

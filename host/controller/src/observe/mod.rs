@@ -114,8 +114,10 @@ impl Mirror {
     pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         Rc::new(Self {
             nodes: Store::new("Node", changes.clone()),
-            pods: Store::new("Pod", changes.clone()),
-            attachments: Store::new("VolumeAttachment", changes.clone()),
+            pods: Store::by_node("Pod", changes.clone(), |pod| Some(pod.node.clone())),
+            attachments: Store::by_node("VolumeAttachment", changes.clone(), |one| {
+                Some(one.node.clone())
+            }),
             leases: Store::new("Lease", changes.clone()),
             remedies: Store::new("RemedyConfiguration", changes.clone()),
             fences: Store::new("FenceConfiguration", changes.clone()),
