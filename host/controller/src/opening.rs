@@ -17,7 +17,7 @@ use crate::act::ask::remedy_of;
 use crate::act::budget::{self, Room, Taken};
 use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
-use crate::cluster::{At, Cluster, ClusterError};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::begun;
@@ -201,8 +201,18 @@ async fn create<C: Cluster>(
         match parts.cluster.create(&nodefence).await {
             Ok(mut created) => {
                 created.status = Some(status(&created));
-                let written = parts.cluster.replace_status(&created).await?;
-                return Ok(Opened::Yes(Box::new(written)));
+                if created.spec == spec {
+                    let written = parts.cluster.replace_status(&created).await?;
+                    if written.status == created.status {
+                        return Ok(Opened::Yes(Box::new(written)));
+                    }
+                }
+                // Nothing was done yet; what stands there would say something else to the next leader.
+                let how = DeleteHow { uid: created.uid(), ..DeleteHow::default() };
+                let name = created.name_any();
+                parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
+                budget::give_back(&parts.cluster, epoch, &entry).await?;
+                return Ok(not_ready(&notices::pruned(&name).text));
             }
             Err(ClusterError::AlreadyExists(_)) => {
                 let name = nodefence.metadata.name.as_deref().unwrap_or_default();

@@ -245,6 +245,19 @@ pub fn entered(phase: Phase) -> Option<Note> {
     Some(Note { reason: reason.to_owned(), text: text.to_owned(), warning: false })
 }
 
+/// The record of an incident does not stand there as it was meant.
+pub fn pruned(nodefence: &str) -> Note {
+    Note {
+        reason: "RecordPruned".to_owned(),
+        text: format!(
+            "NodeFence {nodefence} was not stored as it was written: its definition is older than node-remedy; \
+             nothing is done about the node until the definitions are those of this version: kubectl apply \
+             -f deploy/crds"
+        ),
+        warning: true,
+    }
+}
+
 /// Something was not carried out because the evidence for it had grown old.
 pub fn late() -> Note {
     let text = format!(
