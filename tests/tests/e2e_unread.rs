@@ -1,5 +1,5 @@
-//! Another team's policy was let in by an older definition and cannot be read: it hides no other object, and
-//! keeps nobody from leading.
+//! Definitions of another version. What they let in and cannot be read hides no other object, and keeps nobody
+//! from leading; where they drop what was meant, nothing is done.
 
 use std::time::Duration;
 
@@ -58,6 +58,31 @@ async fn a_policy_that_cannot_be_read_hides_no_other_and_keeps_nobody_from_leadi
     two.terminate().await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_record_is_not_stored_as_it_was_meant_nothing_is_done() -> Result<()> {
+    let story = Story::begin("e2e-pruned", &Installation::default()).await?;
+    let client = story.cluster.client();
+    let crds = Api::<CustomResourceDefinition>::all(client.clone());
+    let crd = crds.get("nodefences.node-remedy.io").await?;
+    let mut versions = serde_json::to_value(&crd.spec.versions)?;
+    let status = "/0/schema/openAPIV3Schema/properties/status/properties";
+    let fields = versions.pointer_mut(status).and_then(Value::as_object_mut);
+    fields.context("a status")?.remove("slotHeld").context("a field of an older version")?;
+    let patch = Patch::Merge(json!({"spec": {"versions": versions}}));
+    crds.patch("nodefences.node-remedy.io", &PatchParams::default(), &patch).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    until_explained(&story, "was not stored as it was written").await?;
+    for (name, bmc) in &story.cluster.bmcs {
+        let is_read = |event: &PowerEvent| event.what == PowerChange::Read;
+        assert!(bmc.log()?.iter().all(is_read), "{name}: nobody switched it");
+    }
+    remedy::install_resources(&client).await?;
+    story.ends_well().await?;
+    controller.terminate().await
+}
+
 /// As the definition was before lengths of time had one form.
 async fn create_theirs(story: &Story) -> Result<()> {
     let client = story.cluster.client();
@@ -110,10 +135,13 @@ async fn until_told(story: &Story) -> Result<()> {
 }
 
 async fn until_in_shadow(story: &Story) -> Result<()> {
-    let would = "shadow mode: would run remedy fence now";
-    until("explain says what would be done", TOLD_WITHIN, || async {
+    until_explained(story, "shadow mode: would run remedy fence now").await
+}
+
+async fn until_explained(story: &Story, what: &str) -> Result<()> {
+    until(&format!("explain says: {what}"), TOLD_WITHIN, || async {
         let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
-        Ok(said.contains(would).then_some(()))
+        Ok(said.contains(what).then_some(()))
     })
     .await
 }
