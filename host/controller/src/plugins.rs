@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use node_remedy_sandbox::{Digest, LoadError, Manifest, Plugin, PluginLimits, Sandbox, Watcher};
+use node_remedy_sandbox::{
+    Digest, Executor, LoadError, Manifest, Plugin, PluginLimits, Sandbox, Watcher,
+};
 
 /// One embedded plugin.
 struct Builtin {
@@ -161,6 +163,15 @@ impl Plugins {
         }
         let plugin = self.find(name, None)?;
         Ok((plugin.manifest().clone(), plugin.digest()))
+    }
+
+    /// So many threads for calls of these plugins: what they compute is cut at deadlines by their own sandbox's
+    /// clock and no other's.
+    ///
+    /// # Errors
+    /// Where a thread cannot be started.
+    pub fn threads(&self, count: usize) -> std::io::Result<Executor> {
+        Executor::threads(&self.sandbox, count)
     }
 
     /// Loads a component from outside within the usual limits. Blocks, up to half a minute.

@@ -282,6 +282,8 @@ pub enum Direction {
 pub struct LogLine {
     /// When, counted from the call's start.
     pub at_ms: u64,
+    /// How many events of the transcript came before it; a millisecond holds many.
+    pub after: usize,
     /// How much it matters.
     pub level: LogLevel,
     /// The words.

@@ -8,9 +8,11 @@ use crate::manifest::Protocol;
 
 /// A host, as an address or a name, and the port if one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HostPort {
-    pub(crate) host: String,
-    pub(crate) port: Option<u16>,
+pub struct HostPort {
+    /// The address, without brackets, or the name in small letters.
+    pub host: String,
+    /// The port.
+    pub port: Option<u16>,
 }
 
 /// Why a parameter is not an address.
@@ -26,7 +28,7 @@ const LABEL_BYTES_MAX: usize = 63;
 
 impl HostPort {
     /// Reads a parameter; where the protocol is HTTP, scheme and path may stand around the host.
-    pub(crate) fn parse(written: &str, protocol: Protocol) -> Result<Self, HostPortError> {
+    pub fn parse(written: &str, protocol: Protocol) -> Result<Self, HostPortError> {
         let error = |expected| HostPortError { found: written.to_owned(), expected };
         let authority = match written.split_once("://") {
             None if protocol.speaks_http() => before_path(written),

@@ -69,7 +69,7 @@ pub use cancel::Cancel;
 pub use embed::{EmbedError, with_manifest};
 pub use executor::{Executor, Pool};
 pub use grants::{AdminGrant, Budget, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
-pub use host_name::HostPortError;
+pub use host_name::{HostPort, HostPortError};
 pub use http_target::{HttpMethod, PathError, PathPrefix};
 pub use inspect::InspectError;
 pub use load::{Digest, LoadError, Sandbox};

@@ -99,6 +99,7 @@ impl CallState {
         }
         // An empty line costs the host as much as a short one.
         self.record.log_bytes += message.len().max(16);
-        self.record.log.push(LogLine { at_ms: CallState::elapsed_ms(self), level, message });
+        let (at_ms, after) = (CallState::elapsed_ms(self), self.record.transcript.events.len());
+        self.record.log.push(LogLine { at_ms, after, level, message });
     }
 }

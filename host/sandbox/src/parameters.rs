@@ -101,8 +101,7 @@ impl Schema {
         given: &BTreeMap<String, String>,
     ) -> Result<BTreeMap<String, String>, ParameterError> {
         if let Some(name) = given.keys().find(|name| !self.properties.contains_key(*name)) {
-            let known = self.properties.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return Err(ParameterError::Unknown { name: name.clone(), known });
+            return Err(self.unknown(name));
         }
         let mut filled = BTreeMap::new();
         for (name, property) in &self.properties {
@@ -113,12 +112,25 @@ impl Schema {
                 }
                 continue;
             };
-            if let Err(expected) = property.accepts(&value) {
-                return Err(ParameterError::Value { name: name.clone(), found: value, expected });
-            }
+            self.check_value(name, &value)?;
             filled.insert(name.clone(), value);
         }
         Ok(filled)
+    }
+
+    /// Checks one parameter by itself.
+    pub fn check_value(&self, name: &str, value: &str) -> Result<(), ParameterError> {
+        let property = self.properties.get(name).ok_or_else(|| self.unknown(name))?;
+        property.accepts(value).map_err(|expected| ParameterError::Value {
+            name: name.to_owned(),
+            found: value.to_owned(),
+            expected,
+        })
+    }
+
+    fn unknown(&self, name: &str) -> ParameterError {
+        let known = self.properties.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        ParameterError::Unknown { name: name.to_owned(), known }
     }
 
     /// Checks that the schema itself can hold.

@@ -57,6 +57,8 @@ pub enum Severity {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
+    /// There are more than are kept.
+    more: bool,
 }
 
 /// A value, where there was no error, and everything there is to say about it.
@@ -196,13 +198,19 @@ impl Problems {
 
     /// Adds one, unless there are already more than anybody reads.
     pub fn push(&mut self, problem: Problem) {
-        if self.list.len() < limits::PROBLEMS_MAX && !self.list.contains(&problem) {
+        if self.list.contains(&problem) {
+            return;
+        }
+        if self.list.len() < limits::PROBLEMS_MAX {
             self.list.push(problem);
+        } else {
+            self.more = true;
         }
     }
 
     /// Adds those of another document.
     pub fn append(&mut self, others: Self) {
+        self.more |= others.more;
         others.list.into_iter().for_each(|problem| self.push(problem));
     }
 
@@ -220,6 +228,9 @@ impl fmt::Display for Problems {
                 f.write_str("\n")?;
             }
             write!(f, "{problem}")?;
+        }
+        if self.more {
+            write!(f, "\nand more than these {}", limits::PROBLEMS_MAX)?;
         }
         Ok(())
     }

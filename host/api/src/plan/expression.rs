@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::address::bracketed;
 use crate::document::{Problem, Spot};
 use crate::limits;
 
@@ -77,7 +78,8 @@ impl Expression {
     /// The text for one node, or what the node lacks.
     pub(super) fn evaluate(&self, node: &NodeFacts) -> Result<String, Problem> {
         let mut text = String::new();
-        for part in &self.parts {
+        let mut parts = self.parts.iter().peekable();
+        while let Some(part) = parts.next() {
             let (value, what) = match part {
                 Part::Text(value) => (Some(value), String::new()),
                 Part::Name => (Some(&node.name), String::new()),
@@ -94,7 +96,10 @@ impl Expression {
                 let sentence = format!("found node {} without {what}, expected one", node.name);
                 return Err(self.spot.error(sentence));
             };
-            text.push_str(value);
+            // A port behind a bare IPv6 address would be read as its last part.
+            let has_port = matches!(parts.peek(), Some(Part::Text(next)) if next.starts_with(':'));
+            let is_host = has_port && (text.is_empty() || text.ends_with('/'));
+            text.push_str(&if is_host { bracketed(value) } else { value.into() });
         }
         if text.chars().count() > limits::PARAMETER_CHARACTERS_MAX || text.contains(control) {
             return Err(self.spot.error(format!(

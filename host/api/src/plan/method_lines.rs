@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use super::address::with_port;
+use super::agents::{self, Meaning};
 use super::expression::Expression;
 use super::object::{FIRST_CREDENTIAL, IDENTITY_KEY, SECRET_KEY, missing, own_method};
-use super::plugins::{self, Asked, Meaning};
+use super::plugins::{self, Asked};
 use super::properties::{Definition, Line, normal};
 use super::source::{Does, Draft};
 use super::{Credential, LiteralPlace, SecretPlace};
@@ -16,6 +18,8 @@ use crate::nodefence::Action;
 const PLUGIN_NAMES: [&str; 4] = ["plugin", "method-name", "agent-name", "agent"];
 /// The names under which it says that its outlet is all that the machine hangs on.
 const SOLE_FEED_NAMES: [&str; 2] = ["sole-feed", "solefeed"];
+/// Stands for what is taken from the node; no text of a configuration holds it.
+const TAKEN: char = '\0';
 /// What a template's name may be given without.
 const TEMPLATE_PREFIX: &str = "fence-method-template-";
 
@@ -117,7 +121,7 @@ impl Gathered {
             return;
         }
         let literal = || Some((line.clone(), definition.config_map.clone()));
-        match plugins::meaning(&self.plugin, &line.name) {
+        match agents::meaning(&self.plugin, &line.name) {
             Meaning::Parameter(name) => {
                 self.parameters.insert(name.to_owned(), line.clone());
             }
@@ -125,23 +129,24 @@ impl Gathered {
                 self.parameters.insert(name, line.clone());
             }
             Meaning::Port => self.port = Some(line.clone()),
-            Meaning::Plug => self.plug = Some(line.clone()),
+            Meaning::Plug | Meaning::System => self.plug = Some(line.clone()),
             Meaning::Action => self.action = Some(line.clone()),
             Meaning::User => self.user = literal(),
             Meaning::Password => self.password = literal(),
             Meaning::Secret => self.secret = Some(line.clone()),
             Meaning::IdentityKey => self.identity_key = Some(line.value.clone()),
             Meaning::SecretKey => self.secret_key = Some(line.value.clone()),
-            Meaning::Given(what) if yes(&line.value) != Some(true) => {
-                problems.push(wrong(line, what));
+            Meaning::Given(words, what) => {
+                if !words.contains(&line.value.to_lowercase().as_str()) {
+                    problems.push(wrong(line, what));
+                }
             }
-            Meaning::Given(_) => {}
             Meaning::Ignored => problems.push(line.spot.warning(
                 "has no meaning here and is left out: time-outs and retries are the policy's",
             )),
             Meaning::Refused(what) => problems.push(wrong(line, what)),
             Meaning::Unknown => {
-                let near = nearest(&line.name, plugins::names(&self.plugin));
+                let near = nearest(&line.name, agents::known(&self.plugin).map(|(name, _)| *name));
                 let sentence = match near {
                     Some(near) => {
                         format!("found an unknown parameter, expected {near} (did you mean that?)")
@@ -274,12 +279,7 @@ impl Gathered {
 
     fn join_port(&mut self) {
         if let (Some(port), Some(address)) = (&self.port, self.parameters.get_mut("address")) {
-            let host = &address.value;
-            address.value = if host.contains(':') && !host.starts_with('[') {
-                format!("[{host}]:{}", port.value)
-            } else {
-                format!("{host}:{}", port.value)
-            };
+            address.value = joined(&address.value, &port.value);
         }
     }
 
@@ -306,6 +306,22 @@ impl Gathered {
         }
         self.plug = None;
     }
+}
+
+/// An address with a port, where parts of it are taken from the node: brackets that those need come
+/// when they are known.
+fn joined(address: &str, port: &str) -> String {
+    let (mut plain, mut taken, mut rest) = (String::new(), Vec::new(), address);
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((inside, after)) = after.split_once('}') else { break };
+        plain.push_str(before);
+        plain.push(TAKEN);
+        taken.push(format!("${{{inside}}}"));
+        rest = after;
+    }
+    plain.push_str(rest);
+    let joined = with_port(&plain, port);
+    taken.iter().fold(joined, |joined, one| joined.replacen(TAKEN, one, 1))
 }
 
 fn wrong(line: &Line, expected: &str) -> crate::document::Problem {

@@ -2,6 +2,8 @@
 //! compile to, and what a `NodeFence` keeps as its snapshot. No secrets are in it, only where
 //! they stand.
 
+mod address;
+mod agents;
 mod cloud;
 mod config_maps;
 mod expression;
@@ -17,6 +19,8 @@ mod written;
 
 use std::collections::BTreeMap;
 
+pub use self::address::with_port;
+pub use self::agents::{Meaning, known, meaning};
 pub use self::cloud::default_plan;
 pub use self::config_maps::{NodeReading, read_config_maps};
 pub use self::expression::NodeFacts;
@@ -24,9 +28,9 @@ pub(crate) use self::grants::check as check_grant;
 pub use self::grants::{Allows, Budget, Grant, TlsGrant};
 pub use self::inventory::{InventoryError, InventoryTable};
 pub use self::object::read;
-pub use self::plugins::{Meaning, is_cloud, meaning, plugin_of, value_of};
+pub use self::plugins::{agents, is_cloud, plugin_of, value_of};
 pub use self::source::{FenceSource, FencedTwice, Nodes, for_node};
-pub use self::written::{MethodWritten, Written, is_hidden};
+pub use self::written::{MethodUse, MethodWritten, Written, is_hidden};
 
 use kube::KubeSchema;
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! What the historical configurations call our plugins and their parameters. It knows names, not
 //! what plugins do: a manifest says that, and the host checks parameters against it.
 
+use super::agents::speaks_snmp;
 use crate::nodefence::Action;
 
 /// A plugin under the names that configurations use for it.
@@ -61,6 +62,11 @@ pub fn plugin_of(name: &str) -> Option<String> {
     }
 }
 
+/// The agents that our plugins stand for, each with its plugin.
+pub fn agents() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KNOWN.iter().flat_map(|known| known.agents.iter().map(|agent| (*agent, known.plugin)))
+}
+
 /// Whether a plugin switches power; `None` for one that only its manifest knows.
 pub(super) fn switches_power(plugin: &str) -> Option<bool> {
     KNOWN.iter().find(|known| known.plugin == plugin).map(|known| known.power)
@@ -107,108 +113,11 @@ fn region_of(zone: &str) -> Option<&str> {
     zone.get(..number + digits)
 }
 
-/// What a parameter of a historical configuration is to us.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// A parameter of the plugin, by its own name.
-    Parameter(&'static str),
-    /// A parameter that is handed on under a name derived from its own.
-    HandOn,
-    /// The port of the address.
-    Port,
-    /// The plug.
-    Plug,
-    /// The action.
-    Action,
-    /// The user name, literally.
-    User,
-    /// The password, literally.
-    Password,
-    /// The name of a Secret.
-    Secret,
-    /// The Secret's key with the user name.
-    IdentityKey,
-    /// The Secret's key with the password.
-    SecretKey,
-    /// It says what is so anyway; the value must agree.
-    Given(&'static str),
-    /// It has no meaning here: time-outs and the like are the host's.
-    Ignored,
-    /// It is refused, with what to do in its place.
-    Refused(&'static str),
-    /// Nobody knows it.
-    Unknown,
-}
-
-/// Names that fence agents share, old and new.
-const COMMON: &[(&str, Meaning)] = &[
-    ("address", Meaning::Parameter("address")),
-    ("ip", Meaning::Parameter("address")),
-    ("ipaddr", Meaning::Parameter("address")),
-    ("ipaddress", Meaning::Parameter("address")),
-    ("ipport", Meaning::Port),
-    ("plug", Meaning::Plug),
-    ("port", Meaning::Plug),
-    ("action", Meaning::Action),
-    ("option", Meaning::Action),
-    ("login", Meaning::User),
-    ("user", Meaning::User),
-    ("username", Meaning::User),
-    ("passwd", Meaning::Password),
-    ("password", Meaning::Password),
-    ("secret", Meaning::Secret),
-    ("identity_key", Meaning::IdentityKey),
-    ("secret_key", Meaning::SecretKey),
-    ("passwd_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
-    ("password_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
-    ("timeout", Meaning::Ignored),
-    ("power_timeout", Meaning::Ignored),
-    ("power_wait", Meaning::Ignored),
-    ("shell_timeout", Meaning::Ignored),
-    ("login_timeout", Meaning::Ignored),
-    ("retry_on", Meaning::Ignored),
-    ("delay", Meaning::Ignored),
-    ("verbose", Meaning::Ignored),
-];
-
-/// Names that only the IPMI agent has.
-const IPMI: &[(&str, Meaning)] = &[
-    ("lanplus", Meaning::Given("IPMI 2.0 (lanplus=1): the older protocol proves nothing")),
-    ("cipher", Meaning::Parameter("cipher-suite")),
-    ("cipher_suite", Meaning::Parameter("cipher-suite")),
-    ("privlvl", Meaning::Parameter("privilege-level")),
-    ("privilege_level", Meaning::Parameter("privilege-level")),
-    ("method", Meaning::Refused("nothing: machines are always switched off and on, never cycled")),
-    ("auth", Meaning::Refused("nothing: IPMI 2.0 authenticates by its cipher suite")),
-    ("hexadecimal_kg", Meaning::Refused("a FenceConfiguration with a credential named kg")),
-];
-
-/// Names that only agents that speak SNMP have.
-const SNMP: &[(&str, Meaning)] = &[
-    ("snmp_version", Meaning::Parameter("version")),
-    ("snmp_sec_level", Meaning::Parameter("security-level")),
-    ("snmp_auth_prot", Meaning::Parameter("auth-protocol")),
-    ("snmp_priv_prot", Meaning::Parameter("privacy-protocol")),
-    ("community", Meaning::Refused("a FenceConfiguration with a credential named community")),
-    ("snmp_priv_passwd", Meaning::Refused("a FenceConfiguration with a credential named privacy")),
-    ("snmp_priv_passwd_script", Meaning::Refused("secret=NAME of a Secret: no script is run")),
-];
-
-/// Names that only the agent for kernel dumps has. Its port is one that is listened on.
-const KDUMP: &[(&str, Meaning)] = &[
-    ("nodename", Meaning::Parameter("address")),
-    ("port", Meaning::Parameter("port")),
-    ("ipport", Meaning::Parameter("port")),
-    ("family", Meaning::Ignored),
-];
-
-/// Whether a plugin speaks SNMP.
-fn speaks_snmp(plugin: &str) -> bool {
-    ["apc-pdu", "eaton-pdu", "snmp-switch"].contains(&plugin)
-}
-
 /// A value of a fence agent as the plugin's parameter of this name writes it.
 pub fn value_of(plugin: &str, parameter: &str, value: &str) -> String {
+    if plugin == "ipmi" && parameter == "privilege-level" {
+        return value.to_lowercase();
+    }
     if speaks_snmp(plugin) && SNMP_WORDS.contains(&parameter) {
         return snmp_value(value);
     }
@@ -236,31 +145,6 @@ fn snmp_value(value: &str) -> String {
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.replace('-', "_").to_lowercase();
     ["passwd", "password", "community", "snmp_priv_passwd"].contains(&name.as_str())
-}
-
-fn own_names(plugin: &str) -> &'static [(&'static str, Meaning)] {
-    match plugin {
-        "ipmi" => IPMI,
-        "kdump" => KDUMP,
-        plugin if speaks_snmp(plugin) => SNMP,
-        _ => &[],
-    }
-}
-
-/// What `name` means for a plugin.
-pub fn meaning(plugin: &str, name: &str) -> Meaning {
-    let name = name.replace('-', "_").to_lowercase();
-    let own = own_names(plugin);
-    match own.iter().chain(COMMON).find(|(known, _)| *known == name) {
-        Some((_, meaning)) => meaning.clone(),
-        None if plugin == "ipmi" => Meaning::Unknown,
-        None => Meaning::HandOn,
-    }
-}
-
-/// Every name that a plugin's configuration may use, for "did you mean".
-pub(super) fn names(plugin: &str) -> impl Iterator<Item = &'static str> + Clone {
-    own_names(plugin).iter().chain(COMMON).map(|(name, _)| *name)
 }
 
 /// The two actions that a method of a plan can have been written with.
@@ -296,14 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_that_speak_snmp_are_understood() {
-        for plugin in ["apc-pdu", "eaton-pdu", "snmp-switch"] {
-            assert_eq!(meaning(plugin, "snmp_version"), Meaning::Parameter("version"));
-            assert_eq!(meaning(plugin, "snmp-auth-prot"), Meaning::Parameter("auth-protocol"));
-            assert_eq!(meaning(plugin, "poe-port"), Meaning::HandOn);
-            assert!(matches!(meaning(plugin, "community"), Meaning::Refused(_)));
-        }
-        assert_eq!(meaning("aws", "community"), Meaning::HandOn);
+    fn values_of_agents_that_speak_snmp_are_understood() {
         let values = ["MD5", "SHA", "AES", "DES", "authPriv", "noAuthNoPriv", "2c"].map(snmp_value);
         assert_eq!(values, ["md5", "sha1", "aes128", "des", "auth-priv", "no-auth-no-priv", "2c"]);
         assert_eq!(snmp_value("${inventory['Auth']}"), "${inventory['Auth']}");

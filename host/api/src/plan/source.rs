@@ -453,7 +453,8 @@ impl Method {
         }
     }
 
-    pub(super) fn named(name: &str) -> Self {
+    /// One that does nothing yet.
+    pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             plugin: None,

@@ -85,7 +85,7 @@ pub(super) fn watcher_ready(
 
 /// What a plugin calls a credential that a configuration names: `default` is its first that is not
 /// optional.
-pub(super) fn credential_of(manifest: &Manifest, name: &str) -> String {
+pub fn credential_of(manifest: &Manifest, name: &str) -> String {
     let asks = &manifest.asks.credentials;
     let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
     match (name, first) {
@@ -95,10 +95,7 @@ pub(super) fn credential_of(manifest: &Manifest, name: &str) -> String {
 }
 
 /// Whether every credential that a plugin cannot do without is there.
-pub(super) fn all_credentials(
-    manifest: &Manifest,
-    is_there: impl Fn(&str) -> bool,
-) -> Result<(), String> {
+pub fn all_credentials(manifest: &Manifest, is_there: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut asked = manifest.asks.credentials.iter().filter(|ask| !ask.optional);
     match asked.find(|ask| !is_there(&ask.name)) {
         Some(ask) => Err(format!(

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use node_remedy_api::configuration::{Configuration, policy_documents};
 use node_remedy_api::document::{
     Document, Path, Place, Problem, Problems, Severity, Spot, Tree, Value,
@@ -11,12 +12,16 @@ use node_remedy_api::fenceplugin;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::plan::{self, Nodes};
 use node_remedy_api::policy;
+use node_remedy_sandbox::Sandbox;
 use serde_json::json;
 
+use super::described;
 use super::file::read_text;
 use super::out::{complain, outln};
 use super::{CheckArgs, Output};
 use crate::plugins::Plugins;
+
+mod methods;
 
 /// Reads every file and prints every problem.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
@@ -28,7 +33,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             Err(error) => unread.push(problem(&name, &format!("failed to read it: {error:#}"))),
         }
     }
-    let (documents, mut problems) = problems_of(&files);
+    let (documents, mut problems) = problems_of(&files)?;
     for one in unread {
         problems.push(one);
     }
@@ -49,10 +54,17 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// How many documents there are, and everything that is wrong with them.
-fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
+fn problems_of(files: &[(String, String)]) -> anyhow::Result<(usize, Problems)> {
     let texts = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let configuration = Configuration::from_files(texts);
+    let plugins = Plugins::new(Sandbox::new().context("failed to start the sandbox")?);
     let mut problems = configuration.problems;
+    let all = files.iter().filter_map(|(name, text)| Document::read_all(name, text).value);
+    let all: Vec<Document> = all.flatten().flat_map(Document::items).collect();
+    described::by_documents(&plugins, &all);
+    for source in &configuration.fences {
+        methods::check(source, &plugins, &mut problems);
+    }
     let mut count = 0;
     let (mut methods, mut remedies) = (BTreeSet::new(), Vec::new());
     let (mut policies, mut fences, mut config_maps) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -104,7 +116,7 @@ fn problems_of(files: &[(String, String)]) -> (usize, Problems) {
     }));
     twice(&policies, &mut problems);
     twice(&fences, &mut problems);
-    (count, problems)
+    Ok((count, problems))
 }
 
 fn nothing(origin: &str) -> Problem {
@@ -245,7 +257,7 @@ mod tests {
             .zip(texts)
             .map(|(number, text)| (format!("{number}.yaml"), text.to_owned()))
             .collect();
-        problems_of(&files).1.iter().map(ToString::to_string).collect()
+        problems_of(&files).unwrap().1.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -261,6 +273,48 @@ mod tests {
             name: power, methods: [power] }]\n";
         let both = lines("polite", &[FENCE_PLUGIN, fence]);
         assert!(both[0].contains("which a FenceConfiguration calls as well"), "{both:?}");
+    }
+
+    /// What would never fence is told with file, line and column, and no secret is repeated.
+    #[test]
+    fn a_method_that_could_never_be_called_is_told() {
+        let example = include_str!("../../../../examples/config/fence-ipmi.yaml");
+        let literal = example.replace(
+            "address: ${node.annotations['node-remedy.io/bmc-address']}",
+            "address: 192.0.2.11",
+        );
+        assert_ne!(literal, example);
+        let said = |text: &str| {
+            let files = [("f.yaml".to_owned(), text.to_owned())];
+            let lines: Vec<_> =
+                problems_of(&files).unwrap().1.errors().map(ToString::to_string).collect();
+            lines.join("\n")
+        };
+        assert_eq!(said(example), "");
+        assert_eq!(said(&literal), "");
+        let privilege = "privilege-level: operator";
+        assert!(literal.contains(privilege) && literal.contains("cidrs: ["), "{literal}");
+        let mut elsewhere = literal.clone();
+        let cidrs = elsewhere.find("cidrs: [").unwrap();
+        let end = cidrs + elsewhere[cidrs..].find(']').unwrap();
+        elsewhere.replace_range(cidrs..end, "cidrs: [198.51.100.0/24");
+        for (text, expected) in [
+            (literal.replace(privilege, "privilege-levl: operator"), "expected privilege-level"),
+            (literal.replace(privilege, "scheme: https"), "has not, expected one of address"),
+            (literal.replace(privilege, "privilege-level: king"), "expected one of"),
+            (literal.replace(privilege, "password: hunter2"), "found a secret in plain text"),
+            (literal.replace("address: 192.0.2.11", "cipher-suite: auto"), "found no address"),
+            (
+                literal.replace("- secret: b", "- name: acount\n      secret: b"),
+                "found a credential \"acount\"",
+            ),
+            (elsewhere, "192.0.2.11"),
+        ] {
+            assert_ne!(text, literal, "{expected}");
+            let said = said(&text);
+            assert!(said.starts_with("f.yaml:") && said.contains(expected), "{expected}: {said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
     }
 
     const REMEDY: &str = "apiVersion: node-remedy.io/v1alpha1
@@ -290,7 +344,7 @@ data:
         let errors = |files: &[(&str, String)]| -> Vec<String> {
             let files: Vec<_> =
                 files.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
-            let said = problems_of(&files).1;
+            let said = problems_of(&files).unwrap().1;
             said.errors().map(ToString::to_string).collect()
         };
         let remedy = |name: &str| REMEDY.replace("NAME", name);

@@ -5,8 +5,10 @@
 
 pub mod agent;
 pub(super) mod hand;
+mod held;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,9 +43,16 @@ struct Sent {
     action: Action,
     wanted: PlugState,
     /// What the device, or the way to it, said against it.
-    refusal: Option<String>,
+    refusal: Option<Refusal>,
     /// The last read after it.
     last: Option<Result<Outcome, Failure>>,
+}
+
+/// Why a change was not accepted.
+struct Refusal {
+    why: String,
+    /// It was refused, and so not carried out; otherwise nobody knows.
+    is_definite: bool,
 }
 
 impl Sent {
@@ -64,7 +73,10 @@ impl Sent {
         let verb = self.action.as_str();
         let sent = match &self.refusal {
             None => format!("the {verb} was accepted"),
-            Some(why) => format!("nobody knows whether the {verb} was carried out ({why})"),
+            Some(Refusal { why, is_definite: true }) => format!("the {verb} was refused ({why})"),
+            Some(Refusal { why, is_definite: false }) => {
+                format!("nobody knows whether the {verb} was carried out ({why})")
+            }
         };
         let (read, identity, said) = match self.last {
             None => (PlugState::Unknown, Vec::new(), "nothing was read after it".to_owned()),
@@ -149,8 +161,11 @@ async fn reset(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
 
 /// Once an off was sent, an on is, unless the machine reads on all the same.
 async fn reboot(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
-    let off = hand.switch(Action::Off, PlugState::Off).await?;
     let command = command(args, "on");
+    if let Err(error) = held::hold_interrupts(&command) {
+        complain(format_args!("node-remedy: {error:#}; an interrupt may leave the machine off"));
+    }
+    let off = hand.switch(Action::Off, PlugState::Off).await?;
     if off.reads() == Some(PlugState::On) {
         let next =
             format!("the off may come yet: look at the machine; if it goes off, run: {command}");
@@ -198,19 +213,25 @@ fn after_reboot(
 fn command(args: &Asked<'_>, action: &str) -> String {
     let Asked { command, device, .. } = args;
     let mut words = vec![format!("node-remedy {command} {action}")];
-    let file = device.password_file.as_ref().map(|file| file.display().to_string());
+    let path = |file: &Option<PathBuf>| file.as_ref().map(|file| file.display().to_string());
+    let (file, ca) = (path(&device.password_file), path(&device.tls.tls_ca));
     let plug = Some(&device.plug).filter(|plug| !plug.is_empty());
     let options = [
         ("--address", device.address.as_ref()),
         ("--plug", plug),
         ("--username", device.username.as_ref()),
         ("--password-file", file.as_ref()),
+        ("--tls-ca", ca.as_ref()),
+        ("--tls-pin", device.tls.tls_pin.as_ref()),
     ];
     let credentials = device.credential.iter().map(|pair| ("--credential", Some(pair)));
     let set = device.set.iter().map(|pair| ("--set", Some(pair)));
     for (option, value) in options.into_iter().chain(credentials).chain(set) {
         let Some(value) = value else { continue };
         words.push(format!("{option} '{}'", value.replace('\'', "'\\''")));
+    }
+    if device.tls.tls_insecure {
+        words.push("--tls-insecure".to_owned());
     }
     words.join(" ")
 }

@@ -49,5 +49,9 @@ fn up_to(source: impl Read, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
 /// The same of a file that must hold text.
 pub(super) fn read_text(file: &Path, bytes_max: usize) -> anyhow::Result<String> {
     let bytes = read_bytes(file, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("found bytes that are no text (UTF-8)"))
+    String::from_utf8(bytes).map_err(|error| {
+        let text = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+        anyhow::anyhow!("line {line}: found bytes that are no text (UTF-8)")
+    })
 }

@@ -109,7 +109,10 @@ fn as_expected(story: &Story) -> bool {
 }
 
 fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result<()> {
-    let colour = if std::io::stdout().is_terminal() { Colour::Always } else { Colour::Never };
+    let named = |name: &str| std::env::var_os(name).unwrap_or_default();
+    let is_plain = !named("NO_COLOR").is_empty() || named("TERM") == "dumb";
+    let colour =
+        if std::io::stdout().is_terminal() && !is_plain { Colour::Always } else { Colour::Never };
     let terminal = Terminal { columns: COLUMNS, colour };
     out!("{}", text::timeline(story, Depth::Story, &terminal));
     outln!("");
@@ -159,7 +162,8 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
     let load = |file: &str| {
         let path = folder.join(file);
         let text = match component::name_in(file) {
-            Some(name) => component_of(&path, name),
+            // Cargo writes `_` where a plugin's name has `-`; none has `_`.
+            Some(name) => component_of(&path, &name.replace('_', "-")),
             None => read(&path, DOCUMENT_BYTES_MAX),
         };
         let text = text.map_err(|error| format!("{error:#}"))?;

@@ -144,7 +144,11 @@ pub struct Csrf {
 
 /// How a token is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected {header, prefix} or {cookie} as the way in which a token is sent"
+)]
 pub enum SendAs {
     /// In a header.
     Header {

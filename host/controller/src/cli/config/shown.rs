@@ -476,8 +476,8 @@ fn method(method: &Method, written: &MethodWritten) -> ShownMethod {
 fn from(written: Option<&Written>) -> String {
     match written {
         None => "node spec.providerID".to_owned(),
-        Some(Written { expression: None, spot }) => place(spot),
-        Some(Written { expression: Some(text), spot }) => format!("{text} in {}", place(spot)),
+        Some(Written { expression: None, spot, .. }) => place(spot),
+        Some(Written { expression: Some(text), spot, .. }) => format!("{text} in {}", place(spot)),
     }
 }
 

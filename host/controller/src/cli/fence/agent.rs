@@ -3,72 +3,31 @@
 //!
 //! An `off` ends well only when a later read said off. Not here: what is read and sent ([`super::hand`]).
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use node_remedy_api::plan::{Meaning, meaning, plugin_of, value_of};
-use node_remedy_sandbox::manifest::{Ability, Kind};
-use node_remedy_sandbox::{
-    Action, Authorities, Failure, Manifest, PlugState, PropertyKind, Secret, Trust,
-};
+use node_remedy_api::plan::plugin_of;
+use node_remedy_sandbox::manifest::Kind;
+use node_remedy_sandbox::{Action, Failure, PlugState, PropertyKind};
 use zeroize::Zeroizing;
 
-use super::hand::{BUNDLE_BYTES_MAX, Hand, PASSWORD_BYTES_MAX, Reach, load, read_short};
+use self::options::{from_lines, from_options};
+use super::hand::{Hand, load};
+use super::held::hold_interrupts;
 use super::{EXIT_OFF, Outcome, Sent};
-use crate::cli::out::{out, outln};
+use crate::cli::out::{complain, out, outln};
 
 mod metadata;
+mod options;
+mod told;
 
 /// What stdin may hold: a few dozen lines.
 const STDIN_BYTES_MAX: u64 = 64 << 10;
 /// Seconds that an agent has where nobody says otherwise: the power time-out that agents have.
 const TIMEOUT_S: u64 = 60;
-/// The credential that versions 1 and 2c of SNMP have.
-const COMMUNITY: &str = "community";
-/// A `delay` beyond an hour is a mistake.
-const DELAY_S_MAX: u64 = 3_600;
-
-/// Options of every agent, with the letter, the name on stdin, and what they mean.
-pub(super) const OPTIONS: &[(char, &str, &str, &str)] = &[
-    ('o', "action", "action", "What to do"),
-    ('a', "ip", "ip", "Address of the device: HOST or HOST:PORT"),
-    ('u', "ipport", "ipport", "Port of the device, where the address names none"),
-    ('l', "username", "username", "User name"),
-    ('p', "password", "password", "Password; by stdin or in a file, it is not seen by other users"),
-    (
-        'f',
-        "password-file",
-        "password_file",
-        "File with the password; its last newline is not part of it",
-    ),
-    ('n', "plug", "plug", "Outlet, port or instance on the device"),
-    ('D', "delay", "delay", "Seconds to wait before anything is done"),
-    ('t', "power-timeout", "power_timeout", "Seconds for the whole action"),
-    ('C', "tls-ca", "tls_ca", "File with the authorities that sign the device's certificate"),
-    ('P', "tls-pin", "tls_pin", "sha256//BASE64 of the device's key"),
-    ('i', "ssl-insecure", "ssl_insecure", "Whoever answers is the device"),
-];
-
-/// What an agent was told.
-#[derive(Default)]
-struct Told {
-    action: Option<String>,
-    plug: Option<String>,
-    nodename: Option<String>,
-    address: Option<String>,
-    port: Option<String>,
-    username: Option<String>,
-    password: Option<Zeroizing<String>>,
-    parameters: BTreeMap<String, String>,
-    secrets: BTreeMap<String, Zeroizing<String>>,
-    trust: Trust,
-    delay: Duration,
-    timeout: Option<Duration>,
-}
 
 /// The agent that a program of this name is, and its method: `fence_ipmilan`, `fence_redfish`.
 pub fn named(program: &str) -> Option<(String, String)> {
@@ -82,6 +41,10 @@ pub fn named(program: &str) -> Option<(String, String)> {
 pub async fn agent(name: &str, method: &str, arguments: &[String]) -> anyhow::Result<ExitCode> {
     let (executor, plugin) = load(method)?;
     let manifest = plugin.manifest().clone();
+    if arguments.iter().any(|argument| matches!(argument.as_str(), "-V" | "--version")) {
+        outln!("{}", env!("CARGO_PKG_VERSION"));
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.iter().any(|argument| matches!(argument.as_str(), "-h" | "--help")) {
         out!("{}", metadata::help(name, &manifest));
         return Ok(ExitCode::SUCCESS);
@@ -97,6 +60,13 @@ pub async fn agent(name: &str, method: &str, arguments: &[String]) -> anyhow::Re
     if matches!(action.as_str(), "metadata" | "meta-data") {
         out!("{}", metadata::xml(name, &manifest));
         return Ok(ExitCode::SUCCESS);
+    }
+    if action == "manpage" {
+        out!("{}", metadata::help(name, &manifest));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for key in &told.ignored {
+        complain(format_args!("{name}: {key} has no effect here"));
     }
     if is_fabric && action == "reboot" {
         bail!("{method} cuts a path and cannot reboot; expected off or on");
@@ -126,7 +96,7 @@ async fn carry_out(hand: &mut Hand, action: &str, timeout: Duration) -> anyhow::
             })
         }
         "monitor" => {
-            hand.once(Action::Monitor).await.map_err(said)?;
+            hand.monitor().await.map_err(said)?;
             Ok(ExitCode::SUCCESS)
         }
         "list" | "list-status" => {
@@ -141,6 +111,7 @@ async fn carry_out(hand: &mut Hand, action: &str, timeout: Duration) -> anyhow::
         "off" => switch(hand, Action::Off, PlugState::Off).await,
         "on" => switch(hand, Action::On, PlugState::On).await,
         "reboot" => {
+            hold_interrupts("the same agent with action=on")?;
             let off = hand.switch(Action::Off, PlugState::Off).await.map_err(said)?;
             confirmed(off.outcome())?;
             hand.begin_anew(timeout);
@@ -186,179 +157,6 @@ fn stdin() -> anyhow::Result<Zeroizing<String>> {
     Ok(lines)
 }
 
-/// What key=value lines say. Keys that nobody knows are left alone, as the API asks.
-fn from_lines(manifest: &Manifest, lines: &str) -> anyhow::Result<Told> {
-    let mut told = Told::default();
-    for line in lines.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if let Some((key, value)) = line.split_once('=') {
-            told.take(manifest, key.trim(), value)?;
-        }
-    }
-    Ok(told)
-}
-
-/// What options say: `-o off`, `--action off`, `--action=off`. One that nobody knows is a mistake.
-fn from_options(manifest: &Manifest, arguments: &[String]) -> anyhow::Result<Told> {
-    let mut told = Told::default();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let (name, inline) = match argument.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            Some(_) | None => (argument.as_str(), None),
-        };
-        let name = match name.strip_prefix("--") {
-            Some(long) => long.to_owned(),
-            None => letter(name).with_context(|| format!("found {name:?}, expected an option"))?,
-        };
-        if name == "verbose" {
-            continue;
-        }
-        let is_flag = name == "ssl-insecure";
-        let value = match inline {
-            Some(value) => value,
-            None if is_flag => "1".to_owned(),
-            None => rest.next().with_context(|| format!("--{name}: found no value"))?.clone(),
-        };
-        if !told.take(manifest, &name, &value)? {
-            bail!("--{name}: there is no such option; --help lists them");
-        }
-    }
-    Ok(told)
-}
-
-/// The long name of a letter.
-fn letter(name: &str) -> Option<String> {
-    let letter = name.strip_prefix('-').and_then(|name| name.parse::<char>().ok())?;
-    match letter {
-        'v' => Some("verbose".to_owned()),
-        letter => {
-            let found = OPTIONS.iter().find(|(one, _, _, _)| *one == letter);
-            found.map(|(_, long, _, _)| (*long).to_owned())
-        }
-    }
-}
-
-impl Told {
-    /// Takes one thing; says whether anybody knows what it is.
-    fn take(&mut self, manifest: &Manifest, key: &str, value: &str) -> anyhow::Result<bool> {
-        let key = key.replace('-', "_").to_lowercase();
-        let own = key.replace('_', "-");
-        let is_yes = matches!(value, "1" | "true" | "yes" | "on");
-        match key.as_str() {
-            "password_file" => {
-                let bytes = read_short("password_file", Path::new(value), PASSWORD_BYTES_MAX)?;
-                let text = Zeroizing::new(String::from_utf8(bytes).context("password_file")?);
-                let line = text.strip_suffix('\n').unwrap_or(&text);
-                self.password = Some(Zeroizing::new(line.to_owned()));
-            }
-            "nodename" => self.nodename = Some(value.to_owned()),
-            "delay" => self.delay = seconds(&key, value)?.min(Duration::from_secs(DELAY_S_MAX)),
-            "power_timeout" => self.timeout = Some(seconds(&key, value)?),
-            "tls_ca" => {
-                let pem = read_short("tls_ca", Path::new(value), BUNDLE_BYTES_MAX)?;
-                let authorities =
-                    Authorities::from_pem(&pem).with_context(|| format!("tls_ca {value}"))?;
-                self.trust = Trust::Authorities(authorities);
-            }
-            "tls_pin" => self.trust = Trust::Pins([value.parse().context("tls_pin")?].into()),
-            "ssl_insecure" => {
-                if is_yes {
-                    self.trust = Trust::Insecure;
-                }
-            }
-            // As agents that speak SNMP call it.
-            "snmp_priv_passwd" => {
-                self.secrets.insert("privacy".to_owned(), Zeroizing::new(value.to_owned()));
-            }
-            _ if manifest.asks.credentials.iter().any(|ask| ask.name == own) => {
-                self.secrets.insert(own, Zeroizing::new(value.to_owned()));
-            }
-            _ if manifest.parameters.properties.contains_key(&own) => {
-                self.parameters.insert(own, value.to_owned());
-            }
-            _ => return self.take_common(manifest, &key, value),
-        }
-        Ok(true)
-    }
-
-    /// Takes what all agents have, under any of its names.
-    fn take_common(&mut self, manifest: &Manifest, key: &str, value: &str) -> anyhow::Result<bool> {
-        match meaning(&manifest.name, key) {
-            Meaning::Parameter("address") => self.address = Some(value.to_owned()),
-            Meaning::Parameter(name) => {
-                let value = value_of(&manifest.name, name, value);
-                self.parameters.insert(name.to_owned(), value);
-            }
-            Meaning::Port => self.port = Some(value.to_owned()),
-            Meaning::Plug => self.plug = Some(value.to_owned()),
-            Meaning::Action => self.action = Some(value.to_owned()),
-            Meaning::User => self.username = Some(value.to_owned()),
-            Meaning::Password => self.password = Some(Zeroizing::new(value.to_owned())),
-            Meaning::Given(_) | Meaning::Ignored => {}
-            Meaning::Refused(instead) => bail!("{key} is not taken here; expected {instead}"),
-            Meaning::Secret | Meaning::IdentityKey | Meaning::SecretKey => return Ok(false),
-            Meaning::HandOn | Meaning::Unknown => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn reach(self, manifest: &Manifest, timeout: Duration) -> anyhow::Result<Reach> {
-        let mut parameters = self.parameters;
-        if let Some(address) = self.address {
-            let address = match &self.port {
-                Some(port) if !has_port(&address) => format!("{address}:{port}"),
-                Some(_) | None => address,
-            };
-            parameters.entry("address".to_owned()).or_insert(address);
-        }
-        // Agents that speak SNMP speak version 1 where nobody says otherwise; ours, version 3.
-        if self.secrets.contains_key(COMMUNITY) {
-            parameters.entry("version".to_owned()).or_insert_with(|| "1".to_owned());
-        }
-        let asks = &manifest.asks.credentials;
-        let first = asks.iter().find(|ask| !ask.optional).or_else(|| asks.first());
-        let mut credentials = BTreeMap::new();
-        for (name, secret) in self.secrets {
-            credentials.insert(name, secret_of(None, &secret));
-        }
-        if let Some(first) = first {
-            match (self.password, self.username) {
-                (Some(password), identity) => {
-                    credentials.insert(first.name.clone(), secret_of(identity, &password));
-                }
-                (None, Some(identity)) if first.optional => {
-                    credentials.insert(first.name.clone(), secret_of(Some(identity), ""));
-                }
-                (None, _) if first.optional || credentials.contains_key(&first.name) => {}
-                (None, _) => bail!("{} needs a password", manifest.name),
-            }
-        }
-        // The node's name is a plug only where a device has several.
-        let has_plugs = manifest.actions.contains(&Ability::Plugs);
-        let plug = self.plug.or(self.nodename.filter(|_| has_plugs)).unwrap_or_default();
-        Ok(Reach { parameters, credentials, plug, trust: self.trust, timeout })
-    }
-}
-
-fn secret_of(identity: Option<String>, secret: &str) -> Secret {
-    Secret { identity, bytes: Zeroizing::new(secret.as_bytes().to_vec()) }
-}
-
-/// Whether an address names a port. One of IPv6 does only with brackets.
-fn has_port(address: &str) -> bool {
-    let rest = address.rsplit_once(']').map_or(address, |(_, rest)| rest);
-    rest.matches(':').count() == 1
-}
-
-fn seconds(key: &str, value: &str) -> anyhow::Result<Duration> {
-    let seconds = value.trim_end_matches('s').parse();
-    let seconds = seconds.with_context(|| format!("{key}: found {value:?}, expected seconds"))?;
-    Ok(Duration::from_secs(seconds))
-}
-
 /// The type of a parameter, as metadata and help name it.
 fn type_of(kind: PropertyKind) -> &'static str {
     match kind {
@@ -370,8 +168,18 @@ fn type_of(kind: PropertyKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
+    use node_remedy_api::plan::agents;
+    use node_remedy_api::plan::{Meaning, meaning};
+    use node_remedy_sandbox::manifest::Protocol;
+    use node_remedy_sandbox::{HostPort, Manifest, Trust};
+    use proptest::prelude::*;
+
     use super::*;
 
+    /// Name, letter and whether it is a flag of each parameter of real agents, by their metadata.
+    const AGENTS: &str = include_str!("../../../../../tests/fixtures/fence-agents.txt");
     const IPMI: &str = include_str!("../../../../../plugins/ipmi/manifest.json");
     const REDFISH: &str = include_str!("../../../../../plugins/redfish/manifest.json");
 
@@ -428,12 +236,41 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn the_machine_that_is_reached_is_the_one_that_was_named(
+            ip in any::<IpAddr>(), port in 1_u16.., with_brackets in any::<bool>(),
+        ) {
+            let manifest = manifest(IPMI);
+            let written =
+                if ip.is_ipv6() && with_brackets { format!("[{ip}]") } else { ip.to_string() };
+            let lines = format!("ip={written}\nipport={port}\npassword=x");
+            let told = from_lines(&manifest, &lines).unwrap();
+            let reach = told.reach(&manifest, Duration::ZERO).unwrap();
+            let reached = HostPort::parse(&reach.parameters["address"], Protocol::Udp).unwrap();
+            prop_assert_eq!(reached.host.parse::<IpAddr>(), Ok(ip));
+            prop_assert_eq!(reached.port, Some(port));
+        }
+    }
+
     #[test]
     fn a_node_s_name_is_no_plug_of_a_device_that_has_none() {
-        for (text, plug) in [(IPMI, ""), (REDFISH, "n1")] {
+        let apc = include_str!("../../../../../plugins/apc-pdu/manifest.json");
+        let path = "/redfish/v1/Systems/1";
+        let by_path = format!("port=n1\nsystems_uri={path}");
+        for (text, lines, plug) in [
+            (IPMI, "", ""),
+            (apc, "", "n1"),
+            (REDFISH, "", ""),
+            // As cluster managers say it of an agent that has no plugs.
+            (REDFISH, "port=n1", ""),
+            (REDFISH, "port=437XR1138R2", "437XR1138R2"),
+            (REDFISH, by_path.as_str(), path),
+        ] {
             let manifest = manifest(text);
-            let told = from_lines(&manifest, "nodename=n1\nip=192.0.2.7\npassword=x").unwrap();
-            assert_eq!(told.reach(&manifest, Duration::ZERO).unwrap().plug, plug);
+            let lines = format!("{lines}\nnodename=n1\nip=192.0.2.7\npassword=x");
+            let told = from_lines(&manifest, &lines).unwrap();
+            assert_eq!(told.reach(&manifest, Duration::ZERO).unwrap().plug, plug, "{lines}");
         }
     }
 
@@ -448,6 +285,101 @@ mod tests {
         assert!(refusal.contains("never cycled"), "{refusal}");
         let unknown = from_options(&manifest, &["--surprise=1".to_owned()]);
         assert!(unknown.err().unwrap().to_string().contains("no such option"));
+    }
+
+    fn of_plugin(plugin: &str) -> Option<Manifest> {
+        let plugins = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugins"));
+        let text = std::fs::read(plugins.join(plugin).join("manifest.json")).ok()?;
+        Some(Manifest::parse(&text).unwrap())
+    }
+
+    /// Whatever an agent's configuration says is taken, refused with what to write, or said to be of no
+    /// effect; and its letters mean what they mean with the agent.
+    #[test]
+    fn no_parameter_of_a_real_agent_is_left_out_in_silence() {
+        let mut seen = 0;
+        for line in AGENTS.lines() {
+            let mut words = line.split(' ');
+            let agent = words.next().unwrap();
+            let (_, plugin) = agents().find(|(known, _)| *known == agent).unwrap();
+            let Some(manifest) = of_plugin(plugin).filter(|one| one.kind != Kind::Watch) else {
+                continue;
+            };
+            let mut letters = std::collections::BTreeMap::<char, bool>::new();
+            for word in words {
+                let (name, rest) = word.split_once(':').unwrap();
+                let (letter, is_flag) = (rest.chars().find(|one| *one != '!'), rest.contains('!'));
+                seen += 1;
+                // A file is read at once; the first two are said by letter alone.
+                if ["help", "version", "cacert"].contains(&name) {
+                    continue;
+                }
+                let value = if is_flag { "1" } else { "7" };
+                match from_lines(&manifest, &format!("{name}={value}")) {
+                    Ok(told) if name != "nodename" => {
+                        let is_so = matches!(meaning(plugin, name), Meaning::Given(..));
+                        let is_silent = told.is_empty() && !is_so && !told::TALK.contains(&name);
+                        assert!(!is_silent, "{agent} {name} is left out in silence");
+                    }
+                    Ok(_) => {}
+                    Err(said) => {
+                        let said = said.to_string();
+                        assert!(said.contains("expected"), "{agent} {name}: {said}");
+                    }
+                }
+                // The one that logs in to a shell has a letter of the one that speaks SNMP.
+                if let Some(letter) = letter.filter(|one| (agent, *one) != ("fence_apc", 'c')) {
+                    let long = options::long_of(&manifest, letter).unwrap();
+                    assert_eq!(options::is_flag(long), is_flag, "{agent} -{letter} is --{long}");
+                    let same = |one: &str| meaning(plugin, one);
+                    let is_same = long.replace('-', "_") == name.replace('-', "_")
+                        || (same(long) == same(name) && same(name) != Meaning::HandOn);
+                    *letters.entry(letter).or_default() |= is_same;
+                }
+            }
+            assert!(letters.values().all(|is_known| *is_known), "{agent}: {letters:?}");
+        }
+        assert!(seen > 800, "{seen} parameters");
+    }
+
+    #[test]
+    fn options_are_read_as_getopt_reads_them() {
+        let manifest = manifest(IPMI);
+        let read = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            from_options(&manifest, &words).map_err(|said| said.to_string())
+        };
+        for line in [
+            "-P -a 192.0.2.7 -l admin -p x -C 3 -L OPERATOR -o off",
+            "--lanplus --username=admin --ip 192.0.2.7 --password x --cipher=3 --privlvl OPERATOR -ooff",
+            "-vvP -a192.0.2.7 -ladmin -px -C3 -LOPERATOR --method=onoff -ooff",
+        ] {
+            let told = read(line).unwrap();
+            assert_eq!(told.action.as_deref(), Some("off"), "{line}");
+            let reach = told.reach(&manifest, Duration::ZERO).unwrap();
+            assert_eq!(reach.parameters["address"], "192.0.2.7", "{line}");
+            assert_eq!(reach.parameters["cipher-suite"], "3", "{line}");
+            assert_eq!(reach.parameters["privilege-level"], "operator", "{line}");
+            assert_eq!(reach.credentials["account"].identity.as_deref(), Some("admin"), "{line}");
+        }
+        for (line, said) in [
+            ("-a", "-a: found no value"),
+            ("-y", "-y: there is no such option"),
+            ("off", "found \"off\", expected an option"),
+            ("-m cycle", "never cycled"),
+            ("--target=0x82", "no BMC is reached through another"),
+        ] {
+            let refusal = read(line).err().unwrap();
+            assert!(refusal.contains(said), "{line}: {refusal}");
+        }
+        let kg = from_lines(&manifest, "hexadecimal_kg=0x6b67\npassword=x").unwrap();
+        let reach = kg.reach(&manifest, Duration::ZERO).unwrap();
+        assert_eq!(reach.credentials["kg"].bytes.as_slice(), b"kg");
+        assert!(from_lines(&manifest, "hexadecimal_kg=6b6").is_err());
+        assert_eq!(
+            from_lines(&manifest, "power_wait=2\nverbose=1").unwrap().ignored,
+            ["power_wait"]
+        );
     }
 
     /// A parameter of ours under a name that agents have for something else could not be set.

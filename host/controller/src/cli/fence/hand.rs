@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use node_remedy_sandbox::manifest::Ability;
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
     Action, AdminGrant, Authorities, Call, CallReport, Cancel, Cidr, Entropy, ExchangeRecord,
-    Executor, Failure, Grants, HttpGrant, Names, OpenGate, PlugInfo, PlugState, Plugin, Request,
-    Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
+    Executor, Failure, Grants, HostPort, HttpGrant, Names, OpenGate, PlugInfo, PlugState, Plugin,
+    Request, Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
 use tokio::time::Instant;
 
-use super::{Outcome, Sent};
+use super::{Outcome, Refusal, Sent};
 use crate::act::calls::kind_of;
 use crate::cli::{DeviceArgs, TlsArgs};
 use crate::clock::Clock;
@@ -152,6 +153,15 @@ impl Hand {
         settle(&self.call(action, None).await)
     }
 
+    /// Whether the device lets itself be spoken to, whatever its plugs are. As agents do, what has several
+    /// is asked for all of them where none is named: cluster managers start an agent so.
+    pub(super) async fn monitor(&mut self) -> Result<(), Failure> {
+        if self.plug.is_empty() && self.plugin.manifest().actions.contains(&Ability::Plugs) {
+            return self.plugs().await.map(drop);
+        }
+        self.once(Action::Monitor).await.map(drop)
+    }
+
     /// The plugs of the device.
     pub(super) async fn plugs(&mut self) -> Result<Vec<PlugInfo>, Failure> {
         let report = self.call(Action::Plugs, None).await;
@@ -169,11 +179,12 @@ impl Hand {
         let refusal = match report.verdict() {
             Verdict::FailedBeforeEffect(failure) => return Err(failure.clone()),
             Verdict::Indeterminate(failure) => {
-                // Who may not, or cannot, has hardly done it: that is looked at, and not for long.
-                if kind_of(failure.kind).is_refusal() {
+                let is_definite = is_refused(failure);
+                // It has hardly been done: that is looked at, and not for long.
+                if is_definite {
                     self.end = self.end.min(Instant::now() + REFUSED_READ);
                 }
-                Some(failure.detail.clone())
+                Some(Refusal { why: failure.detail.clone(), is_definite })
             }
             Verdict::Outcome(_) => None,
         };
@@ -230,6 +241,12 @@ pub(super) fn load(name: &str) -> anyhow::Result<(Executor, Arc<Plugin>)> {
     Ok((executor, Plugins::new(sandbox).find(name, None)?))
 }
 
+/// Whether a device, or the host before it, said no: who may not or cannot, and what a status of HTTP refuses.
+fn is_refused(failure: &Failure) -> bool {
+    kind_of(failure.kind).is_refusal()
+        || matches!(failure.device_code, Some(400..=407 | 409..=499 | 503))
+}
+
 fn settle(report: &CallReport) -> Result<Outcome, Failure> {
     match report.verdict() {
         Verdict::Outcome(outcome) => Ok(Outcome {
@@ -254,7 +271,9 @@ fn parameters(args: &DeviceArgs) -> anyhow::Result<BTreeMap<String, String>> {
         let Some((key, value)) = pair.split_once('=') else {
             bail!("--set {pair}: expected KEY=VALUE");
         };
-        parameters.insert(key.to_owned(), value.to_owned());
+        if parameters.insert(key.to_owned(), value.to_owned()).is_some() {
+            bail!("--set {key}: {key} was given already");
+        }
     }
     Ok(parameters)
 }
@@ -303,10 +322,12 @@ pub(in crate::cli) async fn exactly_these(
             }
             bail!("no {}: pass --{} HOST or --set {}=HOST", ask.from, ask.from, ask.from);
         };
-        let host = host_of(&written);
+        let host = HostPort::parse(&written, ask.protocol)
+            .with_context(|| format!("failed to read {}", ask.from))?
+            .host;
         let addresses = match host.parse() {
             Ok(address) => vec![address],
-            Err(_) => match names.resolve(host).await {
+            Err(_) => match names.resolve(&host).await {
                 // It is left out, and the call says so that needs it.
                 Err(_) if ask.optional => Vec::new(),
                 resolved => resolved
@@ -316,19 +337,6 @@ pub(in crate::cli) async fn exactly_these(
         admin.cidrs.extend(addresses.into_iter().map(Cidr::exactly));
     }
     Ok(admin)
-}
-
-/// The host of `host`, `host:port`, `[v6]:port` or an URL.
-fn host_of(written: &str) -> &str {
-    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
-    let rest = rest.split('/').next().unwrap_or(rest);
-    if let Some(inner) = rest.strip_prefix('[') {
-        return inner.split(']').next().unwrap_or(inner);
-    }
-    match rest.rsplit_once(':') {
-        Some((host, _)) if !host.contains(':') => host,
-        _ => rest,
-    }
 }
 
 /// The bytes of the file that an option names, if they are no more than that.

@@ -6,24 +6,26 @@ mod replay;
 mod told;
 mod transcript;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use node_remedy_api::configuration::Configuration;
+use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_sandbox::manifest::{Auth, Protocol};
-use node_remedy_sandbox::{
-    Entropy, Executor, Manifest, NoEntropy, PluginLimits, Sandbox, SystemEntropy,
-};
+use node_remedy_sandbox::{Entropy, Manifest, NoEntropy, PluginLimits, SystemEntropy};
 use serde_json::json;
 
 use self::transcript::Transcript;
 use super::file::load;
 use crate::cli::fence::hand::Hand;
 use crate::cli::fence::{Asked, act};
+use crate::cli::file::read_text;
 use crate::cli::out::{complain, outln};
 use crate::cli::{DeviceArgs, FenceAction, Output, here};
+use crate::outside::limits;
 use crate::plugins::Plugins;
 
 /// `plugin run`.
@@ -37,6 +39,9 @@ pub struct RunArgs {
     /// Which device, and who asks it
     #[command(flatten)]
     device: DeviceArgs,
+    /// The FencePlugin whose limits apply; without one, the usual limits of a plugin from outside
+    #[arg(long, value_name = "FILE")]
+    fence_plugin: Option<PathBuf>,
     /// Write what was asked and answered to this file, secrets left out
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -66,12 +71,13 @@ async fn on_device(
     args: &RunArgs,
     action: FenceAction,
 ) -> anyhow::Result<ExitCode> {
-    let (_, plugin) = load(plugins, &args.file, &PluginLimits::most())?;
+    let limits = args.fence_plugin.as_deref().map_or(Ok(PluginLimits::default()), limits_in)?;
+    let (_, plugin) = load(plugins, &args.file, &limits)
+        .context("within the limits of a plugin from outside, or of the file of --fence-plugin")?;
     if args.record.is_some() {
         check_fits(plugin.manifest())?;
     }
-    let sandbox = Sandbox::new().context("failed to start the sandbox")?;
-    let executor = Executor::threads(&sandbox, 1).context("failed to start a thread")?;
+    let executor = plugins.threads(1).context("failed to start a thread")?;
     let mut hand = Hand::set_up(executor, plugin.clone(), &args.device).await?;
     let drawn = Arc::new(Drawn::default());
     hand.tell_all(drawn.clone());
@@ -82,16 +88,19 @@ async fn on_device(
         Output::Json => {
             let mut document = done.document(action);
             if let Some(document) = document.as_object_mut() {
-                let calls: Vec<_> = hand.told().iter().map(told::document).collect();
+                let calls: Vec<_> = hand
+                    .told()
+                    .iter()
+                    .map(|one| told::document(one, plugin.limits().fuel))
+                    .collect();
                 document.insert("calls".to_owned(), json!(calls));
             }
             outln!("{document}");
         }
         Output::Text => {
             done.print(&plugin.manifest().name)?;
-            let deadline = plugin.manifest().deadline_seconds;
             for (number, one) in (1..).zip(hand.told()) {
-                told::print(number, one, deadline)?;
+                told::print(number, one, &plugin)?;
             }
         }
     }
@@ -102,6 +111,19 @@ async fn on_device(
         complain(format_args!("{calls} calls are in {}", file.display()));
     }
     Ok(ExitCode::from(done.code(action)))
+}
+
+/// The limits of the FencePlugin in a file.
+fn limits_in(file: &Path) -> anyhow::Result<PluginLimits> {
+    let name = file.display().to_string();
+    let text =
+        read_text(file, DOCUMENT_BYTES_MAX).with_context(|| format!("failed to read {name}"))?;
+    let read = Configuration::from_files([(name.as_str(), text.as_str())]);
+    if read.problems.has_errors() {
+        bail!("{}", read.problems);
+    }
+    let source = read.plugins.first().with_context(|| format!("{name}: found no FencePlugin"))?;
+    Ok(limits(source.spec.limits.as_ref()))
 }
 
 /// A transcript holds datagrams and HTTP.

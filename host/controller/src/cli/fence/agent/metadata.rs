@@ -3,11 +3,16 @@
 
 use std::fmt::Write as _;
 
+use node_remedy_api::plan::{Meaning, known};
 use node_remedy_sandbox::Manifest;
 use node_remedy_sandbox::manifest::{Ability, Kind};
 use serde_json::Value;
 
-use super::{OPTIONS, type_of};
+use super::options::{OPTIONS, is_flag};
+use super::type_of;
+
+/// What a configuration refuses and an agent takes: secrets, which there stand elsewhere.
+const TAKEN: &[&str] = &["community", "snmp_priv_passwd", "hexadecimal_kg", "cacert"];
 
 /// One option of an agent.
 struct Listed {
@@ -29,7 +34,9 @@ pub(super) fn xml(name: &str, manifest: &Manifest) -> String {
          <longdesc>{about}. An off ends well only when a later read said off.</longdesc>\n\
          <vendor-url></vendor-url>\n<parameters>\n"
     );
-    for one in options(manifest) {
+    let mut all = options(manifest);
+    as_agents_have_them(manifest, &mut all);
+    for one in all {
         let Listed { letter, long, stdin, kind, default, is_required, about } = one;
         let letter = letter.map(|letter| format!("-{letter}, ")).unwrap_or_default();
         let default = default.map(|value| format!(" default=\"{}\"", escape(&value)));
@@ -87,22 +94,23 @@ fn actions(manifest: &Manifest) -> Vec<&'static str> {
 
 fn options(manifest: &Manifest) -> Vec<Listed> {
     let usual = if manifest.kind == Kind::Power { "reboot" } else { "off" };
-    let common = OPTIONS.iter().map(|(letter, long, stdin, about)| {
-        let default = match *stdin {
+    let common = OPTIONS.iter().map(|(letter, long, about)| {
+        let stdin = long.replace('-', "_");
+        let default = match stdin.as_str() {
             "action" => Some(usual.to_owned()),
             "delay" => Some("0".to_owned()),
             "power_timeout" => Some(super::TIMEOUT_S.to_string()),
             _ => None,
         };
-        let kind = match *stdin {
+        let kind = match stdin.as_str() {
             "delay" | "power_timeout" => "second",
             "ipport" => "integer",
             "ssl_insecure" => "boolean",
             _ => "string",
         };
-        let is_required = *stdin == "action";
-        let (long, stdin, about) = ((*long).to_owned(), (*stdin).to_owned(), (*about).to_owned());
-        Listed { letter: Some(*letter), long, stdin, kind, default, is_required, about }
+        let is_required = stdin == "action";
+        let (long, about) = ((*long).to_owned(), (*about).to_owned());
+        Listed { letter: *letter, long, stdin, kind, default, is_required, about }
     });
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let own = manifest.parameters.properties.iter().filter(|(name, _)| *name != "address");
@@ -116,6 +124,58 @@ fn options(manifest: &Manifest) -> Vec<Listed> {
         about: property.description.clone(),
     });
     common.chain(own).collect()
+}
+
+/// Adds what real agents have beside that and is taken here too: configurations with a name that metadata
+/// lacks are refused before any agent sees them.
+fn as_agents_have_them(manifest: &Manifest, all: &mut Vec<Listed>) {
+    for (name, meaning) in known(&manifest.name) {
+        let is_taken = match meaning {
+            Meaning::Refused(_) => TAKEN.contains(name),
+            Meaning::Secret | Meaning::IdentityKey | Meaning::SecretKey => false,
+            Meaning::Parameter(_)
+            | Meaning::HandOn
+            | Meaning::Port
+            | Meaning::Plug
+            | Meaning::System
+            | Meaning::Action
+            | Meaning::User
+            | Meaning::Password
+            | Meaning::Given(..)
+            | Meaning::Ignored
+            | Meaning::Unknown => true,
+        };
+        if !is_taken || all.iter().any(|one| one.stdin == *name) {
+            continue;
+        }
+        let about = match meaning {
+            Meaning::Given(_, what) => format!("Only {what}"),
+            Meaning::Ignored => "Has no effect here".to_owned(),
+            Meaning::System => "Path of the system: /redfish/v1/Systems/1".to_owned(),
+            Meaning::Parameter(own) => format!("The same as {}", own.replace('-', "_")),
+            Meaning::Port
+            | Meaning::Plug
+            | Meaning::Action
+            | Meaning::User
+            | Meaning::Password
+            | Meaning::Refused(_)
+            | Meaning::Secret
+            | Meaning::IdentityKey
+            | Meaning::SecretKey
+            | Meaning::HandOn
+            | Meaning::Unknown => "As fence-agents have it".to_owned(),
+        };
+        let long = name.replace('_', "-");
+        all.push(Listed {
+            letter: None,
+            kind: if is_flag(&long) { "boolean" } else { "string" },
+            long,
+            stdin: (*name).to_owned(),
+            default: None,
+            is_required: false,
+            about,
+        });
+    }
 }
 
 fn escape(text: &str) -> String {

@@ -3,40 +3,43 @@
 
 use std::time::Duration;
 
-use node_remedy_sandbox::limits::FUEL_PER_CALL;
 use node_remedy_sandbox::transcript::{Answered, Asked, Doing, Event, Happened, Part};
-use node_remedy_sandbox::{Effect, Ended, LogLevel, LogLine};
+use node_remedy_sandbox::{CallReport, Effect, Ended, LogLevel, LogLine, Plugin};
 use serde_json::{Value, json};
 
 use crate::cli::fence::hand::Told;
 use crate::cli::out::outln;
 use crate::hex::hex;
 
+/// How the host logs the commit point.
+const EFFECT_BEGINS: &str = "effect begins: ";
 /// Of a body or a datagram that is shown, in bytes.
 const SHOWN_MAX: usize = 120;
 
 /// A line for the call, and one for each thing that happened in it.
-pub(super) fn print(number: u32, told: &Told, longest_s: u32) -> anyhow::Result<()> {
+pub(super) fn print(number: u32, told: &Told, plugin: &Plugin) -> anyhow::Result<()> {
     let report = &told.report;
     let action = report.action.as_str();
-    let deadline = told.request.deadline.min(Duration::from_secs(longest_s.into()));
+    let longest = Duration::from_secs(plugin.manifest().deadline_seconds.into());
+    let limits = plugin.limits();
+    let deadline = told.request.deadline.min(longest).min(limits.deadline);
     let effect = match report.effect {
         Effect::NotBegun => "no effect begun",
         Effect::Begun => "effect begun",
     };
     outln!(
-        "call {number}: {action}, {} ms of {}, fuel {} of {FUEL_PER_CALL}; {effect}; {}",
+        "call {number}: {action}, {} ms of {}, fuel {} of {}; {effect}; {}",
         report.elapsed_ms,
         deadline.as_millis(),
         report.fuel,
+        limits.fuel,
         ended(report.ended)
     );
-    let said = report.transcript.events.iter().map(|event| (event.at_ms, shown(event)));
-    let logged = report.log.iter().map(|line| (line.at_ms, logged(line)));
-    let mut lines: Vec<_> = said.chain(logged).collect();
-    lines.sort_by_key(|(at_ms, _)| *at_ms);
-    for (at_ms, line) in lines {
+    for (at_ms, line) in in_order(report) {
         outln!("  {at_ms:>7} ms  {line}");
+    }
+    for line in too_early(report) {
+        outln!("  ! {line}");
     }
     for (count, what) in
         [(report.transcript.dropped, "things said"), (report.log_dropped, "log lines")]
@@ -48,8 +51,48 @@ pub(super) fn print(number: u32, told: &Told, longest_s: u32) -> anyhow::Result<
     Ok(())
 }
 
+/// What was said and logged, as it happened: a millisecond holds many of both.
+fn in_order(report: &CallReport) -> Vec<(u64, String)> {
+    let mut lines = Vec::new();
+    let mut log = report.log.iter().peekable();
+    for (place, event) in report.transcript.events.iter().enumerate() {
+        while let Some(line) = log.next_if(|line| line.after <= place) {
+            lines.push((line.at_ms, logged(line)));
+        }
+        lines.push((event.at_ms, shown(event)));
+    }
+    lines.extend(log.map(|line| (line.at_ms, logged(line))));
+    lines
+}
+
+/// Requests that may change something and were sent before the effect began: a crash between the two leaves
+/// a change that nobody recorded.
+fn too_early(report: &CallReport) -> Vec<String> {
+    let begun = report.log.iter().find(|line| line.message.starts_with(EFFECT_BEGINS));
+    let before = begun.map_or(usize::MAX, |line| line.after);
+    let asked =
+        report.transcript.events.iter().take(before).filter_map(|event| match &event.what {
+            Happened::Asked(Asked { method, path, .. }) if may_change(method) => {
+                Some(format!("{} {}", plain(method), plain(path)))
+            }
+            Happened::Asked(_)
+            | Happened::Sent(_)
+            | Happened::Received(_)
+            | Happened::Answered(_)
+            | Happened::Failed(..) => None,
+        });
+    let told = asked.map(|line| {
+        format!("{line} was sent before the effect began; whatever changes something comes after begin-effect")
+    });
+    told.collect()
+}
+
+fn may_change(method: &str) -> bool {
+    !matches!(method, "GET" | "HEAD" | "OPTIONS")
+}
+
 /// The same for programs.
-pub(super) fn document(told: &Told) -> Value {
+pub(super) fn document(told: &Told, fuel_max: u64) -> Value {
     let report = &told.report;
     let said = report.transcript.events.iter();
     let said = said.map(|event| json!({"atMs": event.at_ms, "line": shown(event)}));
@@ -58,9 +101,9 @@ pub(super) fn document(told: &Told) -> Value {
     );
     json!({
         "action": report.action.as_str(), "elapsedMs": report.elapsed_ms, "fuel": report.fuel,
-        "fuelMax": FUEL_PER_CALL, "effectBegun": report.effect == Effect::Begun,
+        "fuelMax": fuel_max, "effectBegun": report.effect == Effect::Begun,
         "ended": ended(report.ended), "exchange": said.collect::<Vec<_>>(),
-        "log": logged.collect::<Vec<_>>(),
+        "log": logged.collect::<Vec<_>>(), "beforeEffect": too_early(report),
     })
 }
 
@@ -76,7 +119,7 @@ fn ended(ended: Ended) -> &'static str {
 }
 
 fn logged(LogLine { level: how, message, .. }: &LogLine) -> String {
-    format!("log, {}: {message}", level(*how))
+    format!("log, {}: {}", level(*how), plain(message))
 }
 
 fn level(level: LogLevel) -> &'static str {
@@ -89,12 +132,12 @@ fn level(level: LogLevel) -> &'static str {
 
 /// What happened, in one line.
 pub(super) fn shown(event: &Event) -> String {
-    let endpoint = &event.endpoint;
+    let endpoint = plain(&event.endpoint);
     match &event.what {
         Happened::Sent(parts) => format!("{endpoint} <- {}", datagram(parts)),
         Happened::Received(parts) => format!("{endpoint} -> {}", datagram(parts)),
         Happened::Asked(Asked { method, path, body, .. }) => {
-            format!("{endpoint} <- {method} {path}{}", with_body(body))
+            format!("{endpoint} <- {} {}{}", plain(method), plain(path), with_body(body))
         }
         Happened::Answered(Answered { status, body, .. }) => {
             format!("{endpoint} -> HTTP {status}{}", with_body(body))
@@ -125,6 +168,14 @@ fn with_body(body: &[u8]) -> String {
         Ok(text) => format!("  {}", cut(&text.escape_debug().to_string().replace("\\\"", "\""))),
         Err(_) => format!("  {} bytes that are no text", body.len()),
     }
+}
+
+/// A plugin's words, without what a terminal would obey.
+fn plain(text: &str) -> String {
+    let one = |letter: char| {
+        if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
+    };
+    text.chars().map(one).collect()
 }
 
 fn cut(text: &str) -> String {
