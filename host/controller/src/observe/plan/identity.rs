@@ -2,6 +2,8 @@
 //!
 //! Only spellings: whether a device's word matches one of them, `decide` says.
 
+use std::collections::BTreeSet;
+
 use node_remedy_api::nodefence::{FencedNode, IdentityField};
 
 /// The UUID that firmware gives a machine.
@@ -33,6 +35,19 @@ pub(super) fn expected(node: &FencedNode, reported: &[String]) -> Vec<IdentityFi
         }
     }
     expected
+}
+
+/// Every spelling of the machine's UUID that a device's word is compared with; none for one that names no machine.
+///
+/// Two Nodes that have one in common could be taken for each other.
+pub(crate) fn machines(system_uuid: &str) -> BTreeSet<String> {
+    uuid_spellings(system_uuid).into_iter().collect()
+}
+
+/// The instance that a provider's id names, or the id itself where its form is not known.
+pub(crate) fn instance(provider_id: &str) -> Option<String> {
+    let itself = || (!provider_id.is_empty()).then(|| provider_id.to_owned());
+    instance_id(provider_id).or_else(itself)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
