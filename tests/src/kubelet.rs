@@ -162,7 +162,8 @@ impl Kubelet<'_> {
     /// An address of its own on this machine.
     fn internal_ip(&self) -> Ipv4Addr {
         let uuid = self.hardware.plan.guid.as_uuid();
-        let own = uuid.get(..6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let last = uuid.len().saturating_sub(6);
+        let own = uuid.get(last..).and_then(|digits| u32::from_str_radix(digits, 16).ok());
         Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() & 0xff00_0000 | own.unwrap_or(1))
     }
 

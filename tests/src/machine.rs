@@ -178,6 +178,7 @@ impl Hardware {
         let mut state = self.state();
         let Some(boot_id) = state.boot_id.clone() else { return false };
         let writer = Writer {
+            node: node.clone(),
             pod: plan.clone(),
             boot_id,
             power: self.plan.power.clone(),
@@ -274,6 +275,7 @@ async fn live_through_boot(hardware: &Hardware, boot_id: &str, boot_time: Durati
 
 /// A container's only work: to write to its volumes while its machine has power.
 struct Writer {
+    node: String,
     pod: PodPlan,
     boot_id: String,
     power: PowerFile,
@@ -290,6 +292,9 @@ impl Writer {
             // Looked at for each write: the machine's own look may be 20 ms old.
             if self.power.read() == Power::Off {
                 return;
+            }
+            if self.storage.is_kept_away(&self.node) {
+                continue;
             }
             for volume in &self.pod.volumes {
                 let write = Write {

@@ -130,8 +130,13 @@ pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result
         "spec": installation.fence.clone().unwrap_or_else(by_ipmi),
     });
     apply(&custom(&client, "FenceConfiguration"), fence).await?;
+    configure_policy(cluster, installation).await
+}
+
+/// Writes the policy, and leaves how machines are fenced as it is.
+pub async fn configure_policy(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let remedy = remedy_configuration(installation);
-    apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
+    apply(&custom(&cluster.client(), "RemedyConfiguration"), remedy).await?;
     Ok(())
 }
 
@@ -153,12 +158,12 @@ async fn create_namespaces(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less, and
-/// people's words the policies of `deploy/admission.yaml`.
+/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less, what it is queued as
+/// and keeps, and people's words the policies of `deploy/admission.yaml`.
 pub async fn grant(client: &Client) -> Result<()> {
     create_namespaces(client).await?;
-    for file in ["deploy/rbac.yaml", "deploy/admission.yaml"] {
-        let text = std::fs::read_to_string(repository().join(file))?;
+    for file in ["rbac.yaml", "admission.yaml", "flowcontrol.yaml", "identities.yaml"] {
+        let text = std::fs::read_to_string(repository().join("deploy").join(file))?;
         apply_all(client, &text).await.with_context(|| format!("failed to apply {file}"))?;
     }
     Ok(())

@@ -20,6 +20,7 @@ pub const DRIVER: &str = "fake.csi";
 pub struct Storage {
     folder: PathBuf,
     attached: Arc<Mutex<BTreeSet<Attachment>>>,
+    kept_away: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +46,7 @@ impl Storage {
     /// Volumes whose files lie in `folder`.
     pub fn create(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder)?;
-        Ok(Self { folder, attached: Arc::default() })
+        Ok(Self { folder, attached: Arc::default(), kept_away: Arc::default() })
     }
 
     /// The volume becomes reachable from the node.
@@ -65,6 +66,22 @@ impl Storage {
     pub fn is_attached(&self, volume: &str, node: &str) -> bool {
         let attachment = Attachment { volume: volume.to_owned(), node: node.to_owned() };
         self.attached.lock().unwrap_or_else(PoisonError::into_inner).contains(&attachment)
+    }
+
+    /// Refuses what the node writes, whatever is attached to it: its network is fenced.
+    pub fn keep_away(&self, node: &str) {
+        self.kept_away.lock().unwrap_or_else(PoisonError::into_inner).insert(node.to_owned());
+    }
+
+    /// Takes what the node writes again.
+    pub fn let_back(&self, node: &str) {
+        self.kept_away.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
+    }
+
+    /// Whether the node is kept away.
+    #[must_use]
+    pub fn is_kept_away(&self, node: &str) -> bool {
+        self.kept_away.lock().unwrap_or_else(PoisonError::into_inner).contains(node)
     }
 
     /// Appends one write. One `write` call, so that lines of two writers do not mix.

@@ -59,7 +59,12 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
     let heard: Vec<_> = told.iter().filter(|reason| expected.contains(&reason.as_str())).collect();
     assert_eq!(heard, expected, "of {told:?}");
 
-    let metrics = controller.metrics().await?;
+    // Its NodeFence is let go of after it is Final.
+    let metrics = until("no incident is open", GIVEN_UP_WITHIN, || async {
+        let metrics = controller.metrics().await?;
+        Ok(metrics.contains("node_remedy_incidents_open 0").then_some(metrics))
+    })
+    .await?;
     let problem = format!("problems_total{{node=\"{}\",condition=\"Ready\"}} 1", story.node);
     assert!(metrics.contains(&format!("node_remedy_{problem}")), "no {problem} in {metrics}");
     for line in [
@@ -67,7 +72,6 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
         "node_remedy_pod_incidents_total{pods=\"default/db-0\"} 1",
         "node_remedy_phase_seconds_count{phase=\"VerifyingOff\"} 1",
         "node_remedy_phase_seconds_count{phase=\"AwaitingWell\"} 1",
-        "node_remedy_incidents_open 0",
         "node_remedy_transitions_total{state=\"New\"} 1",
         "node_remedy_transitions_total{state=\"Final\"} 1",
         "node_remedy_plugin_calls_total{plugin=\"ipmi\",action=\"off\",result=\"ok\"} 1",

@@ -59,7 +59,9 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     answer(&fences, &name, "Failed", "no such cluster").await?;
     story.incident("waiting for the storage", |incident| ops(incident, "off") == 1).await?;
     assert_eq!(story.asked(&story.node)?, (0, 0), "its power is cut after its storage");
+    story.cluster.storage.keep_away(&story.node);
     answer(&fences, &name, "Succeeded", FENCED).await?;
+    story.is_kept_away = true;
 
     // The answer to Fenced still stands when Unfenced is asked, and is none to that.
     let is_asked = |fence: &NetworkFence| fence.spec.fence_state == FenceState::Unfenced;
@@ -67,6 +69,7 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     assert_eq!(back.status.as_ref().map(|status| status.message.as_str()), Some(FENCED));
     assert_eq!(back.uid(), asked.uid(), "the same all the time");
     assert_eq!(back.metadata.deletion_timestamp, None);
+    story.cluster.storage.let_back(&story.node);
     answer(&fences, &name, "Succeeded", UNFENCED).await?;
     the_one(&fences, "deleted", |fence| fence.metadata.deletion_timestamp.is_some()).await?;
     let lifted = json!({"metadata": {"finalizers": null}});

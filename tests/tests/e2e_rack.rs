@@ -37,7 +37,7 @@ async fn a_rack_that_loses_its_switch_is_left_alone_and_a_node_elsewhere_is_fenc
         refused(&story, node, "rack=rack-1: unwell 10 of 10 = 100 % ≥ 50 %").await?;
     }
     let metrics = controller.metrics().await?;
-    let refusals = "node_remedy_refusals_total{reason=\"DomainUnhealthy\"} ";
+    let refusals = "node_remedy_refusals_total{reason=\"SilentAtOnce\"} ";
     let count = metrics.lines().find_map(|line| line.strip_prefix(refusals)?.parse::<usize>().ok());
     assert!(count.is_some_and(|count| count >= RACK), "{count:?} in {metrics}");
     let incidents = remedy::custom(&story.cluster.client(), "NodeFence");

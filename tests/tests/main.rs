@@ -5,6 +5,7 @@
 
 mod apiserver_bmc;
 mod apiserver_control_run;
+mod apiserver_grammar;
 mod apiserver_machine;
 mod apiserver_models;
 mod apiserver_resources;
@@ -16,6 +17,7 @@ mod e2e_authors;
 mod e2e_bmc_faults;
 mod e2e_canary;
 mod e2e_configuration;
+mod e2e_deleted;
 mod e2e_detach;
 mod e2e_drain;
 mod e2e_identity;
@@ -72,6 +74,7 @@ mod plugins_vmware;
 mod plugins_webhook;
 mod sim_breaker;
 mod sim_control_plane;
+mod sim_deleted;
 mod sim_detach;
 mod sim_device_network;
 mod sim_domains;

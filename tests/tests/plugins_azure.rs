@@ -30,11 +30,15 @@ impl Cloud {
 
     /// The method as this application, with this secret.
     fn hand(&self, name: &str, application: &str, secret: &str) -> Result<Hand> {
+        self.hand_in(&self.tells(application, "tenant")?, name, application, secret)
+    }
+
+    fn hand_in(&self, tenant: &str, name: &str, application: &str, secret: &str) -> Result<Hand> {
         let address = self.0.address();
         let hand = Hand::new("azure", name, "stand-in as published over TLS")?.auth("login");
         let hand = hand.account(&self.tells(application, "id")?, secret)?;
         let login = format!("login-address={address}");
-        let tenant = format!("tenant={}", self.tells(application, "tenant")?);
+        let tenant = format!("tenant={tenant}");
         let hand = hand.options(&["--address", &address, "--set", &login, "--set", &tenant]);
         Ok(hand.options(&["--tls-ca", &self.0.authority()]))
     }
@@ -143,7 +147,7 @@ async fn an_application_that_is_not_believed_or_may_not_stops_nothing() -> Resul
     let ended = hand.expect("off", &["--plug", &plug], 1).await?;
     assert!(ended.said.contains("AADSTS7000215"), "{}", ended.said);
     let secret = cloud.tells("fence", "secret")?;
-    let hand = cloud.hand("wrong-tenant", "fence", &secret)?.options(&["--set", "tenant=nobody"]);
+    let hand = cloud.hand_in("nobody", "wrong-tenant", "fence", &secret)?;
     let ended = hand.expect("off", &["--plug", &plug], 1).await?;
     assert!(ended.said.contains("POST /nobody/oauth2/v2.0/token: HTTP 400"), "{}", ended.said);
     assert!(ended.said.contains("check tenant"), "{}", ended.said);

@@ -283,7 +283,8 @@ fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
     };
     for how in ["--lose", "--dark"] {
         let said = told(&[how, "rack=b"]);
-        assert!(said.contains("nothing was cut: rack=b: unwell 4 of 4 = 100 %"), "{said}");
+        assert!(said.contains("nothing was cut: silent at once: 4 ≥ 3 nodes"), "{said}");
+        assert!(said.contains("rack=b: unwell 4 of 4 = 100 %"), "{said}");
         assert!(said.contains("look at what the silent nodes share"), "{said}");
     }
     let said = told(&["--lose", "node-1"]);

@@ -368,7 +368,10 @@ fn night_of_a_recovery(happens: &str) -> Played {
     let fence = format!("- object:\n    {}\n", fence.trim_end().replace('\n', "\n    "));
     let happens = format!("happenings:\n- {{ at: 1s, plugOffByHand: leaf/8 }}\n{happens}");
     let text = read("tests/scenarios/port-before-power.yaml").replace("node-a", "w1");
+    // The port is one node's alone.
     let text = text
+        .replace("snmp-switch }, port: leaf/2", "other }, port: leaf/2")
+        .replace("snmp-switch }, port: leaf/3", "other }, port: leaf/3")
         .replace("- file: ../../examples/config/fence-snmp-switch.yaml\n", &fence)
         .replace("happenings:\n", &happens);
     play(&parse(&text), Part::With).expect("a night")

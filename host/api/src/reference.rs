@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
-use crate::document::{Document, SPAN_PATTERN, schema_of};
+use crate::document::{Document, schema_of};
 use crate::fenceconfiguration::FenceConfiguration;
 use crate::fenceplugin::FencePlugin;
 use crate::policy;
 use crate::remedyconfiguration::RemedyConfiguration;
 use crate::remedypause::RemedyPause;
+use crate::time::SPAN_PATTERN;
 use crate::{GROUP, VERSION};
 
 /// Says in a generated schema that it is one.
@@ -228,6 +229,10 @@ fn word(value: &Value) -> String {
             Some(whole) if whole.fract() == 0.0 => format!("{whole:.0}"),
             Some(_) | None => number.to_string(),
         },
-        Value::Null | Value::Bool(_) | Value::Object(_) => value.to_string(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", word(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Value::Null | Value::Bool(_) => value.to_string(),
     }
 }

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::FencedNode;
-use node_remedy_decide::{Deletion, Exempt, Time};
+use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
 use crate::clock::time_of;
 
@@ -77,7 +77,17 @@ pub struct NodeSeen {
     pub volumes_in_use: Vec<String>,
 }
 
+/// The labels of nodes that carry the control plane, or etcd for it: servers of k3s and RKE2 may carry etcd alone
+/// (docs.k3s.io/installation/server-roles).
+const CONTROL_PLANE: [&str; 2] =
+    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd"];
+
 impl NodeSeen {
+    /// Whether it carries the control plane, or etcd for it.
+    pub fn is_control_plane(&self) -> bool {
+        CONTROL_PLANE.iter().any(|label| self.labels.contains_key(*label))
+    }
+
     /// Whether its kubelet last said that it is.
     pub fn is_ready(&self) -> bool {
         self.conditions.get("Ready").is_some_and(|ready| ready.status == "True")
@@ -175,6 +185,8 @@ pub struct PodSeen {
     pub tolerates_out_of_service: bool,
     /// What it mounts that is not the node's own.
     pub volumes: Vec<Mounted>,
+    /// Who holds it when it is deleted.
+    pub finalizers: Vec<String>,
 }
 
 impl PodSeen {
@@ -216,6 +228,7 @@ impl PodSeen {
             mirror,
             of_etcd,
             tolerates_out_of_service,
+            finalizers: pod.metadata.finalizers.unwrap_or_default(),
         })
     }
 }
@@ -325,11 +338,15 @@ pub struct LeaseSeen {
     pub observed: Time,
     /// How far our clock was ahead of the node's at its last sightings, milliseconds, newest last.
     ahead_ms: Vec<i64>,
+    /// The last silence that ended: the renewal before it, and the one that ended it.
+    pub silence: Option<(Time, Time)>,
 }
 
 /// So many sightings of a Lease are held against each other: after a watch that was broken or slow
 /// the first one is late, and the next ones are not.
 const SIGHTINGS: usize = 3;
+/// A kubelet renews four times in its Lease's duration; one that let two of these pass was silent.
+const RENEWALS_IN_DURATION: u64 = 4;
 
 impl LeaseSeen {
     /// Reads a Lease; `observed` is now.
@@ -343,12 +360,27 @@ impl LeaseSeen {
             renewed: spec.renew_time.map(|stamp| stamp.0.to_string()).unwrap_or_default(),
             duration_s: u64::try_from(spec.lease_duration_seconds.unwrap_or(40)).unwrap_or(40),
             observed: now,
+            silence: None,
         })
+    }
+
+    fn interval(&self) -> Span {
+        Span(Span::seconds(self.duration_s).0 / RENEWALS_IN_DURATION)
+    }
+
+    /// Whether its kubelet renews it, as far as its last renewal says.
+    pub fn is_renewed(&self, now: Time) -> bool {
+        now <= self.renewed_at().after(Span(self.interval().0.saturating_mul(12) / 10))
     }
 
     /// A renewal seen after another one of the same node.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
+        // A watch that tells late, or a clock that drifts, makes no silence.
+        let is_late =
+            self.observed > before.observed.after(Span(before.interval().0.saturating_mul(2)));
+        let silence = is_late.then_some((before.observed, self.observed));
+        self.silence = silence.or(before.silence);
         let known = before.ahead_ms.len().saturating_add(1).saturating_sub(SIGHTINGS);
         self.ahead_ms.splice(0..0, before.ahead_ms.iter().skip(known).copied());
         self

@@ -8,8 +8,8 @@ use node_remedy_api::nodefence::{NodeFence, State};
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    AttachmentView, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView, People,
-    PodView, Signs, Span, Time, View,
+    AttachmentView, CameBack, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView,
+    People, PodView, Signs, Span, Time, View,
 };
 
 use super::events::EventSeen;
@@ -28,8 +28,6 @@ use crate::observe::plan::gate_policy_of;
 use crate::probing;
 use crate::reconcile::Incident;
 
-/// The label of nodes that carry the control plane.
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// How the keys begin of taints that say how a node is now, and not whose pods it is for.
 const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node-remedy.io/"];
 /// What a kubelet writes when it names no duration.
@@ -197,7 +195,7 @@ fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {
         volumes: pod.volumes.iter().map(volume).collect(),
         ready: pod.ready,
         deletion: pod.deletion,
-        finalizers: Vec::new(),
+        finalizers: pod.finalizers.clone(),
     }
 }
 
@@ -241,12 +239,14 @@ pub fn gate_view(
             // earlier than it was seen to be: both keep a storm from looking like one lost node.
             renewed_at: lease
                 .map(|lease| if node.name == target { lease.observed } else { lease.renewed_at() }),
+            renewed_between: lease.map(|lease| (lease.renewed_at(), lease.observed)),
+            came_back: came_back(node, lease, mirror),
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
             domains: domains_of(node, limits),
             takes_pods: takes_pods(node, target_seen),
-            control_plane: node.labels.contains_key(CONTROL_PLANE),
+            control_plane: node.is_control_plane(),
             etcd: etcd.get(node.name.as_str()).copied(),
         }
     });
@@ -284,6 +284,14 @@ pub fn gate_view(
         sign_since: None,
         never_joined: false,
     }
+}
+
+/// When this process last saw the node come back: renew its Lease after a silence, or become Ready.
+fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, mirror: &Mirror) -> Option<CameBack> {
+    let silence = lease.and_then(|lease| lease.silence);
+    let ready_at = mirror.changes.last_of(node, "Ready");
+    let at = silence.map(|(_, ended)| ended).max(ready_at)?;
+    Some(CameBack { at, silent_since: silence.map(|(since, _)| since) })
 }
 
 /// Of the nodes beside `target` so many are not ready, or their machine is in our hands, and so many there are.

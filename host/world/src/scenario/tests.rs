@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 46] = [
+    let rows: [(&str, &str, Expect); 48] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -216,13 +216,27 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "apiFault: { fault: gone, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, and takes with slow and watchesLag only"#
+                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, denied, and takes with slow and watchesLag only"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: throttled, percent: 101, lasts: 5s }",
             expect!["s.yaml:14:53: happenings.apiFault.percent: found 101, expected 1 to 100"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: denied, verb: read, lasts: 5s }",
+            expect![[
+                r#"s.yaml:14:47: happenings.apiFault.verb: found "read", expected one of create, delete, get, list, patch, update, watch"#
+            ]],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: denied, resource: secret, lasts: 5s }",
+            expect![[
+                r#"s.yaml:14:51: happenings.apiFault.resource: found "secret", expected one of configmaps, events, fenceconfigurations, fenceconfigurations/status, fenceplugins, fenceplugins/status, jobs, leases, networkfences, nodefences, nodefences/status, nodes, persistentvolumeclaims, persistentvolumes, pods, pods/eviction, pods/status, remedybudgets, remedybudgets/status, remedyconfigurations, remedyconfigurations/status, remedypauses, secrets, volumeattachments"#
+            ]],
         ),
         (
             "at: 60s, kubeletStops: node-a",
@@ -293,7 +307,7 @@ fn mistakes_are_named_with_their_place() {
             "stuck: 1",
             "stuk: 1",
             expect![[
-                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
+                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, lose_rakp4, strict_rakp3, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
             ]],
         ),
         (

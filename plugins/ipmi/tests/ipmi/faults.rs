@@ -94,9 +94,9 @@ fn what_each_fault_says_when_the_power_is_read() {
     let table: String = FAULTS.iter().map(|fault| row(*fault, Action::Status)).collect();
     expect![[r#"
         none 1 | Status | on | 0.0 s | power on | chassis power is on
-        drop 2 | Status | on | 0.4 s | power on | chassis power is on
-        drop 3 | Status | on | 0.4 s | power on | chassis power is on
-        delay 700 | Status | on | 5.1 s | power on | chassis power is on
+        drop 2 | Status | on | 1.0 s | power on | chassis power is on
+        drop 3 | Status | on | 1.5 s | power on | chassis power is on
+        delay 700 | Status | on | 5.4 s | power on | chassis power is on
         dup 1 | Status | on | 0.0 s | power on | chassis power is on
         silent 1 | Status | Unreachable | 6.0 s | power on | open session with cipher suite 17: no answer in 5000 ms (4 sent): check the address, the network, and that the BMC has IPMI over LAN enabled
         dead 1 | Status | Unreachable | 6.0 s | power on | open session with cipher suite 17: no answer in 5000 ms (4 sent): check the address, the network, and that the BMC has IPMI over LAN enabled
@@ -128,9 +128,9 @@ fn what_each_fault_says_when_the_power_is_cut() {
     let table: String = FAULTS.iter().map(|fault| row(*fault, Action::Off)).collect();
     expect![[r#"
         none 1 | Off | off | 0.0 s | power off | power off accepted; chassis power reads off
-        drop 2 | Off | off | 0.4 s | power off | power off accepted; chassis power reads off
-        drop 3 | Off | off | 0.4 s | power off | power off accepted; chassis power reads off
-        delay 700 | Off | off | 5.8 s | power off | power off accepted; chassis power reads off
+        drop 2 | Off | off | 1.0 s | power off | power off accepted; chassis power reads off
+        drop 3 | Off | off | 1.5 s | power off | power off accepted; chassis power reads off
+        delay 700 | Off | off | 6.1 s | power off | power off accepted; chassis power reads off
         dup 1 | Off | off | 0.0 s | power off | power off accepted; chassis power reads off
         silent 1 | Off | Unreachable | 6.0 s | power on | open session with cipher suite 17: no answer in 5000 ms (4 sent): check the address, the network, and that the BMC has IPMI over LAN enabled
         dead 1 | Off | Unreachable | 6.0 s | power on | open session with cipher suite 17: no answer in 5000 ms (4 sent): check the address, the network, and that the BMC has IPMI over LAN enabled
@@ -159,10 +159,10 @@ fn what_each_fault_says_when_the_power_is_cut() {
 
 #[test]
 fn every_fault_has_a_row() {
-    // Faults that are about what happens after the call have tests of their own.
-    let later = ["flip_back", "stale"];
+    // Faults that are about what happens after the call, or one after the other, have tests of their own.
+    let alone = ["flip_back", "stale", "lose_rakp4", "strict_rakp3"];
     for name in Faults::names() {
-        let covered = FAULTS.iter().any(|(row, _)| *row == name) || later.contains(&name);
+        let covered = FAULTS.iter().any(|(row, _)| *row == name) || alone.contains(&name);
         assert!(covered, "no row for {name}");
     }
 }
@@ -271,4 +271,29 @@ fn silence_is_told_apart_from_answers_that_cannot_be_believed() {
     assert_eq!(kind(("silent", 1)), FailureKind::Unreachable);
     assert_eq!(kind(("kill_session", 1)), FailureKind::Timeout);
     assert_eq!(kind(("bad_auth", 1)), FailureKind::Protocol);
+}
+
+/// A BMC may take each word of a session once: what was lost is said in a new one, and the old one is closed.
+#[test]
+fn a_lost_end_of_the_set_up_costs_a_new_session_and_leaves_none_behind() {
+    for lost in [1, 2] {
+        for action in [Action::Status, Action::Off] {
+            let mut bmc = bmc(Config::default());
+            bmc.faults.set("lose_rakp4", lost).unwrap();
+            bmc.faults.set("strict_rakp3", 1).unwrap();
+            let ended = call(bmc, &request(action));
+            let wanted = if action == Action::Off { "off" } else { "on" };
+            assert_eq!(ended.word(), wanted, "{lost}: {}", ended.detail());
+            assert_eq!(ended.open_sessions(), 0, "{lost}: a slot is left taken");
+            let most_ms = u64::from(lost) * 1_600 + 500;
+            assert!(ended.took_ms < most_ms, "{lost}: {} ms", ended.took_ms);
+        }
+    }
+    // One that never says it is given up after the last session, within the usual patience.
+    let mut bmc = bmc(Config::default());
+    bmc.faults.set("lose_rakp4", 100).unwrap();
+    bmc.faults.set("strict_rakp3", 1).unwrap();
+    let ended = call(bmc, &request(Action::Status));
+    assert_eq!(ended.failed().kind, FailureKind::Timeout);
+    assert!(ended.took_ms < 9_000, "{} ms", ended.took_ms);
 }

@@ -20,7 +20,7 @@ const UNDONE: &str = "cut undone";
 /// Every class that is drawn here.
 pub(super) const CLASSES: [&str; 5] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE];
 /// In so many of a hundred nights.
-const PERCENT: u64 = 12;
+const PERCENT: u64 = 30;
 
 const METHOD: &str = "  - name: storage
     builtin: network-fence

@@ -58,6 +58,36 @@ fn an_on_is_waited_for_as_long_as_its_device_may_take() {
     assert_eq!(story.count(Action::On), 1);
 }
 
+/// Nothing left the process, for the off, for a read, or for the on: that is no try of anything, and no device is
+/// closed for it.
+#[test]
+fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
+    for action in [Action::Off, Action::Status, Action::On] {
+        let mut story = story();
+        story.until_call(Action::On);
+        if action != Action::On {
+            story = self::story();
+        }
+        story.device = Box::new(move |operation, plugs| {
+            if operation.action == action || operation.action == Action::Monitor {
+                return not_attempted(FailureKind::NotMade);
+            }
+            honest(operation, plugs)
+        });
+        story.until(Phase::AwaitingDevice);
+        let since = story.now;
+        while story.now.since(since) < Span::minutes(60) {
+            story.go();
+        }
+        let stands = (story.record.phase, story.record.retries, story.record.on_failed.len());
+        assert_eq!(stands, (Phase::AwaitingDevice, 0, 0), "{action:?}");
+        story.device = Box::new(honest);
+        story.until(Phase::AwaitingWell);
+        assert_eq!(story.plugs, [PlugState::On], "{action:?}");
+        story.boots().until(Phase::Final(FinalReason::Remedied));
+    }
+}
+
 /// Another process says that it reaches the device: it may lead. What it says may be wrong, so it is not
 /// offered again for a while.
 #[test]
@@ -267,7 +297,7 @@ fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
 }
 
 #[test]
-fn a_dump_holds_power_off_back_for_as_long_as_it_goes_on_and_no_longer_than_the_grace() {
+fn a_dump_and_the_boot_after_it_hold_power_off_back_for_the_grace() {
     let grace = Span::minutes(3);
     let policy = RunPolicy { kdump_grace: Some(grace), ..RunPolicy::default() };
     for dump in [Dump::Told, Dump::Heard] {
@@ -289,9 +319,9 @@ fn a_dump_holds_power_off_back_for_as_long_as_it_goes_on_and_no_longer_than_the_
         }
         assert_eq!(ends.record.phase, Phase::AwaitingPower);
         ends.view.dump = Dump::None;
-        let ended = ends.now;
+        let since = ends.record.dump_held_at.unwrap_or_default();
         ends.until_call(Action::Off);
-        assert!(ends.now.since(ended) <= PROBE_EVERY, "power is cut when the dump is over");
+        assert_eq!(ends.now, since.after(grace), "it boots by itself when the dump is over");
     }
 
     let mut heedless = story();
@@ -359,13 +389,20 @@ fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
 }
 
 #[test]
-fn a19_a_slot_is_held_until_the_node_is_on_again() {
+fn a19_a_slot_is_held_until_the_node_is_well() {
     let mut story = story();
-    story.until(Phase::PoweringOn);
-    assert_eq!(story.record.slot, Slot::Held);
     story.until(Phase::AwaitingWell);
+    story.until_now(Span::minutes(14));
+    assert_eq!((story.record.phase, story.record.slot), (Phase::AwaitingWell, Slot::Held));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(story.record.slot, Slot::Free);
-    assert!(story.todo.contains(&Effect::ReturnSlot) && story.hit(Rule::A19));
+    assert!(story.hit(Rule::A19));
+
+    // A machine that takes longer than machines may keeps nobody else waiting, whoever is next.
+    let mut slow = self::story();
+    slow.until(Phase::AwaitingWell);
+    slow.until(Phase::Parked);
+    assert_eq!(slow.record.slot, Slot::Free);
 
     let mut waiting = self::story();
     waiting.device = Box::new(silent);
