@@ -7,6 +7,7 @@
 //! in one point: a change of `volumesInUse` is reported at once, not with the next 10 s round.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -158,6 +159,13 @@ impl Kubelet<'_> {
         }
     }
 
+    /// An address of its own on this machine.
+    fn internal_ip(&self) -> Ipv4Addr {
+        let uuid = self.hardware.plan.guid.as_uuid();
+        let own = uuid.get(..6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() & 0xff00_0000 | own.unwrap_or(1))
+    }
+
     fn status(&self, node: Option<&Node>, in_use: &BTreeSet<String>) -> Value {
         let now = Timestamp::now();
         let condition = |kind: &str, status: &str, reason: &str| {
@@ -173,7 +181,7 @@ impl Kubelet<'_> {
             "allocatable": resources,
             "addresses": [
                 {"type": "Hostname", "address": self.name()},
-                {"type": "InternalIP", "address": "127.0.0.1"},
+                {"type": "InternalIP", "address": self.internal_ip()},
             ],
             "nodeInfo": {
                 "bootID": self.boot_id,

@@ -269,6 +269,7 @@ fn ipmi(installation: &Installation, ports: &[u16]) -> Value {
     methods.extend(installation.methods.iter().cloned());
     json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": [format!("${{node.annotations['{BMC_ANNOTATION}']}}")],
         "templates": [{
             "name": "bmc",
             "plugin": "ipmi",

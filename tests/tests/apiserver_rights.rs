@@ -1,4 +1,5 @@
-//! S16 on a real API server: who may begin an incident, say a word or widen what a plugin is allowed. The
+//! S16 on a real API server: who may begin an incident, say a word, widen what a plugin is allowed, or write
+//! our labels and annotations on a Node. The
 //! shipped policies let nothing of it through without its right, and each of their validations is needed:
 //! without one, what that one is there for gets through, and this check sees it.
 
@@ -7,10 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use node_remedy_tests::Cluster;
 use node_remedy_tests::cluster::Settings;
+use node_remedy_tests::control_plane::User;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
 use serde_json::{Value, json};
@@ -22,7 +25,7 @@ const IN_FORCE_WITHIN: Duration = Duration::from_mins(1);
 /// What is asked for beside the rights to write.
 const VERBS: [&str; 7] = ["remediate", "retry", "abort", "approve", "ack", "confirm-off", "grant"];
 /// What needs one of them.
-const NEEDS_A_RIGHT: [&str; 15] = [
+const NEEDS_A_RIGHT: [&str; 16] = [
     "begins an incident",
     "writes a record",
     "retry",
@@ -38,7 +41,11 @@ const NEEDS_A_RIGHT: [&str; 15] = [
     "fetches a plugin with an account",
     "fetches a plugin by another authority",
     "grants a method an address",
+    "trusts what a node says",
 ];
+/// What no kubelet may of its own Node, and everybody else who may write Nodes.
+const NO_KUBELET: [&str; 4] =
+    ["labels", "annotations", "labels by status", "annotations by status"];
 /// What nobody may, whatever their rights.
 const FORGES: [&str; 2] = ["confirms off as bob", "pauses as bob"];
 
@@ -50,7 +57,13 @@ async fn s16_nothing_is_begun_said_or_granted_without_its_right() -> Result<()> 
         Ok((people.get_through(&people.holder, &NEEDS_A_RIGHT).await? == all).then_some(()))
     })
     .await?;
+    until("who is no kubelet may", IN_FORCE_WITHIN, || async {
+        let through = people.get_through(&people.holder, &NO_KUBELET).await?;
+        Ok((through == BTreeSet::from(NO_KUBELET)).then_some(()))
+    })
+    .await?;
     all.extend(FORGES);
+    all.extend(NO_KUBELET);
     people.nothing_gets_through("the policies are in force").await?;
 
     let mut guarded = BTreeSet::new();
@@ -94,10 +107,14 @@ struct People {
     cluster: Cluster,
     /// Of the NodeFence that stands.
     uid: String,
+    /// The node.
+    node: String,
     /// May write everything, and has none of the rights beside.
     writer: Person,
     /// Has all of them.
     holder: Person,
+    /// The kubelet of a node.
+    kubelet: Person,
 }
 
 struct Person {
@@ -126,12 +143,18 @@ impl People {
             let rule = json!({
                 "apiGroups": ["node-remedy.io"], "resources": resources, "verbs": verbs,
             });
-            make_role(&cluster, name, json!([rule])).await?;
+            let nodes = json!({"apiGroups": [""], "resources": ["nodes", "nodes/status"], "verbs": ["patch"]});
+            make_role(&cluster, name, json!([rule, nodes])).await?;
             bind(&cluster, name, name).await?;
             Ok(Person { name, client: as_user(&cluster, name).await? })
         };
         let (writer, holder) = (person("writer", &[]).await?, person("holder", &VERBS).await?);
-        Ok(Self { uid: uid.context("a UID")?, writer, holder, cluster })
+        let mut config = cluster.control_plane().config(User::Admin).await?;
+        let node = cluster.bmcs.keys().next().context("a node")?.clone();
+        config.auth_info.impersonate = Some(format!("system:node:{node}"));
+        config.auth_info.impersonate_groups = Some(vec!["system:nodes".to_owned()]);
+        let kubelet = Person { name: "the kubelet", client: Client::try_from(config)? };
+        Ok(Self { uid: uid.context("a UID")?, node, writer, holder, kubelet, cluster })
     }
 
     fn policies(&self) -> Api<ValidatingAdmissionPolicy> {
@@ -153,6 +176,7 @@ impl People {
     async fn got_through(&self) -> Result<BTreeSet<&'static str>> {
         let mut through = self.get_through(&self.writer, &NEEDS_A_RIGHT).await?;
         through.extend(self.get_through(&self.holder, &FORGES).await?);
+        through.extend(self.get_through(&self.kubelet, &NO_KUBELET).await?);
         Ok(through)
     }
 
@@ -239,6 +263,23 @@ impl People {
             "grants a method an address" => {
                 let spec = Patch::Merge(json!({"spec": {"grants": []}}));
                 api("FenceConfiguration").patch(remedy::FENCE, &merge, &spec).await
+            }
+            "trusts what a node says" => {
+                let fields = json!(["${node.annotations['other']}"]);
+                let spec = Patch::Merge(json!({"spec": {"trustedNodeFields": fields}}));
+                api("FenceConfiguration").patch(remedy::FENCE, &merge, &spec).await
+            }
+            "labels" | "annotations" | "labels by status" | "annotations by status" => {
+                let (field, by_status) =
+                    attempt.split_once(' ').map_or((attempt, false), |(field, _)| (field, true));
+                let ours = Patch::Merge(json!({"metadata": {field: {"node-remedy.io/ours": "x"}}}));
+                let nodes = ApiResource::erase::<Node>(&());
+                let nodes = Api::<DynamicObject>::all_with(who.client.clone(), &nodes);
+                if by_status {
+                    nodes.patch_status(&self.node, &merge, &ours).await
+                } else {
+                    nodes.patch(&self.node, &merge, &ours).await
+                }
             }
             other => bail!("no attempt {other:?}"),
         })

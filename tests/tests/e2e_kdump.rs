@@ -28,6 +28,7 @@ async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Res
     let bmcs: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": ["${node.annotations['bmc']}"],
         "methods": [
             {
                 "name": "crash-dump", "plugin": "kdump",

@@ -277,6 +277,7 @@ async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()>
     let ports: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": ["${node.annotations['bmc']}"],
         "templates": [
             by_snmp("switch", "snmp-switch", &switch),
             {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
@@ -39,7 +40,10 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
 
     let asked = the_one(&fences, "asked for", |_| true).await?;
     assert_eq!(asked.spec.driver, DRIVER);
-    assert_eq!(asked.spec.cidrs, ["127.0.0.1/32"], "the node's InternalIP");
+    let node = Api::<Node>::all(story.cluster.client()).get(&story.node).await?;
+    let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
+    let internal = addresses.into_iter().find(|one| one.type_ == "InternalIP");
+    assert_eq!(asked.spec.cidrs, internal.map(|one| format!("{}/32", one.address)).as_slice());
     assert_eq!(asked.spec.fence_state, FenceState::Fenced);
     let secret = FenceSecret { name: "provisioner".to_owned(), namespace: "storage".to_owned() };
     assert_eq!(asked.spec.secret, secret);
@@ -95,6 +99,7 @@ async fn one_of_a_class_stays_as_it_was_made(fences: &Api<NetworkFence>) -> Resu
 fn fence(ports: &[u16]) -> Value {
     json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": ["${node.annotations['bmc']}"],
         "methods": [
             {
                 "name": "storage", "builtin": "network-fence", "storageDrivers": [DRIVER],

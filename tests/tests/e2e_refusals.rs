@@ -18,8 +18,11 @@ use crate::e2e_story::{INCIDENT_WITHIN, Story};
 async fn the_wrong_machine_is_not_powered_off() -> Result<()> {
     let story = Story::begin("e2e-wrong-bmc", &Installation::default()).await?;
     let other = story.cluster.bmcs.keys().find(|name| **name != story.node);
-    let wrong = story.cluster.bmc(other.context("a cluster of one node")?)?.address();
-    let addresses = BTreeMap::from([(story.node.clone(), wrong)]);
+    let other = other.context("a cluster of one node")?;
+    // Each has the other's address: one that both have would be refused before anything is asked.
+    let of = |name: &str| Ok::<_, anyhow::Error>(story.cluster.bmc(name)?.address());
+    let addresses =
+        BTreeMap::from([(story.node.clone(), of(other)?), (other.clone(), of(&story.node)?)]);
     remedy::install(&story.cluster, &Installation { addresses, ..Installation::default() }).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;

@@ -43,6 +43,7 @@ async fn witnessed(name: &str, wired: Wired) -> Result<(Story, Plugs)> {
     let board = Plugs::wired(&folder, Door::PlainBasic, &files).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": [format!("${{node.annotations['{BMC_ANNOTATION}']}}")],
         "methods": [
             {
                 "name": "power", "plugin": "ipmi", "action": "reboot", "witness": "board",

@@ -18,6 +18,7 @@ mod e2e_canary;
 mod e2e_configuration;
 mod e2e_detach;
 mod e2e_drain;
+mod e2e_identity;
 mod e2e_kdump;
 mod e2e_killed;
 mod e2e_ladder;

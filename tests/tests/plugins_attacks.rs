@@ -1,4 +1,4 @@
-//! The attack corpus (SAFETY.md §2.1): each of the 63 attacks made for real, by a component, a document or
+//! The attack corpus (SAFETY.md §2.1): each of the 64 attacks made for real, by a component, a document or
 //! an answer, on the sandbox as production runs it: loaded through the compiling child, called on the
 //! plugins' own threads, over real sockets. Each has the verdict that it must come to, an end, a bound on
 //! what the host's memory grows by, and a twin that succeeds. While it runs, and after it, another

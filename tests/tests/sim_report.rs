@@ -262,6 +262,7 @@ fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
         "metadata": { "name": "ipmi" },
         "spec": {
             "nodeSelector": "rack",
+            "trustedNodeFields": ["${node.annotations['node-remedy.io/bmc-address']}"],
             "methods": [{
                 "name": "power", "plugin": "ipmi", "action": "reboot",
                 "parameters": { "address": "${node.annotations['node-remedy.io/bmc-address']}" },

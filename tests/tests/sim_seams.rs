@@ -87,6 +87,13 @@ fn a_storm_between_off_and_on_leaves_no_machine_off_and_cuts_no_other() {
 }
 
 #[test]
+fn a_machine_that_two_nodes_claim_is_cut_for_neither() {
+    let played = night("two-nodes-claim-one-machine", &Setting::default());
+    let said = reasons(&played, "node-a").concat();
+    assert!(said.contains("is claimed by node node-a and by node cp-1"), "{said}");
+}
+
+#[test]
 fn after_an_on_that_was_refused_no_machine_of_the_kind_is_switched_off() {
     let played = night("on-refused", &Setting::default());
     let said = reasons(&played, "node-b").concat();

@@ -361,7 +361,7 @@ fn a_cloud_node_is_fenced_by_default_and_otherwise_where_its_config_map_says_so(
 fn night_of_a_recovery(happens: &str) -> Played {
     let read = |file: &str| std::fs::read_to_string(repository().join(file)).expect("a file");
     let fence = read("examples/config/fence-snmp-switch.yaml")
-        .replace("${node.annotations['node-remedy.io/switch-port']}", "Gi1/0/8")
+        .replace("${inventory['switch-port']}", "Gi1/0/8")
         .replace("  - name: cut-the-network\n    methods: [cut]\n", "")
         .replace("action: off", "action: on")
         .replace("  grants:", "  recovery:\n  - name: back\n    methods: [cut]\n  grants:");

@@ -21,7 +21,7 @@ fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 pub(crate) fn node(name: &str) -> NodeFacts {
     NodeFacts {
         name: name.to_owned(),
-        annotations: pairs(&[("node-remedy.io/bmc-address", "192.0.2.11")]),
+        inventory: pairs(&[("bmc-address", "192.0.2.11")]),
         labels: pairs(&[("node-remedy.io/fence", "ipmi")]),
         ..NodeFacts::default()
     }
@@ -86,12 +86,92 @@ fn the_example_makes_a_plan() {
 }
 
 #[test]
-fn a_node_without_the_annotation_is_named() {
+fn a_node_without_its_row_is_named() {
     let configuration = read(&[("fence-ipmi.yaml", EXAMPLE)]);
-    let bare = NodeFacts { annotations: BTreeMap::new(), ..node("w2") };
+    let bare = NodeFacts { inventory: BTreeMap::new(), ..node("w2") };
     expect![[r#"
-        fence-ipmi.yaml:18:16: spec.templates[0].parameters.address: found node w2 without annotation node-remedy.io/bmc-address, expected one
+        fence-ipmi.yaml:21:16: spec.templates[0].parameters.address: found node w2 without column bmc-address in the inventory, expected one
     "#]].assert_eq(&plan_of(&configuration.fences[0], &bare));
+}
+
+/// A kubelet can write its own node's annotations, labels and addresses: it would have the device's password
+/// sent wherever it likes.
+#[test]
+fn an_address_is_not_the_nodes_own_word_unless_the_admin_trusts_it_by_name() {
+    let own_word = |written: &str, trusted: &str| {
+        let text = EXAMPLE
+            .replace("${inventory['bmc-address']}", written)
+            .replace("  templates:", &format!("  trustedNodeFields: [{trusted}]\n  templates:"));
+        lines(&read(&[("f.yaml", &text)]).problems)
+    };
+    let annotation = "${node.annotations['example.com/bmc']}";
+    let quoted = format!("\"{annotation}\"");
+    for said in [
+        annotation,
+        "bmc-${node.labels['rack']}.example.org",
+        "${node.address.InternalIP}",
+        "${node.providerID}",
+        "${node.systemUUID}.example.org",
+    ] {
+        let refused = own_word(said, "");
+        assert!(
+            refused.contains(", which the node itself can write, expected text or"),
+            "{refused}"
+        );
+        let field = &said[said.find("${").unwrap()..=said.find('}').unwrap()];
+        assert_eq!(own_word(said, &format!("\"{field}\"")), "", "{said}");
+        if field != annotation {
+            assert_eq!(own_word(said, &quoted), refused, "another field is trusted");
+        }
+    }
+    expect![[r#"
+        f.yaml:22:16: spec.templates[0].parameters.address: found ${node.annotations['example.com/bmc']}, which the node itself can write, expected text or ${inventory['…']}, or the same among trustedNodeFields
+    "#]].assert_eq(&own_word(annotation, ""));
+    assert_eq!(own_word("bmc-${node.name}.example.org", ""), "", "a kubelet is known by its name");
+    for no_field in ["${inventory['bmc']}", "192.0.2.1", "${node.name}", "a ${node.providerID}"] {
+        let refused = own_word("192.0.2.11", &format!("\"{no_field}\""));
+        assert!(refused.contains("expected one field of the node"), "{no_field}: {refused}");
+    }
+}
+
+/// What other parameters take from the node decides nothing of where a password goes; of a plugin from outside
+/// nobody knows which does.
+#[test]
+fn every_parameter_that_may_say_where_a_method_connects_is_guarded() {
+    let refused = |plugin: &str, parameter: &str| {
+        let text = EXAMPLE.replace("plugin: ipmi", &format!("plugin: {plugin}")).replace(
+            "privilege-level: operator",
+            &format!("{parameter}: \"${{node.labels['x']}}\""),
+        );
+        lines(&read(&[("f.yaml", &text)]).problems).contains("which the node itself can write")
+    };
+    for (plugin, parameter, expected) in [
+        ("ipmi", "privilege-level", false),
+        ("azure", "login-address", true),
+        ("openstack", "auth-url", true),
+        ("webhook", "status-path", false),
+        ("of-somebody", "place", true),
+    ] {
+        assert_eq!(refused(plugin, parameter), expected, "{plugin} {parameter}");
+    }
+}
+
+/// In a ConfigMap an address is a grant, too, and so opens what no range opens.
+#[test]
+fn an_address_in_a_config_map_is_written_there() {
+    let own = |address: &str| {
+        format!(
+            "kind: ConfigMap\napiVersion: v1\nmetadata: {{name: fence-config-w1}}\ndata:\n  \
+             config.properties: |-\n    node_name=w1\n    power_management=bmc\n  \
+             fence-method-bmc: |-\n    agent_name=fence_ipmilan\n    ipaddr={address}\n    secret=bmc\n"
+        )
+    };
+    let problems = |address: &str| lines(&read(&[("own.yaml", &own(address))]).problems);
+    assert_eq!(problems("bmc-${node.name}.example.org"), "");
+    expect![[r#"
+        own.yaml:10:5: data.fence-method-bmc.ipaddr: found ${node.annotations['example.com/bmc']}, which the node itself can write, expected text; only a FenceConfiguration can trust it, with trustedNodeFields and grants
+    "#]]
+    .assert_eq(&problems("${node.annotations['example.com/bmc']}"));
 }
 
 #[test]
@@ -159,12 +239,8 @@ fn no_password_reaches_a_plan() {
 #[test]
 fn expressions_take_from_the_node_and_its_inventory() {
     let text = EXAMPLE
-        .replace(
-            "${node.annotations['node-remedy.io/bmc-address']}",
-            "bmc-${node.name}.example:623",
-        )
-        .replace("    action: reboot", "    plug: ${inventory['outlet']}\n    action: reboot")
-        .replace("  templates:", "  inventory: {configMap: nodes, key: table}\n  templates:");
+        .replace("${inventory['bmc-address']}", "bmc-${node.name}.example:623")
+        .replace("    action: reboot", "    plug: ${inventory['outlet']}\n    action: reboot");
     let configuration = read(&[("f.yaml", &text)]);
     assert_eq!(lines(&configuration.problems), "");
     let table = plan::InventoryTable::parse("nodes", "node,outlet\nw1,A7\n").unwrap();
@@ -174,7 +250,7 @@ fn expressions_take_from_the_node_and_its_inventory() {
     assert_eq!(power.plug, "A7");
     assert_eq!(power.parameters["address"], "bmc-w1.example:623");
     expect![[r#"
-        f.yaml:29:11: spec.methods[0].plug: found node w3 without column outlet in the inventory, expected one
+        f.yaml:31:11: spec.methods[0].plug: found node w3 without column outlet in the inventory, expected one
     "#]].assert_eq(&plan_of(&configuration.fences[0], &node("w3")));
 }
 
@@ -373,9 +449,9 @@ fn a_method_that_only_a_remedy_names_is_of_the_plan_where_one_does() {
         grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
     "#]].assert_eq(&plan(&["reset"]));
     expect![[r#"
-        fence-ipmi.yaml:26:56: spec.methods[1].plug: found node w1 without label no-such, expected one
+        fence-ipmi.yaml:29:56: spec.methods[1].plug: found node w1 without label no-such, expected one
     "#]].assert_eq(&plan(&["other"]));
     expect![[r#"
-        fence-ipmi.yaml:27:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy
+        fence-ipmi.yaml:30:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy
     "#]].assert_eq(&plan(&["back"]));
 }

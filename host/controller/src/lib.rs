@@ -20,6 +20,7 @@ pub mod listen;
 pub mod observe;
 pub mod opening;
 pub mod outside;
+pub mod pinning;
 pub mod plugins;
 pub mod probing;
 pub mod reconcile;

@@ -21,8 +21,9 @@ use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::begun;
+use crate::observe::claims::Claims;
 use crate::observe::closed;
-use crate::observe::config::{Mode, NodePolicy};
+use crate::observe::config::{Mode, NodePolicy, Tables};
 use crate::observe::live::live;
 use crate::observe::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
@@ -141,6 +142,9 @@ pub async fn open<C: Cluster>(
         OpenDecision::Wait { hold, next_look } => return Ok(held(hold, next_look)),
         OpenDecision::Refuse(refusal) => return Ok(not_ready(&refusal)),
     };
+    if let Some(why) = shared(parts, &node, &node_plan).filter(|_| fences) {
+        return Ok(not_ready(&why));
+    }
     if guard(Bug::ShadowIgnored, policy.mode == Mode::Shadow) {
         return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));
     }
@@ -226,6 +230,23 @@ async fn create<C: Cluster>(
         }
     }
     Err(ClusterError::AlreadyExists(format!("{stem}-{first} and the next ones")))
+}
+
+/// Why nobody can say whose machine would be cut: another Node claims it, or this one says something else now
+/// than what its plan was made of.
+fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Option<String> {
+    let (config, mut tables) = (parts.config.borrow(), Tables::new());
+    match config.plan_with(node, &mut tables) {
+        Ok(now) if now == *plan => {}
+        Ok(_) => return Some(format!("node {} was changed just now", node.name)),
+        Err(why) => return Some(why),
+    }
+    let mut claims = Claims::default();
+    for other in parts.mirror.nodes.all().values().filter(|other| other.name != node.name) {
+        claims.add(other, config.plan_with(other, &mut tables).ok().as_ref());
+    }
+    claims.add(node, Some(plan));
+    claims.shared(&node.name)
 }
 
 /// The ladder with the components that its plugins are now: the incident keeps to them.

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
-use node_remedy_api::plan::{Grant, Method, is_cloud};
+use node_remedy_api::plan::{Grant, Method, NodePlan, is_cloud};
 use node_remedy_decide::{End, FailureKind, Span};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -25,9 +25,11 @@ use crate::clock::{time_of, timestamp};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::device_network;
+use crate::observe::claims::Claims;
 use crate::observe::config::{Config, Tables};
 use crate::observe::seen::NodeSeen;
 use crate::observe::view;
+use crate::pinning;
 use crate::plugins::Plugins;
 use crate::record::paths::tell;
 
@@ -180,6 +182,7 @@ pub fn is_reached_elsewhere<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence)
 
 /// Asks every device once.
 async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
+    pinning::keep(parts).await;
     let (paths, methods) = plans(parts).await;
     parts.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
     let named: BTreeSet<String> = methods.keys().map(|place| place.device.clone()).collect();
@@ -268,19 +271,34 @@ type Devices = BTreeMap<String, Vec<(Place, Method, Vec<Grant>)>>;
 async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
     let nodes: Vec<_> = parts.mirror.nodes.all().values().cloned().collect();
     let (mut paths, mut methods, mut tables) = (Vec::new(), Methods::new(), Tables::new());
+    let mut claims = Claims::default();
     for nodes in nodes.chunks(NODES_AT_ONCE) {
         let config = parts.config.borrow().clone();
-        for node in nodes.iter().filter(|node| config.fences_node(node)) {
-            paths.push(path_of(&config, node, &mut tables, &mut methods));
+        for node in nodes {
+            let plan = config.plan_with(node, &mut tables);
+            claims.add(node, plan.as_ref().ok());
+            if config.fences_node(node) {
+                paths.push(path_of(&config, node, plan, &mut methods));
+            }
         }
         tokio::task::yield_now().await;
+    }
+    for path in &mut paths {
+        if let Some(why) = claims.shared(&path.node) {
+            path.places = Err(why);
+        }
     }
     (paths, methods)
 }
 
 /// The path of one node; its plugs are added to `methods`.
-fn path_of(config: &Config, node: &NodeSeen, tables: &mut Tables, methods: &mut Methods) -> Path {
-    let (sources, places) = match config.plan_with(node, tables) {
+fn path_of(
+    config: &Config,
+    node: &NodeSeen,
+    plan: Result<NodePlan, String>,
+    methods: &mut Methods,
+) -> Path {
+    let (sources, places) = match plan {
         Ok(plan) => {
             let mut places = BTreeSet::new();
             for method in &plan.methods {
@@ -396,6 +414,7 @@ mod tests {
         let mut shown = shown.find(|one| one["kind"] == "FenceConfiguration").unwrap();
         let address = "${node.annotations['node-remedy.io/bmc-address']}";
         shown["spec"]["templates"][0]["parameters"]["address"] = json!(address);
+        shown["spec"]["trustedNodeFields"] = json!([address]);
         let mut add = |name: &str| {
             shown["metadata"]["name"] = json!(name);
             let fence = serde_json::from_value(shown.clone()).unwrap();
@@ -411,10 +430,10 @@ mod tests {
         };
         let whole = node("node-a", &json!({"node-remedy.io/bmc-address": "192.0.2.11"}));
         let bare = node("node-b", &json!({}));
-        let (mut tables, mut methods) = (Tables::new(), Methods::new());
+        let mut methods = Methods::new();
 
         let config = add("ipmi");
-        let mut path = |node| path_of(&config, node, &mut tables, &mut methods);
+        let mut path = |node| path_of(&config, node, config.plan_for(node), &mut methods);
         let (first, second) = (path(&whole), path(&bare));
         assert_eq!(first.sources, ["FenceConfiguration/ipmi"]);
         let device = "ipmi/192.0.2.11".to_owned();
@@ -425,7 +444,8 @@ mod tests {
         assert_eq!(methods.len(), 1);
 
         // Where two are for it neither is followed, and both are told of.
-        let both = path_of(&add("other"), &whole, &mut tables, &mut methods);
+        let config = add("other");
+        let both = path_of(&config, &whole, config.plan_for(&whole), &mut methods);
         assert_eq!(both.sources, ["FenceConfiguration/ipmi", "FenceConfiguration/other"]);
         assert!(both.places.is_err());
     }

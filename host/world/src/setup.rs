@@ -1,6 +1,7 @@
 //! The cluster as it stands when the story begins: machines, and the objects of an
 //! administrator. Everything else comes to be by itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use node_remedy_devices::bmc::{self, Bmc};
@@ -33,14 +34,18 @@ pub(crate) const ACCOUNT: [&str; 2] = ["admin", "simulated"];
 pub(crate) const IPMI_PORT: u16 = 623;
 /// Where a node says how to reach its BMC.
 pub const BMC_ADDRESS_ANNOTATION: &str = "node-remedy.io/bmc-address";
+/// What all annotations begin with that say where a node's devices are.
+const ANNOTATION_PREFIX: &str = "node-remedy.io/";
+/// The ConfigMap in which the same stands for people, and its key, as the examples name them.
+pub(crate) const INVENTORY: [&str; 2] = ["machines", "nodes.csv"];
+/// Its column for the BMC.
+pub(crate) const BMC_ADDRESS_COLUMN: &str = "bmc-address";
 
 /// The machine of the node of that number, counted from 0.
 pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: Time) -> Machine {
-    let address = nth(FIRST_BMC, number);
-    let address = SocketAddr::new(IpAddr::V4(address), IPMI_PORT);
-    let address = node.bmc.as_ref().and_then(|bmc| bmc.address).unwrap_or(address);
-    let annotation = (BMC_ADDRESS_ANNOTATION.to_owned(), address.ip().to_string());
-    let annotations = node.bmc.iter().map(|_| annotation.clone());
+    let address = bmc_address(number, node);
+    let places = places(scenario, number, node).into_iter();
+    let annotations = places.map(|(name, place)| (format!("{ANNOTATION_PREFIX}{name}"), place));
     let spec = Spec {
         name: node.name.clone(),
         zone: node.zone.clone(),
@@ -48,7 +53,7 @@ pub(crate) fn machine(scenario: &Scenario, number: usize, node: &NodeSpec, now: 
         system_uuid: node.system_uuid.clone(),
         address: nth(FIRST_NODE, number).to_string(),
         labels: node.labels.clone(),
-        annotations: annotations.chain(plugs(scenario, node)).collect(),
+        annotations: annotations.collect(),
         boot_time: node.boot_time,
         feeds: node.feeds.len(),
     };
@@ -85,17 +90,45 @@ pub(crate) fn cloud_account() -> ec2::Account {
     ec2::Account { key_id, secret }
 }
 
-/// Where a node says which plugs it hangs on, as the methods of their devices name them:
-/// `node-remedy.io/outlet-a`, `-b` and so on, and `node-remedy.io/switch-port`.
-fn plugs(scenario: &Scenario, node: &NodeSpec) -> Vec<(String, String)> {
+fn bmc_address(number: usize, node: &NodeSpec) -> SocketAddr {
+    let usual = SocketAddr::new(IpAddr::V4(nth(FIRST_BMC, number)), IPMI_PORT);
+    node.bmc.as_ref().and_then(|bmc| bmc.address).unwrap_or(usual)
+}
+
+/// Where the node's BMC is, and which plugs it hangs on, as the methods of their devices name them:
+/// `bmc-address`, `outlet-a`, `-b` and so on, and `switch-port`.
+fn places(scenario: &Scenario, number: usize, node: &NodeSpec) -> BTreeMap<String, String> {
+    let address = bmc_address(number, node).ip().to_string();
+    let bmc = node.bmc.iter().map(|_| (BMC_ADDRESS_COLUMN.to_owned(), address.clone()));
     let named = |plug: &PlugSpec| {
         let device = scenario.devices.iter().find(|one| one.name == plug.device)?;
         Some(device.model.plug(plug.number))
     };
     let feeds = ('a'..='z').zip(&node.feeds);
-    let feeds = feeds.map(|(letter, plug)| (format!("node-remedy.io/outlet-{letter}"), plug));
-    let port = node.port.iter().map(|plug| ("node-remedy.io/switch-port".to_owned(), plug));
-    feeds.chain(port).filter_map(|(key, plug)| Some((key, named(plug)?))).collect()
+    let feeds = feeds.map(|(letter, plug)| (format!("outlet-{letter}"), plug));
+    let port = node.port.iter().map(|plug| ("switch-port".to_owned(), plug));
+    let plugs = feeds.chain(port).filter_map(|(key, plug)| Some((key, named(plug)?)));
+    bmc.chain(plugs).collect()
+}
+
+/// The same of all nodes, in a table that no kubelet can write.
+fn inventory(scenario: &Scenario) -> Value {
+    let nodes = scenario.nodes.iter().enumerate();
+    let rows: Vec<_> =
+        nodes.map(|(number, node)| (&node.name, places(scenario, number, node))).collect();
+    let columns: BTreeSet<&String> = rows.iter().flat_map(|(_, places)| places.keys()).collect();
+    let line = |first: &str, cells: Vec<&str>| [vec![first], cells].concat().join(",");
+    let header = line("node", columns.iter().map(|name| name.as_str()).collect());
+    let lines = rows.iter().map(|(node, places)| {
+        let cell = |name: &&String| places.get(*name).map_or("", String::as_str);
+        line(node, columns.iter().map(cell).collect())
+    });
+    let table = std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n");
+    let [name, key] = INVENTORY;
+    json!({
+        "metadata": { "name": name, "namespace": REMEDY_NAMESPACE },
+        "data": { key: table },
+    })
 }
 
 fn nth(first: Ipv4Addr, number: usize) -> Ipv4Addr {
@@ -141,6 +174,8 @@ pub(crate) fn objects(api: &mut ApiServer, scenario: &Scenario) {
             make(api, kind, document.object.clone());
         }
     }
+    // One of its own that a scenario brings counts.
+    make(api, Kind::ConfigMap, inventory(scenario));
     for set in &scenario.stateful_sets {
         if set.volumes == VolumesSpec::OneEach {
             for ordinal in 0..set.replicas {

@@ -1,8 +1,13 @@
-//! Attacks 1–8, 10–16, 20–22: addresses that must not be reached, in every spelling. Whoever sits there
+//! Attacks 1–8, 10–16, 20–22, 64: addresses that must not be reached, in every spelling. Whoever sits there
 //! listens, and counts; each is shown to count by a visitor of the test's own.
 
-use anyhow::{Result, ensure};
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Error, Result, ensure};
+use node_remedy_api::document::Document;
+use node_remedy_api::plan::{self, NodeFacts};
 use node_remedy_sandbox::{AdminGrant, Ended};
+use serde_json::json;
 
 use super::alone::alone;
 use super::canary;
@@ -164,6 +169,7 @@ fn no_address_that_is_not_granted_is_reached() -> Result<()> {
         names_that_are_no_plain_names(&host).await?;
         many_at_once(&host).await?;
         ports_and_doors(&host).await?;
+        a_nodes_own_word(&host).await?;
         println!("{} notes without a canary", canary::nobody_sang()?);
         Ok(())
     })
@@ -331,6 +337,80 @@ async fn ports_and_doors(host: &Host) -> Result<()> {
         async || {
             let own = attempt("datagram").with("address", address);
             host.says(&own, Ended::Returned, "outcome on").await
+        },
+    )
+    .await
+}
+
+/// The address of a method's device, taken from what the node's own kubelet may write.
+const OWN_WORD: &str = "${node.annotations['example.com/bmc']}";
+
+/// What a plan for the node grants to its method, whose address is this text, in each form of configuration.
+fn plans(address: &str, node: &NodeFacts) -> Result<Vec<Result<AdminGrant, String>>> {
+    let own = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fence-config-w1"},
+        "data": {
+            "config.properties": "node_name=w1\npower_management=bmc",
+            "fence-method-bmc": format!("agent_name=fence_ipmilan\nipaddr={address}\nsecret=bmc"),
+        },
+    });
+    let selecting = json!({
+        "apiVersion": "node-remedy.io/v1alpha1", "kind": "FenceConfiguration", "metadata": {"name": "bmc"},
+        "spec": {
+            "nodeSelector": "rack",
+            "methods": [{
+                "name": "bmc", "plugin": "ipmi", "action": "reboot", "parameters": {"address": address},
+            }],
+            "powerManagement": [{"name": "power", "methods": ["bmc"]}],
+            "grants": [{"plugin": "ipmi", "cidrs": ["127.0.0.1/32", "10.9.0.7/32"]}],
+        },
+    });
+    let config_maps = plan::read_config_maps(&[Document::from_object(&own)]);
+    let sources = config_maps.into_iter().map(|one| one.reading);
+    let mut granted = Vec::new();
+    for source in sources.chain([plan::read(&Document::from_object(&selecting))]) {
+        let Some(source) = source.value else {
+            granted.push(Err(source.problems.to_string()));
+            continue;
+        };
+        let plan = source.plan_for(node, &BTreeSet::new());
+        let plan = plan.value.with_context(|| plan.problems.to_string())?;
+        let cidrs = plan.grants.iter().flat_map(|grant| &grant.allows.cidrs);
+        let cidrs = cidrs.map(|cidr| Ok(cidr.parse()?)).collect::<Result<_>>()?;
+        granted.push(Ok(AdminGrant { cidrs, ..fleet() }));
+    }
+    Ok(granted)
+}
+
+async fn a_nodes_own_word(host: &Host) -> Result<()> {
+    let device = Device::start("10.9.0.7:623").await?;
+    let thief = Device::start("127.0.0.1:623").await?;
+    let annotations = BTreeMap::from([("example.com/bmc".to_owned(), "127.0.0.1".to_owned())]);
+    let node = NodeFacts { name: "w1".to_owned(), annotations, ..NodeFacts::default() };
+    let how = "its annotation says 127.0.0.1, and its address is taken from there";
+    let ask = |address: &str, grant| attempt("datagram").with("address", address).under(grant);
+    host.attack(
+        case(64, "a node names its own BMC", how),
+        async || {
+            let mut said = String::new();
+            for plan in plans(OWN_WORD, &node)? {
+                match plan {
+                    Ok(grant) => said = host.honest(&ask("127.0.0.1", grant)).await?,
+                    Err(why) => said = why,
+                }
+                ensure!(said.contains("which the node itself can write"), "{said}");
+            }
+            ensure!(thief.heard().is_empty(), "heard {:?}", thief.heard());
+            Ok(said)
+        },
+        async || {
+            let mut said = String::new();
+            for plan in plans("10.9.0.7", &node)? {
+                let grant = plan.map_err(Error::msg)?;
+                said = host.says(&ask("10.9.0.7", grant), Ended::Returned, "outcome on").await?;
+            }
+            ensure!(device.heard().len() > 1, "the device was not asked");
+            Ok(said)
         },
     )
     .await

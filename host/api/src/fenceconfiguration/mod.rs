@@ -45,6 +45,12 @@ pub struct FenceConfigurationSpec {
     /// A ConfigMap with a table of the nodes, for `${inventory['column']}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Inventory>,
+    /// What of a node may say where its device is, such as `${node.annotations['example.com/bmc']}`: a
+    /// kubelet can write its own node's annotations, labels and addresses, so none is taken for an address
+    /// unless it is named here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::DEFINITIONS_MAX), inner(length(min = 1, max = 1024)))]
+    pub trusted_node_fields: Vec<String>,
     /// Parameters that several methods share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::DEFINITIONS_MAX))]

@@ -48,6 +48,19 @@ enum Part {
     Inventory(String),
 }
 
+impl Part {
+    const fn is_said_by_node(&self) -> bool {
+        match self {
+            Self::ProviderId
+            | Self::SystemUuid
+            | Self::Address(_)
+            | Self::Annotation(_)
+            | Self::Label(_) => true,
+            Self::Text(_) | Self::Name | Self::Inventory(_) => false,
+        }
+    }
+}
+
 /// What may stand between `${` and `}`.
 const EXPECTED: &str = "${node.name}, ${node.providerID}, ${node.systemUUID}, ${node.address.InternalIP}, \
                         ${node.annotations['…']}, ${node.labels['…']} or ${inventory['…']}";
@@ -113,6 +126,21 @@ impl Expression {
     /// Whether anything in it is taken from the node or its inventory.
     pub(super) fn takes(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part, Part::Text(_)))
+    }
+
+    /// The first thing in it that a node's own kubelet can write and that nobody trusts, as it is written.
+    ///
+    /// The name is what the kubelet is known by. Everything else of a Node it writes itself: annotations and
+    /// labels, its addresses, and at registration its providerID.
+    pub(super) fn distrusted(&self, trusted: &[Self]) -> Option<String> {
+        let is_trusted = |part: &Part| trusted.iter().any(|one| one.parts.contains(part));
+        let part = self.parts.iter().find(|part| part.is_said_by_node() && !is_trusted(part))?;
+        Some(Self { parts: vec![part.clone()], spot: self.spot.clone() }.to_string())
+    }
+
+    /// Whether it is one thing that a node's kubelet can write, and nothing else.
+    pub(super) fn is_said_by_node(&self) -> bool {
+        self.parts.len() == 1 && self.parts.iter().all(Part::is_said_by_node)
     }
 
     /// Whether it is the same text, wherever it stands.

@@ -10,7 +10,7 @@ use super::object::{FIRST_CREDENTIAL, IDENTITY_KEY, SECRET_KEY, missing, own_met
 use super::plugins::{self, Asked};
 use super::properties::{Definition, Line, normal};
 use super::source::{Does, Draft};
-use super::{Credential, LiteralPlace, SecretPlace};
+use super::{Credential, LiteralPlace, SecretPlace, trust};
 use crate::document::{Problems, nearest};
 use crate::nodefence::Action;
 
@@ -179,7 +179,7 @@ impl Gathered {
             Some(line) => parse(&line.value, &line.spot)?,
             None => parse("", &method.spot)?,
         };
-        Some(Draft {
+        let draft = Draft {
             name: name.to_owned(),
             does: Does::Plugin(self.plugin),
             asked,
@@ -190,7 +190,9 @@ impl Gathered {
             sole_feed: self.sole_feed,
             storage_drivers: Vec::new(),
             witness: None,
-        })
+        };
+        trust::check(&draft, &[], trust::OF_CONFIG_MAP, problems);
+        Some(draft)
     }
 
     /// Fence agents reboot where nothing is said.

@@ -15,6 +15,7 @@ mod object;
 mod plugins;
 mod properties;
 mod source;
+mod trust;
 mod written;
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::expression::Expression;
 use super::plugins::{Asked, only_watches};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
-use super::{Builtin, Credential, Run, SecretPlace, grants, network_fence};
+use super::{Builtin, Credential, Run, SecretPlace, grants, network_fence, trust};
 use crate::document::{
     Document, Path, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
@@ -93,6 +93,7 @@ impl Reader<'_> {
             let path = base.field("grants").index(index);
             grants::check(&grant.allows, &path, &mut |path, sentence| self.error(path, sentence));
         }
+        let trusted = self.trusted(&spec.trusted_node_fields, &base.field("trustedNodeFields"));
         let drafts: BTreeMap<&str, Option<Draft>> = (0_usize..)
             .zip(&spec.methods)
             .map(|(index, method)| {
@@ -100,6 +101,9 @@ impl Reader<'_> {
                 (method.name.as_str(), self.draft(method, &spec.templates, &path))
             })
             .collect();
+        for draft in drafts.values().flatten() {
+            trust::check(draft, &trusted, trust::OF_FENCE_CONFIGURATION, &mut self.problems);
+        }
         self.witnesses(spec, &drafts, base);
         let mut source = FenceSource {
             origin: self.document.origin.clone(),
@@ -142,6 +146,22 @@ impl Reader<'_> {
         source.beside = beside.filter_map(|(_, draft)| draft).collect();
         source.check(&self.document.spot(base), &mut self.problems);
         Some(source)
+    }
+
+    fn trusted(&mut self, texts: &[String], path: &Path) -> Vec<Expression> {
+        let mut trusted = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            let path = path.index(index);
+            let Some(expression) = self.expression(text, &path) else { continue };
+            if expression.is_said_by_node() {
+                trusted.push(expression);
+            } else {
+                let expected =
+                    "one field of the node such as ${node.annotations['example.com/bmc']}";
+                self.error(&path, format!("found {text:?}, expected {expected}"));
+            }
+        }
+        trusted
     }
 
     fn nodes(&mut self, text: &str, path: &Path) -> Option<Nodes> {

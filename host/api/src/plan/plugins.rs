@@ -86,6 +86,11 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a plugin is one that comes with node-remedy.
+pub(super) fn is_known(plugin: &str) -> bool {
+    KNOWN.iter().any(|known| known.plugin == plugin)
+}
+
 /// Whether a plugin only sees: it is asked for no action, and is no step of its own.
 pub(super) fn only_watches(plugin: &str) -> bool {
     plugin == "kdump"

@@ -229,8 +229,8 @@ fn selectors_that_select_the_same_nodes_are_told() {
     told(
         &[("a.yaml", FENCE), ("b.yaml", FENCE)],
         expect![[r#"
-        b.yaml:13:17: spec.nodeSelector: warning: found nodes that ipmi (a.yaml) selects, too: one that both select is not acted on; expected selectors that exclude each other
-    "#]],
+            b.yaml:14:17: spec.nodeSelector: warning: found nodes that ipmi (a.yaml) selects, too: one that both select is not acted on; expected selectors that exclude each other
+        "#]],
     );
     told(&[("a.yaml", FENCE), ("b.yaml", &other_fence)], expect![[""]]);
 }

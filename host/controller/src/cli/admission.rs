@@ -6,7 +6,11 @@
 //! A role may patch NodeFences and still not every word is everybody's: each annotation of ours
 //! needs a right of its own (`approve nodefences` and its like, in `node-remedy rbac`), and what
 //! carries a name carries the user's own. Taking a word back needs no right. What plugins are allowed and may
-//! use, and whose signature they need, is changed only with the right to `grant`.
+//! use, and whose signature they need, is changed only with the right to `grant`; so is what of a Node is
+//! believed of where its device is.
+//!
+//! A kubelet may write its own Node's labels and annotations, but none of ours: they say whether and how its node
+//! is fenced.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -24,6 +28,9 @@ pub(super) const WORDS: [(&str, &str); 5] = [
     (CONFIRM_OFF, "confirm-off"),
 ];
 
+/// What all of our labels and annotations on Nodes begin with.
+const OURS: &str = "node-remedy.io/";
+
 /// What only those may change who may `grant`, by resource: where a plugin may connect, and how its registry is
 /// asked, for that is asked by the controller from where it stands.
 const GRANTS: [(&str, &[&str]); 2] = [
@@ -39,7 +46,7 @@ const GRANTS: [(&str, &[&str]); 2] = [
             "source.oci.tls",
         ],
     ),
-    ("fenceconfigurations", &["grants"]),
+    ("fenceconfigurations", &["grants", "trustedNodeFields"]),
 ];
 
 /// Prints the policies as YAML.
@@ -111,7 +118,38 @@ fn manifest() -> String {
     for (resource, fields) in GRANTS {
         grants(&mut out, resource, fields);
     }
+    nodes(&mut out);
     out
+}
+
+/// A policy by which kubelets write none of our labels and annotations on Nodes.
+fn nodes(out: &mut String) {
+    let name = "node-remedy-nodes";
+    policy_for(out, name, "\"\"", "nodes, nodes/status");
+    out.push_str(
+        "  matchConditions:\n  - name: by-a-kubelet\n    expression: \"'system:nodes' in request.userInfo.groups || \
+         request.userInfo.username.startsWith('system:node:')\"\n  variables:\n",
+    );
+    for field in ["labels", "annotations"] {
+        for (when, object) in [("old", "oldObject"), ("new", "object")] {
+            let _ = writeln!(
+                out,
+                "  - name: {when}_{field}\n    expression: \"{object} != null && has({object}.metadata.{field}) ? \
+                 {object}.metadata.{field} : {{}}\""
+            );
+        }
+    }
+    out.push_str("  validations:\n");
+    for field in ["labels", "annotations"] {
+        let (old, new) = (format!("variables.old_{field}"), format!("variables.new_{field}"));
+        let _ = writeln!(
+            out,
+            "  - expression: \"{new}.all(key, !key.startsWith('{OURS}') || key in {old} && {old}[key] == {new}[key]) && \
+             {old}.all(key, !key.startsWith('{OURS}') || key in {new})\"\n    reason: Forbidden\n    \
+             message: \"a kubelet may not write {field} that begin with {OURS}\""
+        );
+    }
+    binding(out, name);
 }
 
 /// A policy for fields that only those may change who may grant.
@@ -162,11 +200,15 @@ fn said(verb: &str) -> String {
 }
 
 fn policy(out: &mut String, name: &str, resource: &str) {
+    policy_for(out, name, "node-remedy.io", resource);
+}
+
+fn policy_for(out: &mut String, name: &str, group: &str, resource: &str) {
     let _ = writeln!(
         out,
         "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n\
          metadata:\n  name: {name}\nspec:\n  failurePolicy: Fail\n  matchConstraints:\n    \
-         resourceRules:\n    - apiGroups: [node-remedy.io]\n      apiVersions: [\"*\"]\n      \
+         resourceRules:\n    - apiGroups: [{group}]\n      apiVersions: [\"*\"]\n      \
          operations: [CREATE, UPDATE]\n      resources: [{resource}]"
     );
 }
@@ -203,7 +245,7 @@ mod tests {
                 serde_json::from_value::<ValidatingAdmissionPolicyBinding>(object).unwrap();
             }
         }
-        assert_eq!(policies, 5);
+        assert_eq!(policies, 6);
         for word in COMMANDS.iter().chain(&[APPROVE, ACK]) {
             assert!(WORDS.iter().any(|(key, _)| key == word), "{word}");
         }

@@ -16,6 +16,7 @@ use crate::act::node_lease;
 use crate::cli::out::out;
 use crate::lease::LEASE_NAME;
 use crate::observe::NODE_LEASES;
+use crate::observe::pins;
 use crate::record::events;
 
 /// The controller's service account, and the name of all its roles.
@@ -122,7 +123,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 31] = [
+const CONTROLLER: [Right; 32] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -285,6 +286,13 @@ const CONTROLLER: [Right; 31] = [
         Any,
         &["get", "list", "watch"],
         "inventories, and configuration in its historical form",
+    ),
+    right(
+        Own,
+        ("", "configmaps"),
+        Only(pins::CONFIG_MAP),
+        &["patch"],
+        "which machine each Node was when it was first seen",
     ),
     right(
         Own,

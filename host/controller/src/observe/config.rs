@@ -24,6 +24,7 @@ use serde_json::Value;
 use self::invalid::Invalid;
 use self::written::written;
 use super::Mirror;
+use super::pins;
 use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
 use super::wiring::{self, Wiring};
@@ -258,6 +259,11 @@ impl Config {
 
     /// The same for many nodes: an inventory that was read for one of them is in `tables`.
     pub fn plan_with(&self, node: &NodeSeen, tables: &mut Tables) -> Result<NodePlan, String> {
+        if let Some(why) =
+            self.tables.get(pins::CONFIG_MAP).and_then(|pins| pins::changed(pins, node))
+        {
+            return Err(why);
+        }
         let sources = self.fences.values().map(|source| &**source);
         let source =
             plan::for_node(&node.name, &node.labels, sources).map_err(|twice| twice.to_string())?;

@@ -6,6 +6,7 @@
 
 pub mod begun;
 pub mod changes;
+pub mod claims;
 pub mod closed;
 pub mod config;
 pub mod dumps;
@@ -14,6 +15,7 @@ pub mod incident;
 pub mod jobs;
 pub mod live;
 pub mod neighbours;
+pub mod pins;
 pub mod plan;
 pub mod reflect;
 pub mod seen;

@@ -5,7 +5,7 @@
 //! numbers in force. Nothing here calls a plugin or judges whether a plan is wise; a
 //! snapshot that contradicts itself is refused by name and place.
 
-mod identity;
+pub(crate) mod identity;
 
 use std::collections::BTreeSet;
 

@@ -2,9 +2,9 @@
 //! and one node is lost, or some are at once.
 //!
 //! The objects are taken over as they are, but for their times, which begin anew. What a
-//! snapshot does not hold is assumed: a node's BMC answers at the address of its
-//! annotation, reports the node's system UUID and takes the credentials, which are made
-//! up; without that annotation a node has no BMC. Nodes that are not Ready have been
+//! snapshot does not hold is assumed: a node's BMC answers at the address of its row in the
+//! inventory, or of its annotation, reports the node's system UUID and takes the credentials,
+//! which are made up; without either a node has no BMC. Nodes that are not Ready have been
 //! silent from the start. Only StatefulSets make pods anew.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::actors::attacher::finalizer;
 use crate::api::Kind;
 use crate::api::object::{condition_status, list, name, part, remove, set, text};
 use crate::rng::Rng;
-use crate::setup::{BMC_ADDRESS_ANNOTATION, IPMI_PORT};
+use crate::setup::{BMC_ADDRESS_ANNOTATION, BMC_ADDRESS_COLUMN, INVENTORY, IPMI_PORT};
 use crate::stage::{CSI_DRIVER, Timings};
 use crate::time::seconds_stamp;
 
@@ -108,6 +108,7 @@ impl Scenario {
             expect: Vec::new(),
             expect_without: Vec::new(),
         };
+        let addresses = bmc_addresses(&items);
         let mut lost = BTreeSet::new();
         for item in items {
             let labels = item.pointer("/metadata/labels").cloned().unwrap_or_default();
@@ -115,7 +116,8 @@ impl Scenario {
             if (loss.is_lost)(name(&item), &labels) {
                 lost.insert(name(&item).to_owned());
             }
-            scenario.take(file, item);
+            let address = addresses.get(name(&item)).map(String::as_str);
+            scenario.take(file, item, address);
         }
         let nodes = || scenario.nodes.iter().filter(|node| lost.contains(&node.name));
         if reader.errors.is_empty() && nodes().next().is_none() {
@@ -137,7 +139,7 @@ impl Scenario {
     }
 
     /// Takes one object over; kinds that no model uses are left out.
-    fn take(&mut self, file: &str, mut item: Value) {
+    fn take(&mut self, file: &str, mut item: Value, bmc_address: Option<&str>) {
         let Some(kind) = Kind::of_object(text(&item, "/apiVersion"), text(&item, "/kind")) else {
             return;
         };
@@ -148,7 +150,7 @@ impl Scenario {
                     let what = Event::NetworkLost(name(&item).to_owned());
                     self.happenings.push(Happening { at: Duration::ZERO, when: None, what });
                 }
-                self.nodes.push(node(&item));
+                self.nodes.push(node(&item, bmc_address));
                 self.existing.push(item);
             }
             Kind::VolumeAttachment => self.existing.push(attachment(&item)),
@@ -217,18 +219,35 @@ fn restart_times(item: &mut Value) {
     }
 }
 
-fn node(item: &Value) -> NodeSpec {
+/// The BMCs' addresses by node, as the inventory has them, if it is there.
+fn bmc_addresses(items: &[Value]) -> BTreeMap<String, String> {
+    let [config_map, key] = INVENTORY;
+    let is_inventory =
+        |item: &&Value| text(item, "/kind") == "ConfigMap" && name(item) == config_map;
+    let table =
+        items.iter().find(is_inventory).and_then(|item| item.get("data")?.get(key)?.as_str());
+    let mut lines = table.unwrap_or_default().lines();
+    let mut header = lines.next().unwrap_or_default().split(',');
+    let Some(column) = header.position(|name| name.trim() == BMC_ADDRESS_COLUMN) else {
+        return BTreeMap::new();
+    };
+    let cell = |line: &str, number: usize| Some(line.split(',').nth(number)?.trim().to_owned());
+    lines.filter_map(|line| Some((cell(line, 0)?, cell(line, column)?))).collect()
+}
+
+fn node(item: &Value, bmc_address: Option<&str>) -> NodeSpec {
     let system_uuid = text(item, "/status/nodeInfo/systemUUID").to_lowercase();
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let annotations = item.pointer("/metadata/annotations");
-    let address = annotations.and_then(|all| all.get(BMC_ADDRESS_ANNOTATION));
+    let said = annotations.and_then(|all| all.get(BMC_ADDRESS_ANNOTATION)?.as_str());
+    let address = bmc_address.or(said);
     NodeSpec {
         name: name(item).to_owned(),
         zone: some(text(item, "/metadata/labels/topology.kubernetes.io~1zone")),
         labels: Vec::new(),
         provider_id: some(text(item, "/spec/providerID")),
         boot_time: BOOT_TIME,
-        bmc: address.and_then(Value::as_str).and_then(read_address).map(|address| BmcSpec {
+        bmc: address.and_then(read_address).map(|address| BmcSpec {
             user: ACCOUNT.0.to_owned(),
             password: ACCOUNT.1.to_owned(),
             address: Some(address),

@@ -184,7 +184,9 @@ impl Draft {
             ),
             // No annotation says where an instance is.
             _ if self.machines == Machines::Instances => return,
-            // The address of another machine's BMC is written at a lost node.
+            // The table of a rack says more than addresses.
+            _ if self.rack.is_there() => return,
+            // The address of another machine's BMC is written for a lost node.
             _ => {
                 let place = |node: &String| names.iter().position(|name| name == node);
                 let Some((node, own)) = lost.first().and_then(|node| Some((node, place(node)?)))
@@ -192,16 +194,16 @@ impl Draft {
                     return;
                 };
                 let other = (own + 1) % names.len();
-                // A BMC that is not there is waited for by the day.
-                if !names.get(other).is_some_and(|other| self.rack.has_bmc(other)) {
-                    return;
-                }
                 let says = |number: usize| {
-                    let fields = format!(
-                        "metadata: {{ annotations: {{ node-remedy.io/bmc-address: 192.0.2.{} }} }}",
-                        number + 1
-                    );
-                    merge(&format!("kind: Node, name: {node}"), &fields)
+                    let mut table = "node,bmc-address".to_owned();
+                    for (its_own, name) in names.iter().enumerate() {
+                        let number = if name == node { number } else { its_own };
+                        let _ = write!(table, "\\n{name},192.0.2.{}", number + 1);
+                    }
+                    merge(
+                        "kind: ConfigMap, namespace: node-remedy, name: machines",
+                        &format!("data: {{ nodes.csv: \"{table}\" }}"),
+                    )
                 };
                 (says(other), says(own))
             }

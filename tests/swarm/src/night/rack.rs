@@ -88,7 +88,7 @@ impl Rack {
     }
 
     /// Whether any machine hangs on something.
-    fn is_there(&self) -> bool {
+    pub(super) fn is_there(&self) -> bool {
         self.ways.values().any(|way| *way != Way::Bmc)
     }
 
@@ -164,7 +164,7 @@ impl Rack {
         let method = |name: &str, template: &str, plug: &str, action: &str| {
             format!(
                 "{{ name: {name}, template: {template}, action: {action}, \
-                 plug: \"${{node.annotations['node-remedy.io/{plug}']}}\" }}"
+                 plug: \"${{inventory['{plug}']}}\" }}"
             )
         };
         let grant = |plugin: &str, address: &str| {
@@ -173,7 +173,8 @@ impl Rack {
         let object = |name: &str, spec: &str| {
             format!(
                 "- object: {{ apiVersion: node-remedy.io/v1alpha1, kind: FenceConfiguration, metadata: {{ name: {name} }}, \
-                 spec: {{ nodeSelector: node-remedy.io/fence={name}, {spec} }} }}\n"
+                 spec: {{ nodeSelector: node-remedy.io/fence={name}, \
+                 inventory: {{ configMap: machines, key: nodes.csv }}, {spec} }} }}\n"
             )
         };
         let outlets = format!(
@@ -187,7 +188,7 @@ impl Rack {
             grant(b, "198.51.100.2"),
         );
         let port = format!(
-            "templates: [{}, {{ name: bmc, plugin: ipmi, parameters: {{ address: \"${{node.annotations['node-remedy.io/bmc-address']}}\" }}, \
+            "templates: [{}, {{ name: bmc, plugin: ipmi, parameters: {{ address: \"${{inventory['bmc-address']}}\" }}, \
              credentials: [{{ secret: bmc-credentials }}] }}], methods: [{}, {{ name: power, template: bmc, action: reboot }}], \
              isolation: [{{ name: quarantine, methods: [quarantine] }}, {{ name: network, methods: [cut] }}], \
              powerManagement: [{{ name: power, methods: [power] }}], \

@@ -17,13 +17,20 @@ const PDU: &str = include_str!("../../../../../examples/config/fence-apc-pdu.yam
 const IPMI: &str = include_str!("../../../../../examples/config/fence-ipmi.yaml");
 const WITNESS: &str = include_str!("../../../../../examples/config/fence-witness.yaml");
 const SWITCH: &str = include_str!("../../../../../examples/config/fence-snmp-switch.yaml");
-/// A node of the examples.
+/// A node of the examples, and the table of where its devices are.
 const NODE: &str = "kind: Node
 apiVersion: v1
 metadata:
   name: w1
   labels: {node-remedy.io/fence: ipmi}
-  annotations: {node-remedy.io/bmc-address: 192.0.2.11}
+---
+kind: ConfigMap
+apiVersion: v1
+metadata: {name: machines}
+data:
+  nodes.csv: |
+    node,bmc-address
+    w1,192.0.2.11
 ";
 /// The node's own way to be fenced, with a password in plain text.
 const OWN: &str = "kind: ConfigMap
@@ -126,8 +133,8 @@ fn every_value_is_shown_with_where_it_comes_from() {
               powerManagement: power: all of power
               method quarantine: built in: quarantine
               method power: ipmi, device ipmi/192.0.2.11
-                address = 192.0.2.11  ${node.annotations['node-remedy.io/bmc-address']} in fence.yaml:18:16: spec.templates[0].parameters.address
-                privilege-level = operator  fence.yaml:19:24: spec.templates[0].parameters.privilege-level
+                address = 192.0.2.11  ${inventory['bmc-address']} in fence.yaml:21:16: spec.templates[0].parameters.address
+                privilege-level = operator  fence.yaml:22:24: spec.templates[0].parameters.privilege-level
                 credential default: Secret bmc-credentials (keys username, password)
                 bound by the identity that the device reports
               grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
@@ -193,7 +200,7 @@ fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
         |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
     let alarm = r#"{"count":3,"window":"1d"} remedy.yaml:29:18: spec.policies.repeatAlarm"#;
     assert_eq!(line("repeatAlarm "), format!("repeatAlarm          {alarm}"));
-    let witness = "witness: hypervisor  fence.yaml:26:14: spec.methods[0].witness";
+    let witness = "witness: hypervisor  fence.yaml:29:14: spec.methods[0].witness";
     assert_eq!(line("witness:"), witness);
     let methods = &shown.plan.as_ref().unwrap().methods;
     let witnesses: Vec<Option<&str>> =
@@ -203,7 +210,7 @@ fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
     // Under names of their own, and joined: the witness stands at the second.
     let action = "    action: reboot\n    witness: hypervisor\n";
     let on = "  - name: power-on\n    plugin: ipmi\n    parameters:\n      address: \
-               ${node.annotations['node-remedy.io/bmc-address']}\n    credentials:\n    - secret: \
+               ${inventory['bmc-address']}\n    credentials:\n    - secret: \
                bmc-credentials\n    action: \"on\"\n  - name: power-off\n";
     let split = WITNESS
         .replace(action, "    action: \"off\"\n    witness: hypervisor\n")
@@ -251,12 +258,19 @@ metadata:
   name: w1
   uid: uid-a
   labels: {node-remedy.io/fence: apc-pdu}
-  annotations: {node-remedy.io/outlet-a: '3', node-remedy.io/outlet-b: '4'}
+---
+kind: ConfigMap
+apiVersion: v1
+metadata: {name: machines}
+data:
+  nodes.csv: |
+    node,outlet-a,outlet-b
+    w1,3,4
 ";
     let facts = NodeFacts {
         name: "w1".to_owned(),
-        annotations: [("a", "3"), ("b", "4")]
-            .map(|(feed, plug)| (format!("node-remedy.io/outlet-{feed}"), plug.to_owned()))
+        inventory: [("a", "3"), ("b", "4")]
+            .map(|(feed, plug)| (format!("outlet-{feed}"), plug.to_owned()))
             .into(),
         ..NodeFacts::default()
     };
@@ -304,15 +318,15 @@ fn inventories_and_config_maps_with_policies_are_origins_too() {
     );
     let table = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: nodes}\ndata: {table: \"node,bmc\\nw1,192.0.2.13\\n\"}\n";
     let fence = IPMI
-        .replace("${node.annotations['node-remedy.io/bmc-address']}", "${inventory['bmc']}")
-        .replace("  templates:", "  inventory: {configMap: nodes, key: table}\n  templates:");
+        .replace("${inventory['bmc-address']}", "${inventory['bmc']}")
+        .replace("{configMap: machines, key: nodes.csv}", "{configMap: nodes, key: table}");
     let shown = shown(&[("remedies.yaml", &inside), ("fence.yaml", &fence), ("nodes.yaml", table)]);
     assert_eq!(shown.missing, [""; 0]);
     let text = shown.to_string();
     let line =
         |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
     expect!["backoff              9s         remedies.yaml: ConfigMap/remedies[all.yaml]:8:12: policies.backoff"].assert_eq(&line("backoff"));
-    expect!["address = 192.0.2.13  ${inventory['bmc']} in fence.yaml:19:16: spec.templates[0].parameters.address"].assert_eq(&line("address ="));
+    expect!["address = 192.0.2.13  ${inventory['bmc']} in fence.yaml:21:16: spec.templates[0].parameters.address"].assert_eq(&line("address ="));
 }
 
 /// The proposal's document, as short as it can be.
@@ -358,7 +372,7 @@ fn what_is_missing_is_named() {
     missing(
         &[("remedy.yaml", REMEDY), ("fence.yaml", &unannotated)],
         expect![[r#"
-        fence.yaml:18:16: spec.templates[0].parameters.address: found node w1 without annotation node-remedy.io/other-address, expected one
+        fence.yaml:21:16: spec.templates[0].parameters.address: found node w1 without column other-address in the inventory, expected one
     "#]],
     );
     let plugin = REMEDY.replacen("name: fence", "name: own", 1).replacen(
@@ -379,8 +393,8 @@ fn what_is_missing_is_named() {
 fn a_plan_that_would_be_refused_is_said_to_be() {
     let labels = "labels: {node-remedy.io/fence: snmp-switch}";
     let node = NODE.replace("labels: {node-remedy.io/fence: ipmi}", labels).replace(
-        "bmc-address: 192.0.2.11",
-        "bmc-address: 192.0.2.13, node-remedy.io/switch-port: Gi1",
+        "bmc-address\n    w1,192.0.2.11",
+        "bmc-address,switch-port\n    w1,192.0.2.13,Gi1",
     );
     let remedy = REMEDY.replace("node-remedy.io/fence=ipmi", "node-remedy.io/fence=snmp-switch");
     let power = "  powerManagement:\n  - name: power\n    methods: [power]\n";

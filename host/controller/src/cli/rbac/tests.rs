@@ -191,7 +191,7 @@ fn the_table_suffices_and_holds_hardly_more() {
 }
 
 /// What none of the nights needs.
-const RARE: [&str; 18] = [
+const RARE: [&str; 19] = [
     // What deploy/admission.yaml asks for, whoever creates a NodeFence or writes its record.
     "remediate nodefences",
     // Where a plugin comes from outside.
@@ -211,6 +211,8 @@ const RARE: [&str; 18] = [
     "delete nodefences",
     // For a literal password.
     "get configmaps",
+    // Where the ConfigMap for it is there, which machine a Node was when it was first seen.
+    "patch configmaps",
     // Where a grade may come that covers some pods, or a pod that stays has a claim.
     "get persistentvolumeclaims",
     "get persistentvolumes",

@@ -35,6 +35,17 @@ pub(super) fn expected(node: &FencedNode, reported: &[String]) -> Vec<IdentityFi
     expected
 }
 
+/// The machine's UUID in one spelling for all byte orders; nothing for one that names no machine.
+pub(crate) fn machine(system_uuid: &str) -> Option<String> {
+    uuid_spellings(system_uuid).into_iter().min()
+}
+
+/// The instance that a provider's id names, or the id itself where its form is not known.
+pub(crate) fn instance(provider_id: &str) -> Option<String> {
+    let itself = || (!provider_id.is_empty()).then(|| provider_id.to_owned());
+    instance_id(provider_id).or_else(itself)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Uuid([u8; 16]);
 

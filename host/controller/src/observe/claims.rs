@@ -1,0 +1,264 @@
+//! Whether a machine, a plug and an address are one Node's alone.
+//!
+//! A kubelet writes its Node's systemUUID, addresses and annotations itself. Two Nodes that name one machine
+//! cannot both be right, and nothing here can tell which is: neither is cut. Not here: whether a device's own
+//! word is the node's, which `decide` says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use node_remedy_api::plan::network_fence::spec_of;
+use node_remedy_api::plan::{Builtin, Method, NodePlan, is_cloud};
+use node_remedy_sandbox::Cidr;
+
+use super::plan::identity;
+use super::seen::NodeSeen;
+use crate::plugins::Plugins;
+
+/// The built-in plugin whose plug may be the same for many machines: its paths and bodies tell them apart.
+const TOLD_BY_PARAMETERS: &str = "webhook";
+
+/// What every Node says is its own.
+#[derive(Debug, Default)]
+pub struct Claims {
+    by_node: BTreeMap<String, Own>,
+    claimants: BTreeMap<Claim, BTreeSet<String>>,
+    addresses: BTreeMap<IpAddr, BTreeSet<String>>,
+}
+
+/// What one Node claims.
+#[derive(Debug, Default)]
+struct Own {
+    /// As its kubelet writes it.
+    system_uuid: String,
+    claims: BTreeSet<Claim>,
+    /// What its network-fence keeps away.
+    fenced: Vec<Cidr>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// In one spelling for all byte orders.
+    Machine(String),
+    Instance(String),
+    Plug {
+        device: String,
+        plug: String,
+        parameters: BTreeMap<String, String>,
+    },
+    Network(String),
+}
+
+impl Own {
+    fn words(&self, claim: &Claim) -> String {
+        match claim {
+            Claim::Machine(_) => format!("systemUUID {}", self.system_uuid),
+            Claim::Instance(id) => format!("providerID {id}"),
+            Claim::Plug { device, plug, .. } if plug.is_empty() => format!("device {device}"),
+            Claim::Plug { device, plug, .. } => format!("plug {plug} of device {device}"),
+            Claim::Network(cidr) => format!("network {cidr}"),
+        }
+    }
+}
+
+impl Claims {
+    /// Adds a Node, with its plan where it has one.
+    pub fn add(&mut self, node: &NodeSeen, plan: Option<&NodePlan>) {
+        let methods = || plan.into_iter().flat_map(|plan| &plan.methods);
+        let fences = methods().filter(|method| method.builtin == Some(Builtin::NetworkFence));
+        let networks: Vec<String> =
+            fences.flat_map(|method| spec_of(&method.parameters).cidrs).collect();
+        let machine = identity::machine(&node.system_uuid).map(Claim::Machine);
+        let provider_id = node.provider_id.as_deref().unwrap_or_default();
+        let claims: BTreeSet<Claim> = machine
+            .into_iter()
+            .chain(identity::instance(provider_id).map(Claim::Instance))
+            .chain(methods().filter_map(plug_of))
+            .chain(networks.iter().cloned().map(Claim::Network))
+            .collect();
+        for claim in &claims {
+            self.claimants.entry(claim.clone()).or_default().insert(node.name.clone());
+        }
+        for address in node.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
+            self.addresses.entry(address).or_default().insert(node.name.clone());
+        }
+        let fenced = networks.iter().filter_map(|cidr| cidr.parse().ok()).collect();
+        let own = Own { system_uuid: node.system_uuid.clone(), claims, fenced };
+        self.by_node.insert(node.name.clone(), own);
+    }
+
+    /// Why a Node is not cut: another one claims what it claims.
+    pub fn shared(&self, node: &str) -> Option<String> {
+        let own = self.by_node.get(node)?;
+        let another = |names: &BTreeSet<String>| names.iter().find(|name| *name != node).cloned();
+        let of_claims = own.claims.iter().find_map(|claim| {
+            let other = another(self.claimants.get(claim)?)?;
+            let what = own.words(claim);
+            Some(format!(
+                "{what} is claimed by node {node} and by node {other}, expected one node of a machine; \
+                 neither is cut: correct the one that is wrong, or delete it"
+            ))
+        });
+        of_claims.or_else(|| {
+            self.addresses.iter().find_map(|(address, names)| {
+                own.fenced.iter().find(|cidr| cidr.holds(*address))?;
+                let other = another(names)?;
+                Some(format!(
+                    "InternalIP {address} of node {other} is in what the network-fence of node {node} keeps \
+                     away, expected addresses of node {node} alone; it is not cut: correct the one that is \
+                     wrong, or delete it"
+                ))
+            })
+        })
+    }
+}
+
+/// The plug of a method that speaks to a device.
+fn plug_of(method: &Method) -> Option<Claim> {
+    let plugin = method.plugin.as_deref().filter(|name| !Plugins::is_watcher(name))?;
+    let by_place = Plugins::is_builtin(plugin) && !is_cloud(plugin) && plugin != TOLD_BY_PARAMETERS;
+    // A BMC has one address, whichever plugin speaks with it.
+    let device = match method.device.split_once('/') {
+        Some((_, address)) if by_place => address.to_owned(),
+        Some(_) | None => method.device.clone(),
+    };
+    let parameters = if by_place { BTreeMap::new() } else { method.parameters.clone() };
+    Some(Claim::Plug { device, plug: method.plug.clone(), parameters })
+}
+
+#[cfg(test)]
+mod tests {
+    use node_remedy_api::plan::network_fence::CIDRS;
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str, uuid: &str, provider_id: &str, ip: &str) -> NodeSeen {
+        let object = json!({
+            "metadata": {"name": name, "uid": name},
+            "spec": {"providerID": provider_id},
+            "status": {
+                "nodeInfo": {
+                    "systemUUID": uuid, "bootID": "", "machineID": "", "architecture": "",
+                    "kernelVersion": "", "osImage": "", "operatingSystem": "", "kubeletVersion": "",
+                    "kubeProxyVersion": "", "containerRuntimeVersion": "",
+                },
+                "addresses": [{"type": "InternalIP", "address": ip}],
+            },
+        });
+        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    /// The plan of one method.
+    fn plan(plugin: &str, address: &str, plug: &str, more: &[(&str, &str)]) -> NodePlan {
+        let pairs = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let builtin = (plugin == "network-fence").then_some("network-fence");
+        let method = json!({
+            "name": "m", "builtin": builtin, "plugin": builtin.is_none().then_some(plugin),
+            "plug": plug, "device": format!("{plugin}/{address}"),
+            "parameters": pairs.collect::<BTreeMap<_, _>>(),
+        });
+        NodePlan { methods: vec![serde_json::from_value(method).unwrap()], ..NodePlan::default() }
+    }
+
+    const UUID: &str = "4c4c4544-0051-4810-8031-b8c04f4e3231";
+    /// The same, its first groups as SMBIOS stores them.
+    const MIXED: &str = "44454C4C-5100-1048-8031-B8C04F4E3231";
+    const OTHER: &str = "4c4c4544-0051-4810-8031-b8c04f4e3232";
+    const PLACEHOLDER: &str = "03000200-0400-0500-0006-000700080009";
+
+    fn said(a: (&NodeSeen, Option<&NodePlan>), b: (&NodeSeen, Option<&NodePlan>)) -> [String; 2] {
+        let mut claims = Claims::default();
+        claims.add(a.0, a.1);
+        claims.add(b.0, b.1);
+        [a, b].map(|(node, _)| claims.shared(&node.name).unwrap_or_default())
+    }
+
+    #[test]
+    fn two_nodes_that_claim_one_machine_are_both_told_of_the_other() {
+        let a = node("a", UUID, "", "10.1.0.1");
+        let [of_a, of_b] = said((&a, None), (&node("b", MIXED, "", "10.1.0.2"), None));
+        assert_eq!(
+            of_a,
+            format!(
+                "systemUUID {UUID} is claimed by node a and by node b, expected \
+                 one node of a machine; neither is cut: correct the one that is wrong, or delete it"
+            )
+        );
+        assert!(of_b.contains("by node b and by node a"), "{of_b}");
+        let none = [String::new(), String::new()];
+        assert_eq!(said((&a, None), (&node("b", OTHER, "", "10.1.0.1"), None)), none);
+        let unnamed = node("a", PLACEHOLDER, "", "");
+        assert_eq!(said((&unnamed, None), (&node("b", PLACEHOLDER, "", ""), None)), none);
+    }
+
+    #[test]
+    fn an_instance_is_one_nodes_whatever_zone_it_is_said_to_be_in() {
+        let id = |name: &str, id: &str| node(name, "", id, "");
+        for (one, other, shared) in [
+            ("aws:///eu-west-1a/i-0abc", "aws:///eu-west-1b/i-0abc", true),
+            ("aws:///eu-west-1a/i-0abc", "aws:///eu-west-1a/i-0abd", false),
+            ("kind://docker/kind/w", "kind://docker/kind/w", true),
+            ("", "", false),
+        ] {
+            let said = said((&id("a", one), None), (&id("b", other), None));
+            assert_eq!(said.map(|text| text.contains("providerID")), [shared; 2], "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_plug_is_one_nodes() {
+        let (a, b) = (node("a", UUID, "", ""), node("b", OTHER, "", ""));
+        let address = "192.0.2.4";
+        let body = |body| plan("webhook", address, "", &[("off-path", body)]);
+        for (case, one, other, shared) in [
+            ("a BMC", plan("ipmi", address, "", &[]), plan("ipmi", address, "", &[]), true),
+            (
+                "whatever it is asked by, and how",
+                plan("ipmi", address, "", &[("privilege-level", "user")]),
+                plan("redfish", address, "", &[]),
+                true,
+            ),
+            (
+                "an outlet",
+                plan("apc-pdu", address, "3", &[]),
+                plan("apc-pdu", address, "3", &[]),
+                true,
+            ),
+            (
+                "its neighbour",
+                plan("apc-pdu", address, "3", &[]),
+                plan("apc-pdu", address, "4", &[]),
+                false,
+            ),
+            ("a path of a web server", body("/a/off"), body("/a/off"), true),
+            ("another path", body("/a/off"), body("/b/off"), false),
+            (
+                "what only hears",
+                plan("kdump", address, "", &[]),
+                plan("kdump", address, "", &[]),
+                false,
+            ),
+        ] {
+            let said = said((&a, Some(&one)), (&b, Some(&other)));
+            assert_eq!(said.map(|text| text.contains(address)), [shared; 2], "{case}");
+        }
+    }
+
+    /// Whoever says that it has a neighbour's address would have the neighbour kept away.
+    #[test]
+    fn what_a_network_fence_keeps_away_is_no_other_nodes_address() {
+        let (a, b) = (node("a", UUID, "", "10.1.0.1"), node("b", OTHER, "", "10.1.0.2"));
+        let fence = |cidrs| plan("network-fence", "d", "", &[(CIDRS, cidrs)]);
+        for (cidrs, shared) in
+            [("10.1.0.1/32", false), ("10.1.0.1/32,10.1.0.2/32", true), ("10.1.0.0/24", true)]
+        {
+            let [of_a, of_b] = said((&a, Some(&fence(cidrs))), (&b, None));
+            assert_eq!(of_a.contains("InternalIP 10.1.0.2 of node b"), shared, "{cidrs}: {of_a}");
+            assert_eq!(of_b, "", "nothing of it is cut by its own plan");
+        }
+        let storage = fence("10.9.0.7/32");
+        let said = said((&a, Some(&storage)), (&b, Some(&storage)));
+        assert!(said.iter().all(|text| text.contains("network 10.9.0.7/32")), "{said:?}");
+    }
+}
