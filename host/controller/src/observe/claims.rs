@@ -38,7 +38,7 @@ struct Own {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
-    /// In one spelling for all byte orders.
+    /// One of the spellings of its UUID.
     Machine(String),
     Instance(String),
     Plug {
@@ -68,10 +68,9 @@ impl Claims {
         let fences = methods().filter(|method| method.builtin == Some(Builtin::NetworkFence));
         let networks: Vec<String> =
             fences.flat_map(|method| spec_of(&method.parameters).cidrs).collect();
-        let machine = identity::machine(&node.system_uuid).map(Claim::Machine);
         let provider_id = node.provider_id.as_deref().unwrap_or_default();
-        let claims: BTreeSet<Claim> = machine
-            .into_iter()
+        let machines = identity::machines(&node.system_uuid).into_iter().map(Claim::Machine);
+        let claims: BTreeSet<Claim> = machines
             .chain(identity::instance(provider_id).map(Claim::Instance))
             .chain(methods().filter_map(plug_of))
             .chain(networks.iter().cloned().map(Claim::Network))
@@ -164,6 +163,8 @@ mod tests {
     const UUID: &str = "4c4c4544-0051-4810-8031-b8c04f4e3231";
     /// The same, its first groups as SMBIOS stores them.
     const MIXED: &str = "44454C4C-5100-1048-8031-B8C04F4E3231";
+    /// The same, reversed as a whole, as IPMI has it.
+    const REVERSED: &str = "31324e4f-c0b8-3180-1048-510044454c4c";
     const OTHER: &str = "4c4c4544-0051-4810-8031-b8c04f4e3232";
     const PLACEHOLDER: &str = "03000200-0400-0500-0006-000700080009";
 
@@ -186,6 +187,8 @@ mod tests {
             )
         );
         assert!(of_b.contains("by node b and by node a"), "{of_b}");
+        let [of_a, _] = said((&a, None), (&node("b", REVERSED, "", ""), None));
+        assert!(of_a.contains("by node a and by node b"), "a device would take b for a: {of_a}");
         let none = [String::new(), String::new()];
         assert_eq!(said((&a, None), (&node("b", OTHER, "", "10.1.0.1"), None)), none);
         let unnamed = node("a", PLACEHOLDER, "", "");

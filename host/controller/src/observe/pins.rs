@@ -29,11 +29,12 @@ pub fn changed(pins: &BTreeMap<String, String>, node: &NodeSeen) -> Option<Strin
 
 /// One machine's UUID has a spelling for each order of bytes; what is no UUID has one.
 fn same(one: &str, other: &str) -> bool {
-    match (identity::machine(one), identity::machine(other)) {
-        (Some(one), Some(other)) => one == other,
-        (None, None) => one.eq_ignore_ascii_case(other),
-        (Some(_), None) | (None, Some(_)) => false,
+    let machines = [identity::machines(one), identity::machines(other)];
+    let [of_one, of_other] = &machines;
+    if machines.iter().all(BTreeSet::is_empty) {
+        return one.eq_ignore_ascii_case(other);
     }
+    !of_one.is_disjoint(of_other)
 }
 
 /// What is to be added for these Nodes, and which keys are of none of them.

@@ -2,6 +2,8 @@
 //!
 //! Only spellings: whether a device's word matches one of them, `decide` says.
 
+use std::collections::BTreeSet;
+
 use node_remedy_api::nodefence::{FencedNode, IdentityField};
 
 /// The UUID that firmware gives a machine.
@@ -35,9 +37,11 @@ pub(super) fn expected(node: &FencedNode, reported: &[String]) -> Vec<IdentityFi
     expected
 }
 
-/// The machine's UUID in one spelling for all byte orders; nothing for one that names no machine.
-pub(crate) fn machine(system_uuid: &str) -> Option<String> {
-    uuid_spellings(system_uuid).into_iter().min()
+/// Every spelling of the machine's UUID that a device's word is compared with; none for one that names no machine.
+///
+/// Two Nodes that have one in common could be taken for each other.
+pub(crate) fn machines(system_uuid: &str) -> BTreeSet<String> {
+    uuid_spellings(system_uuid).into_iter().collect()
 }
 
 /// The instance that a provider's id names, or the id itself where its form is not known.
