@@ -72,6 +72,7 @@ mod plugins_vmware;
 mod plugins_webhook;
 mod sim_breaker;
 mod sim_control_plane;
+mod sim_deleted;
 mod sim_detach;
 mod sim_device_network;
 mod sim_domains;

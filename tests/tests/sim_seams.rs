@@ -147,3 +147,20 @@ fn an_object_that_cannot_be_read_hides_no_other_and_keeps_nobody_from_leading() 
         night(name, &Setting::default());
     }
 }
+
+/// Twelve of seventy-two are a sixth of the cluster, which its share alone would let be cut.
+#[test]
+fn a_switch_under_a_part_of_a_large_cluster_costs_no_machine() {
+    let played = night("switch-of-a-large-cluster", &Setting::default());
+    assert_eq!(played.collected.incidents.len(), 0);
+    let said = reasons(&played, "rack-b-03").concat();
+    assert!(said.contains("silent at once: 12 ≥ 3 nodes, within 12 s of each other"), "{said}");
+}
+
+/// A Secret that cannot be read is no refusal of the device: its `on` is waited for.
+#[test]
+fn a_secret_that_cannot_be_read_for_a_while_leaves_no_machine_off() {
+    let played = night("secret-unreadable-before-on", &Setting::default());
+    let (.., record) = played.collected.incidents.values().next().expect("an incident");
+    assert!(record.on_failed.is_empty(), "no device is closed for it");
+}

@@ -93,7 +93,8 @@ fn a_spec_with_its_snapshot_survives_too() {
             "grants": [{"plugin": "ipmi", "cidrs": ["192.0.2.0/24"], "ports": [623]}]
         },
         "policy": serde_json::to_value(node_remedy_api::policy::RunPolicy::default()).unwrap(),
-        "gate": {"maxUnhealthyPercent": 30, "maxUnhealthyCount": 5, "maxInFlight": 1,
+        "gate": {"maxUnhealthyPercent": 30, "maxUnhealthyCount": 5, "maxSilentAtOnce": 3,
+                 "maxInFlight": 1,
                  "coolDown": "10m",
                  "cordonedByOthers": "ignore",
                  "pauseWindows": [{"cron": "0 8 * * 1-5", "duration": "2h",

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -26,6 +27,10 @@ use crate::record::metrics::Metrics;
 const CONNECTIONS_MAX: usize = 32;
 /// A client that sends no header this long is cut.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What `/metrics` is written as; Prometheus 3 reads nothing that does not say.
+const EXPOSITION: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What `/readyz` answers from.
 #[derive(Default)]
@@ -104,7 +109,9 @@ fn answer(
             (StatusCode::NOT_FOUND, known.to_owned())
         }
     };
+    let content = if request.uri().path() == "/metrics" { EXPOSITION } else { TEXT };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
     response
 }

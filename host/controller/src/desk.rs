@@ -26,8 +26,9 @@ use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
 use crate::record::events::Note;
-use crate::record::{retention, status};
+use crate::record::{keep, retention, status};
 use crate::refusals::{Reason, Refusals};
+use crate::sweep;
 
 /// After a failed start of the term.
 const START_AGAIN: Duration = Duration::from_secs(1);
@@ -42,8 +43,8 @@ const STAMP_EVERY: Span = Span::seconds(10);
 pub struct Desk<C: Cluster> {
     parts: Rc<Parts<C>>,
     epoch: u64,
-    /// Open incidents by node.
-    incidents: BTreeMap<String, mpsc::UnboundedSender<Mail>>,
+    /// Open incidents by node, with the names of their NodeFences.
+    incidents: BTreeMap<String, (String, mpsc::UnboundedSender<Mail>)>,
     tasks: JoinSet<(String, Over)>,
     /// Nodes to look over now.
     dirty: BTreeSet<String>,
@@ -53,6 +54,10 @@ pub struct Desk<C: Cluster> {
     told: Told,
     /// When it was last looked who holds the slots.
     stamped_at: Time,
+    /// When it was last looked for marks that nobody needs.
+    swept_at: Time,
+    /// At most one: that goes on beside everything else.
+    sweep: JoinSet<()>,
 }
 
 impl<C: Cluster> Desk<C> {
@@ -68,6 +73,8 @@ impl<C: Cluster> Desk<C> {
             refusals: Refusals::default(),
             told: Told::default(),
             stamped_at: Time(0),
+            swept_at: Time(0),
+            sweep: JoinSet::new(),
         }
     }
 
@@ -79,6 +86,7 @@ impl<C: Cluster> Desk<C> {
         }
         loop {
             self.look_over().await;
+            self.refusals.write(&self.parts);
             self.count();
             let wait = self.until_next_look();
             tokio::select! {
@@ -92,6 +100,8 @@ impl<C: Cluster> Desk<C> {
                         self.note(&change);
                     }
                 }
+                () = self.refusals.written(&self.parts) => {}
+                Some(_) = self.sweep.join_next(), if !self.sweep.is_empty() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -131,6 +141,7 @@ impl<C: Cluster> Desk<C> {
         let how = DeleteHow { uid: nodefence.uid(), ..DeleteHow::default() };
         let name = nodefence.name_any();
         self.parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
+        keep::let_go(&self.parts.cluster, nodefence).await?;
         budget::give_back(&self.parts.cluster, self.epoch, &slot_of(nodefence)).await?;
         Ok(())
     }
@@ -145,7 +156,7 @@ impl<C: Cluster> Desk<C> {
         let (sender, mail) = mpsc::unbounded_channel();
         match Incident::take_up(self.parts.clone(), self.epoch, nodefence.clone(), mail) {
             Ok(incident) => {
-                self.incidents.insert(node.clone(), sender);
+                self.incidents.insert(node.clone(), (nodefence.name_any(), sender));
                 self.tasks.spawn_local(async move { (node, incident.run().await) });
                 Ok(())
             }
@@ -154,6 +165,10 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn park(&self, mut nodefence: NodeFence, why: &str) -> Result<(), ClusterError> {
+        if nodefence.meta().deletion_timestamp.is_some() {
+            // Nobody can go on with it, and a person has seen to it.
+            return keep::let_go(&self.parts.cluster, &nodefence).await;
+        }
         let Some(broken) = nodefence.status.take() else { return Ok(()) };
         let parked = status::park(&broken, &nodefence.name_any(), &why, self.parts.clock.now());
         if parked == broken {
@@ -176,9 +191,18 @@ impl<C: Cluster> Desk<C> {
             tracing::info!(node, ?over, "incident over");
             self.incidents.remove(&node);
             self.dirty.insert(node);
-            if over == Over::Final {
-                self.tidy().await;
+            match over {
+                Over::Final => self.tidy().await,
+                Over::Gone => self.stamp().await,
+                Over::Lost => {}
             }
+        }
+    }
+
+    /// Drops slots that nobody holds.
+    async fn stamp(&self) {
+        if let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await {
+            tracing::warn!(%error, "failed to look who holds the slots");
         }
     }
 
@@ -194,16 +218,17 @@ impl<C: Cluster> Desk<C> {
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
             "Pod" | "VolumeAttachment" => change.node.clone(),
             "NodeFence" => {
-                let nodefences = self.parts.mirror.nodefences.all();
-                let node = nodefences.get(&change.key).map(|kept| kept.0.spec.node.name.clone());
-                if node.is_none() {
+                let found = self.parts.mirror.nodefences.find(&change.key);
+                if found.is_none() {
                     // It is gone, or cannot be read.
                     self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
                 }
                 if !self.parts.mirror.nodefences.unread().is_empty() {
                     self.dirty.insert(CONFIGURATION.to_owned());
                 }
-                node
+                // Of one that is gone its task has to hear, also where its Node is gone.
+                let open = || self.incidents.iter().find(|(_, (name, _))| *name == change.key);
+                found.map(|kept| kept.0.spec.node.name).or_else(|| Some(open()?.0.clone()))
             }
             "RemedyPause" => {
                 self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
@@ -232,8 +257,14 @@ impl<C: Cluster> Desk<C> {
         // Not by the incident itself: here nobody is between taking a slot and creating its NodeFence.
         if now >= self.stamped_at.after(STAMP_EVERY) && self.parts.slots_refused.take() {
             self.stamped_at = now;
-            if let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await {
-                tracing::warn!(%error, "failed to look who holds the slots");
+            self.stamp().await;
+        }
+        if now >= self.swept_at.after(sweep::EVERY) {
+            self.swept_at = now;
+            if self.sweep.is_empty() {
+                let parts = self.parts.clone();
+                let busy: BTreeSet<String> = self.incidents.keys().cloned().collect();
+                self.sweep.spawn_local(async move { sweep::sweep(&parts, &busy).await });
             }
         }
         let dirty = std::mem::take(&mut self.dirty);
@@ -241,7 +272,7 @@ impl<C: Cluster> Desk<C> {
         mirror.unwell.look_over(dirty.iter(), &self.parts.config.borrow(), mirror, clock);
         for node in dirty {
             self.looks.remove(&node);
-            if let Some(mail) = self.incidents.get(&node) {
+            if let Some((_, mail)) = self.incidents.get(&node) {
                 // A closed mailbox is an incident that just ended; it is joined next.
                 let _ = mail.send(Mail::Wake);
             } else if let Some(at) = self.consider(&node).await {
@@ -259,8 +290,8 @@ impl<C: Cluster> Desk<C> {
         }
         let Some(seen) = &self.parts.mirror.nodes.find(name) else {
             match unread::node(&self.parts.mirror, name) {
-                Some(why) => self.refuse(name, &Reason::NotReady(why)).await,
-                None => self.refusals.forget(&self.parts, name).await,
+                Some(why) => self.refuse(name, &Reason::NotReady(why)),
+                None => self.refusals.forget(&self.parts, name),
             }
             return None;
         };
@@ -269,19 +300,19 @@ impl<C: Cluster> Desk<C> {
             Ok(Some(policy)) => policy,
             // Of a node that is well there is nothing to be done, whoever selects it.
             Err(why) if !seen.is_ready() => {
-                self.refuse(name, &Reason::NotReady(why)).await;
+                self.refuse(name, &Reason::NotReady(why));
                 return None;
             }
             Ok(None) | Err(_) => {
-                self.refusals.forget(&self.parts, name).await;
+                self.refusals.forget(&self.parts, name);
                 return None;
             }
         };
         if let Some(why) = unread::about(&self.parts.mirror, seen) {
             if seen.is_ready() {
-                self.refusals.forget(&self.parts, name).await;
+                self.refusals.forget(&self.parts, name);
             } else {
-                self.refuse(name, &Reason::NotReady(why)).await;
+                self.refuse(name, &Reason::NotReady(why));
             }
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
@@ -310,7 +341,7 @@ impl<C: Cluster> Desk<C> {
                     let (reason, at) = if verdict.refusals.is_empty() {
                         match open(&self.parts, self.epoch, &policy, number, seen).await {
                             Ok(Opened::Yes(nodefence)) => {
-                                self.refusals.forget(&self.parts, name).await;
+                                self.refusals.forget(&self.parts, name);
                                 return self.take_up(*nodefence).await.err().map(|_| again);
                             }
                             Ok(Opened::Held(reason, at)) => (reason, at),
@@ -330,10 +361,10 @@ impl<C: Cluster> Desk<C> {
             }
         }
         if let Some(reason) = refused {
-            self.refuse(name, &reason).await;
+            self.refuse(name, &reason);
             return next;
         }
-        self.refusals.forget(&self.parts, name).await;
+        self.refusals.forget(&self.parts, name);
         next
     }
 
@@ -363,9 +394,9 @@ impl<C: Cluster> Desk<C> {
         true
     }
 
-    async fn refuse(&mut self, node: &str, reason: &Reason) {
+    fn refuse(&mut self, node: &str, reason: &Reason) {
         self.parts.audit.refused(node, reason, self.parts.clock.now());
-        self.refusals.note(&self.parts, node, reason).await;
+        self.refusals.note(&self.parts, node, reason);
     }
 
     async fn reconfigure(&self) {

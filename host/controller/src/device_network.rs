@@ -114,6 +114,7 @@ pub fn answer_of(end: &End) -> Option<Result<(), String>> {
         // want of it is refused by itself.
         FailureKind::Busy
         | FailureKind::Throttled
+        | FailureKind::NotMade
         | FailureKind::Cancelled
         | FailureKind::Unsupported
         | FailureKind::BadParameters => None,
@@ -235,7 +236,7 @@ mod tests {
         for kind in [FailureKind::Unreachable, FailureKind::Timeout, FailureKind::Protocol] {
             assert_eq!(answers(kind), Some(false), "{kind:?}");
         }
-        for kind in [FailureKind::Busy, FailureKind::Throttled, FailureKind::BadParameters] {
+        for kind in [FailureKind::Busy, FailureKind::Throttled, FailureKind::NotMade] {
             assert_eq!(answers(kind), None, "{kind:?}");
         }
     }

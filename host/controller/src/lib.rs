@@ -27,5 +27,6 @@ pub mod reconcile;
 pub mod record;
 pub mod refusals;
 pub mod simulate;
+pub mod sweep;
 #[cfg(test)]
 mod testing;

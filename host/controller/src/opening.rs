@@ -30,6 +30,7 @@ use crate::observe::seen::NodeSeen;
 use crate::observe::volumes::Volumes;
 use crate::observe::{view, words};
 use crate::reconcile::slot_of;
+use crate::record::keep::FINALIZER;
 use crate::record::{notices, repeats, status};
 use crate::refusals::Reason;
 
@@ -186,6 +187,7 @@ async fn create<C: Cluster>(
         let nodefence = NodeFence {
             metadata: ObjectMeta {
                 name: Some(format!("{stem}-{number}")),
+                finalizers: Some(vec![FINALIZER.to_owned()]),
                 ..ObjectMeta::default()
             },
             spec: spec.clone(),

@@ -356,6 +356,7 @@ fn answer_of(end: End) -> Option<Answer> {
         | FailureKind::NoSuchPlug
         | FailureKind::Protocol
         | FailureKind::Device
+        | FailureKind::NotMade
         | FailureKind::Other => {
             Some(Answer { state: DeviceState::Inactive, detail: failure.detail })
         }

@@ -27,6 +27,7 @@ use crate::observe::plan::{plan_of, run_policy_of};
 use crate::observe::volumes::Volumes;
 use crate::record::events::Note;
 use crate::record::holds::Holds;
+use crate::record::keep;
 use crate::record::status;
 use crate::record::write::Late;
 
@@ -61,6 +62,8 @@ pub enum Over {
     Final,
     /// Its record belongs to somebody else now, or is gone.
     Lost,
+    /// Its NodeFence is gone, past its finalizer: there is nothing to write to any more.
+    Gone,
 }
 
 /// One incident, and all that its task holds.
@@ -107,6 +110,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) untold: Vec<Note>,
     /// What it waited for, as far as that was told.
     pub(crate) holds: Holds,
+    /// Its NodeFence was seen to be deleted, and what that asks for was done.
+    pub(crate) deletion_heard: bool,
     /// Events that are being written.
     pub(crate) telling: Option<JoinHandle<()>>,
 }
@@ -157,6 +162,7 @@ impl<C: Cluster> Incident<C> {
             entered: None,
             untold: Vec::new(),
             holds: Holds::default(),
+            deletion_heard: false,
             telling: None,
         })
     }
@@ -164,7 +170,7 @@ impl<C: Cluster> Incident<C> {
     /// Walks the path until the incident is over.
     pub async fn run(mut self) -> Over {
         loop {
-            let seen = self.observe().await;
+            let Some(seen) = self.observe().await else { return Over::Gone };
             let decided = self.decide(&seen);
             if self.record(&decided).await.is_err() {
                 return Over::Lost;
@@ -173,6 +179,9 @@ impl<C: Cluster> Incident<C> {
             self.tell(&decided).await;
             if matches!(self.record.phase, decide::Phase::Final(_)) {
                 self.have_told().await;
+                if let Err(error) = keep::let_go(&self.parts.cluster, &self.nodefence).await {
+                    tracing::info!(node = self.node(), %error, "failed to let its NodeFence go; again soon");
+                }
                 return Over::Final;
             }
         }

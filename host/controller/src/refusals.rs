@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
+use std::rc::Rc;
 
 use node_remedy_api::limits::{REFUSAL_CHARACTERS_MAX, REFUSALS_MAX};
 use node_remedy_api::nodefence::FencedNode;
@@ -13,6 +14,7 @@ use node_remedy_api::remedybudget::{NAME, Refused, RemedyBudget};
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{Hold, Refusal, Time};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
@@ -26,59 +28,92 @@ const WRITE_EVERY_MS: u64 = 10_000;
 /// The word of a refusal that other processes look for.
 pub const DEVICE_NETWORK_LOST: &str = "DeviceNetworkLost";
 
-/// What is refused now.
+/// What is refused now. It is written beside the loop that opens incidents and hears people, one write at a time
+/// with all that came meanwhile: hundreds of nodes and a slow API server hold nobody up.
 #[derive(Debug, Default)]
 pub struct Refusals {
     lines: BTreeMap<String, Refused>,
     written_at: u64,
+    /// What is written is not what is refused now.
     stale: bool,
+    /// Not only by its numbers.
+    news: bool,
+    /// Of each node the newest reason that no Event tells of yet.
+    untold: BTreeMap<String, Note>,
+    /// At most one; whether it was taken.
+    writing: JoinSet<bool>,
+    /// At most one.
+    telling: JoinSet<()>,
 }
 
 impl Refusals {
     /// Notes that `node` is not acted on.
-    pub async fn note<C: Cluster>(&mut self, parts: &Parts<C>, node: &str, reason: &Reason) {
+    pub fn note<C: Cluster>(&mut self, parts: &Parts<C>, node: &str, reason: &Reason) {
         let (guard, sentence) = (reason.guard(), reason.to_string());
-        let now = parts.clock.now();
         parts.metrics.refusals.get_or_create(&ReasonLabel { reason: guard.to_owned() }).inc();
         let before = self.lines.get(node);
-        let line = line(node, reason, before, now);
+        let line = line(node, reason, before, parts.clock.now());
         let is_new = before.is_none_or(|before| before.guard != guard);
         self.stale |= before != Some(&line);
         self.lines.insert(node.to_owned(), line);
         if is_new {
             tracing::info!(node, guard, "{sentence}");
-            let uid = parts.mirror.nodes.find(node).map(|seen| seen.uid).unwrap_or_default();
-            let about = FencedNode { name: node.to_owned(), uid, ..FencedNode::default() };
             let note = Note { reason: guard.to_owned(), text: sentence, warning: true };
-            parts.tell(&about, &note).await;
-        }
-        if is_new || now.0.saturating_sub(self.written_at) >= WRITE_EVERY_MS {
-            self.write(parts).await;
+            self.untold.insert(node.to_owned(), note);
+            self.news = true;
         }
     }
 
     /// Nothing is refused about `node` any more.
-    pub async fn forget<C: Cluster>(&mut self, parts: &Parts<C>, node: &str) {
+    pub fn forget<C: Cluster>(&mut self, parts: &Parts<C>, node: &str) {
         parts.audit.well(node);
         if self.lines.remove(node).is_some() {
             self.stale = true;
-            self.write(parts).await;
+            self.news = true;
         }
     }
 
-    async fn write<C: Cluster>(&mut self, parts: &Parts<C>) {
-        if !self.stale {
-            return;
+    /// Begins to write what was not written yet, unless a write is under way.
+    pub fn write<C: Cluster>(&mut self, parts: &Rc<Parts<C>>) {
+        let now = parts.clock.now().0;
+        let is_due = self.news || now.saturating_sub(self.written_at) >= WRITE_EVERY_MS;
+        if self.stale && is_due && self.writing.is_empty() {
+            (self.stale, self.news, self.written_at) = (false, false, now);
+            let lines: Vec<&Refused> = self.lines.values().take(REFUSALS_MAX).collect();
+            let patch = json!({"status": {"refusals": lines}});
+            let parts = parts.clone();
+            self.writing.spawn_local(async move {
+                let written = parts.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch);
+                let written = written.await;
+                if let Err(error) = &written {
+                    tracing::warn!(%error, "failed to write refusals; with the next one");
+                }
+                written.is_ok()
+            });
         }
-        let lines: Vec<&Refused> = self.lines.values().take(REFUSALS_MAX).collect();
-        let patch = json!({"status": {"refusals": lines}});
-        match parts.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch).await {
-            Ok(_) => {
-                self.stale = false;
-                self.written_at = parts.clock.now().0;
+        if !self.untold.is_empty() && self.telling.is_empty() {
+            let (untold, parts) = (std::mem::take(&mut self.untold), parts.clone());
+            self.telling.spawn_local(async move {
+                for (node, note) in untold {
+                    let uid = parts.mirror.nodes.find(&node).map(|seen| seen.uid);
+                    let uid = uid.unwrap_or_default();
+                    let about = FencedNode { name: node, uid, ..FencedNode::default() };
+                    parts.tell(&about, &note).await;
+                }
+            });
+        }
+    }
+
+    /// Waits for what is being written, and begins with what came meanwhile.
+    pub async fn written<C: Cluster>(&mut self, parts: &Rc<Parts<C>>) {
+        tokio::select! {
+            Some(written) = self.writing.join_next(), if !self.writing.is_empty() => {
+                self.stale |= !written.unwrap_or_default();
             }
-            Err(error) => tracing::warn!(%error, "failed to write refusals; with the next one"),
+            Some(_) = self.telling.join_next(), if !self.telling.is_empty() => {}
+            else => std::future::pending().await,
         }
+        self.write(parts);
     }
 }
 
@@ -190,6 +225,8 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::UnhealthyShare { .. } => "UnhealthyShare",
         Refusal::UnhealthyCount { .. } => "UnhealthyCount",
+        Refusal::SilentAtOnce { .. } => "SilentAtOnce",
+        Refusal::StormTail { .. } => "StormTail",
         Refusal::SilenceNotJudged { .. } => "SilenceNotJudged",
         Refusal::DomainUnhealthy { .. } => "DomainUnhealthy",
         Refusal::DomainInFlight { .. } => "DomainInFlight",
@@ -220,7 +257,6 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::rc::Rc;
 
     use serde_json::Value;
 

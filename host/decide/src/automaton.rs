@@ -355,15 +355,16 @@ fn proceed(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// A19: whoever waits for a person, a device or the machine's boot holds no slot: one dead device
-/// must not keep every other node from being fenced.
+/// A19: a slot is held until the node is well, so that one machine at a time is missing and not only
+/// switched. Whoever waits for a person or a device holds none: one dead device must not keep every
+/// other node from being fenced; nor does a machine that takes longer than machines may.
 fn return_idle_slot(run: &mut Run<'_>) {
     let idle = match run.record.phase {
-        Phase::AwaitingDevice
-        | Phase::AwaitingWell
-        | Phase::Recovering
-        | Phase::Parked
-        | Phase::Final(_) => true,
+        Phase::AwaitingDevice | Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
+        Phase::AwaitingWell => {
+            let until = run.record.entered_at.after(run.policy.recover_timeout);
+            run.now >= until || is_sown(Bug::SlotReturnedEarly)
+        }
         Phase::AwaitingPower => waiting::lacks_approval(run) || is_kept_idle(run),
         Phase::Waiting | Phase::Isolating | Phase::ReadingIdentity | Phase::PoweringOff => {
             is_kept_idle(run)

@@ -108,6 +108,11 @@ pub enum Notice {
         /// Of this grade.
         grade: Grade,
     },
+    /// A person says that the machine is off, and is believed.
+    Confirmed {
+        /// Who.
+        by: String,
+    },
     /// A sign of life voided the proof.
     ProofVoided,
     /// Pods and attachments are given back.
@@ -139,10 +144,12 @@ pub enum Notice {
         /// Which.
         op: OpId,
     },
-    /// The device cannot be reached.
+    /// The device cannot be reached, or not even be asked.
     DeviceUnreachable {
         /// By which method.
         method: MethodIndex,
+        /// Why, where that is known.
+        detail: Option<String>,
     },
     /// The device answers again.
     DeviceBack {

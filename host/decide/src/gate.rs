@@ -29,6 +29,8 @@ pub struct GatePolicy {
     pub unhealthy_percent_max: u32,
     /// From this many unhealthy nodes on nothing is switched off; `None`: only the share counts.
     pub unhealthy_max: Option<u32>,
+    /// From this many nodes on that fell silent at once, the target among them, it is not switched off.
+    pub silent_at_once_max: u32,
     /// Runs that hold a slot at once.
     pub in_flight_max: u32,
     /// Between two incidents of one node.
@@ -111,6 +113,10 @@ pub struct NodeHealth {
     pub down: bool,
     /// When its Lease was last renewed; `None` without a Lease.
     pub renewed_at: Option<Time>,
+    /// Between which times its last renewal came, as far as is known; `None` without a Lease.
+    pub renewed_between: Option<(Time, Time)>,
+    /// Its last return, as far as this process saw one.
+    pub came_back: Option<CameBack>,
     /// Its Lease's duration.
     pub lease_duration: Span,
     /// The value of each label of [`GatePolicy::domains`], in their order; `None` without the label.
@@ -121,6 +127,15 @@ pub struct NodeHealth {
     pub control_plane: bool,
     /// Whether the member of etcd that runs on it in a pod is Ready; `None` without such a pod.
     pub etcd: Option<bool>,
+}
+
+/// A node that was silent or not Ready, and no longer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CameBack {
+    /// When it renewed its Lease again, or became Ready; the later of both.
+    pub at: Time,
+    /// When its last renewal before its silence was seen; `None` where it went on to renew.
+    pub silent_since: Option<Time>,
 }
 
 /// What the gate says.
@@ -154,6 +169,24 @@ pub enum Refusal {
         unhealthy: u32,
         /// The limit.
         max: u32,
+    },
+    /// Too many nodes fell silent when the target did.
+    SilentAtOnce {
+        /// So many, the target among them.
+        silent: u32,
+        /// The limit.
+        max: u32,
+        /// Last renewals that lie within this time of the target's count as at once.
+        window: Span,
+        /// Some of them.
+        examples: Vec<String>,
+    },
+    /// Too many nodes were not well a moment ago.
+    StormTail {
+        /// So many came back, and have to be heard a few times more.
+        returning: u32,
+        /// Until then at most, unless another one comes back.
+        until: Time,
     },
     /// It cannot be told yet whether others fell silent too.
     SilenceNotJudged {
@@ -305,6 +338,8 @@ pub enum Refusal {
 
 /// A third of a cluster falling silent is a network's or a power line's doing, not the nodes'.
 pub const UNHEALTHY_PERCENT_MAX: u32 = 30;
+/// Two machines may die in the same seconds; of three it is what they share that died.
+pub const SILENT_AT_ONCE_MAX: u32 = 3;
 /// One machine at a time, unless told otherwise.
 pub const IN_FLIGHT_MAX: u32 = 1;
 /// How many names a refusal lists.
@@ -315,12 +350,13 @@ impl Default for GatePolicy {
         Self {
             unhealthy_percent_max: UNHEALTHY_PERCENT_MAX,
             unhealthy_max: None,
+            silent_at_once_max: SILENT_AT_ONCE_MAX,
             in_flight_max: IN_FLIGHT_MAX,
             cool_down: COOL_DOWN,
             foreign_cordon: ForeignCordon::default(),
             storage_lease_age_max: None,
             schedulable_percent_min: None,
-            breaker: None,
+            breaker: Some(BreakerPolicy::default()),
             domains: Vec::new(),
         }
     }
@@ -390,6 +426,21 @@ impl fmt::Display for Refusal {
             Self::UnhealthyCount { unhealthy, max } => {
                 write!(f, "unwell {unhealthy} ≥ {max} nodes")
             }
+            Self::SilentAtOnce { silent, max, window, examples } => {
+                write!(
+                    f,
+                    "silent at once: {silent} ≥ {max} nodes, within {window} of each other ({}",
+                    examples.join(", ")
+                )?;
+                let is_all = examples.len() >= usize::try_from(*silent).unwrap_or(usize::MAX);
+                f.write_str(if is_all { ")" } else { ", …)" })?;
+                f.write_str("; look at what they share")
+            }
+            Self::StormTail { returning, .. } => write!(
+                f,
+                "too many nodes were unwell a moment ago: {returning} came back and must renew \
+                 three times first"
+            ),
             Self::SilenceNotJudged { unheard, .. } => {
                 write!(f, "too early to tell whether {unheard} other nodes fell silent too")
             }

@@ -135,6 +135,11 @@ impl Record {
         })
     }
 
+    /// Whether anything may have been sent off, or released: what a cleared trigger, or a person, no longer undoes.
+    pub fn is_committed(&self, plan: &Plan) -> bool {
+        self.sent_off(plan) || self.first_released_at.or(self.partly_released_at).is_some()
+    }
+
     /// Power plugs that we may have left off.
     pub fn powered_off_by_us(&self, plan: &Plan, now: Time) -> alloc::vec::Vec<MethodIndex> {
         plan.power_methods().filter(|method| self.needs_on(plan, *method, now)).collect()

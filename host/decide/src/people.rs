@@ -168,6 +168,7 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
         signs: node.signs.clone(),
         voided_at: None,
     });
+    run.notice(Notice::Confirmed { by: by.into() });
     run.notice(Notice::Proven { grade: Grade::OperatorConfirmed });
     Some(Flow::Go(Phase::Releasing))
 }

@@ -226,7 +226,8 @@ impl fmt::Display for ParkReason {
             Self::WrongMachine { expected, found } => write!(
                 f,
                 "the device is wired to another machine: the node is {expected}, the device says \
-                 {found}; correct the device's address or plug, then node-remedy retry NODEFENCE"
+                 {found}; correct the device's address or plug, then kubectl delete nodefence \
+                 NODEFENCE: the next incident uses the correction"
             ),
             Self::NoIdentity => f.write_str(
                 "the device does not say which machine it powers; if you know that it is this \
@@ -300,7 +301,10 @@ impl fmt::Display for ParkReason {
                 "the node is alive with the same boot after its pods were released; switch it \
                  off, then node-remedy confirm-off NODEFENCE",
             ),
-            Self::Aborted => f.write_str("a person stopped the run after an off was sent"),
+            Self::Aborted => f.write_str(
+                "a person stopped the run after an off was sent; switch the machine on by hand, or \
+                 node-remedy retry NODEFENCE",
+            ),
             Self::RemediesExhausted { remedy, detail } => write!(
                 f,
                 "{remedy} was the last remedy and the node is not well ({detail}); look at its \

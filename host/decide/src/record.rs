@@ -205,6 +205,9 @@ pub enum FailureKind {
     Protocol,
     /// It reports an error of its own.
     Device,
+    /// Nothing left our process: a Secret could not be read, a name not be resolved, the plugin not be had.
+    /// It says nothing of the device.
+    NotMade,
     /// We held the call back, or cancelled it: what it was decided on had grown old.
     Cancelled,
     /// Anything else.
@@ -227,6 +230,7 @@ impl FailureKind {
             | Self::Busy
             | Self::Protocol
             | Self::Device
+            | Self::NotMade
             | Self::Cancelled
             | Self::Other => false,
         }

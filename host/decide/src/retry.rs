@@ -160,14 +160,17 @@ pub(crate) fn end_release(run: &mut Run<'_>) {
     }
 }
 
-/// Whether a call's end says that the device could not be reached at all, or took nothing in because
-/// it is asked too often.
+/// Whether a call's end says that the device could not be reached at all, took nothing in because it is
+/// asked too often, or was not even asked.
 pub(crate) fn unreachable(end: Option<&End>) -> bool {
     match end {
         Some(End::Failed(failure) | End::NotAttempted(failure)) => {
             matches!(
                 failure.kind,
-                FailureKind::Unreachable | FailureKind::Timeout | FailureKind::Throttled
+                FailureKind::Unreachable
+                    | FailureKind::Timeout
+                    | FailureKind::Throttled
+                    | FailureKind::NotMade
             )
         }
         Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
@@ -183,24 +186,31 @@ pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase
     run.record.resume = Some(resume);
     // Whoever answers at this address later has to say again which machine it is.
     run.record.identified.clear();
-    run.notice(Notice::DeviceUnreachable { method });
+    let detail = last_failure(run, |one| one.method == method);
+    run.notice(Notice::DeviceUnreachable { method, detail });
     Flow::Go(Phase::AwaitingDevice)
+}
+
+/// What the last failure among these operations says.
+fn last_failure(run: &Run<'_>, is_its: impl Fn(&Operation) -> bool) -> Option<String> {
+    run.record.operations.iter().rev().find_map(|one| match &one.end {
+        Some(End::Failed(failure) | End::NotAttempted(failure)) if is_its(one) => {
+            Some(failure.detail.clone())
+        }
+        Some(
+            End::Failed(_) | End::NotAttempted(_) | End::Succeeded { .. } | End::Indeterminate,
+        )
+        | None => None,
+    })
 }
 
 /// What the last failure of a method, or of its witness, says, for the reason to park.
 pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
     let witness = run.plan.method(method).and_then(|method| method.witness);
-    let is_its = |one: &Operation| one.method == method || Some(one.method) == witness;
-    let failure = run.record.operations.iter().rev().find_map(|one| match &one.end {
-        Some(End::Failed(failure) | End::NotAttempted(failure)) if is_its(one) => Some(failure),
-        Some(
-            End::Failed(_) | End::NotAttempted(_) | End::Succeeded { .. } | End::Indeterminate,
-        )
-        | None => None,
-    });
+    let failure = last_failure(run, |one| one.method == method || Some(one.method) == witness);
     let name = run.plan.method(method).map(|method| method.name.clone());
     let detail = match failure {
-        Some(failure) => failure.detail.clone(),
+        Some(detail) => detail,
         None if run.record.reads_off(method) => "the machine is off".to_string(),
         None => String::new(),
     };

@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
 
     /// Whether anything was done that a cleared trigger no longer undoes.
     pub(crate) fn committed(&self) -> bool {
-        self.sent_off() || self.has_released()
+        self.record.is_committed(self.plan)
     }
 
     /// Whether anything was released of the boot that the run is about.

@@ -164,6 +164,8 @@ pub enum FailureKind {
     Protocol,
     /// The device reports a fault of its own.
     Device,
+    /// Nothing left the controller: a Secret, a name or the plugin could not be had.
+    NotMade,
     /// We cancelled.
     Cancelled,
     /// Anything else; the detail says what.

@@ -51,6 +51,12 @@ pub const CONDITION_STALE_AFTER: Span = Span::from_minutes(15);
 /// Share of unhealthy or silent nodes from which on nothing is cut. A third of a cluster does not
 /// die at once; its network does.
 pub const MAX_UNHEALTHY_PERCENT: u32 = 30;
+/// Two machines may die in the same seconds; of three it is what they share that died.
+pub const MAX_SILENT_AT_ONCE: u32 = 3;
+/// Machines that die by themselves are hours apart; five within one are something else's work. Half an
+/// hour is time for somebody to look.
+pub const BREAKER: Breaker =
+    Breaker { max_incidents: 5, window: Span::from_minutes(60), cool_down: Span::from_minutes(30) };
 /// Half of a rack does not die at once; its switch does.
 pub const MAX_UNHEALTHY_PERCENT_OF_DOMAIN: u32 = 50;
 /// As long as a node's own Lease lasts.
@@ -134,6 +140,9 @@ pub struct GateLimits {
     /// From this many on nothing is cut; absent: only the share counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unhealthy_count: Option<u32>,
+    /// From this many nodes on that fell silent at once none of them is cut.
+    #[serde(default = "silent_at_once")]
+    pub max_silent_at_once: u32,
     /// Runs that hold a slot at once.
     pub max_in_flight: u32,
     /// Between two incidents of one node.
@@ -158,6 +167,10 @@ pub struct GateLimits {
     /// What a cordon that is not ours means.
     #[serde(default)]
     pub cordoned_by_others: CordonedByOthers,
+}
+
+const fn silent_at_once() -> u32 {
+    MAX_SILENT_AT_ONCE
 }
 
 /// Limits within one failure domain: nodes that share the value of a label share a switch, a PDU, a
@@ -287,6 +300,10 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_unhealthy_count: Option<u32>,
+    /// None of so many nodes is cut that fell silent at once. Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 1_000_000))]
+    pub max_silent_at_once: Option<u32>,
     /// Runs at one time. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
@@ -306,7 +323,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 99))]
     pub min_schedulable_percent: Option<u32>,
-    /// When too many incidents begin. No default: nobody counts them.
+    /// When too many incidents begin. Default 5 within 1h, and then none for 30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
     /// Wait between the opening of a run and isolation. Default 0s.
@@ -433,11 +450,12 @@ impl Policies {
         GateLimits {
             max_unhealthy_percent: self.max_unhealthy_percent.unwrap_or(MAX_UNHEALTHY_PERCENT),
             max_unhealthy_count: self.max_unhealthy_count,
+            max_silent_at_once: self.max_silent_at_once.unwrap_or(MAX_SILENT_AT_ONCE),
             max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT),
             topologies: self.topologies.clone().unwrap_or_default(),
             storage_leases: self.storage_leases.clone(),
             min_schedulable_percent: self.min_schedulable_percent,
-            breaker: self.breaker,
+            breaker: Some(self.breaker.unwrap_or(BREAKER)),
             cool_down: self.cool_down.unwrap_or(COOL_DOWN),
             pause_windows: self.pause_windows.clone().unwrap_or_default(),
             cordoned_by_others: self.cordoned_by_others.unwrap_or_default(),

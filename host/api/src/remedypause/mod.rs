@@ -18,7 +18,7 @@ use crate::time::Moment;
     printcolumn(name = "Nodes", type_ = "string", json_path = ".spec.nodeSelector"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".spec.reason"),
     printcolumn(name = "By", type_ = "string", json_path = ".spec.by"),
-    printcolumn(name = "Until", type_ = "date", json_path = ".spec.until")
+    printcolumn(name = "Until", type_ = "string", json_path = ".spec.until")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RemedyPauseSpec {

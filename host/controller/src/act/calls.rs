@@ -337,8 +337,10 @@ impl<C: Cluster> Calls<C> {
     }
 }
 
+/// Nothing left this process, and nothing is known of the device: a Secret that cannot be read now is
+/// no refusal of its.
 fn not_made(why: &str) -> Called {
-    let failure = Failure { kind: FailureKind::BadParameters, detail: why.to_owned() };
+    let failure = Failure { kind: FailureKind::NotMade, detail: why.to_owned() };
     Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
 }
 

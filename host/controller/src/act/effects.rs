@@ -351,7 +351,7 @@ impl<C: Cluster> Incident<C> {
         let metrics = &self.parts.metrics;
         metrics.released.inc_by(u64::try_from(done).unwrap_or_default());
         let took = self.parts.clock.now().since(self.record.opened_at);
-        metrics.release_ms.set(i64::try_from(took.0).unwrap_or(i64::MAX));
+        metrics.release_seconds.set(Duration::from_millis(took.0).as_secs_f64());
     }
 
     /// A word that was decided on is taken away, so that it is heard once. One that came since, also

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Node};
 use kube::ResourceExt as _;
 use node_remedy_api::limits::REFUSALS_MAX;
 use node_remedy_api::nodefence::{
@@ -66,6 +66,11 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     }
     if refusals.is_empty() && incidents.is_empty() {
         outln!("{}: {}", args.node, nothing_known(is_full));
+        // Who may not read Nodes is told what can be told.
+        if let Ok(None) = cluster.get::<Node>(At::cluster(&args.node)).await {
+            outln!("{}: there is no node of that name; see: kubectl get nodes", args.node);
+            return Ok(ExitCode::FAILURE);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -153,7 +158,9 @@ fn story(incident: &NodeFence) -> String {
         let _ = writeln!(out, "  {}", decision(decided, &incident.spec.ladder));
     }
     if let Some(proof) = &status.proof {
-        let _ = writeln!(out, "  proof: {} at {}", word(&proof.grade), proof.at);
+        let by = proof.by.person.as_ref().map(|by| format!(", by the word of {by}"));
+        let by = by.unwrap_or_default();
+        let _ = writeln!(out, "  proof: {} at {}{by}", word(&proof.grade), proof.at);
     }
     if let Some(released) = &status.released {
         let pods = count_of(released.pods.len(), "pod");

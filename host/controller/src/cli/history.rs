@@ -60,6 +60,9 @@ struct Past {
     /// How long each phase took that has ended, in the order they were first entered.
     phases: Vec<(String, Span)>,
     proof: Option<String>,
+    /// Whose word the proof is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed_by: Option<String>,
     pods: Vec<String>,
     attachments: usize,
 }
@@ -134,6 +137,7 @@ fn past(incident: &NodeFence) -> Option<Past> {
             .collect(),
         phases,
         proof: status.proof.as_ref().map(|proof| word(&proof.grade)),
+        confirmed_by: status.proof.as_ref().and_then(|proof| proof.by.person.clone()),
         pods: pods.unwrap_or_default(),
         attachments: released.map_or(0, |released| released.attachments.len()),
     })
@@ -156,10 +160,14 @@ fn told(past: &Past) -> String {
     if let Some(grade) = &past.proof {
         let (pods, attachments) =
             (count_of(past.pods.len(), "pod"), count_of(past.attachments, "attachment"));
+        let by = past.confirmed_by.as_ref().map(|by| format!(" by the word of {by}"));
+        let by = by.unwrap_or_default();
         let names = if past.pods.is_empty() { "" } else { ": " };
         let pods_by_name = past.pods.join(", ");
-        let _ =
-            writeln!(out, "  released behind {grade}: {pods}, {attachments}{names}{pods_by_name}");
+        let _ = writeln!(
+            out,
+            "  released behind {grade}{by}: {pods}, {attachments}{names}{pods_by_name}"
+        );
     }
     out
 }

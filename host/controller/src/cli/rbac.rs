@@ -322,7 +322,7 @@ const CONTROLLER: [Right; 32] = [
 
 /// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Whoever may patch a
 /// NodeFence may give their word that a machine is off.
-const PERSON: [Right; 4] = [
+const PERSON: [Right; 8] = [
     right(
         Everywhere,
         (OURS, "nodefences"),
@@ -351,6 +351,10 @@ const PERSON: [Right; 4] = [
         &["get", "list", "watch", "create", "delete"],
         "pause, resume",
     ),
+    right(Everywhere, ("", "nodes"), Any, &["get", "list"], "explain: which plugs a node has"),
+    right(Everywhere, ("", "events"), Any, &["list"], "explain: what holds an incident"),
+    right(Everywhere, (OURS, "fenceplugins"), Any, &["list"], "explain: which plugs a node has"),
+    right(Own, ("", "configmaps"), Any, &["list"], "explain: what its wiring was tried with"),
 ];
 
 /// Where storage Leases are, these are read.
@@ -400,7 +404,10 @@ fn manifest(namespace: &str, secrets: &[String], more: More<'_>) -> String {
     }
     let _ = writeln!(out, "---\n# Bind it to those who are on call.");
     head(&mut out, "ClusterRole", PEOPLE, None);
-    rules(&mut out, PERSON.iter(), secrets);
+    rules(&mut out, PERSON.iter().filter(|right| right.place == Everywhere), secrets);
+    out.push_str("---\n");
+    head(&mut out, "Role", PEOPLE, Some(namespace));
+    rules(&mut out, PERSON.iter().filter(|right| right.place == Own), secrets);
     out
 }
 

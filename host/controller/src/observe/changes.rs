@@ -83,6 +83,13 @@ impl Changes {
         of_boot.map_or(Time(0), |one| one.booted_at)
     }
 
+    /// When this condition of a node was last seen to change its status in its present boot.
+    pub fn last_of(&self, node: &NodeSeen, kind: &str) -> Option<Time> {
+        let nodes = self.nodes.borrow();
+        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == node.boot_id)?;
+        of_boot.changes.iter().rev().find(|(changed, _)| changed == kind).map(|(_, at)| *at)
+    }
+
     /// What is known of a node's present boot.
     pub fn of(&self, node: &NodeSeen) -> ChangesView {
         match self.nodes.borrow().get(&node.name) {

@@ -21,9 +21,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::live::Facts;
-use super::seen::NodeSeen;
+use super::seen::{LeaseSeen, NodeSeen};
 use crate::act::node::{NodeChange, change_node};
-use crate::clock::{time_of, timestamp};
+use crate::clock::{Clock, time_of, timestamp};
 use crate::cluster::Cluster;
 use crate::controller::Parts;
 use crate::listen::{Datagram, Ear, Listen};
@@ -95,7 +95,7 @@ impl Dumps {
 pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
     let Some(node) = &facts.node else { return Dump::None };
     let now = parts.clock.now();
-    let alive_at = facts.lease.as_ref().map(crate::observe::seen::LeaseSeen::renewed_at);
+    let alive_at = facts.lease.as_ref().map(LeaseSeen::renewed_at);
     let goes_on = |(at, until): (Time, Time)| {
         at <= now.after(AHEAD_MAX) && now < until && alive_at.is_none_or(|alive| alive <= at)
     };
@@ -106,6 +106,18 @@ pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
     let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
     let told = told.map(|(at, until)| (parts.clock.when(at), parts.clock.when(until)));
     if told.is_some_and(goes_on) { Dump::Told } else { Dump::None }
+}
+
+/// Whether a node says of a dump that it went on, and its own kernel runs again or the time of it is over.
+pub fn is_told_of_one_that_is_over(
+    node: &NodeSeen,
+    lease: Option<&LeaseSeen>,
+    clock: &Clock,
+) -> bool {
+    let Some(told) = node.annotations.get(DUMP_TOLD) else { return false };
+    let Some((at, until)) = read(told) else { return true };
+    let lives = lease.is_some_and(|lease| lease.renewed_at() > clock.when(at));
+    lives || clock.now() >= clock.when(until)
 }
 
 fn read(annotation: &str) -> Option<(Time, Time)> {

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use node_remedy_decide::{Command, Time, VIEW_AGE_MAX, View};
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::{Command, Goal, Time, VIEW_AGE_MAX, View};
 
 use super::live::{cached, live};
 use super::seen::PodSeen;
 use super::{view, volumes};
 use crate::cli::people::{ABORT, COMMANDS, CONFIRM_OFF, RETRY};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{At, Cluster, ClusterError};
 use crate::reconcile::{Incident, Mail, Seen};
+use crate::record::notices;
 
 /// After a failed live look.
 const LOOK_AGAIN_MS: u64 = 1_000;
@@ -19,16 +21,16 @@ const LOOK_AGAIN_MS: u64 = 1_000;
 const SLEEP_MAX: Duration = Duration::from_mins(1);
 
 impl<C: Cluster> Incident<C> {
-    /// Waits for the next thing to decide about.
-    pub(crate) async fn observe(&mut self) -> Seen {
+    /// Waits for the next thing to decide about; `None` once its NodeFence is gone.
+    pub(crate) async fn observe(&mut self) -> Option<Seen> {
         loop {
-            if let Some(seen) = self.pending.pop_front() {
-                return seen;
+            if let Some(seen) = self.pending.pop_front().or_else(|| self.deletion()) {
+                return Some(seen);
             }
             if self.look_wanted {
                 self.look_wanted = false;
                 match self.look().await {
-                    Ok(view) => return Seen::Looked(Box::new(view)),
+                    Ok(view) => return Some(Seen::Looked(Box::new(view))),
                     Err(error) => {
                         tracing::warn!(node = self.node(), %error, "failed to look; again soon");
                         let again = self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS);
@@ -59,14 +61,54 @@ impl<C: Cluster> Incident<C> {
                 Some(mail) = self.mail.recv() => {
                     let Mail::Wake = mail;
                     while self.mail.try_recv().is_ok() {}
+                    if self.is_gone().await {
+                        return None;
+                    }
                     let words = self.words_of_people();
                     self.pending.extend(words);
                     let facts = cached(&self.parts.mirror, &self.parts.clock, self.node());
                     self.pending.push_back(Seen::Looked(Box::new(view::of_incident(self, &facts))));
                 }
-                () = tokio::time::sleep(wait) => self.look_wanted = true,
+                () = tokio::time::sleep(wait) => {
+                    if self.is_gone().await {
+                        return None;
+                    }
+                    self.look_wanted = true;
+                }
             }
         }
+    }
+
+    /// Whether its NodeFence is gone, which its finalizer prevents and whoever takes that off can do. One that was
+    /// just written may not stand in the cache yet.
+    async fn is_gone(&self) -> bool {
+        let nodefences = &self.parts.mirror.nodefences;
+        let is_ours = |found: &NodeFence| found.uid() == self.nodefence.uid();
+        if !nodefences.is_followed()
+            || nodefences.find(&self.name()).is_some_and(|kept| is_ours(&kept.0))
+        {
+            return false;
+        }
+        let found = self.parts.cluster.get::<NodeFence>(At::cluster(&self.name())).await;
+        found.is_ok_and(|found| !found.is_some_and(|found| is_ours(&found)))
+    }
+
+    /// What the deletion of its NodeFence asks for, once: a run that has switched nothing off and released nothing
+    /// is over; any other one goes on to its end, as what it took has to be given back.
+    fn deletion(&mut self) -> Option<Seen> {
+        let kept = self.parts.mirror.nodefences.find(&self.name())?;
+        let is_deleted =
+            kept.0.uid() == self.nodefence.uid() && kept.0.meta().deletion_timestamp.is_some();
+        if !is_deleted || self.deletion_heard {
+            return None;
+        }
+        self.deletion_heard = true;
+        let ends = matches!(self.record.goal, Goal::Close(_));
+        if !self.record.is_committed(&self.plan) {
+            return (!ends).then_some(Seen::Command(Command::Abort));
+        }
+        self.untold.push(notices::deleted());
+        None
     }
 
     async fn look(&mut self) -> Result<View, ClusterError> {

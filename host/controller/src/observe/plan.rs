@@ -200,6 +200,7 @@ pub fn gate_policy_of(limits: &GateLimits) -> decide::GatePolicy {
     decide::GatePolicy {
         unhealthy_percent_max: limits.max_unhealthy_percent,
         unhealthy_max: limits.max_unhealthy_count,
+        silent_at_once_max: limits.max_silent_at_once,
         in_flight_max: limits.max_in_flight,
         cool_down: limits.cool_down.twin(),
         foreign_cordon: super::words::foreign_cordon(limits),

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::FencedNode;
-use node_remedy_decide::{Deletion, Exempt, Time};
+use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
 use crate::clock::time_of;
 
@@ -325,11 +325,15 @@ pub struct LeaseSeen {
     pub observed: Time,
     /// How far our clock was ahead of the node's at its last sightings, milliseconds, newest last.
     ahead_ms: Vec<i64>,
+    /// The last silence that ended: the renewal before it, and the one that ended it.
+    pub silence: Option<(Time, Time)>,
 }
 
 /// So many sightings of a Lease are held against each other: after a watch that was broken or slow
 /// the first one is late, and the next ones are not.
 const SIGHTINGS: usize = 3;
+/// A kubelet renews four times in its Lease's duration; later than 1.2 times that it was silent.
+const RENEWALS_IN_DURATION: u64 = 4;
 
 impl LeaseSeen {
     /// Reads a Lease; `observed` is now.
@@ -343,12 +347,18 @@ impl LeaseSeen {
             renewed: spec.renew_time.map(|stamp| stamp.0.to_string()).unwrap_or_default(),
             duration_s: u64::try_from(spec.lease_duration_seconds.unwrap_or(40)).unwrap_or(40),
             observed: now,
+            silence: None,
         })
     }
 
     /// A renewal seen after another one of the same node.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
+        let interval = Span::seconds(before.duration_s).0 / RENEWALS_IN_DURATION;
+        let due = before.observed.0.saturating_add(interval.saturating_mul(12) / 10);
+        let is_late = self.observed.0 > due;
+        let silence = is_late.then_some((before.observed, self.observed));
+        self.silence = silence.or(before.silence);
         let known = before.ahead_ms.len().saturating_add(1).saturating_sub(SIGHTINGS);
         self.ahead_ms.splice(0..0, before.ahead_ms.iter().skip(known).copied());
         self

@@ -8,8 +8,8 @@ use node_remedy_api::nodefence::{NodeFence, State};
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    AttachmentView, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView, People,
-    PodView, Signs, Span, Time, View,
+    AttachmentView, CameBack, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView,
+    People, PodView, Signs, Span, Time, View,
 };
 
 use super::events::EventSeen;
@@ -241,6 +241,8 @@ pub fn gate_view(
             // earlier than it was seen to be: both keep a storm from looking like one lost node.
             renewed_at: lease
                 .map(|lease| if node.name == target { lease.observed } else { lease.renewed_at() }),
+            renewed_between: lease.map(|lease| (lease.renewed_at(), lease.observed)),
+            came_back: came_back(node, lease, mirror),
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
@@ -284,6 +286,14 @@ pub fn gate_view(
         sign_since: None,
         never_joined: false,
     }
+}
+
+/// When this process last saw the node come back: renew its Lease after a silence, or become Ready.
+fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, mirror: &Mirror) -> Option<CameBack> {
+    let silence = lease.and_then(|lease| lease.silence);
+    let ready_at = mirror.changes.last_of(node, "Ready");
+    let at = silence.map(|(_, ended)| ended).max(ready_at)?;
+    Some(CameBack { at, silent_since: silence.map(|(since, _)| since) })
 }
 
 /// Of the nodes beside `target` so many are not ready, or their machine is in our hands, and so many there are.

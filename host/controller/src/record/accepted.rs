@@ -67,7 +67,7 @@ impl Told {
                 _ => {
                     if let Some(note) = self.news_of(readout) {
                         warn(readout);
-                        say_of(parts, readout, &note).await;
+                        say_of(parts, readout, None, &note).await;
                     }
                     Ok(())
                 }
@@ -139,12 +139,19 @@ fn conditions_of<K: crate::cluster::Object>(
 }
 
 /// An Event about an object of ours.
-async fn say_of<C: Cluster>(parts: &Parts<C>, readout: &Readout, note: &Note) {
+async fn say_of<C: Cluster>(
+    parts: &Parts<C>,
+    readout: &Readout,
+    uid: Option<String>,
+    note: &Note,
+) {
     let version = format!("{}/{}", node_remedy_api::GROUP, node_remedy_api::VERSION);
     let about = ObjectReference {
         api_version: Some(version),
         kind: Some(readout.kind.to_owned()),
         name: Some(readout.name.clone()),
+        // `kubectl describe` finds Events by it.
+        uid,
         ..ObjectReference::default()
     };
     tell_of(&parts.cluster, &parts.clock, &parts.process, about, note).await;
@@ -189,15 +196,16 @@ async fn say<C: Cluster, K: crate::cluster::Object>(
     let patch = json!({
         "status": {"conditions": all, "observedGeneration": readout.generation},
     });
-    match parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await {
+    let uid = match parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await {
+        Ok(written) => written.meta().uid.clone(),
         // It is written; what it is written to still cannot be read.
-        Ok(_) | Err(ClusterError::Unreadable(_)) => {}
+        Err(ClusterError::Unreadable(_)) => None,
         Err(error) => return Err(error),
-    }
+    };
     if readout.in_force != InForce::This {
         let note =
             Note { reason: condition.reason.clone(), text: condition.message, warning: true };
-        say_of(parts, readout, &note).await;
+        say_of(parts, readout, uid, &note).await;
     }
     Ok(())
 }

@@ -105,8 +105,8 @@ pub struct Metrics {
     pub refusals: Family<ReasonLabel, Counter>,
     /// Pods and volume attachments released.
     pub released: Counter,
-    /// Milliseconds from the opening of the latest incident to its last release write so far.
-    pub release_ms: Gauge<i64>,
+    /// Seconds from the opening of the latest incident to its last release write so far.
+    pub release_seconds: Gauge<f64, AtomicU64>,
     /// Datagrams that came to a port that is listened on for kernel dumps.
     pub datagrams: Family<DatagramLabel, Counter>,
     /// Decisions taken.
@@ -190,7 +190,7 @@ const REFERENCE: [Described; 16] = [
     described("refusals", "counter", "reason", "Decisions not to act, by guard"),
     described("released_objects", "counter", "", "Pods and volume attachments released"),
     described(
-        "release_milliseconds",
+        "release_seconds",
         "gauge",
         "",
         "From the opening of the latest incident to its last release write so far",
@@ -269,8 +269,8 @@ impl Metrics {
                 "plugin_calls" => registry.register(*name, *help, metrics.calls.clone()),
                 "refusals" => registry.register(*name, *help, metrics.refusals.clone()),
                 "released_objects" => registry.register(*name, *help, metrics.released.clone()),
-                "release_milliseconds" => {
-                    registry.register(*name, *help, metrics.release_ms.clone());
+                "release_seconds" => {
+                    registry.register(*name, *help, metrics.release_seconds.clone());
                 }
                 "dump_datagrams" => registry.register(*name, *help, metrics.datagrams.clone()),
                 "decisions" => registry.register(*name, *help, metrics.decisions.clone()),

@@ -10,6 +10,7 @@ pub mod audit_file;
 pub mod chain;
 pub mod events;
 pub mod holds;
+pub mod keep;
 pub mod metrics;
 pub mod notices;
 pub mod paths;

@@ -51,6 +51,9 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             normal("PoweringOff", format!("{does} by {}", name(method)))
         }
         Notice::Proven { grade } => normal("Proven", format!("proof: {grade}")),
+        Notice::Confirmed { by } => {
+            normal("Confirmed", format!("{by} says that the machine is off"))
+        }
         Notice::ProofVoided => warning(
             "ProofVoided",
             "a sign of life voided the proof; nothing more is released".to_owned(),
@@ -77,8 +80,10 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             "Indeterminate",
             format!("nobody knows how operation {} ended; the device will be read", op.0),
         ),
-        Notice::DeviceUnreachable { method } => {
-            warning("DeviceUnreachable", format!("{} cannot be reached; probing", name(method)))
+        Notice::DeviceUnreachable { method, detail } => {
+            let why = detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+            let text = format!("{} cannot be reached{why}; probing", name(method));
+            warning("DeviceUnreachable", text)
         }
         Notice::DeviceBack { method } => {
             normal("DeviceBack", format!("{} answers again", name(method)))
@@ -243,6 +248,13 @@ pub fn entered(phase: Phase) -> Option<Note> {
         | Phase::Final(_) => return None,
     };
     Some(Note { reason: reason.to_owned(), text: text.to_owned(), warning: false })
+}
+
+/// Somebody deleted a NodeFence whose incident cannot end at once.
+pub fn deleted() -> Note {
+    let text = "its NodeFence is deleted and stays until the incident is over: what was switched off or released \
+                is given back first";
+    Note { reason: "DeletionWaits".to_owned(), text: text.to_owned(), warning: true }
 }
 
 /// Something was not carried out because the evidence for it had grown old.

@@ -24,6 +24,13 @@ pub struct BreakerPolicy {
     pub cool_down: Span,
 }
 
+impl Default for BreakerPolicy {
+    /// Machines that die by themselves are hours apart; five within one are something else's work.
+    fn default() -> Self {
+        Self { incidents_max: 5, window: Span::minutes(60), cool_down: Span::minutes(30) }
+    }
+}
+
 /// The incidents that the breaker judges by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Incidents {

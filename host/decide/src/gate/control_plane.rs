@@ -37,7 +37,8 @@ pub(super) fn refuse_control_plane(
             }
             Health::Well => well = well.saturating_add(1),
             Health::Unhealthy => unwell.push(node.name.clone()),
-            Health::Unheard(due) => {
+            // It may fall silent again, and its member of etcd may not have caught up.
+            Health::Unheard(due) | Health::Returning(due) => {
                 unwell.push(node.name.clone());
                 verdict.look_at(*due);
             }

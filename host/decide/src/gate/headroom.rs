@@ -23,7 +23,7 @@ pub(super) fn refuse_headroom(
             continue;
         }
         match health {
-            Health::Well => left = left.saturating_add(1),
+            Health::Well | Health::Returning(_) => left = left.saturating_add(1),
             Health::Unhealthy => {}
             Health::Unheard(due) => judged_at = judged_at.max(Some(*due)),
         }

@@ -95,6 +95,8 @@ impl Refusal {
             }
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
+            | Self::SilentAtOnce { .. }
+            | Self::StormTail { .. }
             | Self::SilenceNotJudged { .. }
             | Self::StorageLease { .. }
             | Self::StorageLeaseUnread { .. }
@@ -125,6 +127,8 @@ impl Refusal {
             Self::BreakerOpen { until, .. } => Some(*until),
             Self::UnhealthyShare { .. }
             | Self::UnhealthyCount { .. }
+            | Self::SilentAtOnce { .. }
+            | Self::StormTail { .. }
             | Self::SilenceNotJudged { .. }
             | Self::StorageLease { .. }
             | Self::StorageLeaseUnread { .. }

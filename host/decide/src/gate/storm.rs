@@ -1,6 +1,7 @@
 //! Storms: nodes that fall silent together are a network's or a power line's doing, not the nodes'.
-//! All nodes are judged against the target's last renewal; the cluster's share counts, and that of
-//! each failure domain that the target is in.
+//! All nodes are judged against the target's last renewal. The cluster's share counts, that of each
+//! failure domain that the target is in, and how many fell silent when the target did. A storm has a
+//! tail: nodes that came back count until they have renewed a few times, as the others may follow.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,7 +21,13 @@ pub(super) enum Health {
     Unhealthy,
     /// Not heard since the target fell silent, and its time is not up before then.
     Unheard(Time),
+    /// It was heard since, and was not well until a moment ago; it has proven itself then.
+    Returning(Time),
 }
+
+/// A node that came back has to be heard this often before it counts as well: a network that comes
+/// back does so by fits and starts.
+const TAIL_RENEWALS: u64 = 3;
 
 /// How many nodes of a domain, or of all, are how.
 #[derive(Default)]
@@ -32,6 +39,10 @@ struct Count<'a> {
     unheard: u32,
     /// When the last of those is due.
     judged_at: Time,
+    /// Came back a moment ago.
+    returning: u32,
+    /// When the first of those has proven itself.
+    proven_at: Option<Time>,
 }
 
 impl<'a> Count<'a> {
@@ -46,6 +57,10 @@ impl<'a> Count<'a> {
                     count.unheard = count.unheard.saturating_add(1);
                     count.judged_at = count.judged_at.max(*due);
                 }
+                Health::Returning(until) => {
+                    count.returning = count.returning.saturating_add(1);
+                    count.proven_at = count.proven_at.into_iter().chain([*until]).min();
+                }
             }
         }
         count
@@ -55,8 +70,43 @@ impl<'a> Count<'a> {
         number(self.unhealthy.len())
     }
 
+    fn with_returning(&self) -> u32 {
+        self.certain().saturating_add(self.returning)
+    }
+
     fn at_worst(&self) -> u32 {
-        self.certain().saturating_add(self.unheard)
+        self.with_returning().saturating_add(self.unheard)
+    }
+
+    /// Refuses where `storm` says so of those that are certainly not well; where it would say so with
+    /// those that came back a moment ago; and while nobody knows because of those that were not heard yet.
+    fn refuse(&self, storm: impl Fn(u32) -> Option<Refusal>, verdict: &mut Verdict) {
+        if let Some(refusal) = storm(self.certain()) {
+            verdict.refusals.push(refusal);
+        } else if let Some(until) =
+            self.proven_at.filter(|_| storm(self.with_returning()).is_some())
+        {
+            let refusal = Refusal::StormTail { returning: self.returning, until };
+            if !verdict.refusals.iter().any(|one| matches!(one, Refusal::StormTail { .. })) {
+                verdict.refusals.push(refusal);
+            }
+            verdict.look_at(until);
+        } else if storm(self.at_worst()).is_some() {
+            self.refuse_to_judge(verdict);
+        }
+    }
+
+    fn refuse_to_judge(&self, verdict: &mut Verdict) {
+        let (until, unheard) = (self.judged_at, self.unheard);
+        let refusal = Refusal::SilenceNotJudged { until, unheard };
+        if !verdict.refusals.iter().any(|one| matches!(one, Refusal::SilenceNotJudged { .. })) {
+            verdict.refusals.push(refusal);
+        }
+        verdict.look_at(until);
+    }
+
+    fn examples(&self) -> Vec<String> {
+        self.unhealthy.iter().take(EXAMPLES_MAX).map(|name| String::from(*name)).collect()
     }
 }
 
@@ -73,36 +123,69 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
     refuse_control_plane(target, &nodes, verdict);
     refuse_headroom(policy.schedulable_percent_min, target, &nodes, verdict);
     let count = Count::of(nodes.iter());
-    if let Some(refusal) = too_many(policy, count.certain(), count.total, &count.unhealthy) {
-        verdict.refusals.push(refusal);
-    } else if too_many(policy, count.at_worst(), count.total, &[]).is_some() {
-        not_judged(&count, verdict);
-    }
+    let of_all = |unwell| too_many(policy, unwell, count.total, count.examples());
+    count.refuse(of_all, verdict);
+    refuse_at_once(policy.silent_at_once_max, target, begun, &nodes, now, verdict);
     for (place, limit) in policy.domains.iter().enumerate() {
         let Some(own) = domain_of(target, place) else { continue };
         // A node without the label that is not well may be of this domain.
         let counts = |one: &&(&NodeHealth, Health)| match (domain_of(one.0, place), &one.1) {
             (Some(domain), _) => domain == own,
-            (None, Health::Unhealthy | Health::Unheard(_)) => true,
+            (None, Health::Unhealthy | Health::Unheard(_) | Health::Returning(_)) => true,
             (None, Health::Well) => false,
         };
-        let count = Count::of(nodes.iter().filter(counts));
-        let percent_max = limit.unhealthy_percent_max;
-        let domain = || format!("{}={own}", limit.key);
         if is_sown(Bug::ZonesIgnored) {
             continue;
         }
-        if let Some(percent) = share_over(count.certain(), count.total, percent_max) {
-            verdict.refusals.push(Refusal::DomainUnhealthy {
-                domain: domain(),
-                unhealthy: count.certain(),
-                total: count.total,
-                percent,
-                percent_max,
-            });
-        } else if share_over(count.at_worst(), count.total, percent_max).is_some() {
-            not_judged(&count, verdict);
+        let count = Count::of(nodes.iter().filter(counts));
+        let percent_max = limit.unhealthy_percent_max;
+        let of_domain = |unhealthy| {
+            let (domain, total) = (format!("{}={own}", limit.key), count.total);
+            let percent = share_over(unhealthy, total, percent_max)?;
+            Some(Refusal::DomainUnhealthy { domain, unhealthy, total, percent, percent_max })
+        };
+        count.refuse(of_domain, verdict);
+    }
+}
+
+/// Refuses where too many fell silent when the target did, however large the cluster is. Last renewals that
+/// lie within the time of one, with some leeway, may have ended at one moment.
+fn refuse_at_once(
+    max: u32,
+    target: &NodeHealth,
+    begun: Time,
+    nodes: &[(&NodeHealth, Health)],
+    now: Time,
+    verdict: &mut Verdict,
+) {
+    // One that goes on to renew its Lease fell silent with nobody.
+    let Some(own) = target.renewed_between.filter(|_| target.renewed_at == Some(begun)) else {
+        return;
+    };
+    let window = overdue_after(target);
+    let is_with =
+        |(first, last): (Time, Time)| first <= own.1.after(window) && last.after(window) >= own.0;
+    let fell_with = |(node, health): &&(&NodeHealth, Health)| match health {
+        Health::Well => false,
+        Health::Returning(_) => {
+            let since = node.came_back.and_then(|back| back.silent_since);
+            since.is_some_and(|since| is_with((since, since)))
         }
+        Health::Unhealthy | Health::Unheard(_) => {
+            let is_silent = node
+                .renewed_at
+                .is_some_and(|at| at <= begun.after(window) || now > at.after(overdue_after(node)));
+            is_silent && node.renewed_between.is_some_and(is_with)
+        }
+    };
+    let count = Count::of(nodes.iter().filter(fell_with));
+    let at_once = |silent| {
+        let examples = count.examples();
+        let refused = silent >= max && silent > 1;
+        refused.then_some(Refusal::SilentAtOnce { silent, max, window, examples })
+    };
+    if !is_sown(Bug::StormFromReady) {
+        count.refuse(at_once, verdict);
     }
 }
 
@@ -144,17 +227,10 @@ fn health(view: &GateView, node: &NodeHealth, heard_after: Time, now: Time) -> H
     } else if guard(Bug::StormFromReady, !heard) {
         Health::Unheard(due.after(Span(1)))
     } else {
-        Health::Well
+        let tail = Span(renewal_interval(node).0.saturating_mul(TAIL_RENEWALS));
+        let proven_at = node.came_back.map(|back| back.at.after(tail));
+        proven_at.filter(|at| now < *at).map_or(Health::Well, Health::Returning)
     }
-}
-
-fn not_judged(count: &Count<'_>, verdict: &mut Verdict) {
-    let (until, unheard) = (count.judged_at, count.unheard);
-    let refusal = Refusal::SilenceNotJudged { until, unheard };
-    if !verdict.refusals.iter().any(|one| matches!(one, Refusal::SilenceNotJudged { .. })) {
-        verdict.refusals.push(refusal);
-    }
-    verdict.look_at(until);
 }
 
 /// What the others' renewals are held against: the target's last one. A target that still renews,
@@ -169,7 +245,12 @@ fn begun(view: &GateView, target: &NodeHealth, now: Time) -> Option<Time> {
     Some(view.sign_since.filter(lives).unwrap_or(renewed_at))
 }
 
-fn too_many(policy: &GatePolicy, unhealthy: u32, total: u32, names: &[&str]) -> Option<Refusal> {
+fn too_many(
+    policy: &GatePolicy,
+    unhealthy: u32,
+    total: u32,
+    examples: Vec<String>,
+) -> Option<Refusal> {
     if is_lone(unhealthy, total) {
         return None;
     }
@@ -178,7 +259,6 @@ fn too_many(policy: &GatePolicy, unhealthy: u32, total: u32, names: &[&str]) -> 
     }
     let percent_max = policy.unhealthy_percent_max;
     let percent = share_over(unhealthy, total, percent_max)?;
-    let examples = names.iter().take(EXAMPLES_MAX).map(|name| String::from(*name)).collect();
     Some(Refusal::UnhealthyShare { unhealthy, total, percent, percent_max, examples })
 }
 

@@ -244,6 +244,7 @@ pub(crate) fn closure(kind: FailureKind) -> Closure {
         | FailureKind::Busy
         | FailureKind::Protocol
         | FailureKind::Device
+        | FailureKind::NotMade
         | FailureKind::Cancelled
         | FailureKind::Other => Closure::Device,
     }

@@ -26,6 +26,8 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
                 ready: true,
                 down: false,
                 renewed_at: Some(renewed_at),
+                renewed_between: Some((renewed_at, renewed_at)),
+                came_back: None,
                 lease_duration: Span::seconds(40),
                 domains: Vec::new(),
                 takes_pods: true,
@@ -41,7 +43,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         in_flight_on: Vec::new(),
         words: Words::default(),
         storage: StorageLease::default(),
-        incidents: Incidents::default(),
+        incidents: Incidents::Begun,
         heard_at: now,
         held_by: None,
         closed_device: None,
@@ -53,8 +55,13 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
     (view, now)
 }
 
+/// The limits of shares; how many fell silent at once is asked in a file of its own.
+fn shares() -> GatePolicy {
+    GatePolicy { silent_at_once_max: u32::MAX, ..GatePolicy::default() }
+}
+
 fn check((view, now): (GateView, Time), says: &Expect) {
-    let verdict = gate(&GatePolicy::default(), &view, now);
+    let verdict = gate(&shares(), &view, now);
     let lines: Vec<String> = verdict.refusals.iter().map(ToString::to_string).collect();
     let next = verdict.next_look.map(|at| format!("look again in {}", at.since(now)));
     let said = lines.into_iter().chain(next).collect::<Vec<_>>().join("\n");
@@ -93,7 +100,7 @@ fn a_node_that_fell_silent_after_the_target_counts_once_it_is_overdue() {
 fn a_dark_rack_is_never_cut() {
     for after_s in 0..12 {
         let (view, now) = cluster(30, 10, after_s);
-        assert!(!gate(&GatePolicy::default(), &view, now).is_open(), "{after_s} s");
+        assert!(!gate(&shares(), &view, now).is_open(), "{after_s} s");
     }
     check(cluster(30, 10, 23), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
     check(cluster(30, 8, 23), &expect!["open"]);
@@ -116,7 +123,7 @@ fn a_rack_that_falls_silent_one_after_the_other_is_never_cut() {
                 NodeHealth { renewed_at: Some(renewed_at), ..node.clone() }
             });
             let view = GateView { nodes: nodes.collect(), heard_at: now, ..view.clone() };
-            let verdict = gate(&GatePolicy::default(), &view, now);
+            let verdict = gate(&shares(), &view, now);
             assert!(!verdict.is_open(), "{step_ms} ms apart, looked at after {look_s} s");
         }
     }
@@ -202,7 +209,7 @@ fn every_reason_is_told_with_its_numbers() {
     check((view, now), &expect!["the node has no Lease to tell its silence from others'"]);
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().skip(1).take(8).for_each(|node| node.down = true);
-    let policy = GatePolicy { unhealthy_max: Some(5), ..GatePolicy::default() };
+    let policy = GatePolicy { unhealthy_max: Some(5), ..shares() };
     let refusal = Refusal::UnhealthyCount { unhealthy: 9, max: 5 };
     assert_eq!(gate(&policy, &view, now).refusals, [refusal]);
 }
@@ -218,7 +225,7 @@ fn nothing_is_opened_while_no_device_answers() {
         let device_network =
             DeviceNetwork { answering, silent, silent_since, example: String::new() };
         let view = GateView { device_network, ..view.clone() };
-        let verdict = gate(&GatePolicy::default(), &view, now);
+        let verdict = gate(&shares(), &view, now);
         assert_eq!(verdict.is_open(), is_open, "{answering} answer, {silent} do not");
     }
 }
@@ -283,7 +290,7 @@ fn what_people_said_closes_the_gate_and_says_so() {
         check(words(said), &expected);
     }
     let (view, now) = words(Words { cordoned_by_other: true, ..Words::default() });
-    let policy = GatePolicy { foreign_cordon: ForeignCordon::Ignore, ..GatePolicy::default() };
+    let policy = GatePolicy { foreign_cordon: ForeignCordon::Ignore, ..shares() };
     assert!(gate(&policy, &view, now).is_open());
 }
 
@@ -299,7 +306,7 @@ fn racks(silent: u64) -> (GateView, Time) {
 fn by_rack(in_flight_max: Option<u32>) -> GatePolicy {
     let key = "rack".to_string();
     let limit = DomainLimit { key, unhealthy_percent_max: 50, in_flight_max };
-    GatePolicy { domains: [limit].into(), in_flight_max: 4, ..GatePolicy::default() }
+    GatePolicy { domains: [limit].into(), in_flight_max: 4, ..shares() }
 }
 
 fn says(policy: &GatePolicy, (view, now): &(GateView, Time)) -> String {
@@ -311,7 +318,7 @@ fn says(policy: &GatePolicy, (view, now): &(GateView, Time)) -> String {
 fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
     let policy = by_rack(None);
     // Ten of forty are a quarter: the cluster's share alone would let the rack be cut.
-    assert_eq!(says(&GatePolicy::default(), &racks(10)), "");
+    assert_eq!(says(&shares(), &racks(10)), "");
     let dark = "rack=r0: unwell 10 of 10 = 100 % ≥ 50 %; look at what they share";
     assert_eq!(says(&policy, &racks(10)), dark);
     assert_eq!(says(&policy, &racks(4)), "");
@@ -357,7 +364,7 @@ fn forty_of_a_hundred_falling_silent_in_any_order_are_never_cut() {
     let rack = by_rack(None);
     for round in 0..400 {
         let whole = round % 2 == 0;
-        let (policy, silent) = if whole { (&GatePolicy::default(), 40) } else { (&rack, 10) };
+        let (policy, silent) = if whole { (&shares(), 40) } else { (&rack, 10) };
         let (view, _) = cluster(100, silent, 0);
         let last: Vec<u64> = (0..silent).map(|_| A + dice.throw(12_000)).collect();
         let phases: Vec<u64> = (0..100).map(|_| dice.throw(10_000)).collect();
@@ -407,10 +414,10 @@ fn a_control_plane_node_is_cut_only_while_the_others_are_well_and_a_majority() {
     check(cluster(30, 2, 23), &expect!["open"]);
     let two = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
                first see to node-1";
-    assert_eq!(says(&GatePolicy::default(), &control_plane(3, 2, 23)), two);
+    assert_eq!(says(&shares(), &control_plane(3, 2, 23)), two);
     // With five a quorum is left, and still it is one at a time.
     let one = "control plane: 3 of 5 nodes well without this one; first see to node-1";
-    assert_eq!(says(&GatePolicy::default(), &control_plane(5, 2, 23)), one);
+    assert_eq!(says(&shares(), &control_plane(5, 2, 23)), one);
 }
 
 /// The pod of a member speaks for it, on a node that is well, and makes a node one of the control plane.
@@ -421,7 +428,7 @@ fn a_member_of_etcd_that_is_not_ready_counts_as_none() {
         for (number, node) in view.nodes.iter_mut().take(3).enumerate() {
             (node.control_plane, node.etcd) = (false, Some(number < 2 || ready));
         }
-        says(&GatePolicy::default(), &(view, now))
+        says(&shares(), &(view, now))
     };
     assert_eq!(says_with(true), "");
     let refused = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
@@ -437,7 +444,7 @@ fn a_control_plane_node_without_a_pod_of_etcd_counts_as_none_where_another_has_o
         for number in with_pods {
             view.nodes[*number].etcd = Some(true);
         }
-        says(&GatePolicy::default(), &(view, now))
+        says(&shares(), &(view, now))
     };
     assert_eq!(says_of(&[0, 1, 2]), "");
     assert_eq!(says_of(&[]), "", "etcd runs elsewhere");
@@ -462,17 +469,17 @@ fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
     ];
     for (index, break_it) in breaks.into_iter().enumerate() {
         let (mut view, now) = control_plane(5, 1, 60);
-        assert_eq!(says(&GatePolicy::default(), &(view.clone(), now)), "");
+        assert_eq!(says(&shares(), &(view.clone(), now)), "");
         break_it(&mut view.nodes[4], now);
-        let said = says(&GatePolicy::default(), &(view.clone(), now));
+        let said = says(&shares(), &(view.clone(), now));
         assert!(said.ends_with("first see to node-4"), "{index}: {said}");
         // No other node is held up by it.
         view.target = "node-9".to_string();
         view.nodes[9].renewed_at = Some(Time(A));
-        assert_eq!(says(&GatePolicy::default(), &(view, now)), "", "{index}");
+        assert_eq!(says(&shares(), &(view, now)), "", "{index}");
     }
     let (view, now) = control_plane(3, 1, 13);
-    let verdict = gate(&GatePolicy::default(), &view, now);
+    let verdict = gate(&shares(), &view, now);
     let is_closed = |one: &Refusal| matches!(one, Refusal::ControlPlane { .. });
     assert!(verdict.refusals.iter().any(is_closed), "not heard since the target fell silent");
     assert!(verdict.next_look.is_some_and(|at| at > now), "and looked at again");
@@ -481,8 +488,7 @@ fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
 /// The veto, and every way in which what it goes by can be missing.
 #[test]
 fn a_node_that_uses_its_storage_is_left_alone() {
-    let policy =
-        GatePolicy { storage_lease_age_max: Some(Span::seconds(40)), ..GatePolicy::default() };
+    let policy = GatePolicy { storage_lease_age_max: Some(Span::seconds(40)), ..shares() };
     let rows = [
         (StorageLease::Absent, 0, ""),
         (StorageLease::Renewed { at: Time(A) }, 0, ""),
@@ -510,14 +516,14 @@ fn a_node_that_uses_its_storage_is_left_alone() {
         assert_eq!(says(&policy, &(view.clone(), now)), said, "{storage:?}");
         let again = matches!(storage, StorageLease::Renewed { .. }) && !verdict.is_open();
         assert_eq!(verdict.next_look.is_some(), again, "{storage:?}");
-        assert!(gate(&GatePolicy::default(), &view, now).is_open(), "only where it is asked for");
+        assert!(gate(&shares(), &view, now).is_open(), "only where it is asked for");
     }
 }
 
 /// Thirty nodes of which one is lost, asked for 90 %: 27 of the others must be able to take its pods.
 #[test]
 fn nothing_is_cut_that_the_others_have_no_room_for() {
-    let policy = GatePolicy { schedulable_percent_min: Some(90), ..GatePolicy::default() };
+    let policy = GatePolicy { schedulable_percent_min: Some(90), ..shares() };
     let lost = |breaks: fn(&mut NodeHealth, Time), count: usize| {
         let (mut view, now) = cluster(30, 1, 60);
         view.nodes.iter_mut().skip(1).take(count).for_each(|node| breaks(node, now));
@@ -534,11 +540,7 @@ fn nothing_is_cut_that_the_others_have_no_room_for() {
     for (index, break_it) in breaks.into_iter().enumerate() {
         assert_eq!(says(&policy, &lost(break_it, 2)), "", "{index}");
         assert_eq!(says(&policy, &lost(break_it, 3)), full, "{index}");
-        assert_eq!(
-            says(&GatePolicy::default(), &lost(break_it, 3)),
-            "",
-            "only where it is asked for"
-        );
+        assert_eq!(says(&shares(), &lost(break_it, 3)), "", "only where it is asked for");
     }
     // One that was not heard since does not count yet, and is looked at again.
     let (view, now) = cluster(30, 1, 13);

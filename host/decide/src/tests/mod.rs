@@ -1,6 +1,7 @@
 //! Tests of the crate, from the least powerful kind to the most: tables, one test for each
 //! rule, an exhaustive walk through a small world, and arbitrary orders of events.
 
+mod at_once;
 mod breaker;
 mod fixtures;
 mod gates;

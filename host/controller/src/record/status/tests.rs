@@ -136,6 +136,7 @@ impl Dice {
             Busy,
             Protocol,
             Device,
+            NotMade,
             Cancelled,
             Other,
         ])

@@ -36,7 +36,7 @@ twins! {
     decide::PlugState = api::PlugState { On, Off, Transitioning, Unknown, Terminated }
     decide::FailureKind = api::FailureKind {
         Unreachable, Timeout, Unauthenticated, Denied, Throttled, Unsupported, BadParameters,
-        NoSuchPlug, Busy, Protocol, Device, Cancelled, Other,
+        NoSuchPlug, Busy, Protocol, Device, NotMade, Cancelled, Other,
     }
     decide::FinalReason = api::FinalReason {
         Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone,

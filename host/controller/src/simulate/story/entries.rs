@@ -225,7 +225,9 @@ pub(super) fn of_calls(lanes: &Lanes<'_>, collected: &Collected) -> Vec<Entry> {
 
 fn weight_of_notice(notice: &Notice) -> Weight {
     match notice {
-        Notice::Proven { .. } | Notice::Released | Notice::Ended(_) => Weight::Key,
+        Notice::Confirmed { .. } | Notice::Proven { .. } | Notice::Released | Notice::Ended(_) => {
+            Weight::Key
+        }
         Notice::MethodFailed { .. }
         | Notice::ProofVoided
         | Notice::ReleaseStalled { .. }

@@ -77,7 +77,9 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     let is_ours = |what: &What| matches!(what, What::DetachRequested { by, .. } if by == CLIENT);
     let attachments = count(played, is_ours);
     let mut facts = Vec::new();
-    let is_storm = |one: &Refusal| matches!(&*one.guard, "UnhealthyShare" | "DomainUnhealthy");
+    let is_storm = |one: &Refusal| {
+        matches!(&*one.guard, "UnhealthyShare" | "DomainUnhealthy" | "SilentAtOnce")
+    };
     let never_begun = played.collected.incidents.is_empty();
     let why = refused.iter().filter(|one| is_storm(one) || never_begun);
     if let (0, Some(refusal)) = (off, why.max_by_key(|one| (is_storm(one), one.last_ms))) {

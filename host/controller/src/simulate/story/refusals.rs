@@ -103,6 +103,7 @@ fn next_of(refusal: &Refusal) -> Option<String> {
         refusal,
         Refusal::UnhealthyShare { .. }
             | Refusal::UnhealthyCount { .. }
+            | Refusal::SilentAtOnce { .. }
             | Refusal::DomainUnhealthy { .. }
     );
     storm.then(|| "look at what the silent nodes share: power, switch, rack".to_owned())

@@ -66,7 +66,7 @@ fn a_drained_node_that_is_well_again_gets_its_pods_back() {
     let cordoned = |story: &Story| story.view.node.as_ref().is_some_and(|node| node.cordoned);
     assert!(cordoned(&story) && story.hit(Rule::P6));
     assert!(story.notices.contains(&Notice::Draining { pods: 1 }));
-    assert_eq!(story.record.slot, Slot::Free, "waiting needs no slot");
+    assert_eq!(story.record.slot, Slot::Held, "one node at a time is missing");
     story.wakes().until(Phase::Final(FinalReason::Remedied));
     assert!(!cordoned(&story) && story.calls.is_empty() && !story.released());
 }

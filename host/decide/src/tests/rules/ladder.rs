@@ -53,7 +53,7 @@ fn a11_a_job_that_mends_the_node_ends_the_incident() {
     assert_eq!((story.record.phase, story.record.slot), (Phase::Remedying, Slot::Held));
     story.job(1, JobState::Succeeded);
     story.until(Phase::AwaitingWell);
-    assert_eq!(story.record.slot, Slot::Free);
+    assert_eq!(story.record.slot, Slot::Held);
     story.wakes().until(Phase::Final(FinalReason::Remedied));
     assert!(story.calls.is_empty() && !story.released());
     assert_eq!(started(&story), 1);

@@ -58,6 +58,36 @@ fn an_on_is_waited_for_as_long_as_its_device_may_take() {
     assert_eq!(story.count(Action::On), 1);
 }
 
+/// Nothing left the process, for the off, for a read, or for the on: that is no try of anything, and no device is
+/// closed for it.
+#[test]
+fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
+    for action in [Action::Off, Action::Status, Action::On] {
+        let mut story = story();
+        story.until_call(Action::On);
+        if action != Action::On {
+            story = self::story();
+        }
+        story.device = Box::new(move |operation, plugs| {
+            if operation.action == action || operation.action == Action::Monitor {
+                return not_attempted(FailureKind::NotMade);
+            }
+            honest(operation, plugs)
+        });
+        story.until(Phase::AwaitingDevice);
+        let since = story.now;
+        while story.now.since(since) < Span::minutes(60) {
+            story.go();
+        }
+        let stands = (story.record.phase, story.record.retries, story.record.on_failed.len());
+        assert_eq!(stands, (Phase::AwaitingDevice, 0, 0), "{action:?}");
+        story.device = Box::new(honest);
+        story.until(Phase::AwaitingWell);
+        assert_eq!(story.plugs, [PlugState::On], "{action:?}");
+        story.boots().until(Phase::Final(FinalReason::Remedied));
+    }
+}
+
 /// Another process says that it reaches the device: it may lead. What it says may be wrong, so it is not
 /// offered again for a while.
 #[test]
@@ -359,13 +389,20 @@ fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
 }
 
 #[test]
-fn a19_a_slot_is_held_until_the_node_is_on_again() {
+fn a19_a_slot_is_held_until_the_node_is_well() {
     let mut story = story();
-    story.until(Phase::PoweringOn);
-    assert_eq!(story.record.slot, Slot::Held);
     story.until(Phase::AwaitingWell);
+    story.until_now(Span::minutes(14));
+    assert_eq!((story.record.phase, story.record.slot), (Phase::AwaitingWell, Slot::Held));
+    story.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(story.record.slot, Slot::Free);
-    assert!(story.todo.contains(&Effect::ReturnSlot) && story.hit(Rule::A19));
+    assert!(story.hit(Rule::A19));
+
+    // A machine that takes longer than machines may keeps nobody else waiting, whoever is next.
+    let mut slow = self::story();
+    slow.until(Phase::AwaitingWell);
+    slow.until(Phase::Parked);
+    assert_eq!(slow.record.slot, Slot::Free);
 
     let mut waiting = self::story();
     waiting.device = Box::new(silent);

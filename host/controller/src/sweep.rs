@@ -1,0 +1,122 @@
+//! What of ours stands on a Node though no incident of it goes on: its NodeFence went past its finalizer, an older
+//! state of the cluster was restored, or a standby told of a dump that is over. It is taken off, and told.
+//!
+//! Nobody counts on such marks, so this looks every few seconds only. Not here: the marks of an incident that goes
+//! on, which are its own to put and to lift.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Node;
+use node_remedy_api::nodefence::NodeFence;
+use node_remedy_decide::Span;
+use node_remedy_decide::bug::{Bug, is_sown};
+
+use crate::act::node::{CORDONED_BY, NO_SCALE_DOWN_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
+use crate::cluster::{At, Cluster, ClusterError, Scope};
+use crate::controller::Parts;
+use crate::observe::dumps::{self, DUMP_TOLD};
+use crate::observe::lease_key;
+use crate::observe::seen::{NodeSeen, QUARANTINE};
+use crate::observe::view::is_open;
+use crate::record::events::Note;
+use crate::record::keep;
+
+/// So often it is looked for such marks.
+pub const EVERY: Span = Span::seconds(10);
+
+/// Takes off what nobody needs any more. `busy` are nodes of which an incident goes on that no watch may have told
+/// of yet.
+pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
+    let nodefences = &parts.mirror.nodefences;
+    if !nodefences.is_followed() {
+        return;
+    }
+    let kept: Vec<NodeFence> = {
+        let all = nodefences.all();
+        let over = all.values().map(|kept| &kept.0).filter(|one| !is_open(one));
+        over.filter(|one| keep::is_kept(one)).cloned().collect()
+    };
+    for nodefence in &kept {
+        if let Err(error) = keep::let_go(&parts.cluster, nodefence).await {
+            tracing::info!(%error, "failed to let a NodeFence go that is over; again soon");
+        }
+    }
+    let suspects: Vec<NodeSeen> = {
+        let all = nodefences.all();
+        let open: BTreeSet<&str> = all
+            .values()
+            .filter(|kept| is_open(&kept.0))
+            .map(|kept| kept.0.spec.node.name.as_str())
+            .collect();
+        let nodes = parts.mirror.nodes.all();
+        let idle = nodes
+            .values()
+            .filter(|node| !busy.contains(&node.name) && !open.contains(node.name.as_str()));
+        idle.filter(|node| !marks(parts, node).is_empty()).cloned().collect()
+    };
+    if suspects.is_empty() || is_sown(Bug::MarksStay) {
+        return;
+    }
+    if let Err(error) = take_off(parts, &suspects).await {
+        tracing::info!(%error, "failed to take off what nobody needs any more; again soon");
+    }
+}
+
+/// A mark is put after its NodeFence was written: what is listed now knows of every one that was seen.
+async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result<(), ClusterError> {
+    let listed = parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
+    let open: BTreeSet<&str> =
+        listed.iter().filter(|one| is_open(one)).map(|one| one.spec.node.name.as_str()).collect();
+    for node in suspects.iter().filter(|node| !open.contains(node.name.as_str())) {
+        let found = parts.cluster.get::<Node>(At::cluster(&node.name)).await?;
+        let Some(found) = found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid) else {
+            continue;
+        };
+        let marks = marks(parts, &found);
+        for (change, _) in &marks {
+            if parts.lease.remaining_ms() == 0 {
+                return Ok(());
+            }
+            change_node(&parts.cluster, &node.name, &node.uid, change).await?;
+        }
+        let what: Vec<&str> = marks.iter().filter_map(|(_, what)| *what).collect();
+        if what.is_empty() {
+            continue;
+        }
+        let what = what.join(", ");
+        tracing::warn!(
+            node = node.name,
+            what,
+            "took off what an incident left whose NodeFence is gone"
+        );
+        let text = format!("took off {what}: left by an incident whose NodeFence is gone");
+        let note = Note { reason: "MarksSwept".to_owned(), text, warning: true };
+        parts.tell(&found.fenced(), &note).await;
+    }
+    Ok(())
+}
+
+/// What stands on a node, and what people are told of it. Without an incident nobody proves that its machine is off,
+/// so out-of-service goes at once; what keeps pods away, once the node is well.
+fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Option<&'static str>)> {
+    let has = |key| node.annotations.contains_key(key);
+    let mut marks = Vec::new();
+    if has(OUT_OF_SERVICE_BY) {
+        marks.push((NodeChange::LiftOutOfService, Some("the out-of-service taint")));
+    }
+    if !node.is_ready() || parts.mirror.unwell.contains(&node.name) {
+        return marks;
+    }
+    if node.taints.iter().any(|(key, ..)| key == QUARANTINE) || has(NO_SCALE_DOWN_BY) {
+        marks.push((NodeChange::Unquarantine, Some("the quarantine taint")));
+    }
+    if has(CORDONED_BY) {
+        marks.push((NodeChange::Uncordon, Some("the cordon")));
+    }
+    let lease = parts.mirror.leases.find(&lease_key(&node.name));
+    if dumps::is_told_of_one_that_is_over(node, lease.as_ref(), &parts.clock) {
+        let (key, value) = (DUMP_TOLD.to_owned(), None);
+        marks.push((NodeChange::Annotate { key, value }, None));
+    }
+    marks
+}
