@@ -10,7 +10,7 @@ use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
 use crate::{
     Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Notice, ParkReason, Phase, Proof,
-    Request, Rule, VIEW_AGE_MAX,
+    Request, Rule, Signs, VIEW_AGE_MAX,
 };
 
 /// Takes a waiting request, if there is one.
@@ -94,6 +94,12 @@ fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Optio
         run.notice(Notice::Ignored { why });
         return None;
     }
+    confirmed(run, by, signs);
+    Some(go_back(run, Goal::Close(FinalReason::NodeGone)))
+}
+
+/// Takes a person's word for the proof: the machine that gave these signs is off.
+fn confirmed(run: &mut Run<'_>, by: &str, signs: Signs) {
     run.record.parked = None;
     run.record.proof = Some(Proof {
         grade: Grade::OperatorConfirmed,
@@ -102,8 +108,8 @@ fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Optio
         signs,
         voided_at: None,
     });
+    run.notice(Notice::Confirmed { by: by.into() });
     run.notice(Notice::Proven { grade: Grade::OperatorConfirmed });
-    Some(go_back(run, Goal::Close(FinalReason::NodeGone)))
 }
 
 fn abort(run: &mut Run<'_>) -> Flow {
@@ -157,18 +163,10 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
         run.notice(Notice::Ignored { why });
         return None;
     }
+    let signs = node.signs.clone();
     run.record.marks.quarantine = true;
-    run.record.parked = None;
     end_release(run);
     run.record.goal = Goal::BringBack;
-    run.record.proof = Some(Proof {
-        grade: Grade::OperatorConfirmed,
-        at: run.now,
-        by: Evidence::Person(by.into()),
-        signs: node.signs.clone(),
-        voided_at: None,
-    });
-    run.notice(Notice::Confirmed { by: by.into() });
-    run.notice(Notice::Proven { grade: Grade::OperatorConfirmed });
+    confirmed(run, by, signs);
     Some(Flow::Go(Phase::Releasing))
 }
