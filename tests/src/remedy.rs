@@ -153,12 +153,12 @@ async fn create_namespaces(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less, and
-/// people's words the policies of `deploy/admission.yaml`.
+/// Gives node-remedy its namespaces and the rights of `deploy/rbac.yaml`, no more and no less, what it is queued as
+/// and keeps, and people's words the policies of `deploy/admission.yaml`.
 pub async fn grant(client: &Client) -> Result<()> {
     create_namespaces(client).await?;
-    for file in ["deploy/rbac.yaml", "deploy/admission.yaml"] {
-        let text = std::fs::read_to_string(repository().join(file))?;
+    for file in ["rbac.yaml", "admission.yaml", "flowcontrol.yaml", "identities.yaml"] {
+        let text = std::fs::read_to_string(repository().join("deploy").join(file))?;
         apply_all(client, &text).await.with_context(|| format!("failed to apply {file}"))?;
     }
     Ok(())

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use node_remedy_tests::controller::{self, Controller, NAMESPACE};
-use node_remedy_tests::process::repository;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
 use serde_json::json;
@@ -26,8 +25,6 @@ const NOBODY: &str = "4c4c4544-0051-4810-8031-b8c04f4e3231";
 async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
     let story = Story::begin("e2e-identity", &Installation::default()).await?;
     let client = story.cluster.client();
-    let shipped = std::fs::read_to_string(repository().join("deploy/identities.yaml"))?;
-    remedy::apply_all(&client, &shipped).await?;
     let mut controller = Controller::start_saying(&story.cluster, "one", &["--probe-every=5s"])?;
     controller.until_ready().await?;
 

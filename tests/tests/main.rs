@@ -5,6 +5,7 @@
 
 mod apiserver_bmc;
 mod apiserver_control_run;
+mod apiserver_grammar;
 mod apiserver_machine;
 mod apiserver_models;
 mod apiserver_resources;

@@ -50,14 +50,24 @@ fn file(crd: &CustomResourceDefinition) -> Result<(String, String), CrdError> {
     Ok((format!("{}.yaml", crd.spec.names.plural), format!("{STAMP}{yaml}")))
 }
 
-/// `uint32` and its like are Rust's formats, which the API server warns about; bounds of integers
-/// are integers.
+/// The largest number that JSON readers agree on.
+const LARGEST_WHOLE: u64 = (1 << 53) - 1;
+
+/// `uint32` and its like are Rust's formats, which the API server warns about and does not hold numbers
+/// against: a bound says the same. Bounds of integers are integers.
 pub(crate) fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            if matches!(map.get("format"), Some(Value::String(format)) if format.starts_with("uint"))
-            {
+            let largest = match map.get("format").and_then(Value::as_str) {
+                Some("uint8") => Some(u64::from(u8::MAX)),
+                Some("uint16") => Some(u64::from(u16::MAX)),
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint64" | "uint") => Some(LARGEST_WHOLE),
+                Some(_) | None => None,
+            };
+            if let Some(largest) = largest {
                 map.remove("format");
+                map.entry("maximum").or_insert(largest.into());
             }
             for bound in ["minimum", "maximum"] {
                 if let Some(whole) = map.get(bound).and_then(Value::as_f64).and_then(whole) {

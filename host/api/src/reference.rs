@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
-use crate::document::{Document, SPAN_PATTERN, schema_of};
+use crate::document::{Document, schema_of};
 use crate::fenceconfiguration::FenceConfiguration;
 use crate::fenceplugin::FencePlugin;
 use crate::policy;
 use crate::remedyconfiguration::RemedyConfiguration;
 use crate::remedypause::RemedyPause;
+use crate::time::SPAN_PATTERN;
 use crate::{GROUP, VERSION};
 
 /// Says in a generated schema that it is one.

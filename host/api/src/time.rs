@@ -34,21 +34,43 @@ pub enum SpanError {
     #[error("{0}")]
     Form(&'static str),
     /// The number does not fit.
-    #[error("a length of time below 100 years")]
+    #[error("a length of time of at most 9999d, 99999h, 9999999m, 999999999s or 9999999999ms")]
     TooLong,
 }
 
-/// The units of a [`Span`], longest first, as they must follow each other.
-const UNITS: [(&str, u64); 5] =
-    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+/// The units of a [`Span`], longest first, as they must follow each other: each with its
+/// milliseconds, and with how many digits it takes. All of them together are some 65 years: beyond
+/// that is a typing error.
+const UNITS: [(&str, u64, usize); 5] =
+    [("d", 86_400_000, 4), ("h", 3_600_000, 5), ("m", 60_000, 7), ("s", 1_000, 9), ("ms", 1, 10)];
 
-/// A bound for every length of time in a configuration: beyond it is a typing error.
-const LONGEST_MS: u64 = 100 * 365 * 86_400_000;
+/// What [`Span::parse`] takes, as a definition says it to the API server: [`UNITS`] as a pattern.
+pub(crate) const SPAN_PATTERN: &str =
+    "^([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?([0-9]{1,10}ms)?$|^0$";
+
+/// What a definition says of a [`Moment`] beside `format: date-time`, by which an API server takes more than
+/// RFC 3339.
+const MOMENT_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
 
 impl Moment {
     /// The instant so many milliseconds after the Unix epoch.
     pub const fn from_ms(ms: u64) -> Self {
         Self { ms }
+    }
+
+    /// Reads RFC 3339. Whatever is before 1970 is its first instant, and what is too late the last one:
+    /// both have long passed, or never will.
+    pub fn parse(text: &str) -> Option<Self> {
+        let ms = match text.parse::<jiff::Timestamp>() {
+            Ok(timestamp) => u64::try_from(timestamp.as_millisecond()).unwrap_or_default(),
+            // An instant of the last two days of the year 9999 is none of jiff's.
+            Err(_) if text.starts_with("9999-12-3") => {
+                text.get(..19)?.parse::<jiff::civil::DateTime>().ok()?;
+                LAST_MOMENT_MS
+            }
+            Err(_) => return None,
+        };
+        Some(Self { ms })
     }
 }
 
@@ -96,15 +118,13 @@ impl Span {
                 return form;
             }
             // `find` on the shared iterator: a unit can only be followed by a smaller one.
-            let Some((_, unit_ms)) = units.find(|(name, _)| *name == unit) else {
+            let Some((_, unit_ms, digits_max)) = units.find(|(name, ..)| *name == unit) else {
                 return form;
             };
-            let number: u64 = number.parse().map_err(|_| SpanError::TooLong)?;
-            total = number
-                .checked_mul(*unit_ms)
-                .and_then(|part| part.checked_add(total))
-                .filter(|sum| *sum <= LONGEST_MS)
-                .ok_or(SpanError::TooLong)?;
+            let number: Option<u64> = number.parse().ok().filter(|_| digits <= *digits_max);
+            let part = number.and_then(|number| number.checked_mul(*unit_ms));
+            let sum = part.and_then(|part| part.checked_add(total));
+            total = sum.ok_or(SpanError::TooLong)?;
             rest = after;
         }
         Ok(Self { ms: total })
@@ -117,7 +137,7 @@ impl fmt::Display for Span {
             return f.write_str("0s");
         }
         let mut rest = self.ms;
-        for (unit, unit_ms) in UNITS {
+        for (unit, unit_ms, _) in UNITS {
             let number = rest / unit_ms;
             rest %= unit_ms;
             if number > 0 {
@@ -144,10 +164,12 @@ impl Serialize for Moment {
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let timestamp = jiff::Timestamp::deserialize(deserializer)?;
-        u64::try_from(timestamp.as_millisecond())
-            .map(Self::from_ms)
-            .map_err(|_| D::Error::custom("an instant after 1970 is expected"))
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            D::Error::custom(format!(
+                "found {text:?}, expected an instant such as 2026-01-31T12:00:00Z"
+            ))
+        })
     }
 }
 
@@ -159,7 +181,12 @@ impl JsonSchema for Moment {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "date-time" })
+        json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "pattern": MOMENT_PATTERN,
+            "maxLength": 40,
+        })
     }
 }
 
@@ -186,8 +213,9 @@ impl JsonSchema for Span {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": crate::document::SPAN_PATTERN,
-            "maxLength": 40,
+            "pattern": SPAN_PATTERN,
+            "minLength": 1,
+            "maxLength": 45,
         })
     }
 }
@@ -222,8 +250,40 @@ mod tests {
         {
             assert!(matches!(Span::parse(text), Err(SpanError::Form(_))), "{text:?}");
         }
-        for text in ["99999999999999999999s", "18446744073709551615d", "200000d"] {
+        for text in ["99999999999999999999s", "18446744073709551615d", "200000d", "00001d"] {
             assert_eq!(Span::parse(text), Err(SpanError::TooLong), "{text:?}");
+        }
+    }
+
+    /// Of each unit's number as many digits as it takes, and one more.
+    #[test]
+    fn what_the_pattern_takes_the_parser_takes() {
+        let parts: String =
+            UNITS.iter().map(|(unit, _, digits)| format!("([0-9]{{1,{digits}}}{unit})?")).collect();
+        assert_eq!(SPAN_PATTERN, format!("^{parts}$|^0$"));
+        let full: String =
+            UNITS.iter().map(|(unit, _, digits)| "9".repeat(*digits) + unit).collect();
+        assert!(Span::parse(&full).is_ok() && full.len() <= 45, "{full}");
+        for (unit, _, digits) in UNITS {
+            assert!(Span::parse(&("9".repeat(digits) + unit)).is_ok(), "{unit}");
+            let longer = "0".repeat(digits) + "1" + unit;
+            assert_eq!(Span::parse(&longer), Err(SpanError::TooLong), "{longer}");
+        }
+    }
+
+    #[test]
+    fn an_instant_that_rfc_3339_can_say_is_read_however_far_away() {
+        for (text, ms) in [
+            ("1969-12-31T23:59:59Z", 0),
+            ("0000-01-01T00:00:00+23:59", 0),
+            ("1970-01-01T01:00:00.123456789+01:00", 123),
+            ("9999-12-31T23:59:59.999999999-23:59", LAST_MOMENT_MS),
+            ("9999-12-30T22:00:00Z", LAST_MOMENT_MS),
+        ] {
+            assert_eq!(Moment::parse(text), Some(Moment { ms }), "{text}");
+        }
+        for text in ["", "soon", "2026-02-30T00:00:00Z", "2026-01-01", "9999-12-32T00:00:00Z"] {
+            assert_eq!(Moment::parse(text), None, "{text}");
         }
     }
 

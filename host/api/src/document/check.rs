@@ -9,10 +9,7 @@ use super::problem::{Path, Problems, Severity};
 use super::suggest::nearest;
 use super::tree::{Document, Tree, Value};
 use crate::limits::RUNGS_MAX;
-use crate::time::Span;
-
-/// The pattern of a [`Span`]: by it a schema says that a text is a length of time.
-pub(crate) const SPAN_PATTERN: &str = "^([0-9]+(ms|d|h|m|s))+$|^0$";
+use crate::time::{SPAN_PATTERN, Span};
 
 /// The schema of a kind's `spec`, out of its own definition.
 pub(crate) fn schema_of<K: CustomResourceExt>() -> Json {

@@ -13,4 +13,4 @@ pub use self::problem::{Path, Problem, Problems, Reading, Severity, Spot};
 pub use self::suggest::nearest;
 pub use self::tree::{Document, Place, Tree, Value};
 
-pub(crate) use self::check::{SPAN_PATTERN, check, schema_of, unknown_field};
+pub(crate) use self::check::{check, schema_of, unknown_field};

@@ -257,6 +257,19 @@ pub fn deleted() -> Note {
     Note { reason: "DeletionWaits".to_owned(), text: text.to_owned(), warning: true }
 }
 
+/// The record of an incident does not stand there as it was meant.
+pub fn pruned(nodefence: &str) -> Note {
+    Note {
+        reason: "RecordPruned".to_owned(),
+        text: format!(
+            "NodeFence {nodefence} was not stored as it was written: its definition is older than node-remedy; \
+             nothing is done about the node until the definitions are those of this version: kubectl apply \
+             -f deploy/crds"
+        ),
+        warning: true,
+    }
+}
+
 /// Something was not carried out because the evidence for it had grown old.
 pub fn late() -> Note {
     let text = format!(

@@ -2,7 +2,8 @@
 //!
 //! The write is conditional on the resourceVersion that was decided on. A reply that
 //! never came is settled by reading: the record either says what we meant, or what it
-//! said before, or somebody else's word, and then this task is over.
+//! said before, or somebody else's word, and then this task is over. A record that does not stand there
+//! as it was meant is none: an older definition of the kind drops new fields without a word.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -90,14 +91,25 @@ impl<C: Cluster> Incident<C> {
 
     async fn put(&self, mut meant: NodeFence) -> Result<NodeFence, Lost> {
         let mut backoff = BACKOFF_MIN;
+        // What stands there of what we meant, where that is not all of it.
+        let mut pruned = None;
         loop {
-            let error = match self.parts.cluster.replace_status(&meant).await {
-                Ok(written) => return Ok(written),
+            match self.parts.cluster.replace_status(&meant).await {
+                Ok(written) if written.status == meant.status => return Ok(written),
                 Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
-                Err(error) => error,
-            };
-            if let ClusterError::Invalid(why) | ClusterError::Denied(why) = &error {
-                tracing::error!(nodefence = self.name(), why, "the record is refused");
+                Ok(written) => {
+                    if pruned.is_none() {
+                        self.tell_pruned().await;
+                    }
+                    meant.metadata = written.metadata;
+                    pruned = Some(written.status);
+                }
+                Err(ClusterError::Invalid(why) | ClusterError::Denied(why)) => {
+                    tracing::error!(nodefence = self.name(), why, "the record is refused");
+                }
+                Err(error) => {
+                    tracing::debug!(nodefence = self.name(), %error, "failed to write the record");
+                }
             }
             tokio::time::sleep(backoff).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);
@@ -115,12 +127,19 @@ impl<C: Cluster> Incident<C> {
             if found.status == meant.status {
                 return Ok(found);
             }
-            if found.status != self.nodefence.status {
+            if found.status != self.nodefence.status && pruned.as_ref() != Some(&found.status) {
                 return Err(self.lost("somebody else wrote it"));
             }
             // Only metadata changed, an annotation for instance: our decision stands.
             meant.metadata = found.metadata;
         }
+    }
+
+    /// Nothing is done until the record stands there, so somebody has to hear of it.
+    async fn tell_pruned(&self) {
+        let note = notices::pruned(&self.name());
+        tracing::error!(nodefence = self.name(), "{}", note.text);
+        self.parts.tell(&self.nodefence.spec.node, &note).await;
     }
 
     fn lost(&self, why: &str) -> Lost {
