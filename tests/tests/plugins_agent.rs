@@ -8,13 +8,15 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use node_remedy_api::plan::agents;
 use node_remedy_tests::Controller;
 use node_remedy_tests::ipmi::{PASSWORD, Power, USERNAME};
-use node_remedy_tests::process::fresh_folder;
-use node_remedy_tests::python::python;
+use node_remedy_tests::process::{fresh_folder, repository};
+use node_remedy_tests::python::{python, python_file};
 use node_remedy_tests::redfish::Emulator;
 use node_remedy_tests::snmp::{self, Model, PRIVACY, WRITER};
-use tokio::time::Instant;
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, timeout};
 
 /// What must hold of an agent's metadata: the parts of fence-agents' metadata.rng, and that each name
 /// stands once.
@@ -174,5 +176,69 @@ async fn a_pdu_is_switched_by_the_lines_of_its_old_agent() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Without brackets `::1` and its port would be the address of another machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ipv6_address_with_a_port_is_the_machine_that_was_named() -> Result<()> {
+    let agent = agent(&fresh_folder("plugins-agent-ipv6")?, "fence_ipmilan")?;
+    let bmc = UdpSocket::bind("[::1]:0").await?;
+    let port = bmc.local_addr()?.port();
+    let lines = format!(
+        "action=off\nip=::1\nipport={port}\nlogin={USERNAME}\npasswd={PASSWORD}\npower_timeout=4\n"
+    );
+    let mut first = [0; 64];
+    let (ended, heard) = tokio::join!(
+        call(&agent, &[], &lines),
+        timeout(Duration::from_secs(30), bmc.recv(&mut first))
+    );
+    assert!(heard.context("nothing came")?? > 0);
+    assert_eq!(ended?.code, 1, "nobody answered");
+    Ok(())
+}
+
+/// As cluster managers start an agent: nothing is said of a machine yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_started_without_a_plug() -> Result<()> {
+    let folder = fresh_folder("plugins-agent-start")?;
+    let pdu = snmp::Agent::start(&folder, Model::ApcRpdu2).await?;
+    let apc = agent(&folder, "fence_apc_snmp")?;
+    let lines = format!("action=monitor\nipaddr={}\ncommunity={WRITER}\n", pdu.address());
+    let ended = call(&apc, &[], &lines).await?;
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let wrong = call(&apc, &[], &lines.replace(WRITER, "wrong")).await?;
+    assert_eq!(wrong.code, 1, "{}", wrong.stdout);
+
+    let emulator = Emulator::start(&folder).await?;
+    let redfish = agent(&folder, "fence_redfish")?;
+    let [system, _] = emulator.two_systems()?;
+    let lines = format!(
+        "ip={}\nusername={USERNAME}\npassword={PASSWORD}\ntls_ca={}\n",
+        emulator.address(),
+        emulator.authority().display()
+    );
+    let ended = call(&redfish, &[], &format!("action=monitor\n{lines}")).await?;
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    // The node's name, which cluster managers say as the plug, is no system; a path is one.
+    let by_path = format!(
+        "action=status\n{lines}nodename=n1\nport=n1\nsystems_uri=/redfish/v1/Systems/{system}\n"
+    );
+    let ended = call(&redfish, &[], &by_path).await?;
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "Status: ON\n"), "{}", ended.stderr);
+    Ok(())
+}
+
+/// What the tables of agents are tested against is what real agents say.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_table_of_agents_is_their_own_metadata() -> Result<()> {
+    let roots = [repository().join("target/fence-agents"), PathBuf::from("/")];
+    let root = roots.iter().find(|root| root.join("usr/share/fence/fencing.py").is_file());
+    let root = root.context("no fence-agents: cargo xtask setup")?.display().to_string();
+    let names: Vec<&str> = agents().map(|(agent, _)| agent).collect();
+    let file = repository().join("tests/sims/agents/metadata.py");
+    let said = python_file(&file, &[&[root.as_str()], &names[..]].concat()).await?;
+    let kept = std::fs::read_to_string(repository().join("tests/fixtures/fence-agents.txt"))?;
+    assert_eq!(said.trim(), kept.trim());
     Ok(())
 }

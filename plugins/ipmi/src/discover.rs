@@ -1,9 +1,9 @@
 //! Which cipher suites to try, in which order.
 //!
-//! The BMC is asked for its list (06/54) and, in the same breath, for its authentication
-//! capabilities (06/38), which every BMC answers. Some never answer the first: once the second has
-//! come, the list gets a few round trips more, and the wait for both is bounded to a second. Without a
-//! list each suite is simply tried: a BMC that lacks it says so.
+//! The BMC is asked for its authentication capabilities (06/38), which every BMC answers, and then for its
+//! list (06/54), to which some say nothing: it gets a few round trips, and the wait for both is bounded to a
+//! second. One question at a time: some BMCs break down under two. Without a list each suite is simply
+//! tried: a BMC that lacks it says so.
 
 use node_remedy_sdk::{Failure, FailureKind, Host};
 
@@ -67,7 +67,6 @@ fn list<H: Host>(link: &Link<'_, H>) -> Result<Option<Vec<Listed>>, Failure> {
             let ask = message::request(CAPABILITIES, CAPABILITIES_PAIR, &capabilities);
             link.send(&packet::v15(&ask))?;
         }
-        link.send(&pages.next_request())?;
         let mut until_ms = link.now_ms() + u64::from(wait_ms);
         for _ in 0..limits::DATAGRAMS_PER_WAIT_MAX {
             let Some(arrived) = link.receive(until_ms)? else { break };
@@ -75,6 +74,7 @@ fn list<H: Host>(link: &Link<'_, H>) -> Result<Option<Vec<Listed>>, Failure> {
             link.saw_round_trip(began_ms);
             if response.command == CAPABILITIES && response.pair == CAPABILITIES_PAIR {
                 check_version(&response)?;
+                link.send(&pages.next_request())?;
                 until_ms = until_ms.min(link.now_ms() + u64::from(grace_ms(link, began_ms)));
                 continue;
             }

@@ -15,6 +15,10 @@ pub(crate) const ROUND_TRIPS_TO_WAIT: u32 = 3;
 /// And no more than this, whatever it was seen to take.
 pub(crate) const FIRST_WAIT_MAX_MS: u32 = 3_000;
 
+/// Sessions that are begun until one stands. A BMC that lost track of one, or whose last word was lost, takes
+/// no word of it again; the last session is waited for longest.
+pub(crate) const SESSIONS_MAX: u32 = 3;
+
 /// Waits for the list of cipher suites: together one second, because some BMCs never answer.
 pub(crate) const DISCOVER_WAITS_MS: [u32; 2] = [400, 600];
 

@@ -34,14 +34,18 @@ pub(crate) fn establish<'l, H: Host>(
     };
     let mut refusal = None;
     for suite in candidates.suites {
-        match open(link, &secrets, parameters.privilege, suite) {
+        match open_again(link, &secrets, parameters.privilege, suite) {
             Ok(session) => return Ok(session),
             Err(NotOpened::SuiteRefused(failure)) => refusal = Some(failure),
             // Some BMCs say nothing to a suite they lack; a listed one is no guess.
             Err(NotOpened::Silent(failure)) if !candidates.listed && link.heard() => {
                 refusal = Some(failure);
             }
-            Err(NotOpened::Silent(failure) | NotOpened::Failed(failure)) => return Err(failure),
+            Err(
+                NotOpened::Silent(failure)
+                | NotOpened::OutOfStep(failure)
+                | NotOpened::Failed(failure),
+            ) => return Err(failure),
         }
     }
     Err(refusal.unwrap_or_else(|| Failure::new(FailureKind::Other, "no cipher suite to try")))
@@ -62,17 +66,17 @@ impl<S: Secret> Secrets<S> {
             Err(Refused::NoSuchCredential) => None,
             Err(refused) => return Err(not_opened("kg", &refused)),
         };
-        let name = account.identity().unwrap_or_default();
-        if name.is_empty() || name.len() > limits::USER_NAME_MAX {
+        // The empty name is a user of IPMI, too.
+        let Some(name) = account.identity().filter(|name| name.len() <= limits::USER_NAME_MAX)
+        else {
             return Err(Failure::new(
                 FailureKind::BadParameters,
                 format!(
-                    "the credential's user name has {} bytes; IPMI allows 1 to {}",
-                    name.len(),
+                    "the credential has no user name of at most {} bytes, which is all that IPMI takes",
                     limits::USER_NAME_MAX
                 ),
             ));
-        }
+        };
         Ok(Self { account, kg, name })
     }
 }
@@ -92,6 +96,9 @@ enum NotOpened {
     SuiteRefused(Failure),
     /// Another suite may do, if this one was a guess.
     Silent(Failure),
+    /// A new session may do: this one may stand on the BMC's side, or it took another of our words for the
+    /// first.
+    OutOfStep(Failure),
     Failed(Failure),
 }
 
@@ -101,11 +108,28 @@ impl From<Failure> for NotOpened {
     }
 }
 
+/// Opens a session, and a new one where both sides are out of step.
+fn open_again<'l, H: Host>(
+    link: &'l Link<'_, H>,
+    secrets: &Secrets<H::Secret>,
+    privilege: Privilege,
+    suite: Suite,
+) -> Result<Session<'l, H>, NotOpened> {
+    for _ in 1..limits::SESSIONS_MAX {
+        match open(link, secrets, privilege, suite, Patience::Brief) {
+            Err(NotOpened::OutOfStep(_)) if link.has_time_for(0) => {}
+            settled => return settled,
+        }
+    }
+    open(link, secrets, privilege, suite, Patience::Full)
+}
+
 fn open<'l, H: Host>(
     link: &'l Link<'_, H>,
     secrets: &Secrets<H::Secret>,
     privilege: Privilege,
     suite: Suite,
+    patience: Patience,
 ) -> Result<Session<'l, H>, NotOpened> {
     let host = link.host();
     let console_sid = random_sid(host);
@@ -117,7 +141,7 @@ fn open<'l, H: Host>(
         privilege: privilege.number(),
         name: secrets.name.as_bytes(),
     };
-    let agreed = rakp_1(link, secrets, suite, &exchange)?;
+    let agreed = rakp_1(link, secrets, suite, &exchange, patience)?;
 
     let input = exchange.session_key_input(&agreed.bmc_random);
     let sik_from = secrets.kg.as_ref().unwrap_or(&secrets.account);
@@ -125,7 +149,11 @@ fn open<'l, H: Host>(
     let session = Session::new(link, suite, &exchange, agreed.guid, &sik)?;
     // From RAKP 3 on the BMC may hold a session, whether we hear of it or not.
     session.renew_farewell()?;
-    rakp_3(link, secrets, &session, &exchange, &agreed, &sik)?;
+    let opened = rakp_3(link, secrets, &session, &exchange, &agreed, &sik, patience);
+    if let Err(NotOpened::OutOfStep(_)) = opened {
+        session.give_up()?;
+    }
+    opened?;
     Ok(session)
 }
 
@@ -180,12 +208,13 @@ fn rakp_1<H: Host>(
     secrets: &Secrets<H::Secret>,
     suite: Suite,
     exchange: &Exchange<'_>,
-) -> Result<Agreed, Failure> {
+    patience: Patience,
+) -> Result<Agreed, NotOpened> {
     const WHAT: &str = "RAKP 1";
     let tag = link.next_tag();
     let answered = link
         .exchange(
-            Patience::Full,
+            patience,
             || Ok(packet::plain(Kind::Rakp1, &exchange.rakp_1(tag))),
             |datagram| {
                 let body = payload(datagram, Kind::Rakp2)?;
@@ -197,16 +226,19 @@ fn rakp_1<H: Host>(
                 own(Answer { tag: tag_found, console_sid, result }, tag, exchange.console_sid)
             },
         )
-        .map_err(|lost| lost.into_failure(WHAT))?;
-    let (bmc_random, guid, code) =
-        answered.value.map_err(|Status(status)| failures::rakp_status(WHAT, status))?;
+        .map_err(|lost| out_of_step(lost, WHAT))?;
+    let (bmc_random, guid, code) = answered.value.map_err(|Status(status)| {
+        let failure = failures::rakp_status(WHAT, status);
+        // A BMC may refuse the same word that it took before.
+        if answered.sends > 1 { NotOpened::OutOfStep(failure) } else { failure.into() }
+    })?;
     let input = exchange.rakp_2_input(&Rakp2 { bmc_random, guid, code: &code });
     let wanted = secrets.account.mac(suite.hash(), &input).map_err(not_used)?;
     if !same(&wanted, &code) {
         // Said aloud, so that the BMC frees its slot at once. Nothing waits for an answer.
         let refusal = exchange.rakp_3_refusal(link.next_tag(), BAD_CODE);
         link.send(&packet::plain(Kind::Rakp3, &refusal))?;
-        return Err(failures::wrong_password(&secrets.name));
+        return Err(failures::wrong_password(&secrets.name).into());
     }
     Ok(Agreed { bmc_random, guid, sends: answered.sends })
 }
@@ -218,7 +250,8 @@ fn rakp_3<H: Host>(
     exchange: &Exchange<'_>,
     agreed: &Agreed,
     sik: &H::Key,
-) -> Result<(), Failure> {
+    patience: Patience,
+) -> Result<(), NotOpened> {
     const WHAT: &str = "RAKP 3";
     let suite = session.suite();
     let tag = link.next_tag();
@@ -226,7 +259,7 @@ fn rakp_3<H: Host>(
     let code = secrets.account.mac(suite.hash(), &input).map_err(not_used)?;
     let answered = link
         .exchange(
-            Patience::Full,
+            patience,
             || Ok(packet::plain(Kind::Rakp3, &exchange.rakp_3(tag, &code))),
             |datagram| {
                 let body = payload(datagram, Kind::Rakp4)?;
@@ -235,24 +268,38 @@ fn rakp_3<H: Host>(
                 own(Answer { tag: tag_found, console_sid, result }, tag, exchange.console_sid)
             },
         )
-        .map_err(|lost| lost.into_failure(WHAT))?;
+        .map_err(|lost| out_of_step(lost, WHAT))?;
     let found = match answered.value {
         Ok(found) => found,
         Err(Status(status)) => {
             session.withdraw_farewell();
             // A BMC that got RAKP 1 twice may have checked against its second answer, not the one
             // we saw first: that is no word on the password.
-            return Err(if status == BAD_CODE && agreed.sends > 1 {
-                failures::out_of_step()
-            } else {
-                failures::rakp_status(WHAT, status)
+            let failure = failures::rakp_status(WHAT, status);
+            return Err(match (agreed.sends, answered.sends) {
+                (1, 1) => failure.into(),
+                (1, _) => NotOpened::OutOfStep(failure),
+                _ if status == BAD_CODE => NotOpened::OutOfStep(failures::out_of_step()),
+                _ => NotOpened::OutOfStep(failure),
             });
         }
     };
     let input = exchange.rakp_4_input(&agreed.guid);
     let length = u32::try_from(suite.packet_code_length()).unwrap_or(u32::MAX);
     let wanted = sik.mac(suite.hash(), &input, length).map_err(not_used)?;
-    if same(&wanted, &found) { Ok(()) } else { Err(failures::wrong_kg(secrets.kg.is_some())) }
+    if same(&wanted, &found) {
+        Ok(())
+    } else {
+        Err(failures::wrong_kg(secrets.kg.is_some()).into())
+    }
+}
+
+/// Silence of a BMC that was heard before.
+fn out_of_step(lost: Lost, what: &str) -> NotOpened {
+    match lost {
+        Lost::Silence(silence) => NotOpened::OutOfStep(silence.into_failure(what)),
+        Lost::Failed(failure) => failure.into(),
+    }
 }
 
 /// The payload of a datagram that must be of this kind.
@@ -260,10 +307,11 @@ fn payload(datagram: &[u8], wanted: Kind) -> Result<&[u8], Rejected> {
     match packet::parse(datagram)? {
         Packet::Plain { kind, body } if kind == wanted => Ok(body),
         // What the questions before this one were answered with.
-        Packet::Plain { kind: Kind::Ipmi | Kind::OpenResponse | Kind::Rakp2, .. } => {
-            Err(Rejected::Late)
+        Packet::Plain {
+            kind: Kind::Ipmi | Kind::OpenResponse | Kind::Rakp2 | Kind::Rakp4, ..
         }
-        Packet::Plain { .. } | Packet::Sealed(_) => Err(Rejected::Wrong(Wrong::Kind)),
+        | Packet::Sealed(_) => Err(Rejected::Late),
+        Packet::Plain { .. } => Err(Rejected::Wrong(Wrong::Kind)),
     }
 }
 

@@ -146,6 +146,14 @@ impl<'l, H: Host> Session<'l, H> {
         }
     }
 
+    /// Says the close once, of a session that may stand on the BMC's side only; nothing waits for an answer.
+    pub(crate) fn give_up(&self) -> Result<(), Failure> {
+        let close = message::request(chassis::CLOSE, 0, &self.bmc_sid.to_le_bytes());
+        self.link.send(&self.seal_next(&close)?)?;
+        self.withdraw_farewell();
+        Ok(())
+    }
+
     /// The BMC holds no session (any more).
     pub(crate) fn withdraw_farewell(&self) {
         self.link.farewell(&[]);

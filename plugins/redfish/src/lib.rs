@@ -38,7 +38,8 @@ impl FenceMethod for Redfish {
     fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
         let service = service(host, &request.parameters, request.deadline_ms);
         let system = System::find(&service, &request.plug)?;
-        let mut machine = Managed { service: &service, system, is_fresh: true };
+        let address = request.parameter("address").unwrap_or_default();
+        let mut machine = Managed { service: &service, address, system, is_fresh: true };
         carry_out(request, host, &mut machine)
     }
 
@@ -58,6 +59,8 @@ fn service<'a, H: Host>(host: &'a H, parameters: &Fields, deadline_ms: u32) -> A
 /// A system of a BMC.
 struct Managed<'a, H> {
     service: &'a Api<'a, H>,
+    /// As it was configured.
+    address: &'a str,
     system: System,
     /// Whether nobody looked at what was read of it yet.
     is_fresh: bool,
@@ -76,12 +79,12 @@ impl<H: Host> Machine for Managed<'_, H> {
     }
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {
-        self.system.reset_target()?;
+        self.system.reset_target(self.address)?;
         reset_type(change, &self.system, self.service).map(str::to_owned)
     }
 
     fn ask(&mut self, change: Change) -> Result<(), Failure> {
-        let target = self.system.reset_target()?;
+        let target = self.system.reset_target(self.address)?;
         let word = reset_type(change, &self.system, self.service)?;
         self.service.ask("POST", target, Body::Json(&json!({ "ResetType": word }))).map(|_| ())
     }

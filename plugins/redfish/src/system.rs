@@ -115,14 +115,18 @@ impl System {
         }
     }
 
-    /// Where resets are asked for.
-    pub(crate) fn reset_target(&self) -> Result<&str, Failure> {
+    /// Where resets are asked for. `address` is the BMC's own: a target may be written with it.
+    pub(crate) fn reset_target(&self, address: &str) -> Result<&str, Failure> {
         let target = self.reset().and_then(|reset| reset.get("target")?.as_str());
-        target.ok_or_else(|| {
+        let target = target.ok_or_else(|| {
             Failure::new(
                 FailureKind::Unsupported,
                 format!("{} names no way to reset it; the BMC cannot switch power", self.path),
             )
+        })?;
+        path_at(address, target).ok_or_else(|| {
+            let sentence = format!("{} is reset at {target}, which is not this BMC", self.path);
+            Failure::new(FailureKind::Unsupported, sentence)
         })
     }
 
@@ -187,6 +191,21 @@ fn members<H: Host>(service: &Api<'_, H>) -> Result<Vec<String>, Failure> {
     Err(Failure::new(FailureKind::Protocol, sentence))
 }
 
+/// The path of an URL at this very host and port; a path is one already.
+fn path_at<'t>(address: &str, target: &'t str) -> Option<&'t str> {
+    if target.starts_with('/') {
+        return Some(target);
+    }
+    let rest = target.strip_prefix("https://")?;
+    let (authority, path) = rest.split_at(rest.find('/')?);
+    let own = address.strip_prefix("https://").unwrap_or(address);
+    let own = own.split('/').next().unwrap_or(own);
+    let is_bare = own.matches(':').count() > 1 && !own.starts_with('[');
+    let own = if is_bare { format!("[{own}]") } else { own.to_owned() };
+    let plain = |text: &str| text.strip_suffix(":443").unwrap_or(text).to_ascii_lowercase();
+    (plain(authority) == plain(&own)).then_some(path)
+}
+
 fn link(resource: &Value, pointer: &str) -> Option<String> {
     resource.pointer(pointer)?.as_str().map(str::to_owned)
 }
@@ -208,4 +227,31 @@ fn ids(paths: &[String]) -> String {
 
 fn no_such_plug(detail: String) -> Failure {
     Failure::new(FailureKind::NoSuchPlug, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_at;
+
+    #[test]
+    fn a_target_at_this_very_bmc_is_a_path() {
+        const PATH: &str = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+        for (address, authority) in [
+            ("bmc-7.example", "bmc-7.example"),
+            ("bmc-7.example", "BMC-7.example:443"),
+            ("https://bmc-7.example:443/", "bmc-7.example"),
+            ("192.0.2.7:8443", "192.0.2.7:8443"),
+            ("fd00::7", "[fd00::7]"),
+            ("[fd00::7]:8443", "[fd00::7]:8443"),
+        ] {
+            assert_eq!(path_at(address, &format!("https://{authority}{PATH}")), Some(PATH));
+        }
+        assert_eq!(path_at("192.0.2.7", PATH), Some(PATH));
+        for other in ["192.0.2.8", "192.0.2.7:8443", "192.0.2.7.example", "a@192.0.2.7"] {
+            assert_eq!(path_at("192.0.2.7", &format!("https://{other}{PATH}")), None, "{other}");
+        }
+        for wrong in ["http://192.0.2.7/x", "https://192.0.2.7", "x", ""] {
+            assert_eq!(path_at("192.0.2.7", wrong), None, "{wrong}");
+        }
+    }
 }

@@ -248,7 +248,7 @@ impl<'a, H: Host> Api<'a, H> {
                 return Ok(Answer { what, device: self.manner.device, response });
             }
             let pause_ms = retry_after_ms(&response).unwrap_or(PAUSE_MS);
-            let is_worth_it = turn < PATIENCE && self.is_not_now(method, &response);
+            let is_worth_it = turn < PATIENCE && self.is_not_now(method, turn, &response);
             if !is_worth_it || !self.has_time_for(pause_ms) || !self.host.sleep(pause_ms) {
                 return Err(self.refusal(&what, &response));
             }
@@ -289,12 +289,15 @@ impl<'a, H: Host> Api<'a, H> {
         failure
     }
 
-    /// Refused because of the moment: what is asked too often was not carried out, and at 503 that
-    /// holds for reads.
-    fn is_not_now(&self, method: &str, response: &HttpResponse) -> bool {
+    /// Refused because of the moment: what is asked too often was not carried out. At 503 that holds for
+    /// reads, and for what is to be asked once more at a time that the device names.
+    fn is_not_now(&self, method: &str, turn: u32, response: &HttpResponse) -> bool {
         match (self.words)(response.status, &response.body) {
             Some(meaning) => meaning.kind == FailureKind::Throttled,
-            None => response.status == 429 || (response.status == 503 && method == "GET"),
+            None if response.status == 503 => {
+                method == "GET" || (turn == 0 && retry_after_ms(response).is_some())
+            }
+            None => response.status == 429,
         }
     }
 

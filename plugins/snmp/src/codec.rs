@@ -244,7 +244,9 @@ impl Scoped {
             return Err(NOT_BER);
         }
         match rasn::ber::decode_with_remainder::<v3::ScopedPdu>(bytes) {
-            Ok((scoped, padding)) if padding.len() < 8 => scoped_from_wire(scoped),
+            Ok((scoped, padding)) if padding.len() <= limits::PADDING_MAX => {
+                scoped_from_wire(scoped)
+            }
             Ok(_) | Err(_) => Err(Malformed("what it decrypts to is no SNMP message")),
         }
     }

@@ -56,3 +56,7 @@ pub(crate) const SETTLE_POLLS: u32 = 4;
 pub(crate) fn poll_pause_ms(polls: u32) -> u32 {
     if polls <= 8 { 250 } else { 1_000 }
 }
+
+/// What may follow a decrypted message: a block of AES. Some agents pad a message that fills its last
+/// block with a whole one more.
+pub const PADDING_MAX: usize = 16;

@@ -35,6 +35,15 @@ pub struct Tree {
     pub command: Command,
 }
 
+impl Tree {
+    /// What the older table says, where it has the row.
+    fn witnessed(&self, value: &Value) -> Option<PlugState> {
+        let (_, states) = self.witness?;
+        let Value::Integer(number) = value else { return None };
+        Some(state(states, *number))
+    }
+}
+
 /// One outlet, which is there.
 pub struct Outlet {
     tree: &'static Tree,
@@ -113,14 +122,20 @@ impl Outlet {
             Some(column) => session.walk(column)?,
             None => Vec::new(),
         };
+        let witnesses = match tree.witness {
+            Some((column, _)) => session.walk(column)?,
+            None => Vec::new(),
+        };
         let mut outlets = Vec::new();
         for (index, status) in session.walk(tree.status)? {
             let Some(plug) = (tree.plug_of)(&index) else { continue };
             let label = labels.iter().find(|(row, _)| *row == index);
             let label = label.and_then(|(_, value)| text(value));
+            let witness = witnesses.iter().find(|(row, _)| *row == index);
+            let witness = witness.and_then(|(_, value)| tree.witnessed(value));
             let outlet = Self { tree, index, plug, label };
             outlets.push(PlugInfo {
-                state: outlet.reading(&status, None)?.state,
+                state: outlet.reading(&status, witness)?.state,
                 identity: outlet.identity(),
                 name: outlet.label.unwrap_or_default(),
                 plug: outlet.plug,
@@ -174,14 +189,11 @@ impl Plug for Outlet {
 
     fn read<H: Host>(&self, session: &Session<'_, H>) -> Result<Reading, Failure> {
         let own = join(self.tree.status, &self.index);
-        let Some((column, states)) = self.tree.witness else {
+        let Some((column, _)) = self.tree.witness else {
             return self.reading(&session.get_one(&own)?, None);
         };
         let both = session.get(&[own, join(column, &self.index)])?;
-        let witness = match both.get(1) {
-            Some(Value::Integer(number)) => Some(state(states, *number)),
-            Some(_) | None => None,
-        };
+        let witness = both.get(1).and_then(|value| self.tree.witnessed(value));
         self.reading(both.first().unwrap_or(&Value::Null), witness)
     }
 

@@ -284,3 +284,25 @@ async fn the_password_is_neither_in_the_arguments_nor_in_the_environment() -> Re
     assert!(!environment?.contains(hand.password));
     Ok(())
 }
+
+/// Somebody presses Ctrl-C, or a service manager ends it, with the off on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_reboot_switches_the_machine_on_first() -> Result<()> {
+    for signal in ["-INT", "-TERM"] {
+        let hand = Hand::start(&format!("interrupted{signal}"), Kind::Bmc17, PASSWORD).await?;
+        hand.bmc.set_faults("off_after 1500\n")?;
+        let mut command = hand.command("reboot", &[]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        until("the off is asked for", SHOWS_WITHIN, || async {
+            Ok(Some(()).filter(|()| hand.bmc.offs().is_ok_and(|offs| offs > 0)))
+        })
+        .await?;
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status()?;
+        ensure!(sent.success(), "kill {signal}: {sent}");
+        let ended = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
+        let err = String::from_utf8(ended.stderr)?;
+        assert_eq!((ended.status.code(), hand.bmc.power()), (Some(0), Power::On), "{err}");
+        assert!(err.contains("is switched on before this ends"), "{err}");
+    }
+    Ok(())
+}

@@ -25,6 +25,10 @@ pub struct Faults {
     pub rakp2_status: Option<u8>,
     /// Refuse RAKP 3 with this status.
     pub rakp4_status: Option<u8>,
+    /// Keep the next so many answers to RAKP 3 to itself, with the session up.
+    pub lose_rakp4: u32,
+    /// A session that is up answers no RAKP 3: it was said before.
+    pub strict_rakp3: bool,
     /// A wrong key exchange code in RAKP 2.
     pub bad_rakp2: bool,
     /// A wrong integrity check value in RAKP 4.
@@ -59,7 +63,7 @@ pub struct Faults {
     pub only_suite_zero: bool,
 }
 
-const TABLE: [Named<Faults>; 24] = [
+const TABLE: [Named<Faults>; 26] = [
     ("drop", |faults, value| faults.drop = value.count()),
     ("delay", |faults, value| faults.delay_ms = value.ms()),
     ("dup", |faults, value| faults.dup = value.flag()),
@@ -68,6 +72,8 @@ const TABLE: [Named<Faults>; 24] = [
     ("open_status", |faults, value| faults.open_status = value.some_byte()),
     ("rakp2_status", |faults, value| faults.rakp2_status = value.some_byte()),
     ("rakp4_status", |faults, value| faults.rakp4_status = value.some_byte()),
+    ("lose_rakp4", |faults, value| faults.lose_rakp4 = value.count()),
+    ("strict_rakp3", |faults, value| faults.strict_rakp3 = value.flag()),
     ("bad_rakp2", |faults, value| faults.bad_rakp2 = value.flag()),
     ("bad_rakp4", |faults, value| faults.bad_rakp4 = value.flag()),
     ("bad_auth", |faults, value| faults.bad_auth = value.flag()),

@@ -189,6 +189,7 @@ impl Bmc {
         let (suite, remote_sid) = (session.suite, session.remote_sid);
         let exchange = match &session.stage {
             Stage::Opened => return self.refuse(wire::KIND_RAKP_4, tag, BAD_SID, remote_sid),
+            Stage::Up { .. } if self.faults.strict_rakp3 => return None,
             Stage::Keyed(exchange) | Stage::Up { exchange, .. } => exchange.clone(),
         };
         let wanted = crypto::mac(
@@ -202,6 +203,10 @@ impl Bmc {
             return self.refuse(wire::KIND_RAKP_4, tag, status, remote_sid);
         }
         self.bring_up(sid, suite, &exchange);
+        if self.faults.lose_rakp4 > 0 {
+            self.faults.lose_rakp4 -= 1;
+            return None;
+        }
         let mut check = crypto::mac(
             suite,
             &exchange.sik,

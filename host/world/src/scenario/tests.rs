@@ -293,7 +293,7 @@ fn mistakes_are_named_with_their_place() {
             "stuck: 1",
             "stuk: 1",
             expect![[
-                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
+                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, lose_rakp4, strict_rakp3, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
             ]],
         ),
         (

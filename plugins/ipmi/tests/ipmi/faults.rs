@@ -272,3 +272,28 @@ fn silence_is_told_apart_from_answers_that_cannot_be_believed() {
     assert_eq!(kind(("kill_session", 1)), FailureKind::Timeout);
     assert_eq!(kind(("bad_auth", 1)), FailureKind::Protocol);
 }
+
+/// A BMC may take each word of a session once: what was lost is said in a new one, and the old one is closed.
+#[test]
+fn a_lost_end_of_the_set_up_costs_a_new_session_and_leaves_none_behind() {
+    for lost in [1, 2] {
+        for action in [Action::Status, Action::Off] {
+            let mut bmc = bmc(Config::default());
+            bmc.faults.set("lose_rakp4", lost).unwrap();
+            bmc.faults.set("strict_rakp3", 1).unwrap();
+            let ended = call(bmc, &request(action));
+            let wanted = if action == Action::Off { "off" } else { "on" };
+            assert_eq!(ended.word(), wanted, "{lost}: {}", ended.detail());
+            assert_eq!(ended.open_sessions(), 0, "{lost}: a slot is left taken");
+            let most_ms = u64::from(lost) * 1_600 + 500;
+            assert!(ended.took_ms < most_ms, "{lost}: {} ms", ended.took_ms);
+        }
+    }
+    // One that never says it is given up after the last session, within the usual patience.
+    let mut bmc = bmc(Config::default());
+    bmc.faults.set("lose_rakp4", 100).unwrap();
+    bmc.faults.set("strict_rakp3", 1).unwrap();
+    let ended = call(bmc, &request(Action::Status));
+    assert_eq!(ended.failed().kind, FailureKind::Timeout);
+    assert!(ended.took_ms < 9_000, "{} ms", ended.took_ms);
+}

@@ -379,3 +379,20 @@ fn a_replayed_answer_is_never_taken_for_a_new_one() {
     assert_eq!(Ipmi.run(&wait, &host).unwrap().state, PlugState::Off);
     assert!(host.elapsed_ms() < OFF_AT_MS + 3_000, "took {} ms", host.elapsed_ms());
 }
+
+/// Two questions under way at once break some BMCs. The farewell is no question.
+#[test]
+fn nothing_is_asked_before_the_answer_to_what_was_asked() {
+    for action in [Action::Status, Action::Monitor, Action::Off] {
+        let trace = call(bmc(Config::default()), &request(action)).trace;
+        let mut under_way = 0;
+        for one in &trace {
+            if let Trace::Sent { .. } = one {
+                under_way += 1;
+            } else if let Trace::Received { .. } = one {
+                under_way = 0;
+            }
+            assert!(under_way <= 1, "{action:?}: {trace:?}");
+        }
+    }
+}

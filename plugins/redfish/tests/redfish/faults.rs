@@ -116,6 +116,21 @@ fn a_bmc_that_is_starting_is_given_the_time_it_asks_for() {
     assert!((7_000..8_000).contains(&ended.took_ms), "{}", ended.took_ms);
 }
 
+/// What was refused was not done: it is asked once more, when the BMC says, and not again.
+#[test]
+fn a_reset_that_a_bmc_puts_off_is_asked_once_more() {
+    let once = || Bmc::with_one("On").instead(RESET, 503, "").header("Retry-After", "3");
+    let ended = ask(once().times(1), Action::Off, "");
+    assert_eq!(ended.result.unwrap().state, PlugState::Off);
+    assert!((3_000..4_000).contains(&ended.took_ms), "{}", ended.took_ms);
+    let ended = ask(once(), Action::Off, "");
+    assert!(ended.result.unwrap_err().detail.contains("HTTP 503"));
+    assert!((3_000..4_000).contains(&ended.took_ms), "{}", ended.took_ms);
+    // One that names no time may be doing it.
+    let ended = ask(Bmc::with_one("On").instead(RESET, 503, ""), Action::Off, "");
+    assert!(ended.result.is_err() && ended.took_ms < 1_000, "{}", ended.took_ms);
+}
+
 /// It says itself that the time is over; the host need not cut it.
 #[test]
 fn a_silent_bmc_is_left_before_the_deadline() {

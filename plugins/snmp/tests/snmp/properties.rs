@@ -71,9 +71,18 @@ proptest! {
     fn what_a_user_said_is_what_is_read(message in secured()) {
         prop_assert_eq!(Secured::decode(&message.encode().unwrap()), Ok(message.clone()));
         if let Data::Scoped(scoped) = message.data {
-            let mut padded = scoped.encode().unwrap();
-            padded.resize(padded.len().next_multiple_of(8), 0);
-            prop_assert_eq!(Scoped::decode(&padded), Ok(scoped));
+            let whole = scoped.encode().unwrap();
+            // Up to the end of its last block, or a block more, as pysnmp does.
+            for block in [8, 16] {
+                for length in [whole.len().next_multiple_of(block), whole.len() / block * block + block] {
+                    let mut padded = whole.clone();
+                    padded.resize(length, 0);
+                    prop_assert_eq!(Scoped::decode(&padded), Ok(scoped.clone()));
+                }
+            }
+            let mut more = whole;
+            more.resize(more.len() + 17, 0);
+            prop_assert!(Scoped::decode(&more).is_err());
         }
     }
 
