@@ -71,7 +71,7 @@ async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Res
     };
     let waiting = story.incident("waiting for a dump", waits).await?;
     let said = ask(&story.cluster, &["explain", &story.node]).await?;
-    assert!(said.contains("kernel dump: the power-off waits for it since"), "{said}");
+    assert!(said.contains("kernel dump: the power-off waits for it, and for the boot after it, since"), "{said}");
     assert_eq!(story.asked(&story.node)?, (0, 0), "nothing is switched off meanwhile");
 
     let cut = story.incident("being switched off", is_being_switched_off).await?;

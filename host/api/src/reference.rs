@@ -229,6 +229,10 @@ fn word(value: &Value) -> String {
             Some(whole) if whole.fract() == 0.0 => format!("{whole:.0}"),
             Some(_) | None => number.to_string(),
         },
-        Value::Null | Value::Bool(_) | Value::Object(_) => value.to_string(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", word(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Value::Null | Value::Bool(_) => value.to_string(),
     }
 }

@@ -350,29 +350,29 @@ fn a_port_never_becomes_a_part_of_an_ipv6_address() {
              ipport=7951\n    secret=bmc\n"
         )
     };
-    let written = "address: ${node.annotations['node-remedy.io/bmc-address']}";
+    let written = "address: ${inventory['bmc-address']}";
     let ours = EXAMPLE.replacen(written, &format!("{written}:7951"), 1);
     assert_ne!(ours, EXAMPLE);
-    let annotation = "${node.annotations['node-remedy.io/bmc-address']}";
+    let name = "${node.name}";
     for (text, address, reached) in [
         (own("fd00::5"), "", "[fd00::5]:7951"),
         (own("[fd00::5]"), "", "[fd00::5]:7951"),
         (own("192.0.2.7"), "", "192.0.2.7:7951"),
         (own("192.0.2.7:443"), "", "192.0.2.7:443"),
-        (own(annotation), "fd00::5", "[fd00::5]:7951"),
-        (own(annotation), "[fd00::5]", "[fd00::5]:7951"),
-        (own(annotation), "192.0.2.7", "192.0.2.7:7951"),
+        (own(name), "fd00::5", "[fd00::5]:7951"),
+        (own(name), "[fd00::5]", "[fd00::5]:7951"),
+        (own(name), "192.0.2.7", "192.0.2.7:7951"),
         // Refused later, as an address with two ports.
-        (own(annotation), "192.0.2.7:443", "192.0.2.7:443:7951"),
-        (own(&format!("{annotation}.example")), "bmc-7", "bmc-7.example:7951"),
-        (own(&format!("fd00::{annotation}")), "5", "[fd00::5]:7951"),
+        (own(name), "192.0.2.7:443", "192.0.2.7:443:7951"),
+        (own(&format!("{name}.example")), "bmc-7", "bmc-7.example:7951"),
+        (own(&format!("fd00::{name}")), "5", "[fd00::5]:7951"),
         (ours.clone(), "fd00::5", "[fd00::5]:7951"),
         (ours.clone(), "fd00:1:2:3:4:5:6", "[fd00:1:2:3:4:5:6]:7951"),
         (ours, "192.0.2.7", "192.0.2.7:7951"),
     ] {
         let configuration = read(&[("f.yaml", &text)]);
-        let annotations = pairs(&[("node-remedy.io/bmc-address", address)]);
-        let node = NodeFacts { annotations, ..node("w1") };
+        let inventory = pairs(&[("bmc-address", address)]);
+        let node = NodeFacts { inventory, ..node(address) };
         let plan = configuration.fences[0].plan_for(&node, &BTreeSet::new()).value.unwrap();
         let power = plan.methods.iter().find(|one| one.plugin.is_some()).unwrap();
         assert_eq!(power.parameters["address"], reached, "{text}");

@@ -165,7 +165,7 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn park(&self, mut nodefence: NodeFence, why: &str) -> Result<(), ClusterError> {
-        if nodefence.meta().deletion_timestamp.is_some() {
+        if nodefence.metadata.deletion_timestamp.is_some() {
             // Nobody can go on with it, and a person has seen to it.
             return keep::let_go(&self.parts.cluster, &nodefence).await;
         }

@@ -11,7 +11,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::Span;
 use node_remedy_decide::bug::{Bug, is_sown};
 
-use crate::act::node::{CORDONED_BY, NO_SCALE_DOWN_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
+use crate::act::node::{AUTOSCALERS, CORDONED_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
 use crate::cluster::{At, Cluster, ClusterError, Scope};
 use crate::controller::Parts;
 use crate::observe::dumps::{self, DUMP_TOLD};
@@ -107,7 +107,8 @@ fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Opti
     if !node.is_ready() || parts.mirror.unwell.contains(&node.name) {
         return marks;
     }
-    if node.taints.iter().any(|(key, ..)| key == QUARANTINE) || has(NO_SCALE_DOWN_BY) {
+    let holds_autoscalers = AUTOSCALERS.iter().any(|(_, by)| has(by));
+    if holds_autoscalers || node.taints.iter().any(|(key, ..)| key == QUARANTINE) {
         marks.push((NodeChange::Unquarantine, Some("the quarantine taint")));
     }
     if has(CORDONED_BY) {

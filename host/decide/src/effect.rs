@@ -261,9 +261,9 @@ pub enum Hold {
         /// The methods whose cut may stand meanwhile, by name.
         cut: Vec<String>,
     },
-    /// The node writes a kernel dump.
+    /// The node writes a kernel dump, or boots after one.
     Dump {
-        /// Until when at most.
+        /// Until when.
         until: Time,
     },
     /// The API server takes or shows no Job of ours.

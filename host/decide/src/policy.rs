@@ -66,7 +66,7 @@ pub struct RunPolicy {
     pub isolate_after: Span,
     /// Wait between isolation and power-off.
     pub power_after: Span,
-    /// How long a dump that goes on may hold power-off back; `None`: dumps are not waited for.
+    /// For how long after the first word of a dump power is not cut, its boot included; `None`: dumps are not waited for.
     pub kdump_grace: Option<Span>,
     /// Further tries of a step.
     pub retries: u32,

@@ -59,4 +59,4 @@ pub(crate) fn poll_pause_ms(polls: u32) -> u32 {
 
 /// What may follow a decrypted message: a block of AES. Some agents pad a message that fills its last
 /// block with a whole one more.
-pub const PADDING_MAX: usize = 16;
+pub(crate) const PADDING_MAX: usize = 16;

@@ -3,6 +3,7 @@
 mod cloud;
 mod cuts;
 mod guards;
+mod kinds;
 mod others;
 mod rack;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::{ApiFaultKind, ScenarioErrors};
+use node_remedy_world::scenario::ScenarioErrors;
 
 use self::cloud::Machines;
 use self::guards::Guards;
@@ -76,7 +77,16 @@ const BMC_FAULTS: [DeviceFault; 23] = [
     ("truncate", 20, 60),
 ];
 
-const API_FAULTS: [&str; 8] = ApiFaultKind::NAMES;
+const API_FAULTS: [&str; 8] = [
+    "unavailable",
+    "answerLost",
+    "throttled",
+    "conflict",
+    "slow",
+    "watchesBreak",
+    "historyGone",
+    "watchesLag",
+];
 
 /// Moments of an incident in which a blow hurts most: a fact about the lost node, and its fields.
 const MOMENTS: [(&str, &str); 11] = [
@@ -169,6 +179,7 @@ impl Night {
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
         let has_people = has_people || cut_by_people;
+        draft.one_kind(seed);
         let cluster = draft.checks_at_detach(seed, &mut policies);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
@@ -276,7 +287,8 @@ pub fn classes() -> Vec<String> {
         .chain(&CLASSES)
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
-        .chain(&cuts::CLASSES);
+        .chain(&cuts::CLASSES)
+        .chain(&[kinds::CLASS]);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

@@ -89,6 +89,11 @@ pub const OPERATOR_CONFIRMED: &str = "operator-confirmed";
 /// The grade that rests on cut storage, and covers the pods on it.
 pub const STORAGE_FENCED: &str = "storage-fenced";
 
+/// What a NetworkFence is called, before its name.
+const NETWORK_FENCE: &str = "NetworkFence ";
+/// The storage lets a node back within this time after somebody edited its NetworkFence.
+const LET_BACK: Duration = Duration::from_secs(5);
+
 /// What the maintenance of a node is called, before the node's name.
 const MAINTENANCE: &str = "NodeMaintenance of-";
 
@@ -145,6 +150,10 @@ pub struct Scene {
     pub kept_away: BTreeSet<String>,
     /// When the storage last let a node back.
     pub let_back_at: BTreeMap<String, Time>,
+    /// When a person last edited a NetworkFence.
+    edited_fence_at: Option<Time>,
+    /// Nodes whose storage a person gave back behind our release, and since when nobody cut it again.
+    pub undone: BTreeMap<String, Time>,
     /// When each node was last proven to be kept from its storage.
     pub storage_cut: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
@@ -203,6 +212,7 @@ impl Scene {
                 self.released.remove(node);
                 self.crashed.remove(node);
                 self.said_off.remove(node);
+                self.undone.remove(node);
             }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
             What::KernelDumpStarted { node } => {
@@ -219,6 +229,7 @@ impl Scene {
                 self.mend(node, Ailment::Kernel, at);
                 self.off.insert(node.clone(), *cause);
                 self.off_at.insert(node.clone(), at);
+                self.undone.remove(node);
                 self.on_behind_our_back.remove(node);
             }
             What::PowerChanged { node, power: Power::On, cause } => {
@@ -279,10 +290,18 @@ impl Scene {
             }
             What::StorageCut { node } => {
                 self.kept_away.insert(node.clone());
+                self.undone.remove(node);
             }
             What::StorageBack { node } => {
                 self.kept_away.remove(node);
                 self.let_back_at.insert(node.clone(), at);
+                let by_people = self.edited_fence_at.is_some_and(|edit| between(edit, at) <= LET_BACK);
+                if by_people && self.released.contains(node) && self.lost.contains_key(node) {
+                    self.undone.insert(node.clone(), at);
+                }
+            }
+            What::Edited { object, by } if by == PEOPLE && object.starts_with(NETWORK_FENCE) => {
+                self.edited_fence_at = Some(at);
             }
             What::FenceState { node, fence, state, .. } => {
                 self.incident.insert(node.clone(), fence.clone());

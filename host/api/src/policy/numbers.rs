@@ -82,7 +82,7 @@ pub struct RunPolicy {
     pub isolate_after: Span,
     /// Wait between isolation and power management.
     pub power_after: Span,
-    /// How long a dump that goes on may hold power-off back; absent: dumps are not waited for.
+    /// For how long after the first word of a dump power is not cut, its boot included; absent: dumps are not waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdump_grace: Option<Span>,
     /// Further tries of a failed step.
@@ -323,7 +323,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 99))]
     pub min_schedulable_percent: Option<u32>,
-    /// When too many incidents begin. Default 5 within 1h, and then none for 30m.
+    /// When too many incidents begin. Default: 5 within 1h, and then none for 30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
     /// Wait between the opening of a run and isolation. Default 0s.
@@ -332,7 +332,7 @@ pub struct Policies {
     /// Wait between isolation and power management. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_after: Option<Span>,
-    /// How long a dump that goes on may hold power-off back. No default: dumps are not waited for.
+    /// For how long after the first word of a dump power is not cut, its boot included. No default: dumps are not waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdump_grace: Option<Span>,
     /// Further tries of a failed step. Default 2.

@@ -164,7 +164,7 @@ fn policies() {
         "5s",
         "99999999999999999999s",
         expect![[r#"
-        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "99999999999999999999s", expected a length of time below 100 years
+        f.yaml:7:24: thresholdConfigs[0].nodeConditionPeriod: found "99999999999999999999s", expected a length of time of at most 9999d, 99999h, 9999999m, 999999999s or 9999999999ms
     "#]],
     );
     check(

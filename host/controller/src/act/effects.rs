@@ -308,6 +308,7 @@ impl<C: Cluster> Incident<C> {
             uid: pod.uid.clone(),
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
+            phase: pod.phase.clone(),
         });
         let cluster = &self.parts.cluster;
         let deleted = stream::iter(pods)

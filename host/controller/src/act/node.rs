@@ -26,7 +26,7 @@ pub const NO_SCALE_DOWN: &str = "cluster-autoscaler.kubernetes.io/scale-down-dis
 /// The same for Karpenter.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 /// What each autoscaler reads, and what says on the Node that this is ours: a person's own is left standing.
-const AUTOSCALERS: [(&str, &str); 2] = [
+pub(crate) const AUTOSCALERS: [(&str, &str); 2] = [
     (NO_SCALE_DOWN, "node-remedy.io/scale-down-disabled"),
     (DO_NOT_DISRUPT, "node-remedy.io/do-not-disrupt"),
 ];

@@ -20,6 +20,15 @@ pub struct PodId {
     pub namespace: String,
     /// `metadata.name`.
     pub name: String,
+    /// `status.phase`, as it was last seen.
+    pub phase: String,
+}
+
+impl PodId {
+    /// Whether its containers ended by themselves: what it says of its end is true.
+    fn has_ended(&self) -> bool {
+        ["Succeeded", "Failed"].contains(&self.phase.as_str())
+    }
 }
 
 /// How a pod is deleted.
@@ -44,7 +53,9 @@ pub async fn delete_pod<C: Cluster>(
     let at = At::within(&pod.namespace, &pod.name);
     let grace_s = match delete {
         PodDelete::Force => {
-            mark_failed(cluster, pod).await?;
+            if !pod.has_ended() {
+                mark_failed(cluster, pod).await?;
+            }
             Some(0)
         }
         // Marked as failed it would be no budget's any more.
@@ -103,6 +114,49 @@ async fn mark_failed<C: Cluster>(cluster: &C, pod: &PodId) -> Result<(), Cluster
         | Err(ClusterError::NotFound(_) | ClusterError::Conflict(_) | ClusterError::Invalid(_)) => {
             Ok(())
         }
+        // A mark is for those who watch; a webhook that forbids it keeps no pod.
+        Err(ClusterError::Denied(why)) => {
+            let PodId { namespace, name, .. } = pod;
+            tracing::warn!(pod = format!("{namespace}/{name}"), why, "failed to mark a pod as failed");
+            Ok(())
+        }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::in_quiet_world;
+
+    /// Its Job would take it for one that failed, and run it again.
+    #[test]
+    fn a_pod_that_has_ended_keeps_its_word() {
+        in_quiet_world(|bench| async move {
+            let cluster = bench.client("a");
+            for (phase, after) in
+                [("Succeeded", "Succeeded"), ("Failed", "Failed"), ("Running", "Failed")]
+            {
+                let name = phase.to_lowercase();
+                let object = json!({
+                    "metadata": {
+                        "name": name, "namespace": "default", "finalizers": ["example.com/kept"],
+                    },
+                    "spec": {"nodeName": "node-a", "containers": []},
+                });
+                let pod: Pod = serde_json::from_value(object).unwrap();
+                let created = cluster.create(&pod).await.unwrap();
+                let ended = json!({"status": {"phase": phase}});
+                let at = At::within("default", &name);
+                cluster.merge_status::<Pod>(at, &ended).await.unwrap();
+                let uid = created.metadata.uid.unwrap();
+                let (namespace, phase) = ("default".to_owned(), phase.to_owned());
+                let pod = PodId { uid, namespace, name: name.clone(), phase };
+                delete_pod(&cluster, &pod, PodDelete::Force).await.unwrap();
+                let found = cluster.get::<Pod>(At::within("default", &name)).await.unwrap().unwrap();
+                assert!(found.metadata.deletion_timestamp.is_some(), "{name}");
+                assert_eq!(found.status.unwrap().phase.as_deref(), Some(after), "{name}");
+            }
+        });
     }
 }

@@ -325,6 +325,30 @@ fn a_pod_is_marked_as_failed_before_it_is_gone() {
     assert_eq!(ends.collect::<Vec<_>>(), ["failed", "gone"]);
 }
 
+/// A webhook that lets nobody write the status of pods.
+struct ForbidsMarks {
+    forbidden: Cell<usize>,
+}
+
+impl Door for ForbidsMarks {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if request.verb != "patch" || request.resource != "pods/status" {
+            return Ok(());
+        }
+        self.forbidden.set(self.forbidden.get() + 1);
+        Err(ClusterError::Denied("admission webhook: no".to_owned()))
+    }
+}
+
+#[test]
+fn a_pod_that_may_not_be_marked_is_deleted_all_the_same() {
+    let door = Rc::new(ForbidsMarks { forbidden: Cell::new(0) });
+    let played = play_behind(&example("lost-node.yaml", |text| text), &door);
+    let is_gone = |fact: &Fact| matches!(&fact.what, What::PodGone { pod, .. } if pod == "default/db-0");
+    assert!(played.facts.iter().any(is_gone));
+    assert!(door.forbidden.get() > 0);
+}
+
 /// Records written in an incident in which nothing goes wrong.
 const RECORDS_MAX: usize = 16;
 
@@ -508,5 +532,6 @@ fn a_word_is_taken_away_once_however_late_its_watch_tells() {
     let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
     let (nodefence, ..) = played.collected.incidents.values().next().unwrap();
     assert!(!nodefence.annotations().contains_key(ABORT), "{:?}", nodefence.annotations());
-    assert_eq!(counted.take().map(|door| door.1.get()), Some(1));
+    let patches = counted.take().map(|door| door.1.get());
+    assert_eq!(patches, Some(2), "the word's, and the finalizer's at the end");
 }

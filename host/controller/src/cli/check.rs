@@ -279,10 +279,8 @@ mod tests {
     #[test]
     fn a_method_that_could_never_be_called_is_told() {
         let example = include_str!("../../../../examples/config/fence-ipmi.yaml");
-        let literal = example.replace(
-            "address: ${node.annotations['node-remedy.io/bmc-address']}",
-            "address: 192.0.2.11",
-        );
+        let literal =
+            example.replace("address: ${inventory['bmc-address']}", "address: 192.0.2.11");
         assert_ne!(literal, example);
         let said = |text: &str| {
             let files = [("f.yaml".to_owned(), text.to_owned())];
@@ -370,7 +368,7 @@ data:
             text.replace("name: ipmi\n", &format!("name: {name}\n"))
         };
         let fences = errors(&[("a.yaml", fence("a")), ("b.yaml", fence("b"))]);
-        let second = format!("b.yaml:13:17: {selector} a.yaml:13:17, expected one configuration");
+        let second = format!("b.yaml:14:17: {selector} a.yaml:14:17, expected one configuration");
         assert_eq!(fences, [second]);
 
         let own = |name: &str| OWN.replace("NAME", name);

@@ -171,7 +171,7 @@ fn story(incident: &NodeFence) -> String {
         let grace = incident.spec.policy.kdump_grace.map_or(0, |grace| grace.ms / 1_000);
         let _ = writeln!(
             out,
-            "  kernel dump: the power-off waits for it since {since}, for {grace} s at most"
+            "  kernel dump: the power-off waits for it, and for the boot after it, since {since}, for {grace} s"
         );
     }
     if status.final_reason.is_none()

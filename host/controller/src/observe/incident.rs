@@ -98,7 +98,7 @@ impl<C: Cluster> Incident<C> {
     fn deletion(&mut self) -> Option<Seen> {
         let kept = self.parts.mirror.nodefences.find(&self.name())?;
         let is_deleted =
-            kept.0.uid() == self.nodefence.uid() && kept.0.meta().deletion_timestamp.is_some();
+            kept.0.uid() == self.nodefence.uid() && kept.0.metadata.deletion_timestamp.is_some();
         if !is_deleted || self.deletion_heard {
             return None;
         }

@@ -77,7 +77,17 @@ pub struct NodeSeen {
     pub volumes_in_use: Vec<String>,
 }
 
+/// The labels of nodes that carry the control plane, or etcd for it: servers of k3s and RKE2 may carry etcd alone
+/// (docs.k3s.io/installation/server-roles).
+const CONTROL_PLANE: [&str; 2] =
+    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd"];
+
 impl NodeSeen {
+    /// Whether it carries the control plane, or etcd for it.
+    pub fn is_control_plane(&self) -> bool {
+        CONTROL_PLANE.iter().any(|label| self.labels.contains_key(*label))
+    }
+
     /// Whether its kubelet last said that it is.
     pub fn is_ready(&self) -> bool {
         self.conditions.get("Ready").is_some_and(|ready| ready.status == "True")
@@ -175,6 +185,8 @@ pub struct PodSeen {
     pub tolerates_out_of_service: bool,
     /// What it mounts that is not the node's own.
     pub volumes: Vec<Mounted>,
+    /// Who holds it when it is deleted.
+    pub finalizers: Vec<String>,
 }
 
 impl PodSeen {
@@ -216,6 +228,7 @@ impl PodSeen {
             mirror,
             of_etcd,
             tolerates_out_of_service,
+            finalizers: pod.metadata.finalizers.unwrap_or_default(),
         })
     }
 }

@@ -28,8 +28,6 @@ use crate::observe::plan::gate_policy_of;
 use crate::probing;
 use crate::reconcile::Incident;
 
-/// The label of nodes that carry the control plane.
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// How the keys begin of taints that say how a node is now, and not whose pods it is for.
 const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node-remedy.io/"];
 /// What a kubelet writes when it names no duration.
@@ -197,7 +195,7 @@ fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {
         volumes: pod.volumes.iter().map(volume).collect(),
         ready: pod.ready,
         deletion: pod.deletion,
-        finalizers: Vec::new(),
+        finalizers: pod.finalizers.clone(),
     }
 }
 
@@ -248,7 +246,7 @@ pub fn gate_view(
             ),
             domains: domains_of(node, limits),
             takes_pods: takes_pods(node, target_seen),
-            control_plane: node.labels.contains_key(CONTROL_PLANE),
+            control_plane: node.is_control_plane(),
             etcd: etcd.get(node.name.as_str()).copied(),
         }
     });

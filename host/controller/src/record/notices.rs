@@ -189,7 +189,7 @@ pub fn hold(hold: &Hold) -> String {
             }
         }
         Hold::Dump { until } => format!(
-            "the node writes a kernel dump; its power is not cut before {} unless the dump ends",
+            "the node writes a kernel dump and boots by itself afterwards; its power is not cut before {}",
             Moment::from_ms(until.0)
         ),
         Hold::JobRefused { why } => format!(

@@ -43,13 +43,15 @@ impl BadWay {
         }
     }
 
-    /// What this request meets, drawn anew for each.
-    fn met(&self) -> Vec<ApiFaultKind> {
+    /// What a request with this verb for this resource meets, drawn anew for each.
+    fn met(&self, verb: &str, resource: &str) -> Vec<ApiFaultKind> {
         self.hear();
         let now = self.clock.now();
         let mut faults = self.faults.borrow_mut();
         faults.retain(|(_, to, _)| now < *to);
-        let present = faults.iter().filter(|(from, ..)| *from <= now);
+        let present = faults
+            .iter()
+            .filter(|(from, _, fault)| *from <= now && fault.is_of(verb, resource));
         let drawn = present
             .filter(|(.., fault)| self.rng.borrow_mut().below(100) < u64::from(fault.percent));
         drawn.map(|(.., fault)| fault.fault).collect()
@@ -58,8 +60,9 @@ impl BadWay {
 
 impl Door for BadWay {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        for fault in self.met() {
+        for fault in self.met(request.verb, &request.resource) {
             match fault {
+                ApiFaultKind::Denied => return Err(ClusterError::Denied("a bad way".to_owned())),
                 ApiFaultKind::Unavailable => {
                     return Err(ClusterError::Unavailable("a bad way".to_owned()));
                 }
@@ -80,8 +83,8 @@ impl Door for BadWay {
         Ok(())
     }
 
-    async fn told(&self) -> Result<(), ClusterError> {
-        for fault in self.met() {
+    async fn told(&self, resource: &str) -> Result<(), ClusterError> {
+        for fault in self.met("watch", resource) {
             match fault {
                 ApiFaultKind::WatchesBreak => {
                     return Err(ClusterError::Unavailable("a broken watch".to_owned()));
@@ -90,6 +93,7 @@ impl Door for BadWay {
                 ApiFaultKind::WatchesLag(takes) => tokio::time::sleep(takes).await,
                 ApiFaultKind::Unavailable
                 | ApiFaultKind::AnswerLost
+                | ApiFaultKind::Denied
                 | ApiFaultKind::Throttled
                 | ApiFaultKind::Conflict
                 | ApiFaultKind::Slow(_) => {}
@@ -99,7 +103,10 @@ impl Door for BadWay {
     }
 
     async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
-        if request.is_write() && self.met().contains(&ApiFaultKind::AnswerLost) {
+        let is_lost = || {
+            self.met(request.verb, &request.resource).contains(&ApiFaultKind::AnswerLost)
+        };
+        if request.is_write() && is_lost() {
             return Err(ClusterError::Unavailable("a lost answer".to_owned()));
         }
         Ok(())

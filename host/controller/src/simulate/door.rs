@@ -37,8 +37,8 @@ pub trait Door: 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Lets what a watch tells through, at once or later, or breaks the watch.
-    fn told(&self) -> impl Future<Output = Result<(), ClusterError>> {
+    /// Lets what a watch of this resource tells through, at once or later, or breaks the watch.
+    fn told(&self, _resource: &str) -> impl Future<Output = Result<(), ClusterError>> {
         std::future::ready(Ok(()))
     }
 }
@@ -144,7 +144,7 @@ impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
         let passed = told.then(move |change| {
             let door = door.clone();
             async move {
-                door.told().await?;
+                door.told(&K::plural(&())).await?;
                 change
             }
         });

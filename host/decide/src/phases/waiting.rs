@@ -69,7 +69,9 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    if let Some(grace) = run.policy.kdump_grace.filter(|_| view.dump != Dump::None) {
+    // What dumps boots by itself afterwards, and then no message comes: it is not cut in its boot.
+    let dumps = view.dump != Dump::None || run.record.dump_held_at.is_some();
+    if let Some(grace) = run.policy.kdump_grace.filter(|_| dumps) {
         let is_first = run.record.dump_held_at.is_none();
         let until = run.record.dump_held_at.get_or_insert(run.now).after(grace);
         if run.now < until {

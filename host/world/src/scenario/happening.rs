@@ -435,6 +435,7 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
         ("answerLost", None) => ApiFaultKind::AnswerLost,
         ("throttled", None) => ApiFaultKind::Throttled,
         ("conflict", None) => ApiFaultKind::Conflict,
+        ("denied", None) => ApiFaultKind::Denied,
         ("watchesBreak", None) => ApiFaultKind::WatchesBreak,
         ("historyGone", None) => ApiFaultKind::HistoryGone,
         ("slow", Some(takes)) => ApiFaultKind::Slow(takes),
@@ -455,7 +456,21 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
         reader.wrong(said.referenced, what);
     }
     let lasts = reader.duration(&format!("{path}.lasts"), &raw.lasts);
-    Some(ApiFault { fault, percent, lasts })
+    let verb = one_of(reader, &format!("{path}.verb"), raw.verb.as_ref(), &ApiFault::VERBS);
+    let resources = &ApiFault::RESOURCES;
+    let resource = one_of(reader, &format!("{path}.resource"), raw.resource.as_ref(), resources);
+    Some(ApiFault { fault, verb, resource, percent, lasts })
+}
+
+/// A word that has to be one of these, where one is said.
+fn one_of(reader: &mut Reader, path: &str, said: Option<&Text>, known: &[&str]) -> Option<String> {
+    let said = said?;
+    if !known.contains(&&*said.value) {
+        let what =
+            format!("{path}: found {:?}, expected one of {}", said.value, known.join(", "));
+        reader.wrong(said.referenced, what);
+    }
+    Some(said.value.clone())
 }
 
 fn no_such_node(reader: &mut Reader, field: &str, said: &Text) {

@@ -458,10 +458,14 @@ pub struct Outage {
 }
 
 /// What some of node-remedy's requests meet for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiFault {
     /// What they meet.
     pub fault: ApiFaultKind,
+    /// Requests with this verb only, as audit logs name it: `get`, `patch`.
+    pub verb: Option<String>,
+    /// Requests for this resource only, as audit logs name it: `secrets`, `pods/status`.
+    pub resource: Option<String>,
     /// How many of a hundred.
     pub percent: u32,
     /// For how long.
@@ -479,6 +483,8 @@ pub enum ApiFaultKind {
     Throttled,
     /// 409 to a write: somebody else wrote first.
     Conflict,
+    /// 403: a right is missing, or a webhook forbids it.
+    Denied,
     /// It takes so much longer.
     Slow(Duration),
     /// A watch ends with an error when it would tell of something.
@@ -491,7 +497,7 @@ pub enum ApiFaultKind {
 
 impl ApiFaultKind {
     /// The names that scenarios use. `slow` and `watchesLag` also say how long with `takes`.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "unavailable",
         "answerLost",
         "throttled",
@@ -500,5 +506,44 @@ impl ApiFaultKind {
         "watchesBreak",
         "historyGone",
         "watchesLag",
+        "denied",
     ];
+}
+
+impl ApiFault {
+    /// What a fault can be of, as audit logs name it; a status, and the eviction of pods, are apart.
+    pub const RESOURCES: [&str; 24] = [
+        "configmaps",
+        "events",
+        "fenceconfigurations",
+        "fenceconfigurations/status",
+        "fenceplugins",
+        "fenceplugins/status",
+        "jobs",
+        "leases",
+        "networkfences",
+        "nodefences",
+        "nodefences/status",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "pods/eviction",
+        "pods/status",
+        "remedybudgets",
+        "remedybudgets/status",
+        "remedyconfigurations",
+        "remedyconfigurations/status",
+        "remedypauses",
+        "secrets",
+        "volumeattachments",
+    ];
+    /// The verbs that a fault can be of.
+    pub const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+
+    /// Whether a request with this verb for this resource meets it.
+    pub fn is_of(&self, verb: &str, resource: &str) -> bool {
+        self.verb.as_ref().is_none_or(|one| one == verb)
+            && self.resource.as_ref().is_none_or(|one| one == resource)
+    }
 }

@@ -282,6 +282,8 @@ pub(super) struct RawOutage {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawApiFault {
     pub(super) fault: Text,
+    pub(super) verb: Option<Text>,
+    pub(super) resource: Option<Text>,
     pub(super) percent: Option<Spanned<u32>>,
     pub(super) takes: Option<Text>,
     pub(super) lasts: Text,

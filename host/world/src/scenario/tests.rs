@@ -216,13 +216,23 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "apiFault: { fault: gone, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, and takes with slow and watchesLag only"#
+                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, denied, and takes with slow and watchesLag only"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: throttled, percent: 101, lasts: 5s }",
             expect!["s.yaml:14:53: happenings.apiFault.percent: found 101, expected 1 to 100"],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: denied, verb: read, lasts: 5s }",
+            expect![""],
+        ),
+        (
+            "kubeletStops: node-a",
+            "apiFault: { fault: denied, resource: secret, lasts: 5s }",
+            expect![""],
         ),
         (
             "at: 60s, kubeletStops: node-a",

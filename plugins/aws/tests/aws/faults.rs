@@ -125,7 +125,7 @@ fn each_fault_has_its_kind_and_sentence() {
         older service | 55 ms | Unsupported: StopInstances: HTTP 400: SkipOsShutdown; this service does not know the request; where it refuses SkipOsShutdown, set skip-os-shutdown to false
         a word nobody knows | 55 ms | Device: StopInstances: HTTP 400: It is new; EC2 refuses it
         fails inside | 55 ms | Device, again: StopInstances: HTTP 500: An internal error has occurred; EC2 says that it failed
-        overloaded | 5 ms | Busy, again in 3000 ms: DescribeInstances: HTTP 503: Overloaded; EC2 is starting, updating or overloaded
+        overloaded | 3010 ms | Busy, again in 3000 ms: DescribeInstances: HTTP 503: Overloaded; EC2 is starting, updating or overloaded
         leads elsewhere | 5 ms | Protocol: DescribeInstances: HTTP 301; it leads elsewhere; check the address
         malformed: a web page | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?
         truncated | 5 ms | Protocol: DescribeInstances: found no DescribeInstancesResponse; is this the address of EC2?

@@ -287,7 +287,7 @@ fn credentials_that_are_missing_are_named() {
 
     let nameless = TestHost::new(u64::from(DEADLINE_MS)).credential("account", None, b"secret");
     let nameless = call_from(nameless, bmc(Config::default()), &request(Action::Status));
-    assert!(nameless.detail().contains("user name has 0 bytes"), "{}", nameless.detail());
+    assert!(nameless.detail().contains("no user name of at most 16 bytes"), "{}", nameless.detail());
 }
 
 #[test]

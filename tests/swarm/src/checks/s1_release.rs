@@ -1,11 +1,13 @@
 //! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
 //! that what ran there cannot run any more; or, of pods (and of volumes, where the policy says so), before
-//! its kernel has crashed; or, of pods whose volumes' drivers check, after nobody heard the node.
+//! its kernel has crashed; or, of pods whose volumes' drivers check, after nobody heard the node. What a
+//! person gives back behind a release is cut again.
 
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::What;
+use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -47,7 +49,10 @@ impl Check for Release {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         if let What::TwoWriters { node, other, .. } = what {
             let by_people = &scene.released_by_people;
-            let is_theirs = by_people.contains(node) || by_people.contains(other);
+            // Who gives storage back behind a release makes two writers, until it is cut again.
+            let is_theirs = [node, other]
+                .iter()
+                .any(|node| by_people.contains(*node) || scene.undone.contains_key(*node));
             return (!is_theirs).then(|| "data is being lost".to_owned());
         }
         if let What::ProofRecorded { node, grade, .. } = what
@@ -105,5 +110,13 @@ impl Check for Release {
             return None;
         }
         self.has_power(scene, node, at).then(|| format!("released while {node} has power"))
+    }
+
+    fn end(&mut self, scene: &Scene) -> Vec<String> {
+        let left = |(node, since): (&String, &Time)| {
+            let since = between(START, *since).as_secs();
+            format!("{node} has had its storage back since {since} s, and nobody cut it again")
+        };
+        scene.undone.iter().map(left).collect()
     }
 }

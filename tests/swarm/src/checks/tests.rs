@@ -158,6 +158,25 @@ fn a_node_that_is_cut_released_and_brought_back_breaks_nothing() {
     breaks(cut_then(service), &[]);
 }
 
+/// Nobody is faster than somebody who gives storage back behind a release, but it is cut again.
+#[test]
+fn what_a_person_gives_back_behind_a_release_is_cut_again() {
+    let (volume, pod, other) = ("pv".into(), "default/db-0".into(), "m".into());
+    let two = What::TwoWriters { volume, pod, node: "n".into(), other };
+    let edited = |by: &str| What::Edited { object: "NetworkFence f".into(), by: by.into() };
+    let cut = || What::StorageCut { node: "n".into() };
+    let night = |by: &str, again: Option<What>| {
+        let mut story = vec![(1, lost()), (2, cut()), (3, detach()), (8, edited(by))];
+        story.push((10, What::StorageBack { node: "n".into() }));
+        story.push((11, two.clone()));
+        story.extend(again.map(|cut| (15, cut)));
+        judged(story, &Setting::default()).iter().filter(|one| **one == "S1").count()
+    };
+    assert_eq!(night(PEOPLE, Some(cut())), 0);
+    assert_eq!(night(PEOPLE, None), 1, "nobody cut it again");
+    assert_eq!(night(CLIENT, Some(cut())), 1, "two writers that are ours");
+}
+
 #[test]
 fn s1_nothing_is_given_away_while_it_may_run() {
     let on_again = |cause, then| cut_then(vec![(2, power(Power::On, cause)), (3, then)]);

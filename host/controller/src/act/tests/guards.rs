@@ -135,7 +135,7 @@ impl Door for BreaksWatches {
         Ok(())
     }
 
-    async fn told(&self) -> Result<(), ClusterError> {
+    async fn told(&self, _: &str) -> Result<(), ClusterError> {
         // A watch that nothing comes of has a bookmark after a minute.
         if (55..65).contains(&self.since().as_secs()) {
             return Err(ClusterError::Unavailable("the connection broke".to_owned()));

@@ -97,19 +97,21 @@ fn every_value_is_shown_with_where_it_comes_from() {
               plan: fence.yaml, the only one whose nodeSelector selects the node
             policy remedy.yaml, mode enforce
               approval             false      default
-              backoff              9s         remedy.yaml:29:14: spec.policies.backoff
+              backoff              9s         remedy.yaml:31:14: spec.policies.backoff
+              breaker              {"coolDown":"30m","maxIncidents":5,"window":"1h"} default
               cleanupTimeout       10m        default
               conditionStaleAfter  15m        default
               coolDown             10m        default
               cordonedByOthers     maintenance default
               deviceTimeout        1d         default
               gateTimeout          15m        default
-              grades               power-off-verified kdump-seen remedy.yaml:30:13: spec.policies.grades
+              grades               power-off-verified kdump-seen remedy.yaml:32:13: spec.policies.grades
               identity             require    default
               isolateAfter         0s         default
               kdumpReleases        withoutVolumes default
-              maxInFlight          1          remedy.yaml:28:18: spec.policies.maxInFlight
-              maxUnhealthyPercent  30         remedy.yaml:27:26: spec.policies.maxUnhealthyPercent
+              maxInFlight          1          remedy.yaml:30:18: spec.policies.maxInFlight
+              maxSilentAtOnce      3          default
+              maxUnhealthyPercent  30         remedy.yaml:29:26: spec.policies.maxUnhealthyPercent
               offTimeout           30s        default
               onTimeout            1m         default
               parkIsolated         false      default
@@ -126,7 +128,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
             thresholds
               Ready=False,Unknown for 5s  remedy.yaml:15:5: spec.thresholdConfigs[0]
                 remedy1 fence: the plan below, then 5s
-              Lease older than 20s  remedy.yaml:22:5: spec.thresholdConfigs[1]
+              Lease older than 20s  remedy.yaml:24:5: spec.thresholdConfigs[1]
                 remedy1 fence: the plan below, then 20s
             plan fence.yaml
               isolation: keep-new-pods-away: all of quarantine
@@ -150,7 +152,7 @@ fn every_value_is_shown_with_where_it_comes_from() {
               watchdog-deadline  -                  -                  -                  -                  -
               Never: pods of DaemonSets, of files on the node, and that tolerate the out-of-service taint.
             problems of what was read
-              remedy.yaml:30:13: spec.policies.grades: warning: found kdump-seen without kdumpGrace: power is cut in the middle of the dump
+              remedy.yaml:32:13: spec.policies.grades: warning: found kdump-seen without kdumpGrace: power is cut in the middle of the dump
             not looked at
               whether devices answer, and whether Secrets exist and hold the right passwords: node-remedy fence PLUGIN status
         "#]],
@@ -198,7 +200,7 @@ fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
     let text = shown.to_string();
     let line =
         |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
-    let alarm = r#"{"count":3,"window":"1d"} remedy.yaml:29:18: spec.policies.repeatAlarm"#;
+    let alarm = r#"{"count":3,"window":"1d"} remedy.yaml:31:18: spec.policies.repeatAlarm"#;
     assert_eq!(line("repeatAlarm "), format!("repeatAlarm          {alarm}"));
     let witness = "witness: hypervisor  fence.yaml:29:14: spec.methods[0].witness";
     assert_eq!(line("witness:"), witness);

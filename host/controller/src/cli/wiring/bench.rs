@@ -43,8 +43,6 @@ const TICK: Duration = Duration::from_secs(1);
 const LISTED_WITHIN: Duration = Duration::from_secs(30);
 /// The longest that one call of a device may take.
 const CALL_MAX: Duration = Duration::from_secs(30);
-/// The label of nodes that carry the control plane.
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 /// Through what the world is reached, for real or in virtual time.
 pub(super) struct Ways {
@@ -209,10 +207,9 @@ impl<C: Cluster> Bench<C> {
         let limits = policy.map(|policy| policy.gate).unwrap_or_default();
         let mut words = words::of_node(&said, &node, &limits, now);
         words.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
-        let carries = |node: &NodeSeen| node.labels.contains_key(CONTROL_PLANE);
         let all_that_carry =
-            || self.mirror.nodes.all().values().filter(|node| carries(node)).count();
-        let control_plane = carries(&node).then(all_that_carry);
+            || self.mirror.nodes.all().values().filter(|node| node.is_control_plane()).count();
+        let control_plane = node.is_control_plane().then(all_that_carry);
         Ok(Looked {
             words,
             pods: pods.into_iter().filter_map(PodSeen::of).collect(),

@@ -72,6 +72,7 @@ fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
     let mut selecting = shown.into_iter().map(|document| document.object);
     let mut selecting = selecting.find(|one| one["kind"] == "FenceConfiguration").unwrap();
     selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
+    selecting["spec"].as_object_mut().unwrap().remove("inventory");
     let selecting = serde_json::from_value(selecting).unwrap();
     mirror.fences.apply("ipmi".to_owned(), Kept(selecting));
     let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);

@@ -41,6 +41,16 @@ fn a_dump_that_ends_within_the_grace_is_left_to_end() {
     assert_eq!(cuts(&played), 0);
 }
 
+/// After its last message a machine boots, in silence, for longer than a dump counts.
+#[test]
+fn what_dumped_is_not_cut_in_the_boot_that_follows() {
+    let change = |text: String| {
+        text.replace("bootTime: 20s", "bootTime: 70s").replace("kdumpGrace: 90s", "kdumpGrace: 4m")
+    };
+    let played = play(&scenario("dump-is-waited-for.yaml", change), Part::With).unwrap();
+    assert_eq!(cuts(&played), 0);
+}
+
 #[test]
 fn a_dump_is_cut_when_the_grace_is_over_whatever_the_byte_order() {
     let played = as_it_says("dump-is-cut.yaml");

@@ -509,8 +509,8 @@ fn a_reason_keeps_what_it_speaks_of() {
     let status = written(&record, None, 10);
     let parked = status.parked.clone().unwrap();
     assert_eq!(parked.plugs, ["3 on b.example"]);
-    let name = nodefence().metadata.name.unwrap();
-    assert!(parked.next.ends_with(&format!("node-remedy retry {name}")), "{}", parked.next);
+    let advice = "kubectl delete nodefence node-a-1: the next incident uses the correction";
+    assert!(parked.next.ends_with(advice), "{}", parked.next);
     for break_it in [
         |why: &mut api::ParkReason| why.found = None,
         |why: &mut api::ParkReason| why.tries = Some(1),
