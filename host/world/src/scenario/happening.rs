@@ -463,14 +463,19 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
 }
 
 /// A word that has to be one of these, where one is said.
-fn one_of(reader: &mut Reader, path: &str, said: Option<&Text>, known: &[&str]) -> Option<String> {
+fn one_of(
+    reader: &mut Reader,
+    path: &str,
+    said: Option<&Text>,
+    known: &[&'static str],
+) -> Option<&'static str> {
     let said = said?;
-    if !known.contains(&&*said.value) {
-        let what =
-            format!("{path}: found {:?}, expected one of {}", said.value, known.join(", "));
+    let found = known.iter().copied().find(|one| *one == said.value);
+    if found.is_none() {
+        let what = format!("{path}: found {:?}, expected one of {}", said.value, known.join(", "));
         reader.wrong(said.referenced, what);
     }
-    Some(said.value.clone())
+    found
 }
 
 fn no_such_node(reader: &mut Reader, field: &str, said: &Text) {

@@ -458,14 +458,14 @@ pub struct Outage {
 }
 
 /// What some of node-remedy's requests meet for a while.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiFault {
     /// What they meet.
     pub fault: ApiFaultKind,
     /// Requests with this verb only, as audit logs name it: `get`, `patch`.
-    pub verb: Option<String>,
+    pub verb: Option<&'static str>,
     /// Requests for this resource only, as audit logs name it: `secrets`, `pods/status`.
-    pub resource: Option<String>,
+    pub resource: Option<&'static str>,
     /// How many of a hundred.
     pub percent: u32,
     /// For how long.
@@ -543,7 +543,7 @@ impl ApiFault {
 
     /// Whether a request with this verb for this resource meets it.
     pub fn is_of(&self, verb: &str, resource: &str) -> bool {
-        self.verb.as_ref().is_none_or(|one| one == verb)
-            && self.resource.as_ref().is_none_or(|one| one == resource)
+        self.verb.is_none_or(|one| one == verb)
+            && self.resource.is_none_or(|one| one == resource)
     }
 }
