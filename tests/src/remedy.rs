@@ -130,8 +130,13 @@ pub async fn configure(cluster: &Cluster, installation: &Installation) -> Result
         "spec": installation.fence.clone().unwrap_or_else(by_ipmi),
     });
     apply(&custom(&client, "FenceConfiguration"), fence).await?;
+    configure_policy(cluster, installation).await
+}
+
+/// Writes the policy, and leaves how machines are fenced as it is.
+pub async fn configure_policy(cluster: &Cluster, installation: &Installation) -> Result<()> {
     let remedy = remedy_configuration(installation);
-    apply(&custom(&client, "RemedyConfiguration"), remedy).await?;
+    apply(&custom(&cluster.client(), "RemedyConfiguration"), remedy).await?;
     Ok(())
 }
 

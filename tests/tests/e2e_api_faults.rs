@@ -120,7 +120,9 @@ const ROWS: &[Row] = &[
 
 /// A story whose controller reaches the API server through a proxy.
 async fn begin(name: &str) -> Result<(Story, FaultyApi, Controller)> {
-    let policies = json!({"coolDown": "0s"});
+    // More nodes are lost here within minutes than by default are fenced in an hour.
+    let breaker = json!({"maxIncidents": 100, "window": "1h", "coolDown": "1m"});
+    let policies = json!({"coolDown": "0s", "breaker": breaker});
     let story = Story::begin(name, &Installation { policies, ..Installation::default() }).await?;
     let api = FaultyApi::start(story.cluster.control_plane(), User::NodeRemedy).await?;
     let mut controller = Controller::start_with(&story.cluster, "one", api.kubeconfig())?;

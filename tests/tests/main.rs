@@ -17,6 +17,7 @@ mod e2e_authors;
 mod e2e_bmc_faults;
 mod e2e_canary;
 mod e2e_configuration;
+mod e2e_deleted;
 mod e2e_detach;
 mod e2e_drain;
 mod e2e_identity;

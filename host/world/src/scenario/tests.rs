@@ -106,7 +106,7 @@ fn a_guid_is_the_machines_uuid_unless_it_is_said_otherwise() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let rows: [(&str, &str, Expect); 46] = [
+    let rows: [(&str, &str, Expect); 48] = [
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
@@ -227,12 +227,12 @@ fn mistakes_are_named_with_their_place() {
         (
             "kubeletStops: node-a",
             "apiFault: { fault: denied, verb: read, lasts: 5s }",
-            expect![""],
+            expect![[r#"s.yaml:14:47: happenings.apiFault.verb: found "read", expected one of create, delete, get, list, patch, update, watch"#]],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: denied, resource: secret, lasts: 5s }",
-            expect![""],
+            expect![[r#"s.yaml:14:51: happenings.apiFault.resource: found "secret", expected one of configmaps, events, fenceconfigurations, fenceconfigurations/status, fenceplugins, fenceplugins/status, jobs, leases, networkfences, nodefences, nodefences/status, nodes, persistentvolumeclaims, persistentvolumes, pods, pods/eviction, pods/status, remedybudgets, remedybudgets/status, remedyconfigurations, remedyconfigurations/status, remedypauses, secrets, volumeattachments"#]],
         ),
         (
             "at: 60s, kubeletStops: node-a",
