@@ -283,7 +283,8 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         }
         tokio::task::yield_now().await;
     }
-    for path in &mut paths {
+    // What a node itself says wrongly is told before what it has in common with another.
+    for path in paths.iter_mut().filter(|path| path.places.is_ok()) {
         if let Some(why) = claims.shared(&path.node) {
             path.places = Err(why);
         }

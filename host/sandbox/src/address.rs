@@ -119,7 +119,7 @@ pub fn destination(address: IpAddr) -> IpAddr {
 /// Whether it is an IPv4 address in a form of IPv6 that is dialled as it is written, wherever that leads: through
 /// somebody's relay or tunnel, or nowhere. Mapped ones are dialled as IPv4, and a translator (NAT64), of which whole
 /// networks live, leads where it says.
-pub fn is_disguised(address: IpAddr) -> bool {
+pub(crate) fn is_disguised(address: IpAddr) -> bool {
     let is_translated = match address {
         IpAddr::V6(v6) => matches!(v6.segments(), [0x64, 0xff9b, ..]),
         IpAddr::V4(_) => false,
