@@ -268,6 +268,7 @@ impl Scene {
             }
             What::NodeDeleted { node, by } => {
                 self.nodes.remove(node);
+                self.undone.remove(node);
                 self.taints.retain(|(of, _), _| of != node);
                 self.cordoned.remove(node);
                 self.cordoned_since.remove(node);
@@ -297,7 +298,10 @@ impl Scene {
                 self.let_back_at.insert(node.clone(), at);
                 let by_people =
                     self.edited_fence_at.is_some_and(|edit| between(edit, at) <= LET_BACK);
-                if by_people && self.released.contains(node) && self.lost.contains_key(node) {
+                // What is off writes nothing, and of a Node that is gone a person is told.
+                let may_write = self.nodes.contains(node) && !self.off.contains_key(node);
+                let is_lost = self.lost.contains_key(node);
+                if by_people && may_write && is_lost && self.released.contains(node) {
                     self.undone.insert(node.clone(), at);
                 }
             }

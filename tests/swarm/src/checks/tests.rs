@@ -166,7 +166,8 @@ fn what_a_person_gives_back_behind_a_release_is_cut_again() {
     let edited = |by: &str| What::Edited { object: "NetworkFence f".into(), by: by.into() };
     let cut = || What::StorageCut { node: "n".into() };
     let night = |by: &str, again: Option<What>| {
-        let mut story = vec![(1, lost()), (2, cut()), (3, detach()), (8, edited(by))];
+        let made = What::NodeCreated { node: "n".into() };
+        let mut story = vec![(0, made), (1, lost()), (2, cut()), (3, detach()), (8, edited(by))];
         story.push((10, What::StorageBack { node: "n".into() }));
         story.push((11, two.clone()));
         story.extend(again.map(|cut| (15, cut)));
