@@ -62,17 +62,19 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
     }
 }
 
-/// A mark is put after its NodeFence was written: what is listed now knows of every one that was seen.
+/// A mark is put after its NodeFence was written: what is listed after the Nodes were read knows of every mark
+/// that was seen.
 async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result<(), ClusterError> {
+    let mut marked = Vec::new();
+    for node in suspects {
+        let found = parts.cluster.get::<Node>(At::cluster(&node.name)).await?;
+        marked.extend(found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid));
+    }
     let listed = parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
     let open: BTreeSet<&str> =
         listed.iter().filter(|one| is_open(one)).map(|one| one.spec.node.name.as_str()).collect();
-    for node in suspects.iter().filter(|node| !open.contains(node.name.as_str())) {
-        let found = parts.cluster.get::<Node>(At::cluster(&node.name)).await?;
-        let Some(found) = found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid) else {
-            continue;
-        };
-        let marks = marks(parts, &found);
+    for node in marked.iter().filter(|node| !open.contains(node.name.as_str())) {
+        let marks = marks(parts, node);
         for (change, _) in &marks {
             if parts.lease.remaining_ms() == 0 {
                 return Ok(());
@@ -91,7 +93,7 @@ async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result
         );
         let text = format!("took off {what}: left by an incident whose NodeFence is gone");
         let note = Note { reason: "MarksSwept".to_owned(), text, warning: true };
-        parts.tell(&found.fenced(), &note).await;
+        parts.tell(&node.fenced(), &note).await;
     }
     Ok(())
 }

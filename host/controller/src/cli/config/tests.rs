@@ -254,21 +254,10 @@ fn a_config_map_that_names_the_node_goes_before_a_selector() {
 /// Of two outlets one was tried, for this very Node; of a Node made anew none was.
 #[test]
 fn each_plug_is_shown_with_what_binds_it_to_the_node() {
-    let node = "kind: Node
-apiVersion: v1
-metadata:
-  name: w1
-  uid: uid-a
-  labels: {node-remedy.io/fence: apc-pdu}
----
-kind: ConfigMap
-apiVersion: v1
-metadata: {name: machines}
-data:
-  nodes.csv: |
-    node,outlet-a,outlet-b
-    w1,3,4
-";
+    let labels = "labels: {node-remedy.io/fence: ipmi}";
+    let outlets = "uid: uid-a\n  labels: {node-remedy.io/fence: apc-pdu}";
+    let node = NODE.replace(labels, outlets);
+    let node = &*node.replace("bmc-address\n    w1,192.0.2.11", "outlet-a,outlet-b\n    w1,3,4");
     let facts = NodeFacts {
         name: "w1".to_owned(),
         inventory: [("a", "3"), ("b", "4")]
