@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn a_number_that_is_none_is_refused() {
         let row = Row {
-            number: 64,
+            number: LAST + 1,
             part: "",
             attack: "",
             how: "",
@@ -79,6 +79,6 @@ mod tests {
             seconds: 0.0,
             grew_kib: 0,
         };
-        assert!(row.leave().unwrap_err().to_string().contains("64"));
+        assert!(row.leave().unwrap_err().to_string().contains("there is no attack"));
     }
 }

@@ -271,7 +271,7 @@ async fn a_further_secret_is_given_by_its_name() -> Result<()> {
         (with("community"), "expected NAME=FILE"),
         (with("comunity=x"), "but: account, privacy, community"),
         (with("community=absent"), "failed to read --credential community absent"),
-        ([community("2c", READER), community("2c", READER)].concat(), "given twice"),
+        ([community("2c", READER), community("2c", READER)].concat(), "given already"),
         (community("3", READER), "credential account: no such credential is configured"),
         (user("sha1-aes128", AUTH, PRIVACY, &["version=2c"]), "credential community"),
     ] {

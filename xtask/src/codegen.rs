@@ -161,9 +161,14 @@ fn resources() -> Result<PathBuf> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    let mut generator = cargo();
-    generator.args(["run", "--quiet", "--package", "node-remedy-api", "--bin", "node-remedy-crds"]);
-    generator.arg("--").arg(&folder);
+    // With node-remedy selected, too, dependencies are built with the features that they have there, and
+    // so once for both.
+    let mut build = cargo();
+    build.args(["build", "--package", "node-remedy-api", "--bin", "node-remedy-crds"]);
+    build.args(["--package", "node-remedy"]);
+    run_logged("building what generates the custom resources", "codegen-build", &mut build)?;
+    let mut generator = Command::new(at("target/debug/node-remedy-crds"));
+    generator.arg(&folder).current_dir(root());
     run_logged("generating the custom resources", "codegen-crds", &mut generator)?;
     Ok(folder)
 }

@@ -45,6 +45,8 @@ pub const STALE_AFTER: Span = Span::minutes(15);
 pub const VIEW_AGE_MAX: Span = Span::seconds(5);
 /// A power read older than this is read again before the next batch is released.
 pub const PROOF_READ_AGE_MAX: Span = Span::seconds(15);
+/// A cut that was seen longer ago than this is read again before the next batch is released.
+pub const CUT_READ_AGE_MAX: Span = Span::seconds(2);
 /// Reads with no more time than this between and after them are one round: recording each and looking at the
 /// node takes two requests of at most so long.
 pub const ROUND_PAUSES_MAX: Span = Span::seconds(5);

@@ -73,15 +73,7 @@ fn leave_out(record: &mut Record, now: Time) {
     if !matches!(record.phase, Phase::AwaitingDevice | Phase::Parked) {
         record.unreachable = None;
     }
-    let is_back = |phase: &Phase| {
-        // Of a parked run: whether it was on the way back when its device fell silent.
-        let reason = record.parked.as_ref().map(|parked| &parked.reason);
-        let is_silent = reason == Some(&ParkReason::DeviceUnreachable);
-        is_silent && matches!(phase, Phase::Restoring | Phase::PoweringOn)
-    };
-    let is_kept = matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff);
-    record.resume =
-        record.resume.filter(|phase| is_kept || record.phase == Phase::Parked && is_back(phase));
+    record.resume = record.resume.and_then(|phase| asked_resume(record, phase));
     if let Some(proof) = record.proof.as_mut() {
         proof.at = Time(0);
         proof.voided_at = proof.voided_at.map(|_| Time(0));
@@ -109,6 +101,24 @@ fn leave_out(record: &mut Record, now: Time) {
         record.baseline = None;
     }
     leave_out_operations(record, now);
+}
+
+/// Where a pausing run goes on; of a parked one, only whether it was on the way back, or still owed
+/// a read of its off, when its device fell silent.
+fn asked_resume(record: &Record, phase: Phase) -> Option<Phase> {
+    if matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff) {
+        return Some(phase);
+    }
+    let reason = record.parked.as_ref().map(|parked| &parked.reason);
+    if record.phase != Phase::Parked || reason != Some(&ParkReason::DeviceUnreachable) {
+        return None;
+    }
+    let owes_a_read =
+        matches!(phase, Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff);
+    if owes_a_read {
+        return Some(Phase::VerifyingOff);
+    }
+    Some(phase).filter(|phase| matches!(phase, Phase::Restoring | Phase::PoweringOn))
 }
 
 fn leave_out_tries(reason: &mut ParkReason) {

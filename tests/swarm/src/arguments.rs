@@ -58,6 +58,9 @@ pub(crate) struct Arguments {
     /// Sows each known bug on purpose, and says how many nights it takes to find it.
     #[arg(long, conflicts_with_all = ["seed", "replay"])]
     pub(crate) bugs: bool,
+    /// With --bugs stops at the first that tells of a bug: the corpus of attacks, a scenario, a night.
+    #[arg(long, requires = "bugs", conflicts_with = "write")]
+    pub(crate) first_only: bool,
     /// With --bugs this bug only; else plays the nights with it.
     #[arg(long, value_name = "BUG")]
     pub(crate) bug: Option<String>,

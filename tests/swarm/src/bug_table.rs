@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use node_remedy_decide::bug::Bug;
-use node_remedy_swarm::bugs::Found;
+use node_remedy_swarm::bugs::{Found, Search};
 
 use crate::arguments::Arguments;
 use crate::verdict;
@@ -15,7 +15,13 @@ use crate::verdict;
 pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let threads = arguments.threads();
-    node_remedy_swarm::bugs::all_is_well_without()?;
+    node_remedy_swarm::bugs::all_is_well_without(threads)?;
+    let search = Search {
+        nights: arguments.seeds,
+        lasts: arguments.lasts(),
+        threads,
+        first_only: arguments.first_only,
+    };
     let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
     let mut table = String::from(
         "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
@@ -23,9 +29,9 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     print!("{table}");
     let mut unfound = 0_usize;
     for bug in bugs {
-        let Found { bug, corpus, scenarios, nights } =
-            node_remedy_swarm::bugs::seek(bug, arguments.seeds, arguments.lasts(), threads)?;
-        let is_found = nights.is_some() || !scenarios.is_empty() || !corpus.is_empty();
+        let found = node_remedy_swarm::bugs::seek(bug, &search)?;
+        let is_found = found.is_found();
+        let Found { bug, corpus, scenarios, nights } = found;
         unfound += usize::from(!is_found);
         let (by, nights) = match nights {
             Some((nights, found)) => (found.join(" "), nights.to_string()),

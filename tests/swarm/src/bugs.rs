@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use node_remedy_decide::bug::{Bug, sow};
 
 use crate::checks::Violation;
 use crate::corpus;
-use crate::crash::{Reference, scenarios};
+use crate::crash::{Reference, scenarios, seams};
 use crate::play::{Outcome, night};
 
 /// What became of one sown bug.
@@ -19,7 +19,7 @@ pub struct Found {
     pub bug: Bug,
     /// What it broke of the sandbox's own promises, in the corpus of attacks.
     pub corpus: Vec<&'static str>,
-    /// The scenarios of tests/scenarios that go otherwise than they say.
+    /// The scenarios of tests/scenarios and tests/seams that go otherwise than they say.
     pub scenarios: Vec<String>,
     /// How many nights it took, and the invariants that the last of them broke; `None` if none of
     /// them did.
@@ -29,18 +29,50 @@ pub struct Found {
 /// Nights in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
+/// How a bug is sought.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    /// Nights where neither the corpus nor a scenario tells.
+    pub nights: u64,
+    /// How long each is, simulated.
+    pub lasts: Duration,
+    /// How many are played at a time.
+    pub threads: usize,
+    /// Whether the first that tells is enough: the rest is not played then.
+    pub first_only: bool,
+}
+
 /// Sows a bug, plays the corpus, the scenarios, and nights from seed 0 on until one breaks an invariant: a few
 /// where corpus or scenario has told already, up to `nights` where none has.
-pub fn seek(bug: Bug, nights: u64, lasts: Duration, threads: usize) -> anyhow::Result<Found> {
+pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     sow(Some(bug));
-    let (corpus, scenarios) = (corpus::broken(), that_go_wrong());
-    let is_found = corpus.as_ref().is_ok_and(|found| !found.is_empty())
-        || scenarios.as_ref().is_ok_and(|found| !found.is_empty());
-    let nights = if is_found { nights.min(A_FEW) } else { nights };
-    let first = first_that_breaks(nights, lasts, threads);
+    let found = found(bug, search);
     sow(None);
-    let nights = first?.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
-    Ok(Found { bug, corpus: invariants(&corpus?), scenarios: scenarios?, nights })
+    found
+}
+
+fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
+    let corpus = invariants(&corpus::broken()?);
+    let mut found = Found { bug, corpus, scenarios: Vec::new(), nights: None };
+    if search.first_only && found.is_found() {
+        return Ok(found);
+    }
+    found.scenarios = that_go_wrong(search.threads, search.first_only)?;
+    let nights = match (found.is_found(), search.first_only) {
+        (true, true) => return Ok(found),
+        (true, false) => search.nights.min(A_FEW),
+        (false, _) => search.nights,
+    };
+    let first = first_that_breaks(nights, search.lasts, search.threads)?;
+    found.nights = first.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
+    Ok(found)
+}
+
+impl Found {
+    /// Whether anything told.
+    pub fn is_found(&self) -> bool {
+        self.nights.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
+    }
 }
 
 /// Each once.
@@ -50,23 +82,50 @@ fn invariants(broken: &[Violation]) -> Vec<&'static str> {
 }
 
 /// A scenario or an attack that goes wrong by itself would find every bug.
-pub fn all_is_well_without() -> anyhow::Result<()> {
+pub fn all_is_well_without(threads: usize) -> anyhow::Result<()> {
     let broken = corpus::broken()?;
     anyhow::ensure!(broken.is_empty(), "without any bug these are broken: {broken:?}");
-    let wrong = that_go_wrong()?;
+    let wrong = that_go_wrong(threads, false)?;
     anyhow::ensure!(wrong.is_empty(), "without any bug these go wrong: {}", wrong.join(", "));
     Ok(())
 }
 
-fn that_go_wrong() -> anyhow::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for file in scenarios()? {
-        let (reference, wrong) = Reference::judged(&file)?;
-        if !wrong.is_empty() {
-            found.push(reference.name);
+/// The scenarios that go otherwise than they say, by name; with `first_only` no more are played once
+/// one did.
+fn that_go_wrong(threads: usize, first_only: bool) -> anyhow::Result<Vec<String>> {
+    let (files, next) = ([scenarios()?, seams()?].concat(), AtomicUsize::new(0));
+    let found = Mutex::new(Vec::new());
+    side_by_side(threads, || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::SeqCst)) {
+            let (reference, wrong) = Reference::judged(file)?;
+            let Ok(mut found) = found.lock() else { return Ok(()) };
+            if !wrong.is_empty() {
+                found.push(reference.name);
+            }
+            if first_only && !found.is_empty() {
+                return Ok(());
+            }
         }
-    }
+        Ok(())
+    })?;
+    let mut found = found.into_inner().unwrap_or_default();
+    found.sort();
     Ok(found)
+}
+
+/// Does the same on so many threads, until each has done it or one has failed.
+fn side_by_side(
+    threads: usize,
+    work: impl Fn() -> anyhow::Result<()> + Sync,
+) -> anyhow::Result<()> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let joined = running.into_iter().map(|one| {
+            let panicked = || Err(anyhow::anyhow!("a night panicked"));
+            one.join().unwrap_or_else(|_| panicked())
+        });
+        joined.collect()
+    })
 }
 
 /// The first of so many nights, whatever the number of threads.
@@ -77,7 +136,7 @@ fn first_that_breaks(
 ) -> anyhow::Result<Option<Outcome>> {
     let (next, end) = (AtomicU64::new(0), AtomicU64::new(nights));
     let first: Mutex<Option<Outcome>> = Mutex::new(None);
-    let seek = || -> anyhow::Result<()> {
+    side_by_side(threads, || {
         loop {
             let seed = next.fetch_add(1, Ordering::SeqCst);
             if seed >= end.load(Ordering::SeqCst) {
@@ -93,14 +152,6 @@ fn first_that_breaks(
                 *first = Some(outcome);
             }
         }
-    };
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(seek)).collect();
-        let joined = running.into_iter().map(|one| {
-            let panicked = || Err(anyhow::anyhow!("a night panicked"));
-            one.join().unwrap_or_else(|_| panicked())
-        });
-        joined.collect::<anyhow::Result<()>>()
     })?;
     Ok(first.into_inner().ok().flatten())
 }

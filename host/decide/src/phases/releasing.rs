@@ -11,9 +11,9 @@ use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView, Notice,
-    Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof, ROUND_PAUSES_MAX,
-    ReleaseMode, Released, Remedy, Rule, Span, Time, View,
+    Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex,
+    NodeView, Notice, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
+    ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span, Time, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -246,7 +246,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         let fresh = called.filter(|one| {
             // How long ago another process read it nobody can tell by our clock.
             let is_ours = one.epoch == run.record.epoch;
-            is_ours && (in_round || one.intended_at.is_within(PROOF_READ_AGE_MAX, run.now))
+            is_ours && is_young(one, proof, in_round, run.now)
         });
         let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
         match fresh.and_then(|one| one.end.clone()) {
@@ -293,6 +293,14 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         }
     }
     None
+}
+
+/// Whether a read is young enough for the next batch. A machine that is off has to boot before it
+/// writes; one that is cut writes as soon as somebody gives its storage back.
+fn is_young(read: &Operation, proof: &Proof, in_round: bool, now: Time) -> bool {
+    let is_cut = proof.grade == Grade::StorageFenced;
+    let just_ended = || read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, now));
+    (in_round || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)) && (!is_cut || just_ended())
 }
 
 /// Whether the last reads of these feeds were made one after the other until just now. Feeds that are

@@ -94,7 +94,7 @@ fn a16_a_cut_is_read_again_before_a_batch() {
     story.until_now(Span::seconds(5));
     assert!(story.did(|one| matches!(one, Effect::DeletePods(_))).is_some());
     story.plugs[1] = PlugState::On;
-    story.until_now(PROOF_READ_AGE_MAX);
+    story.until_now(CUT_READ_AGE_MAX.times(2));
     story.holders = false;
     story.until(Phase::Parked);
     assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
