@@ -28,6 +28,8 @@ struct OfNode {
     boot_id: String,
     /// When it was first seen to have booted so; 0: it had when it was first seen.
     booted_at: Time,
+    /// Whether another boot of it was seen before.
+    is_another: bool,
     known_since: Time,
     changes: VecDeque<(String, Time)>,
 }
@@ -57,6 +59,7 @@ impl Changes {
             uid: seen.uid.clone(),
             boot_id: before.boot_id.clone(),
             booted_at: Time(0),
+            is_another: false,
             known_since: self.begun_at.get(),
             changes: VecDeque::new(),
         });
@@ -64,8 +67,9 @@ impl Changes {
             let (uid, boot_id) = (seen.uid.clone(), seen.boot_id.clone());
             // Nothing of this boot was missed.
             let known_since = Time(0);
-            let changes = VecDeque::new();
-            *of_node = OfNode { uid, boot_id, booted_at: now, known_since, changes };
+            let (changes, is_another) =
+                (VecDeque::new(), is_new_boot && !before.boot_id.is_empty());
+            *of_node = OfNode { uid, boot_id, booted_at: now, is_another, known_since, changes };
         }
         of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
         while of_node.changes.len() > CHANGES_MAX
@@ -83,11 +87,17 @@ impl Changes {
         of_boot.map_or(Time(0), |one| one.booted_at)
     }
 
-    /// When this condition of a node was last seen to change its status in its present boot.
-    pub fn last_of(&self, node: &NodeSeen, kind: &str) -> Option<Time> {
+    /// When a node was last seen to become Ready, or to be so no more, in its present boot. One that joined while
+    /// this process watched has not come back by its first word.
+    pub fn last_ready(&self, node: &NodeSeen) -> Option<Time> {
         let nodes = self.nodes.borrow();
         let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == node.boot_id)?;
-        of_boot.changes.iter().rev().find(|(changed, _)| changed == kind).map(|(_, at)| *at)
+        let ready = of_boot.changes.iter().rev().filter(|(kind, _)| kind == "Ready");
+        let mut times = ready.map(|(_, at)| *at);
+        let last = times.next()?;
+        let is_new = !of_boot.is_another && node.created > self.begun_at.get();
+        let has_joined = is_new && times.next().is_none();
+        (!has_joined).then_some(last)
     }
 
     /// What is known of a node's present boot.
@@ -153,6 +163,36 @@ mod tests {
         // A node of the same name that is another one.
         let other = NodeSeen { uid: "v".to_owned(), ..node("True", "two") };
         assert_eq!(seconds(&changes, &other), (100, vec![]));
+    }
+
+    #[test]
+    fn a_node_that_joins_has_not_come_back() {
+        let changes = Changes::default();
+        changes.begin(Time(100_000));
+        let made_at = |created, ready| NodeSeen { created: Time(created), ..node(ready, "one") };
+        let joins = |created| {
+            changes.note(
+                Some(&made_at(created, "False")),
+                &made_at(created, "True"),
+                Time(130_000),
+            );
+            changes.last_ready(&made_at(created, "True"))
+        };
+        assert_eq!(joins(120_000), None);
+        // It was Ready before.
+        assert_eq!(joins(120_000), Some(Time(130_000)));
+        let changes = Changes::default();
+        changes.begin(Time(100_000));
+        // Nobody saw how it was when this process did not watch yet.
+        let (down, up) = (made_at(90_000, "False"), made_at(90_000, "True"));
+        changes.note(Some(&down), &up, Time(130_000));
+        assert_eq!(changes.last_ready(&up), Some(Time(130_000)));
+        let (down, up) = (
+            made_at(120_000, "Unknown"),
+            NodeSeen { boot_id: "two".to_owned(), ..made_at(120_000, "True") },
+        );
+        changes.note(Some(&down), &up, Time(140_000));
+        assert_eq!(changes.last_ready(&up), Some(Time(140_000)), "it booted");
     }
 
     #[test]

@@ -289,7 +289,7 @@ pub fn gate_view(
 /// When this process last saw the node come back: renew its Lease after a silence, or become Ready.
 fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, mirror: &Mirror) -> Option<CameBack> {
     let silence = lease.and_then(|lease| lease.silence);
-    let ready_at = mirror.changes.last_of(node, "Ready");
+    let ready_at = mirror.changes.last_ready(node);
     let at = silence.map(|(_, ended)| ended).max(ready_at)?;
     Some(CameBack { at, silent_since: silence.map(|(since, _)| since) })
 }
