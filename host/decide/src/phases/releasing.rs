@@ -246,7 +246,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         let fresh = called.filter(|one| {
             // How long ago another process read it nobody can tell by our clock.
             let is_ours = one.epoch == run.record.epoch;
-            is_ours && is_young(one, proof, in_round, run.now)
+            is_ours && (in_round || is_young(one, proof.grade, run.now))
         });
         let read_at = called.and_then(|one| one.ended_at).unwrap_or(run.now);
         match fresh.and_then(|one| one.end.clone()) {
@@ -295,12 +295,12 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     None
 }
 
-/// Whether a read is young enough for the next batch. A machine that is off has to boot before it
-/// writes; one that is cut writes as soon as somebody gives its storage back.
-fn is_young(read: &Operation, proof: &Proof, in_round: bool, now: Time) -> bool {
-    let is_cut = proof.grade == Grade::StorageFenced;
+/// Whether a read that was in no round is young enough for the next batch. A machine that is off has to
+/// boot before it writes; one that is cut writes as soon as somebody gives its storage back.
+fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
     let just_ended = || read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, now));
-    (in_round || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)) && (!is_cut || just_ended())
+    read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
+        && (grade != Grade::StorageFenced || just_ended())
 }
 
 /// Whether the last reads of these feeds were made one after the other until just now. Feeds that are

@@ -108,6 +108,22 @@ fn a16_a_cut_is_read_again_before_a_batch() {
     assert_eq!(story.plugs[1], PlugState::On);
 }
 
+/// Two switches that take their time: when the second has answered, the first one's answer is old. Both
+/// were read in one round, and the release goes on.
+#[test]
+fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
+    let mut plan = storage_only();
+    let mut second = plan.methods[1].clone();
+    second.name = "second-switch".into();
+    plan.methods.push(second);
+    plan.isolation = vec![stage(Execution::All, &[1, 2])];
+    let mut story = story_of(plan);
+    story.plugs.resize(3, PlugState::On);
+    story.call_takes = Span::seconds(4);
+    story.until(Phase::AwaitingWell);
+    assert!(story.released());
+}
+
 /// Everything is released and the machine may run on behind its cut: that is read for as long as it may.
 #[test]
 fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
