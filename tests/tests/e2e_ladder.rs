@@ -75,6 +75,7 @@ async fn repaired_from_elsewhere(story: &Story) -> Result<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
     let story = Story::begin("e2e-ladder", &ladder(&["false", LAST_WORDS])).await?;
+    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
     let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
@@ -126,6 +127,7 @@ async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_kill
     let remedies = json!([job("repair", &["false", LAST_WORDS]), job("terminate", &["true"])]);
     let installation = Installation { threshold, remedies, ..Installation::default() };
     let story = Story::begin("e2e-terminate", &installation).await?;
+    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
     let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
@@ -168,6 +170,7 @@ async fn a_repair_helps_and_nothing_is_switched_off() -> Result<()> {
     let mut installation = ladder(&["true"]);
     installation.threshold["remedy1"][1]["period"] = json!("10m");
     let story = Story::begin("e2e-repair", &installation).await?;
+    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
     story.lose_node()?;

@@ -62,6 +62,24 @@ fn no_pod_is_let_in_but_those_that_scrape() -> Result<()> {
     Ok(())
 }
 
+/// Whoever may scrape cannot hold up a probe.
+#[test]
+fn probes_have_a_port_that_no_pod_is_let_in_at() -> Result<()> {
+    let pod = deployment()?.spec.context("no spec")?.template.spec.context("no pod")?;
+    let container = pod.containers.first().context("no container")?;
+    for probe in [&container.liveness_probe, &container.readiness_probe] {
+        let asked = probe.as_ref().and_then(|probe| probe.http_get.as_ref()).context("no probe")?;
+        assert_eq!(asked.port, IntOrString::String("probes".to_owned()));
+    }
+    let ports = container.ports.iter().flatten();
+    let probes = ports.clone().find(|port| port.name.as_deref() == Some("probes"));
+    let option = format!(":{}", probes.context("no port for probes")?.container_port);
+    let arguments = container.args.iter().flatten();
+    let mut own = arguments.filter(|one| one.starts_with("--probe-address="));
+    assert!(own.any(|one| one.ends_with(&option)), "{:?}", container.args);
+    Ok(())
+}
+
 /// It needs nothing of the machine that it stands on.
 #[test]
 fn the_pod_is_one_that_the_restricted_standard_admits() -> Result<()> {

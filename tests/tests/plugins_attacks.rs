@@ -1,4 +1,4 @@
-//! The attack corpus (SAFETY.md §2.1): each of the 64 attacks made for real, by a component, a document or
+//! The attack corpus (SAFETY.md §2.1, and what was found since): each of the 71 attacks made for real, by a component, a document or
 //! an answer, on the sandbox as production runs it: loaded through the compiling child, called on the
 //! plugins' own threads, over real sockets. Each has the verdict that it must come to, an end, a bound on
 //! what the host's memory grows by, and a twin that succeeds. While it runs, and after it, another
@@ -6,7 +6,7 @@
 //! `cargo xtask test plugins` prints.
 //!
 //! In the order of the corpus: `addresses` and `answers` (the network), `resources`, `semantics`,
-//! `artefact`, `registry`; beside them `edges`, just below and just above each limit. `alone` gives each family a
+//! `artefact`, `registry`, `oracles`, `sessions`, `ports`; beside them `edges`, just below and just above each limit. `alone` gives each family a
 //! process and a network of its own, `victims` what lives in that network, `host` the sandbox under
 //! attack, `modules` components that no compiler makes, `canary` the search for secrets.
 
@@ -18,7 +18,10 @@ mod canary;
 mod edges;
 mod host;
 mod modules;
+mod oracles;
+mod ports;
 mod registry;
 mod resources;
 mod semantics;
+mod sessions;
 mod victims;

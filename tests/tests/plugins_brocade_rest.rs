@@ -76,7 +76,7 @@ async fn who_may_not_or_names_no_port_cuts_nothing() -> Result<()> {
     fs::write(reader.folder().join("password"), "wrong\n")?;
     let fault = "wrong credentials: password";
     let ended = reader.fault(fault, "off", &off, || left(&switch)).await?;
-    assert!(ended.said.contains("HTTP 401: Invalid credentials"), "{}", ended.said);
+    assert!(ended.said.contains("HTTP 401; check"), "{}", ended.said);
     assert_eq!(port(&switch, "0/3").await?, Power::On);
     Ok(())
 }

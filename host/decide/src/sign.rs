@@ -109,8 +109,12 @@ pub(crate) fn find(node: &NodeView, sign: &Sign, stale_after: Span, now: Time) -
         },
         Sign::Events { count, window, .. } => match &node.events {
             Some(events) => {
-                let events = events.iter().filter(|event| counts(node, sign, event));
-                of_occurrences(&occurrences(events, *count, *window, now), *count)
+                let events = || events.iter().filter(|event| counts(node, sign, event));
+                of_occurrences(&occurrences(events(), *count, *window, now), *count).unbroken(
+                    &newest(events(), *count, now),
+                    *count,
+                    *window,
+                )
             }
             None => Finding::Unclear,
         },
@@ -165,6 +169,27 @@ impl Finding {
             Self::Coming { since, .. } => Self::Absent { since },
             Self::There { .. } | Self::Absent { .. } | Self::Unclear => self,
         }
+    }
+}
+
+/// So many occurrences before the present ones tell how long a number has been full.
+const EARLIER_MAX: usize = 64;
+
+impl Finding {
+    /// The same, there since when the number was first full without a break: an occurrence that comes before an
+    /// earlier one leaves the window keeps it full. `newest` are in order of time.
+    fn unbroken(self, newest: &[Time], count: u32, window: Span) -> Self {
+        let Self::There { since } = self else { return self };
+        let enough = usize::try_from(count.max(1)).unwrap_or(usize::MAX);
+        let full = newest.windows(enough).rev().filter_map(|one| one.first().zip(one.last()));
+        let mut began = since;
+        for (number, (first, last)) in full.enumerate() {
+            if number > 0 && first.after(window) < began {
+                break;
+            }
+            began = began.min(*last);
+        }
+        Self::There { since: began }
     }
 }
 
@@ -249,22 +274,44 @@ fn occurrences<'a>(
     let begins = now.0.saturating_sub(window.0);
     let mut times: Vec<Time> = events
         .flat_map(|event| {
-            let gaps = u128::from(event.count.saturating_sub(1));
-            let length = u128::from(event.last.since(event.first).0);
+            let (gaps, length) = spread(event);
             let missed = u128::from(begins.saturating_sub(event.first.0));
             // The first that the window holds: rounded up, so that none is counted that may be out.
             let from = missed.saturating_mul(gaps).div_ceil(length.max(1)).min(gaps);
-            (from..=gaps).take(enough).map(move |number| {
-                let since_first = number.saturating_mul(length) / gaps.max(1);
-                let only = if gaps == 0 { length } else { since_first };
-                Time(event.first.0.saturating_add(u64::try_from(only).unwrap_or(u64::MAX)))
-            })
+            (from..=gaps).take(enough).map(|number| occurrence(event, number))
         })
         .filter(|at| at.0 >= begins)
         .collect();
     times.sort_unstable();
     times.truncate(enough);
     times
+}
+
+/// The last `count` occurrences until now, and some before them, in order of time.
+fn newest<'a>(events: impl Iterator<Item = &'a EventView>, count: u32, now: Time) -> Vec<Time> {
+    let enough = usize::try_from(count).unwrap_or(usize::MAX).saturating_add(EARLIER_MAX);
+    let mut times: Vec<Time> = events
+        .flat_map(|event| {
+            let (gaps, _) = spread(event);
+            (0..=gaps).rev().map(|number| occurrence(event, number)).take(enough)
+        })
+        .filter(|at| *at <= now)
+        .collect();
+    times.sort_unstable();
+    times.split_off(times.len().saturating_sub(enough))
+}
+
+/// How many gaps are between the occurrences of an event, and how long they are together.
+fn spread(event: &EventView) -> (u128, u128) {
+    let length = event.last.since(event.first).0;
+    (u128::from(event.count.saturating_sub(1)), u128::from(length))
+}
+
+/// When the occurrence of this number was, counted from zero; the only one of an event was its last.
+fn occurrence(event: &EventView, number: u128) -> Time {
+    let (gaps, length) = spread(event);
+    let since_first = number.saturating_mul(length).checked_div(gaps).unwrap_or(length);
+    Time(event.first.0.saturating_add(u64::try_from(since_first).unwrap_or(u64::MAX)))
 }
 
 /// There since the occurrence that made the number full; absent since the last one.
@@ -281,7 +328,8 @@ fn of_occurrences(times: &[Time], count: u32) -> Finding {
 fn of_changes(changes: &ChangesView, kind: &str, count: u32, window: Span, now: Time) -> Finding {
     let enough = usize::try_from(count).unwrap_or(usize::MAX);
     let times: Vec<Time> = within(changes, kind, window, now).take(enough).collect();
-    match of_occurrences(&times, count) {
+    let all: Vec<Time> = of_kind(changes, kind).collect();
+    match of_occurrences(&times, count).unbroken(&all, count, window) {
         Finding::Absent { .. } if now.since(changes.known_since) < window => Finding::Unclear,
         known @ (Finding::There { .. }
         | Finding::Coming { .. }
@@ -297,8 +345,11 @@ fn within<'a>(
     now: Time,
 ) -> impl Iterator<Item = Time> + 'a {
     let begins = now.0.saturating_sub(window.0);
-    let of_kind = changes.changes.iter().filter(move |(of, _)| of == kind);
-    of_kind.map(|(_, at)| *at).filter(move |at| at.0 >= begins)
+    of_kind(changes, kind).filter(move |at| at.0 >= begins)
+}
+
+fn of_kind<'a>(changes: &'a ChangesView, kind: &'a str) -> impl Iterator<Item = Time> + 'a {
+    changes.changes.iter().filter(move |(of, _)| of == kind).map(|(_, at)| *at)
 }
 
 /// Whether no kubelet ever spoke for a node: no Lease, no boot id, and of Ready nothing, or that it

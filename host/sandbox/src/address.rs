@@ -72,13 +72,13 @@ impl FromStr for Cidr {
                 Ok(_) | Err(_) => return Err(error("a prefix of 0 to 32 (IPv4) or 128 (IPv6)")),
             },
         };
-        // A disguised single address means where it leads; a disguised range means nothing that
-        // an admin could foresee.
+        // A mapped single address means where it leads; any other disguise means nothing that an admin could
+        // foresee.
         if destination(network) != network {
-            if prefix == width(network) {
+            if prefix == width(network) && !is_disguised(network) {
                 return Ok(Self::exactly(network));
             }
-            return Err(error("the IPv4 range itself, not one mapped into IPv6"));
+            return Err(error("the IPv4 range itself, not a form of it in IPv6"));
         }
         Ok(Self { network, prefix })
     }
@@ -116,6 +116,17 @@ pub fn destination(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Whether it is an IPv4 address in a form of IPv6 that is dialled as it is written, wherever that leads: through
+/// somebody's relay or tunnel, or nowhere. Mapped ones are dialled as IPv4, and a translator (NAT64), of which whole
+/// networks live, leads where it says.
+pub(crate) fn is_disguised(address: IpAddr) -> bool {
+    let is_translated = match address {
+        IpAddr::V6(v6) => matches!(v6.segments(), [0x64, 0xff9b, ..]),
+        IpAddr::V4(_) => false,
+    };
+    !is_translated && destination(address) != address.to_canonical()
+}
+
 /// What makes an address one that no range opens, only its own exact grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hazard {
@@ -136,7 +147,9 @@ pub enum Hazard {
 impl Hazard {
     /// The hazard of an address whose disguises are taken off.
     pub fn of(address: IpAddr) -> Option<Self> {
-        if METADATA_V4.map(IpAddr::V4).contains(&address) || address == METADATA_V6 {
+        if METADATA_V4.map(IpAddr::V4).contains(&address)
+            || METADATA_V6.map(IpAddr::V6).contains(&address)
+        {
             return Some(Self::Metadata);
         }
         match address {
@@ -174,8 +187,12 @@ const METADATA_V4: [Ipv4Addr; 4] = [
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
 ];
-/// AWS over IPv6.
-const METADATA_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254));
+/// AWS over IPv6, and its credentials for pods; Google.
+const METADATA_V6: [Ipv6Addr; 3] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+];
 
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
@@ -198,6 +215,8 @@ mod tests {
             "2002:a9fe:a9fe::1",
             "2001:0:53aa:64c:0:0:5601:5601",
             "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
         ] {
             let address = destination(disguised.parse().unwrap());
             assert_eq!(Hazard::of(address), Some(Hazard::Metadata), "{disguised} is {address}");
@@ -210,6 +229,23 @@ mod tests {
             let address: IpAddr = plain.parse().unwrap();
             assert_eq!(destination(address), address);
             assert_eq!(Hazard::of(address), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn what_is_dialled_as_written_is_no_form_of_an_ipv4_address() {
+        for (address, is_so) in [
+            ("::10.9.0.7", true),
+            ("::ffff:0:10.9.0.7", true),
+            ("2002:a09:7::1", true),
+            ("2001:0:53aa:64c:0:0:f5f6:fff8", true),
+            ("::ffff:10.9.0.7", false),
+            ("64:ff9b::10.9.0.7", false),
+            ("10.9.0.7", false),
+            ("fd00::7", false),
+            ("::1", false),
+        ] {
+            assert_eq!(is_disguised(address.parse().unwrap()), is_so, "{address}");
         }
     }
 

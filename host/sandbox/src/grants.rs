@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 use node_remedy_decide::bug::{Bug, guard};
 
-use crate::address::{Cidr, Hazard, destination};
+use crate::address::{Cidr, Hazard, destination, is_disguised};
 use crate::host_name::{HostPort, HostPortError};
 use crate::manifest::{Auth, CredentialAsk, EndpointAsk, Manifest, Operation, Protocol};
 use crate::names::Names;
@@ -48,6 +48,8 @@ pub struct AdminGrant {
     pub operations: BTreeSet<Operation>,
     /// The credentials whose bytes it may see, by the plugin's names for them.
     pub reveal: BTreeSet<String>,
+    /// What it may see of the answers to logins, as its manifest's `exposes` points to it.
+    pub exposes: BTreeSet<String>,
     /// How much of all that one call may use.
     pub budget: Budget,
     /// The pod's own and the API server's addresses, and others that only an exact grant opens.
@@ -169,38 +171,6 @@ impl Grants {
     fn leave_out(&mut self, ask: &EndpointAsk, refusal: &GrantError) {
         self.endpoints.remove(&ask.name);
         self.refused.insert(ask.name.clone(), refusal.to_string());
-    }
-
-    /// Sees that the host may ask for what a session needs, and keeps the plugin away from an endpoint
-    /// where only the host logs in.
-    fn check_login(
-        &mut self,
-        ask: &EndpointAsk,
-        parameters: &BTreeMap<String, String>,
-    ) -> Result<(), GrantError> {
-        let at = ask.auth.at().unwrap_or(&ask.name).to_owned();
-        let Some(policy) = self.endpoints.get_mut(&at).and_then(|at| at.http.as_mut()) else {
-            return Ok(());
-        };
-        policy.is_host_only |= ask.auth.at().is_some();
-        let Auth::Login(login) = &ask.auth else { return Ok(()) };
-        let path = login_path(&login.request.path, parameters);
-        let path = path.unwrap_or_default();
-        let bare = path.split('?').next().unwrap_or_default();
-        let missing = |found: String, add: String| GrantError::NotGranted {
-            ask: format!("the login at endpoint '{at}'"),
-            found,
-            reason: "which is not granted".to_owned(),
-            add,
-        };
-        if !policy.methods.contains(&login.request.method) {
-            let method = login.request.method.as_str();
-            return Err(missing(format!("method {method}"), format!("{method} to grants.methods")));
-        }
-        if !policy.holds(bare) {
-            return Err(missing(format!("path {bare}"), format!("{bare} to grants.paths")));
-        }
-        Ok(())
     }
 
     /// The same for a call that reaches nothing ([`crate::net::Replay`]): each endpoint at an address of its
@@ -332,6 +302,12 @@ impl AdminGrant {
             let add = format!("{scheme} to grants.auth");
             return Err(missing(format!("authentication {scheme}"), "which is not granted", add));
         }
+        let Auth::Login(login) = &ask.auth else { return Ok(()) };
+        if let Some(shown) = login.exposes.iter().find(|shown| !self.exposes.contains(*shown)) {
+            let reason = "which is not granted and may be a token";
+            let add = format!("{shown:?} to grants.exposes, if the plugin may read it");
+            return Err(missing(format!("{shown:?} of the answer to a login"), reason, add));
+        }
         Ok(())
     }
 
@@ -344,12 +320,19 @@ impl AdminGrant {
     ) -> Result<(), GrantError> {
         let target = destination(address);
         let exact = self.cidrs.iter().any(|cidr| cidr.is_exact() && cidr.holds(target));
-        let reason = if exact {
-            return Ok(());
-        } else if let Some(hazard) = Hazard::of(target).filter(|_| guard(Bug::HazardsOpen, true)) {
+        let hazard = Hazard::of(target).filter(|_| guard(Bug::HazardsOpen, !exact));
+        let guarded = self.guarded.iter().find(|cidr| !exact && cidr.holds(target));
+        let reason = if let Some(hazard) = hazard {
             format!("{}, which only its exact address opens", hazard.as_str())
-        } else if let Some(guarded) = self.guarded.iter().find(|cidr| cidr.holds(target)) {
+        } else if let Some(guarded) = guarded {
             format!("in {guarded}, which is this cluster's own and only an exact address opens")
+        } else if is_disguised(address) {
+            let ask = format!("endpoint '{}' (parameter '{}')", ask.name, ask.from);
+            let reason = format!("a form of {target} in IPv6 that may lead elsewhere");
+            let (found, add) = (address.to_string(), format!("{target} in its place"));
+            return Err(GrantError::NotGranted { ask, found, reason, add });
+        } else if exact {
+            return Ok(());
         } else if guard(Bug::RangeUnchecked, !is_named && !self.holds(target)) {
             "which no granted range holds".to_owned()
         } else {
@@ -501,6 +484,20 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv4_grant_opens_no_form_of_ipv6_that_is_dialled_as_written() {
+        for grant in ["10.9.0.0/16", "10.9.0.7/32"] {
+            for form in ["::10.9.0.7", "2002:a09:7::1", "2001:0:53aa:64c:0:0:f5f6:fff8"] {
+                let refusal = decide(form, &admin(&[grant]), &NoNames).unwrap_err();
+                let says =
+                    "a form of 10.9.0.7 in IPv6 that may lead elsewhere; add 10.9.0.7 in its place";
+                assert!(refusal.ends_with(says), "{refusal}");
+            }
+            let translated = decide("64:ff9b::10.9.0.7", &admin(&[grant]), &NoNames);
+            assert_eq!(translated, Ok("[64:ff9b::a09:7]:623".parse().unwrap()));
+        }
+    }
+
+    #[test]
     fn literals_in_other_bases_never_reach_a_resolver() {
         let inward = Fixed(&["10.9.0.1"]);
         for address in ["0x7f.0.0.1", "0x7f000001", "2130706433", "0177.0.0.1", "127.1", "1.2.3.4."]
@@ -537,6 +534,7 @@ mod tests {
         let lab = admin(&["127.0.0.1/32"]);
         assert!(decide("127.0.0.1:6231", &lab, &NoNames).is_ok());
         assert!(decide("::ffff:127.0.0.1", &lab, &NoNames).is_ok());
+        assert!(decide("::127.0.0.1", &lab, &NoNames).is_err());
         assert!(decide("127.0.0.2", &lab, &NoNames).is_err());
         assert!(decide("::1", &lab, &NoNames).is_err());
     }

@@ -111,9 +111,11 @@ pub const STREAM_BYTES_WRITTEN_MAX: usize = 1 << 20;
 pub const STREAM_READ_BYTES_MAX: usize = 16 << 10;
 /// Bytes read over the whole call, on all connections: a list of some hundred machines, many times.
 pub const STREAM_BYTES_READ_MAX: usize = 4 << 20;
-/// How long the beginning of what may be a secret is kept back for its end to come: an echo that
-/// is cut by a packet's end goes on at once.
+/// How long the end of a stream on which a secret was written is kept back for what follows, whatever it holds: an
+/// echo that is cut by a packet's end goes on at once.
 pub const ECHO_TIME: Duration = Duration::from_millis(100);
+/// So many bytes of such a stream's end are kept back at least: more than a secret that fits a line has in any form.
+pub const ECHO_BYTES_MIN: usize = 1 << 10;
 /// HTTP requests over the whole call: a `status` that polls twice a second for two minutes, twice.
 /// Each puts one secret at most on the wire, so this is the budget of `write` too; nothing that a
 /// plugin chooses goes into that operation, so it is no oracle.

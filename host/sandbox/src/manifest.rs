@@ -241,8 +241,18 @@ impl Manifest {
         ask.auth
             .check(is_parameter)
             .map_err(|(key, found, expected)| field(&format!("{path}.{key}"), found, expected))?;
-        let Some(at) = ask.auth.at() else { return Ok(()) };
+        let at = ask.auth.at().unwrap_or(&ask.name);
         let other = self.asks.endpoints.iter().find(|other| other.name == at);
+        if let (Auth::Login(login), Some(other)) = (&ask.auth, other)
+            && let Some(logout) = &login.logout
+            && !login.ends_where_it_began()
+            && !other.methods.contains(&logout.method)
+        {
+            let expected = "one of the methods of the endpoint, or the end of a session that a POST began, where it began";
+            let path = format!("{path}.logout.method");
+            return Err(field(&path, logout.method.as_str(), expected));
+        }
+        let Some(at) = ask.auth.at() else { return Ok(()) };
         let is_sound = |other: &EndpointAsk| {
             let is_there = ask.optional || !other.optional;
             let is_bare = other.auth == Auth::NONE && other.name != ask.name;
@@ -406,6 +416,16 @@ mod tests {
             ("auth", json!({"scheme": "basic", "credential": "x"}), "credential: found x"),
             ("auth", json!({"scheme": "mtls", "credential": "account"}), "unknown variant `mtls`"),
             ("default", json!("bmc.{zone}.example.org"), "default: found {zone}, expected one of"),
+            (
+                "auth",
+                json!({
+                    "scheme": "login", "credential": "account", "token": {"json": "/token"},
+                    "request": {"method": "POST", "path": "/redfish/v1/x", "basic": true},
+                    "send": {"header": "X-Token"},
+                    "logout": {"method": "DELETE", "path": "/redfish/v1/Systems/1"},
+                }),
+                "auth.logout.method: found DELETE, expected one of the methods of the endpoint",
+            ),
         ];
         for (key, value, expected) in rows {
             let mut endpoint = sound.clone();

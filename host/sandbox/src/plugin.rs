@@ -160,7 +160,8 @@ impl Plugin {
         let deadline = call.request.deadline.min(longest).min(self.limits.deadline);
         let request = call.request.clone();
         let cancel = call.cancel.clone();
-        let state = CallState::new(call, seed, seams.clone());
+        let mut state = CallState::new(call, seed, seams.clone());
+        state.component = self.digest().to_string();
         let fuel_max = self.limits.fuel;
         let mut store = match self.store(state, fuel_max, pace) {
             Ok(store) => store,
@@ -335,7 +336,8 @@ fn report(state: CallState, end: End, fuel: Fuel) -> CallReport {
         effect,
         ended,
         lied: lie.is_some(),
-        checkpoint: record.checkpoint,
+        // It is stored where many may read.
+        checkpoint: record.checkpoint.filter(|state| !secrets.are_in(state)),
         exchanges,
         exchanges_dropped,
         transcript: record.transcript,

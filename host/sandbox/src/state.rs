@@ -29,6 +29,8 @@ use crate::words::Secrets;
 pub(crate) struct CallState {
     pub(crate) action: Action,
     pub(crate) operation_id: String,
+    /// The digest of the component that is called.
+    pub(crate) component: String,
     pub(crate) grants: Grants,
     pub(crate) credentials: BTreeMap<String, Arc<Secret>>,
     pub(crate) parameters: BTreeMap<String, String>,
@@ -102,6 +104,7 @@ impl CallState {
         Self {
             action: request.action,
             operation_id: request.operation_id,
+            component: String::new(),
             secrets: Secrets::new(known.chain(tokens.iter().map(|token| token.as_slice()))),
             credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
             wasi: wasi_stubs::context(&seams, seed),

@@ -1,12 +1,20 @@
 //! A plugin's words on their way to people: known secrets blotted out, control characters
 //! escaped, length capped, in that order. Log lines, details, notes and kept exchanges all pass
-//! here. A plugin that encodes a secret it was allowed to read can still smuggle it; hex, the
-//! encoding that happens by accident, is looked for too.
+//! here. A plugin that encodes a secret it was allowed to read can still smuggle it; the encodings
+//! that happen by accident, or in which a device repeats what it was sent, are looked through.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::memmem::Finder;
 use node_remedy_decide::bug::{Bug, guard};
 use zeroize::Zeroizing;
+
+use self::views::{ESCAPE_BYTES_MAX, views};
+
+mod views;
 
 /// Shorter secrets would blot out half of every sentence.
 pub(crate) const SECRET_BYTES_MIN: usize = 4;
@@ -28,40 +36,60 @@ impl Secrets {
         if secret.len() < SECRET_BYTES_MIN || self.0.iter().any(|form| form.as_slice() == secret) {
             return;
         }
-        let hex = secret.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        self.0.extend(in_forms_and_json(secret));
-        self.0.push(Zeroizing::new(hex.to_uppercase().into_bytes()));
-        self.0.push(Zeroizing::new(hex.into_bytes()));
         self.0.push(Zeroizing::new(secret.to_vec()));
-        // Longest first, or a secret that begins another would leave the other's end standing.
-        self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        let forms = in_hex(secret).into_iter().chain(in_base64(secret)).chain(in_utf16(secret));
+        for form in forms {
+            if form.len() >= SECRET_BYTES_MIN && !self.0.contains(&form) {
+                self.0.push(form);
+            }
+        }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether a secret stands in the bytes.
     pub(crate) fn are_in(&self, bytes: &[u8]) -> bool {
-        self.0.iter().any(|secret| find(bytes, secret).is_some())
+        !self.places_in(bytes).is_empty()
     }
 
     /// The bytes with every secret overwritten by `*`, length kept.
     pub(crate) fn blot(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for secret in &self.0 {
-            let mut from = 0;
-            while let Some(at) = bytes.get(from..).and_then(|rest| find(rest, secret)) {
-                let (start, end) = (from + at, from + at + secret.len());
-                bytes.iter_mut().take(end).skip(start).for_each(|byte| *byte = b'*');
-                from = end;
-            }
+        let mut blotted = bytes.to_vec();
+        for place in self.places_in(bytes) {
+            blotted.get_mut(place).into_iter().flatten().for_each(|byte| *byte = b'*');
         }
-        bytes
+        blotted
     }
 
-    /// The length of the longest secret, in any of its forms.
+    /// Where secrets stand, in order and apart from each other. They may overlap, and whether a byte is in one must not
+    /// depend on where the bytes begin.
+    fn places_in(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let views: Vec<_> = views(bytes).collect();
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for secret in &self.0 {
+            let finder = Finder::new(secret.as_slice());
+            places.extend(all_in(&finder, bytes));
+            for view in &views {
+                places.extend(all_in(&finder, &view.bytes).filter_map(|found| view.place(&found)));
+            }
+        }
+        places.sort_unstable_by_key(|place| place.start);
+        let mut apart: Vec<Range<usize>> = Vec::new();
+        for place in places {
+            match apart.last_mut() {
+                Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+                Some(_) | None => apart.push(place),
+            }
+        }
+        apart
+    }
+
+    /// The length of the longest secret, however it is written.
     pub(crate) fn longest(&self) -> usize {
-        self.0.first().map_or(0, |secret| secret.len())
+        self.0.iter().map(|form| form.len()).max().unwrap_or(0).saturating_mul(ESCAPE_BYTES_MAX)
     }
 
     /// How many bytes at the end may be the beginning of a secret.
@@ -75,14 +103,19 @@ impl Secrets {
 
     /// Text as it may be shown and stored.
     pub(crate) fn clean(&self, text: &str, bytes_max: usize) -> String {
-        let mut text = text.to_owned();
-        for secret in self.0.iter().filter(|_| guard(Bug::WordsUnblotted, true)) {
-            if let Ok(secret) = std::str::from_utf8(secret) {
-                text = text.replace(secret, BLOT);
-            }
+        let mut places = self.places_in(text.as_bytes());
+        places.retain(|_| guard(Bug::WordsUnblotted, true));
+        let mut known = String::with_capacity(text.len());
+        let mut from = 0;
+        for place in places {
+            let start = text.floor_char_boundary(place.start).max(from);
+            known.push_str(text.get(from..start).unwrap_or_default());
+            known.push_str(BLOT);
+            from = text.ceil_char_boundary(place.end).max(from);
         }
-        let mut clean = String::with_capacity(text.len().min(bytes_max));
-        for character in text.chars() {
+        known.push_str(text.get(from..).unwrap_or_default());
+        let mut clean = String::with_capacity(known.len().min(bytes_max));
+        for character in known.chars() {
             let room = bytes_max.saturating_sub(clean.len());
             let escaped = if is_unseen(character) {
                 character.escape_default().to_string()
@@ -99,14 +132,45 @@ impl Secrets {
     }
 }
 
-/// As it stands in a form and in a string of JSON, where that is otherwise: an error page may repeat a login.
-fn in_forms_and_json(secret: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+fn in_hex(secret: &[u8]) -> [Zeroizing<Vec<u8>>; 2] {
+    let hex = secret.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    [Zeroizing::new(hex.to_uppercase().into_bytes()), Zeroizing::new(hex.into_bytes())]
+}
+
+/// As it stands in base64 after none, one or two other bytes (and the same again every three), without the ends that
+/// depend on its neighbours.
+fn in_base64(secret: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let mut forms = Vec::new();
+    for before in (0..3_usize).filter(|_| guard(Bug::FormsUnblotted, true)) {
+        let padded = Zeroizing::new([vec![0; before].as_slice(), secret].concat());
+        let own = (before * 8).div_ceil(6)..padded.len() * 8 / 6;
+        for code in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            let encoded = Zeroizing::new(code.encode(padded.as_slice()).into_bytes());
+            let form = encoded.get(own.clone()).unwrap_or_default().to_vec();
+            forms.push(Zeroizing::new(form));
+        }
+    }
+    forms
+}
+
+/// As Windows writes text, and the other way about.
+fn in_utf16(secret: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let Ok(text) = std::str::from_utf8(secret) else { return Vec::new() };
-    let form = percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
-    let json = serde_json::to_string(text).unwrap_or_default();
-    let json = json.trim_start_matches('"').trim_end_matches('"');
-    let forms = [form.to_string(), json.to_owned()].into_iter().filter(|form| form != text);
-    forms.map(|form| Zeroizing::new(form.into_bytes())).collect()
+    let both: [fn(u16) -> [u8; 2]; 2] = [u16::to_le_bytes, u16::to_be_bytes];
+    both.map(|order| Zeroizing::new(text.encode_utf16().flat_map(order).collect())).into()
+}
+
+/// Every place, also where one begins in another.
+fn all_in<'a>(finder: &'a Finder<'_>, bytes: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + finder.find(bytes.get(from..)?)?;
+        from = start + 1;
+        Some(start..start + finder.needle().len())
+    })
 }
 
 /// Characters that move the cursor, forge a line or reorder what is read.
@@ -118,7 +182,7 @@ fn is_unseen(character: char) -> bool {
 
 /// Where `secret` begins in `bytes`.
 pub(crate) fn find(bytes: &[u8], secret: &[u8]) -> Option<usize> {
-    bytes.windows(secret.len()).position(|window| window == secret)
+    memchr::memmem::find(bytes, secret)
 }
 
 #[cfg(test)]
@@ -137,6 +201,57 @@ mod tests {
         assert_eq!(Secrets::new([b"****".as_slice()]).blot(b"*****"), b"*****");
         assert!(secrets().are_in(b"..hunter2!.."));
         assert!(!secrets().are_in(b"..hunter3!.."));
+    }
+
+    #[test]
+    fn secrets_are_found_in_the_encodings_of_whoever_repeats_them() {
+        // With a character of each kind that is escaped, and one that base64 writes in two alphabets.
+        let secret = "p&q <\"ä/+?>~ü'";
+        let secrets = Secrets::new([secret.as_bytes()]);
+        let json = serde_json::to_string(secret).unwrap();
+        let json = json.trim_matches('"');
+        let percent =
+            percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC);
+        for whole in [
+            secret.to_owned(),
+            json.to_owned(),
+            json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003E"),
+            json.replace('ä', "\\u00e4").replace('/', "\\/"),
+            percent.to_string(),
+            percent.to_string().to_lowercase().replace("%20", "+"),
+            secret.replace('%', "%25").replace('+', "%2B").replace('&', "%26"),
+            secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"),
+            secret.replace('&', "&#38;").replace('<', "&#x3C;").replace('ä', "&#228;"),
+        ] {
+            let said = format!("you sent {whole}.");
+            assert_eq!(secrets.clean(&said, 200), "you sent [secret].", "{said}");
+            let blotted = secrets.blot(said.as_bytes());
+            let stars = [b"you sent ".as_slice(), &vec![b'*'; whole.len()], b"."].concat();
+            assert_eq!(blotted, stars, "{said}");
+        }
+        for order in [u16::to_le_bytes, u16::to_be_bytes] {
+            let wide: Vec<u8> = secret.encode_utf16().flat_map(order).collect();
+            assert_eq!(secrets.blot(&wide), vec![b'*'; wide.len()]);
+        }
+        for before in ["", "u", "us", "use", "user"] {
+            for after in ["", "!", "!!"] {
+                for code in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+                    let encoded = code.encode(format!("{before}{secret}{after}"));
+                    let blotted = secrets.blot(encoded.as_bytes());
+                    // A character of base64 at each end holds bits of a neighbour, too.
+                    let left = blotted.iter().filter(|byte| **byte != b'*').count();
+                    let neighbours = (before.len() + after.len()) * 8;
+                    assert!(left * 6 <= neighbours + 2 * 6 + 4, "{encoded}: {left} left");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn secrets_that_overlap_are_hidden_whole() {
+        let secrets = Secrets::new([b"abab".as_slice(), b"baba"]);
+        assert_eq!(secrets.blot(b"xababax"), b"x*****x");
+        assert_eq!(secrets.clean("xababax ababab", 99), "x[secret]x [secret]");
     }
 
     #[test]

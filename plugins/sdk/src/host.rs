@@ -85,7 +85,8 @@ pub trait Host {
     /// The commit point: succeeds only while the intent is recorded and the lease holds. The error
     /// is the host's reason.
     fn begin_effect(&self, note: &str) -> Result<(), String>;
-    /// Stores what a later attempt at this operation may resume from. No secrets.
+    /// Stores what a later attempt at this operation may resume from. No secrets: what holds one is not stored, and
+    /// nobody is told.
     fn checkpoint(&self, state: &[u8]) -> Result<(), String>;
     /// Has the call been cancelled?
     fn cancelled(&self) -> bool;

@@ -61,7 +61,7 @@ const CONFUSING: &[&str] = &[
 const NAMES: &[&str] =
     &["http://bmc.example./", "http://bmç.example/", "http://bmc。example/", "http://①②⑦.0.0.1/"];
 
-fn forbidden() -> [Forbidden<'static>; 14] {
+fn forbidden() -> [Forbidden<'static>; 15] {
     let one = |number, attack, urls, victims, reason| Forbidden {
         number,
         part: "",
@@ -83,8 +83,8 @@ fn forbidden() -> [Forbidden<'static>; 14] {
         one(
             2,
             "IMDS fd00:ec2::254",
-            &["http://[fd00:ec2::254]/"],
-            &["[fd00:ec2::254]:80"],
+            &["http://[fd00:ec2::254]/", "http://[fd00:ec2::23]/", "http://[fd20:ce::254]/"],
+            &["[fd00:ec2::254]:80", "[fd00:ec2::23]:80", "[fd20:ce::254]:80"],
             "a cloud's metadata service",
         ),
         one(
@@ -152,6 +152,21 @@ fn forbidden() -> [Forbidden<'static>; 14] {
             &["127.0.0.1:80", "[::1]:80"],
             "the unspecified address",
         ),
+        Forbidden {
+            how: "the device's own address in forms of IPv6, under a grant of its IPv4 network",
+            grant: fleet(),
+            ..one(
+                69,
+                "IPv4 dialled as 6to4, Teredo",
+                &[
+                    "http://[2002:a09:7::1]/",
+                    "http://[::10.9.0.7]/",
+                    "http://[2001:0:53aa:64c::f5f6:fff8]/",
+                ],
+                &["[2002:a09:7::1]:80"],
+                "in IPv6 that may lead elsewhere",
+            )
+        },
         one(16, "userinfo, backslash, @", CONFUSING, &["169.254.169.254:80"], "expected"),
     ]
 }

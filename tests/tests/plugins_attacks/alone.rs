@@ -14,7 +14,7 @@ const INSIDE: &str = "NODE_REMEDY_ATTACKS_INSIDE";
 const WITHIN_SECONDS: &str = "300";
 
 /// The addresses of this network. Those of 10.9.0.0/16 are the devices', with that net's broadcast address.
-const ADDRESSES: [&str; 12] = [
+const ADDRESSES: [&str; 15] = [
     "10.9.0.7/16 brd 10.9.255.255",
     "10.9.0.8/16 brd 10.9.255.255",
     "10.9.7.7/16 brd 10.9.255.255",
@@ -25,6 +25,9 @@ const ADDRESSES: [&str; 12] = [
     "169.254.169.254/32",
     "fd00:9::7/128",
     "fd00:ec2::254/128",
+    "fd00:ec2::23/128",
+    "fd20:ce::254/128",
+    "2002:a09:7::1/128",
     "64:ff9b::a9fe:a9fe/128",
     "2002:a9fe:a9fe::1/128",
 ];

@@ -247,8 +247,10 @@ async fn exfiltrated(host: &Host, resolver: &Resolver) -> Result<()> {
         async || {
             let before = resolver.asked().len();
             let loud = deed("exfiltrate").under(revealing());
-            let says = "detail [secret], kept false, by name 0";
+            // It is told that the checkpoint was kept, and it was not.
+            let says = "detail [secret], kept true, by name 0";
             let (report, said) = host.must(&loud, Ended::Returned, says).await?;
+            ensure!(report.checkpoint.is_none(), "the secret is kept");
             canary::sings_not(&format!("{report:?}"))?;
             ensure!(
                 resolver.asked().len() == before,

@@ -151,6 +151,20 @@ fn is_whole(heard: &[u8]) -> bool {
     length.and_then(|length| length.parse().ok()).is_none_or(|length: usize| body.len() >= length)
 }
 
+/// A device that says back each byte as it comes.
+pub(crate) async fn echo(at: &str) -> Result<Task> {
+    let listener = TcpListener::bind(at).await?;
+    Ok(Task::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut from, mut to) = stream.split();
+                // A client that goes ends it.
+                tokio::io::copy(&mut from, &mut to).await.ok();
+            });
+        }
+    }))
+}
+
 /// A whole answer.
 pub(crate) fn plain(status: u16, body: &str) -> Answer {
     with_headers(status, "", body)

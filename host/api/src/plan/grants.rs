@@ -80,6 +80,11 @@ pub struct Allows {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 63)))]
     pub reveal: Vec<String>,
+    /// What the plugin may see of the answer to a login, as JSON pointers out of its manifest (`exposes`): it may be
+    /// a token. Built-in plugins see what they name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 256)))]
+    pub exposes: Vec<String>,
     /// How much of all that one call may use, where that is less than any call may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -150,6 +155,13 @@ pub(crate) fn check(allows: &Allows, path: &Path, tell: &mut dyn FnMut(&Path, St
         if !granted.starts_with('/') {
             let sentence = format!("found {granted:?}, expected a path such as /redfish/v1");
             tell(&path.field("paths").index(index), sentence);
+        }
+    }
+    for (index, pointer) in allows.exposes.iter().enumerate() {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            let sentence =
+                format!("found {pointer:?}, expected a JSON pointer such as /token/catalog");
+            tell(&path.field("exposes").index(index), sentence);
         }
     }
     if let Some(tls) = &allows.tls {

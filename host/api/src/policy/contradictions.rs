@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{PauseWindow, Policies, Policy, ReleaseMode, Remedy, Rung};
+use super::{PauseWindow, Policies, Policy, ReleaseMode, Remedy, Rung, Sign, Threshold};
 use crate::document::{Path, Severity};
 use crate::limits;
 use crate::nodefence::Grade;
@@ -34,6 +34,33 @@ pub(super) fn of_policies(policy: &Policy, given: &Policies, base: &Path) -> Vec
     guards(policy, given, base, &mut found);
     windows(given.pause_windows.as_deref().unwrap_or_default(), base, &mut found);
     found
+}
+
+/// A sign that whoever may write Events makes, and a remedy that cuts: no node needs to be ill for it. `path` is the
+/// threshold's.
+pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Option<Found> {
+    fn is_events_alone(sign: &Sign) -> bool {
+        match sign {
+            Sign::Events { .. } => true,
+            Sign::All(parts) => !parts.is_empty() && parts.iter().all(is_events_alone),
+            Sign::Any(parts) => parts.iter().any(is_events_alone),
+            Sign::Condition { .. }
+            | Sign::LeaseAge(_)
+            | Sign::Flaps { .. }
+            | Sign::NeverJoined(_)
+            | Sign::Not(_) => false,
+        }
+    }
+    let cuts = |rung: &Rung| match &rung.remedy {
+        Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Plugin(_) => true,
+        Remedy::Cluster(_) | Remedy::PodTemplate(_) => false,
+    };
+    if !is_events_alone(&threshold.sign) || !threshold.ladder.iter().any(cuts) {
+        return None;
+    }
+    let sentence = "found nodeEvent alone: whoever may create Events in the namespace default has any node fenced; ask for \
+                    a sign of the node's own beside it (all)";
+    Some((Severity::Warning, path.clone(), sentence.to_owned()))
 }
 
 /// What a rung of a ladder asks for in vain; `path` is that of its list.

@@ -234,3 +234,32 @@ fn selectors_that_select_the_same_nodes_are_told() {
     );
     told(&[("a.yaml", FENCE), ("b.yaml", &other_fence)], expect![[""]]);
 }
+
+/// An Event is anybody's word who may create one; a machine is cut for it only where a sign of its own stands beside it.
+#[test]
+fn events_alone_that_cut_are_warned_of() {
+    let event = "nodeEvent: {reason: [KernelOops], count: 3, window: 30m}";
+    let ready = "{nodeConditionType: Ready, nodeConditionStatus: false}";
+    // Conditions and compounds of them hold for a time.
+    let with = |sign: &str, remedy: &str| {
+        let begin =
+            "apiVersion: node-remedy/v1alpha\nkind: Configuration\nnodeSelector: type=compute\n";
+        let period = if sign.starts_with('a') { "  period: 5s\n" } else { "" };
+        format!("{begin}thresholdConfigs:\n- {sign}\n{period}  remedy1:\n  - {remedy}\n")
+    };
+    let any = format!("any: [{{{event}}}, {ready}]");
+    for (sign, remedy, is_told) in [
+        (event, "name: fence", true),
+        (&any, "name: fence", true),
+        (&format!("all: [{{{event}}}, {ready}]"), "name: fence", false),
+        (&format!("all: [{{{event}}}, {{not: {ready}}}]"), "name: fence", false),
+        (event, "name: mend\nremedyConfigs:\n- name: mend\n  cluster: drain", false),
+    ] {
+        let text = with(sign, remedy);
+        let configuration = read(&[("f.yaml", &text)]);
+        assert!(!configuration.problems.has_errors(), "{text}: {}", lines(&configuration.problems));
+        let told = lines(&configuration.problems);
+        assert_eq!(told.contains("warning: found nodeEvent alone"), is_told, "{text}: {told}");
+        assert!(!is_told || told.contains("thresholdConfigs[0]"), "{told}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What an admin allows a plugin, out of the grants that the plan carries. Each grant stands for
 //! itself: the addresses of one are never reached with the trust or the paths of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_api::plan::{self, Allows, Grant, TlsGrant};
 use node_remedy_sandbox::manifest::Operation;
@@ -10,6 +10,7 @@ use node_remedy_sandbox::{
 };
 
 use super::calls::chain;
+use crate::plugins::Plugins;
 
 /// What a plan allows, and what no range in it opens.
 #[derive(Clone, Copy)]
@@ -29,7 +30,7 @@ pub(crate) async fn decide(
     let mut refusals = Vec::new();
     for grant in allowed.grants.iter().filter(|grant| grant.plugin == plugin) {
         let guarded = allowed.guarded.to_vec();
-        let admin = AdminGrant { guarded, ..admin_grant(manifest, &grant.allows)? };
+        let admin = AdminGrant { guarded, ..admin_grant(plugin, manifest, &grant.allows)? };
         match Grants::decide(manifest, parameters, &admin, names).await {
             Ok(decided) => return Ok(decided),
             Err(refusal) => refusals.push(chain(&refusal)),
@@ -67,8 +68,12 @@ pub(super) fn check_reveal<'a>(
     }
 }
 
-fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
+fn admin_grant(plugin: &str, manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String> {
     let asks = &manifest.asks;
+    let mut exposes: BTreeSet<String> = grant.exposes.iter().cloned().collect();
+    if Plugins::is_builtin(plugin) {
+        exposes.extend(asks.exposes().map(str::to_owned));
+    }
     let asked = asks.credentials.iter().flat_map(|ask| ask.operations.iter().copied());
     let asked = asked.filter(|operation| *operation != Operation::Reveal);
     let speaks = asks.endpoints.iter().map(|ask| ask.protocol);
@@ -84,6 +89,7 @@ fn admin_grant(manifest: &Manifest, grant: &Allows) -> Result<AdminGrant, String
         trust: trust(grant.tls.as_ref())?,
         operations: asked.filter(|one| allows(&grant.operations, one.as_str())).collect(),
         reveal: grant.reveal.iter().cloned().collect(),
+        exposes,
         budget: budget_of(grant.budget.unwrap_or_default()),
         ..AdminGrant::default()
     };
@@ -323,6 +329,33 @@ mod tests {
     }
 
     /// Who opens the community has not opened the password.
+    /// A manifest may name one value of an answer as its token and have the one that counts shown to the plugin.
+    #[tokio::test]
+    async fn what_a_login_shows_is_granted_to_a_plugin_from_outside() {
+        let mut manifest = manifest();
+        manifest.asks.endpoints[0].auth = serde_json::from_value(json!({
+            "scheme": "login", "credential": "account",
+            "request": {"method": "POST", "path": "/redfish/v1/login", "basic": true},
+            "token": {"json": "/token_type"}, "send": {"header": "X-Token"},
+            "exposes": ["/access_token"],
+        }))
+        .unwrap();
+        let parameters = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+        let decided = async |plugin: &str, exposes: serde_json::Value| {
+            let mut granted = grant(json!({ "cidrs": ["192.0.2.7/32"], "exposes": exposes }));
+            granted.plugin = plugin.to_owned();
+            let granted = [granted];
+            let names = Fixed("192.0.2.9");
+            decide(plugin, &manifest, &parameters, unguarded(&granted), &names).await
+        };
+        let refusal = decided("web", json!([])).await.unwrap_err();
+        assert!(refusal.contains("to grants.exposes, if the plugin may read it"), "{refusal}");
+        assert!(decided("web", json!(["/token_type"])).await.is_err());
+        assert!(decided("web", json!(["/access_token"])).await.is_ok());
+        // One that is built in is this program's own.
+        assert!(decided("openstack", json!([])).await.is_ok());
+    }
+
     #[tokio::test]
     async fn a_credential_is_revealed_only_where_its_own_name_stands() {
         let mut manifest = manifest();

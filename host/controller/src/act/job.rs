@@ -139,10 +139,15 @@ fn describe(nodefence: &NodeFence, remedy: &str, number: u32, now: Timestamp) ->
 /// The same as environment variables: `providerID` is `NODE_REMEDY_PROVIDER_ID`.
 fn environment(description: &Value) -> Vec<EnvVar> {
     let fields = description.as_object().into_iter().flatten();
-    let variable = |(field, value): (&String, &Value)| EnvVar {
-        name: variable_name(field),
-        value: Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
-        value_from: None,
+    let variable = |(field, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        EnvVar {
+            name: variable_name(field),
+            // A kubelet reads $(NAME) as another variable of the container, which may be a password; a node writes
+            // its own providerID.
+            value: Some(value.replace('$', "$$")),
+            value_from: None,
+        }
     };
     fields.map(variable).collect()
 }
@@ -273,6 +278,15 @@ mod tests {
         let described = pod["metadata"]["annotations"][DESCRIPTION].as_str().unwrap();
         let described: Value = serde_json::from_str(described).unwrap();
         assert_eq!(described["nodefence"], "worker-3-1");
+    }
+
+    /// A node's own words name no variable of the container.
+    #[test]
+    fn what_a_node_says_of_itself_is_text_to_its_job() {
+        let description = json!({"providerID": "aws:///$(PASSWORD)/$x"});
+        let [variable] = environment(&description).try_into().unwrap();
+        assert_eq!(variable.name, "NODE_REMEDY_PROVIDER_ID");
+        assert_eq!(variable.value.as_deref(), Some("aws:///$$(PASSWORD)/$$x"));
     }
 
     /// Every container finds the annotation that describes the node as a file, beside its own mounts.

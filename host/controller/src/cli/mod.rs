@@ -230,6 +230,9 @@ pub struct RunArgs {
     /// Where /metrics, /healthz and /readyz are served
     #[arg(long, default_value = "127.0.0.1:9464", value_name = "ADDRESS")]
     pub admin_address: SocketAddr,
+    /// Where /healthz and /readyz are served besides, for probes that nobody else can hold up
+    #[arg(long, value_name = "ADDRESS")]
+    pub probe_address: Option<SocketAddr>,
     /// The name this replica goes by; the pod's name in a pod
     #[arg(long, value_name = "NAME", default_value = "node-remedy")]
     pub identity: String,

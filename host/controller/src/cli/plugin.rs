@@ -296,6 +296,6 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn scheme(auth: &Auth) -> &'static str {
-    if *auth == Auth::NONE { "no authentication by the host" } else { auth.scheme() }
+fn scheme(auth: &Auth) -> String {
+    if *auth == Auth::NONE { "no authentication by the host".to_owned() } else { auth.told() }
 }

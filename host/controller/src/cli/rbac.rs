@@ -46,6 +46,10 @@ pub struct RbacArgs {
     /// Nodes may be deleted, behind proof, where a method or a remedy `delete-node` asks for it
     #[arg(long)]
     pub delete_nodes: bool,
+    /// Jobs may be started in the controller's namespace, where a remedy is a podTemplate: whoever has the controller's
+    /// token then may mount any Secret of that namespace
+    #[arg(long)]
+    pub jobs: bool,
 }
 
 /// Prints roles and bindings as YAML.
@@ -71,7 +75,7 @@ pub fn rbac(args: &RbacArgs) -> anyhow::Result<ExitCode> {
             "--storage-lease-namespace {namespace:?}: expected the name of a namespace"
         );
     }
-    let more = More { storage, deletes_nodes: args.delete_nodes };
+    let more = More { storage, deletes_nodes: args.delete_nodes, jobs: args.jobs };
     out!("{}", manifest(&args.namespace, &args.secrets, more));
     Ok(ExitCode::SUCCESS)
 }
@@ -123,7 +127,7 @@ const OURS: &str = "node-remedy.io";
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// All that the controller asks of an API server. What is not here, it cannot do.
-const CONTROLLER: [Right; 32] = [
+const CONTROLLER: [Right; 31] = [
     right(
         Everywhere,
         ("", "nodes"),
@@ -275,13 +279,6 @@ const CONTROLLER: [Right; 32] = [
     right(Own, LEASES, Only(LEASE_NAME), &["get", "update"], "leadership and its epoch"),
     right(
         Own,
-        ("batch", "jobs"),
-        Any,
-        &["get", "create", "delete"],
-        "remedies that are a podTemplate",
-    ),
-    right(
-        Own,
         ("", "configmaps"),
         Any,
         &["get", "list", "watch"],
@@ -382,12 +379,22 @@ static DELETE_NODES: Right = right(
     "a Node whose machine is proven off, by UID, once everything on it is released",
 );
 
+/// Where remedies are Jobs.
+static JOBS: Right = right(
+    Own,
+    ("batch", "jobs"),
+    Any,
+    &["get", "create", "delete"],
+    "remedies that are a podTemplate; a pod may mount any Secret of this namespace",
+);
+
 /// What only some clusters need.
 #[derive(Debug, Clone, Copy, Default)]
 struct More<'a> {
     /// The namespace of storage Leases.
     storage: Option<&'a str>,
     deletes_nodes: bool,
+    jobs: bool,
 }
 
 /// Every role and binding, as one YAML stream.
@@ -400,6 +407,9 @@ fn manifest(namespace: &str, secrets: &[String], more: More<'_>) -> String {
         role(&mut out, place, namespace, secrets);
         if place == Everywhere && more.deletes_nodes {
             rules_of(&mut out, std::iter::once(&DELETE_NODES), secrets);
+        }
+        if place == Own && more.jobs {
+            rules_of(&mut out, std::iter::once(&JOBS), secrets);
         }
         binding(&mut out, namespace_of(place, namespace), namespace);
     }

@@ -1,6 +1,8 @@
 //! `run`: the controller on a real cluster.
 
+use std::convert::Infallible;
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{LogFormat, RunArgs};
-use crate::admin::{self, Readiness};
+use crate::admin::{self, Pages, Readiness};
 use crate::clock::Clock;
 use crate::cluster::kube::KubeCluster;
 use crate::controller::{Controller, Seams, Settings};
@@ -98,15 +100,27 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let exe = std::env::current_exe().context("failed to find this program's own file")?;
     let plugins = Plugins::new(sandbox).compiled_by(exe);
     let controller = Controller::new(seams, settings, plugins, metrics.clone(), readiness.clone());
+    let pages = Pages { metrics: Some(metrics), readiness };
     tokio::select! {
         biased;
-        failed = admin::serve(args.admin_address, metrics, readiness) => {
+        failed = probes(args.probe_address, Pages { metrics: None, ..pages.clone() }) => {
+            failed.map(|never| match never {})
+        }
+        failed = admin::serve("--admin-address", args.admin_address, pages) => {
             failed.map(|never| match never {})
         }
         () = controller.run(stop_signal()?) => {
             tracing::info!("stopped");
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Answers probes where they have a port of their own.
+async fn probes(address: Option<SocketAddr>, pages: Pages) -> anyhow::Result<Infallible> {
+    match address {
+        Some(address) => admin::serve("--probe-address", address, pages).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -24,6 +24,10 @@ pub const NAMESPACE: &str = "default";
 const EVENTS_OF_NODE_MAX: usize = 256;
 /// An API server keeps Events for an hour, and no sign asks for older ones.
 const KEPT_FOR: Span = Span::minutes(61);
+/// What Kubernetes' own client counts in one Event at once, and how often more of it: its filter against spam. What says
+/// more was written by hand.
+const COUNT_AT_ONCE: u32 = 25;
+const COUNT_EVERY: Span = Span::minutes(5);
 /// Our own Events are no sign of anything.
 const OURS: &str = "node-remedy.io/controller";
 
@@ -34,6 +38,8 @@ pub struct EventSeen {
     pub uid: String,
     /// The node's name.
     pub node: String,
+    /// What stands as the node's UID: where kubelets and node-problem-detector write, the name again.
+    pub node_uid: String,
     /// Its reason.
     pub reason: String,
     /// `Normal` or `Warning`.
@@ -70,16 +76,23 @@ impl EventSeen {
             micro,
         ];
         let last = last.into_iter().flatten().max().or(first)?;
+        let first = first.unwrap_or(last);
         Some(Self {
             uid: event.metadata.uid?,
             node: about.name?,
+            node_uid: about.uid.unwrap_or_default(),
             reason: event.reason.unwrap_or_default(),
             kind: event.type_.unwrap_or_default(),
             source,
-            count: u32::try_from(count).unwrap_or(1),
-            first: first.unwrap_or(last),
+            count: u32::try_from(count).unwrap_or(1).min(count_max(last.since(first))),
+            first,
             last,
         })
+    }
+
+    /// Whether it is about this very Node object, and not about one of that name before it, or about none.
+    pub fn is_about(&self, name: &str, uid: &str) -> bool {
+        self.node == name && (self.node_uid == uid || self.node_uid == name)
     }
 
     /// As decisions see it; when it happened is told by `clock`.
@@ -93,6 +106,12 @@ impl EventSeen {
             last: clock.when(self.last),
         }
     }
+}
+
+/// The most that an honest component counts in one Event of this length.
+fn count_max(length: Span) -> u32 {
+    let steady = length.0.checked_div(COUNT_EVERY.0).unwrap_or_default();
+    COUNT_AT_ONCE.saturating_add(u32::try_from(steady).unwrap_or(u32::MAX))
 }
 
 /// The Events that are asked for.
@@ -260,6 +279,24 @@ mod tests {
         assert_eq!((once.count, once.first), (1, once.last));
         assert_eq!(event("d", &json!({"involvedObject": {"kind": "Pod"}})), None);
         assert_eq!(event("e", &json!({"source": {"component": OURS}})), None);
+    }
+
+    /// An Event is anybody's word who may create one in its namespace.
+    #[test]
+    fn what_was_written_by_hand_counts_no_more_than_a_component_would_say() {
+        let at_once = json!({"count": 100, "firstTimestamp": "2026-01-01T00:05:00Z"});
+        assert_eq!(event("a", &at_once).unwrap().count, 25);
+        assert_eq!(event("b", &json!({"count": 100})).unwrap().count, 26);
+        assert_eq!(event("c", &json!({"count": 26})).unwrap().count, 26);
+        assert_eq!(event("d", &json!({"count": -7})).unwrap().count, 1);
+        for (uid, is_so) in
+            [("uid-a", true), ("node-a", true), ("uid-of-before", false), ("", false)]
+        {
+            let seen = event("e", &json!({"involvedObject": {"uid": uid}})).unwrap();
+            assert_eq!(seen.is_about("node-a", "uid-a"), is_so, "{uid:?}");
+            assert!(!seen.is_about("node-b", "uid-a"));
+        }
+        assert!(!event("f", &json!({})).unwrap().is_about("node-a", "uid-a"), "about no object");
     }
 
     #[test]

@@ -153,7 +153,10 @@ pub fn node_view(
             .collect(),
         created_at: clock.when(node.created),
         boot_heard_at: events.map_or(Time(0), |_| boot_heard_at(node, mirror)),
-        events: events.map(|events| events.iter().map(|event| event.view(clock)).collect()),
+        events: events.map(|events| {
+            let own = events.iter().filter(|event| event.is_about(&node.name, &node.uid));
+            own.map(|event| event.view(clock)).collect()
+        }),
         changes: Some(mirror.changes.of(node)),
         lease_duration: Span::seconds(
             lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),

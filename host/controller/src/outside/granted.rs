@@ -107,7 +107,7 @@ fn http(granted: &Endpoint) -> String {
     let Some(policy) = &granted.http else { return String::new() };
     let methods: Vec<_> = policy.methods.iter().map(|method| method.as_str()).collect();
     let paths: Vec<_> = policy.paths.iter().map(ToString::to_string).collect();
-    format!(", auth {}, {} {}", policy.auth.scheme(), methods.join(","), paths.join(" "))
+    format!(", auth {}, {} {}", policy.auth.told(), methods.join(","), paths.join(" "))
 }
 
 /// Each network and name as it is written, and an address of it.

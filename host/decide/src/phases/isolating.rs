@@ -11,12 +11,12 @@ use crate::{
     MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
 };
 
-use super::leave::leave_to_cut;
+use super::leave::leave_to_isolate;
 
 /// Quarantines, then runs the isolation stages.
 pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     if !run.record.marks.quarantine {
-        if let Err(flow) = leave_to_cut(run) {
+        if let Err(flow) = leave_to_isolate(run) {
             return flow;
         }
         run.notice(Notice::Isolating);
@@ -36,7 +36,7 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
                 return fail(run, reason);
             }
             Want::Method(index) => {
-                if let Err(flow) = leave_to_cut(run) {
+                if let Err(flow) = leave_to_isolate(run) {
                     return flow;
                 }
                 let Some(method) = plan.method(index) else { return Flow::Stay };

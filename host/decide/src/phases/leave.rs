@@ -1,9 +1,9 @@
 //! The leave to cut: everything that allowed an off or isolation, read again right before it.
 
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::still_cut;
+use crate::cut::{self, still_cut};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::{
@@ -40,6 +40,30 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     Ok(())
 }
 
+/// A1 for isolation. Where somebody gave back what pods were released behind, they run elsewhere by now:
+/// what speaks against cutting off one more node does not speak for two writers. A person's word does, and
+/// people are told at once.
+pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
+    let Some(view) = run.look() else { return Err(Flow::Stay) };
+    if !run.node(view).is_some_and(|node| is_cut_again(run, node)) {
+        return leave_to_cut(run);
+    }
+    let Some(word) = persons_word(view) else { return Ok(()) };
+    run.rule(Rule::A17);
+    Err(park(run, ParkReason::LeftAlone { word }))
+}
+
+/// Whether what is cut now was cut before, and undone behind a release.
+fn is_cut_again(run: &Run<'_>, node: &NodeView) -> bool {
+    run.record.phase == Phase::Isolating && cut::is_undone(run, node)
+}
+
+/// What a person said against touching the node.
+fn persons_word(view: &View) -> Option<String> {
+    let mut words = view.gate.refusals.iter().filter(|refusal| refusal.is_a_persons());
+    words.next().map(ToString::to_string)
+}
+
 /// Whether leave would not be given now, for a reason that may last.
 pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
     let is_crossed = matches!(view.trigger, Crossing::Crossed { .. });
@@ -57,7 +81,7 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let Some(node) = run.node(view).filter(|_| cuts && view.taken_at >= intended_at) else {
         return;
     };
-    let is_clear = matches!(view.trigger, Crossing::Clear { .. });
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. }) && !is_cut_again(run, node);
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
     if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) || is_kept {
         run.rule(Rule::A1);
@@ -109,15 +133,14 @@ fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
 /// A17: a person's word holds the run back for as long as it stands, wherever it stands. Of a node
 /// that we cut off, or may have switched off, they are told: it is in nobody's hands meanwhile.
 fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
-    let word = view.gate.refusals.iter().find(|refusal| refusal.is_a_persons());
-    let Some(word) = word else { return Ok(()) };
+    let Some(word) = persons_word(view) else { return Ok(()) };
     run.rule(Rule::A17);
     run.look_in(LOOK_EVERY);
     let is_as_found = is_untouched(run) && !run.has_released();
     if is_as_found || !is_closed_for_long(run) {
         return Err(run.hold(Hold::Gate(view.gate.refusals.clone())));
     }
-    Err(park(run, ParkReason::LeftAlone { word: word.to_string() }))
+    Err(park(run, ParkReason::LeftAlone { word }))
 }
 
 /// Whether the gate has been closed for as long as a run that did something waits for it.

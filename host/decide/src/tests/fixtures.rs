@@ -96,6 +96,16 @@ pub(crate) fn paused_by_alice() -> Refusal {
     Refusal::Paused(Pause { reason, by, until: None })
 }
 
+pub(crate) fn storm() -> Refusal {
+    Refusal::UnhealthyShare {
+        unhealthy: 4,
+        total: 10,
+        percent: 40,
+        percent_max: 30,
+        examples: vec!["node-b".to_string()],
+    }
+}
+
 pub(crate) fn signs(boot: &str, life: u64) -> Signs {
     Signs { boot_id: boot.to_string(), lease_renewed: Some(Time(life)), reported: Some(Time(life)) }
 }

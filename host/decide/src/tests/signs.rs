@@ -237,6 +237,17 @@ fn events_count_as_often_as_they_say_within_the_window() {
     check(vec![oopses(5, 8_100, 9_900)], &expect!["absent, look at 10050"]);
     check(vec![oopses(9, 8_100, 9_900)], &expect!["there since 9900, look at 10050"]);
     check(vec![oopses(u32::MAX, 0, 9_999)], &expect!["there since 9400, look at 10000"]);
+    // One comes just as another leaves: the number has been full since the third.
+    check(vec![oopses(7, 8_800, 10_000)], &expect!["there since 9200, look at 10000"]);
+    check(
+        vec![oopses(2, 8_800, 9_000), oopses(5, 9_200, 10_000)],
+        &expect!["there since 9200, look at 10000"],
+    );
+    // Between 9310 and 9500 two of them were left.
+    check(
+        vec![oopses(3, 8_700, 9_000), oopses(3, 9_500, 9_900)],
+        &expect!["there since 9900, look at 10100"],
+    );
     // Long over.
     check(vec![oopses(100, 0, 9_000)], &expect!["absent"]);
     // Others' words.

@@ -22,6 +22,24 @@ pub struct Asks {
     pub credentials: Vec<CredentialAsk>,
 }
 
+impl Asks {
+    /// What it wants to see of the answers to logins.
+    pub fn exposes(&self) -> impl Iterator<Item = &str> {
+        fn of(ask: &EndpointAsk) -> &[String] {
+            match &ask.auth {
+                Auth::Login(login) => &login.exposes,
+                Auth::None {}
+                | Auth::Basic { .. }
+                | Auth::Bearer { .. }
+                | Auth::Header { .. }
+                | Auth::AwsSigv4 { .. }
+                | Auth::GoogleServiceAccount { .. } => &[],
+            }
+        }
+        self.endpoints.iter().flat_map(of).map(String::as_str)
+    }
+}
+
 /// One place a plugin wants to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

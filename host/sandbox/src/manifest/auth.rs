@@ -203,6 +203,19 @@ impl Auth {
         }
     }
 
+    /// Its scheme, and of a session what it shows the plugin and how it ends, for people.
+    pub fn told(&self) -> String {
+        let mut told = self.scheme().to_owned();
+        let Self::Login(login) = self else { return told };
+        if !login.exposes.is_empty() {
+            told += &format!(", shows the plugin {}", login.exposes.join(" "));
+        }
+        if let Some(Logout { method, path }) = &login.logout {
+            told += &format!(", ends by {} {path}", method.as_str());
+        }
+        told
+    }
+
     /// The credential it needs.
     pub fn credential(&self) -> Option<&str> {
         match self {
@@ -258,6 +271,13 @@ impl Auth {
 }
 
 impl Login {
+    /// Whether its end can undo nothing but the session that it began.
+    pub(crate) fn ends_where_it_began(&self) -> bool {
+        let Some(logout) = &self.logout else { return true };
+        let is_own = logout.path == self.request.path || logout.path.to_string() == "{location}";
+        is_own && self.request.method == HttpMethod::Post
+    }
+
     fn check(&self, is_parameter: impl Fn(&str) -> bool) -> Result<(), Finding> {
         let is_known = |name: &str| is_account(name) || is_parameter(name);
         check_places("request.path", &self.request.path, &is_parameter)?;

@@ -1,6 +1,8 @@
 //! Texts with places that the host fills: `{identity}`, `{secret}`, `{project}`. Not here: what may
 //! stand in a place ([`super::auth`]).
 
+use std::fmt;
+
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -62,6 +64,15 @@ impl Template {
             }
         }
         Some(filled)
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pieces.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(text),
+            Piece::Place(name) => write!(f, "{{{name}}}"),
+        })
     }
 }
 

@@ -1,5 +1,5 @@
 //! A guest's `connection`: a stream to one granted address, with TLS where the grant has it. A
-//! secret that the guest names is put in here, and what comes back is seen through a [`Veil`]. Not
+//! secret that the guest names is put in here, and what comes back after that is seen through a [`Veil`]. Not
 //! here: how bytes travel ([`super::backend`]).
 
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::limits::{
 };
 use crate::manifest::{Operation, Protocol};
 use crate::seams::Clock;
+use crate::secret::Secret;
 use crate::state::{CallState, Cut};
 
 /// An open connection of a call.
@@ -42,7 +43,7 @@ pub(crate) struct Connection {
 /// What a wait on a stream comes to.
 enum Came {
     Bytes(Vec<u8>),
-    /// Nothing, for so long that what is kept back will not go on.
+    /// Nothing, for so long that what is kept back goes on.
     Pause,
 }
 
@@ -50,6 +51,7 @@ enum Came {
 struct Message {
     bytes: Zeroizing<Vec<u8>>,
     shown: Vec<u8>,
+    secrets: Vec<Arc<Secret>>,
 }
 
 impl HostConnection for CallState {
@@ -72,6 +74,8 @@ impl HostConnection for CallState {
         if !connection.is_whole {
             return Ok(Err(Wire::Closed));
         }
+        // Before it is written: an echo may come at once.
+        message.secrets.iter().for_each(|secret| connection.veil.hide(&secret.bytes));
         connection.is_whole = false;
         let written = patience.wait(connection.stream.write(&message.bytes)).await;
         connection.is_whole = written.is_ok();
@@ -182,12 +186,16 @@ impl CallState {
     fn message(&mut self, parts: Vec<Part>) -> Answer<Message> {
         // Never grown, for that would leave copies of a secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(STREAM_WRITE_BYTES_MAX));
-        let mut shown = Vec::new();
+        let (mut shown, mut secrets) = (Vec::new(), Vec::new());
         for part in parts {
             let (part, is_secret) = match part {
                 Part::Bytes(part) => (Zeroizing::new(part), false),
                 Part::Secret(handle) => match self.use_secret(&handle, Operation::Write, &[])? {
-                    Ok(secret) => (secret.bytes.clone(), true),
+                    Ok(secret) => {
+                        let bytes = secret.bytes.clone();
+                        secrets.push(secret);
+                        (bytes, true)
+                    }
                     Err(refused) => {
                         let why = format!("write refused: a secret: {refused:?}");
                         self.keep_log(LogLevel::Debug, &why);
@@ -205,16 +213,16 @@ impl CallState {
                 shown.extend_from_slice(&part);
             }
         }
-        Ok(Ok(Message { bytes, shown }))
+        Ok(Ok(Message { bytes, shown, secrets }))
     }
 
     fn keep_what_came(&mut self, id: u32, came: &Came) -> Result<(), Cut> {
         let now_ms = self.seams.clock.now_ms();
         let connection = self.connections.get_mut(&id).ok_or(Cut::Handle)?;
-        let seen = match came {
+        let (seen, is_settled) = match came {
             Came::Bytes(bytes) if bytes.is_empty() => {
                 connection.has_ended = true;
-                connection.veil.settle(&self.secrets)
+                (connection.veil.settle(), true)
             }
             Came::Bytes(bytes) => {
                 self.record.heard = self.record.heard.saturating_add(1);
@@ -222,13 +230,14 @@ impl CallState {
                 if self.spent.stream_bytes_read > STREAM_BYTES_READ_MAX {
                     return Err(flood("bytes read", STREAM_BYTES_READ_MAX));
                 }
-                connection.veil.lift(&self.secrets, bytes, now_ms)
+                (connection.veil.lift(bytes, now_ms), false)
             }
-            Came::Pause => connection.veil.settle(&self.secrets),
+            Came::Pause => (connection.veil.settle(), true),
         };
         connection.unread.extend_from_slice(&seen);
+        let shown = if is_settled { connection.veil.for_people(seen) } else { seen };
         let endpoint = connection.endpoint.clone();
-        self.keep_stream(&endpoint, Direction::Received, &seen);
+        self.keep_stream(&endpoint, Direction::Received, &shown);
         Ok(())
     }
 

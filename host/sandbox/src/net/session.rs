@@ -159,7 +159,8 @@ impl CallState {
         let response = self.exchange(&at, peer, request, Shown::FirstLine, patience).await?;
         let status = response.status();
         if may_say_more(status) {
-            return Ok(LoggedIn::Refused(response));
+            // Never its body: a page about a login that failed repeats what was sent, in whatever form.
+            return Ok(LoggedIn::Refused(response.map(|_| Vec::new())));
         }
         if !status.is_success() {
             let reason = format!("{line}: HTTP {}", status.as_u16());
@@ -204,8 +205,11 @@ impl CallState {
     /// What the plugin may see of the answer to the login.
     pub(super) async fn login_data_of(&mut self, endpoint: &str) -> Result<String, Unanswered> {
         let granted = self.grants.endpoints().get(endpoint).and_then(|one| one.http.as_ref());
-        let policy = granted.filter(|policy| !policy.is_host_only).ok_or(Wire::Denied)?;
-        let login = policy.auth.session().ok_or(Wire::Denied)?;
+        let policy = granted.filter(|policy| !policy.is_host_only);
+        let Some(login) = policy.and_then(|policy| policy.auth.session()) else {
+            self.note_refusal(endpoint);
+            return Err(Wire::Denied.into());
+        };
         let mut patience = Patience::whole_call(&self.cancel);
         match self.enter(endpoint, &login, &mut patience).await? {
             LoggedIn::Session(entered, _) => {
@@ -250,7 +254,11 @@ impl CallState {
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
         let body = self.login_body(endpoint, place, login, secret)?;
+        // Another component has a session of its own: one might end it, or its token might be where only this one shows
+        // it to nobody.
         let name = Sha256::new()
+            .chain_update(&self.component)
+            .chain_update([0])
             .chain_update(place.address.to_string())
             .chain_update([0])
             .chain_update(&place.host)

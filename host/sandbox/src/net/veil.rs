@@ -1,15 +1,19 @@
-//! What hides secrets in a stream. An echo may come in any pieces, and a guest may read it byte by
-//! byte, so a secret is looked for across the pieces, and what may be the beginning of one waits
-//! for its end. Not here: what the secrets are ([`crate::words`]).
+//! What hides in a stream the secrets that the host wrote on it. An echo may come in any pieces, and a guest may
+//! read it byte by byte, so a secret is looked for across the pieces, and a stream's end waits for what
+//! follows. It waits whatever it holds, and only whole secrets are hidden from the guest: a wait, or stars, for
+//! what begins like a secret would tell a guest that has its guesses echoed how far they are right. Not here: what
+//! secrets look like ([`crate::words`]).
 
 use zeroize::Zeroizing;
 
-use crate::limits::ECHO_TIME;
+use crate::limits::{ECHO_BYTES_MIN, ECHO_TIME};
 use crate::words::{SECRET_BYTES_MIN, Secrets};
 
 /// The secrets' hiding place in one stream.
 #[derive(Default)]
 pub(super) struct Veil {
+    /// What the host wrote on it.
+    written: Secrets,
     /// The stream's last bytes as they came, long enough to know the end of a secret by.
     tail: Zeroizing<Vec<u8>>,
     /// How many of them are kept back.
@@ -19,29 +23,44 @@ pub(super) struct Veil {
 }
 
 impl Veil {
-    /// What may be seen now that these bytes came.
-    pub(super) fn lift(&mut self, secrets: &Secrets, came: &[u8], now_ms: u64) -> Vec<u8> {
+    /// From now on this secret is hidden.
+    pub(super) fn hide(&mut self, secret: &[u8]) {
+        self.written.add(secret);
+    }
+
+    /// What the guest may see now that these bytes came.
+    pub(super) fn lift(&mut self, came: &[u8], now_ms: u64) -> Vec<u8> {
+        if self.written.are_none() {
+            return came.to_vec();
+        }
         self.kept_at_ms = now_ms;
         self.tail.extend_from_slice(came);
         let fresh = self.kept_back + came.len();
-        let begun = secrets.begun_in(&self.tail).min(fresh);
-        let seen = self.seen(secrets, fresh, begun);
-        self.kept_back = begun;
-        self.forget(secrets);
+        // Never fewer, or their number would tell how long the secret is.
+        let kept = self.before_its_end().max(ECHO_BYTES_MIN).min(fresh);
+        let seen = self.seen(fresh, kept);
+        self.kept_back = kept;
+        self.forget();
         seen
     }
 
-    /// What may be seen now that nothing came any more: what looked like the beginning of a secret
-    /// is hidden as if it were one, unless it is too short to tell anything.
-    pub(super) fn settle(&mut self, secrets: &Secrets) -> Vec<u8> {
-        let begun = secrets.begun_in(&self.tail);
-        let mut seen = self.seen(secrets, self.kept_back, 0);
-        if begun >= SECRET_BYTES_MIN {
-            let clear = seen.len().saturating_sub(begun);
-            seen.iter_mut().skip(clear).for_each(|byte| *byte = b'*');
-        }
+    /// What the guest may see now that nothing came any more.
+    pub(super) fn settle(&mut self) -> Vec<u8> {
+        let seen = self.seen(self.kept_back, 0);
         self.kept_back = 0;
+        self.forget();
         seen
+    }
+
+    /// The same as people may see it: what may be the beginning of a secret is hidden from them, too, unless it
+    /// is too short to tell anything. No guest sees what is kept for people.
+    pub(super) fn for_people(&self, mut settled: Vec<u8>) -> Vec<u8> {
+        let begun = self.written.begun_in(&self.tail);
+        if begun >= SECRET_BYTES_MIN {
+            let clear = settled.len().saturating_sub(begun);
+            settled.iter_mut().skip(clear).for_each(|byte| *byte = b'*');
+        }
+        settled
     }
 
     /// How long bytes are still kept back, where any are.
@@ -51,15 +70,20 @@ impl Veil {
         (self.kept_back > 0).then(|| echo_ms.saturating_sub(kept_ms))
     }
 
-    /// The last `fresh` bytes without the last `begun` of them, blotted with all that came before.
-    fn seen(&self, secrets: &Secrets, fresh: usize, begun: usize) -> Vec<u8> {
-        let blotted = secrets.blot(&self.tail);
-        let (from, to) = (blotted.len().saturating_sub(fresh), blotted.len().saturating_sub(begun));
+    /// The most bytes of a secret that may have come without its end.
+    fn before_its_end(&self) -> usize {
+        self.written.longest().saturating_sub(1)
+    }
+
+    /// The last `fresh` bytes without the last `kept` of them, blotted with all that came before.
+    fn seen(&self, fresh: usize, kept: usize) -> Vec<u8> {
+        let blotted = self.written.blot(&self.tail);
+        let (from, to) = (blotted.len().saturating_sub(fresh), blotted.len().saturating_sub(kept));
         blotted.get(from..to).map(<[u8]>::to_vec).unwrap_or_default()
     }
 
-    fn forget(&mut self, secrets: &Secrets) {
-        let needed = secrets.longest().saturating_sub(1).max(self.kept_back);
+    fn forget(&mut self) {
+        let needed = self.kept_back + self.before_its_end();
         let known = self.tail.len().saturating_sub(needed);
         self.tail.drain(..known);
     }
@@ -69,62 +93,88 @@ impl Veil {
 mod tests {
     use super::*;
 
-    fn secrets() -> Secrets {
-        Secrets::new([b"correct-horse".as_slice()])
+    fn veil() -> Veil {
+        let mut veil = Veil::default();
+        veil.hide(b"correct-horse");
+        veil
     }
 
     /// All that is seen of a stream that comes in these pieces, `|` where nothing comes for long.
     fn seen(pieces: &[&str]) -> String {
-        let (mut veil, secrets, mut seen) = (Veil::default(), secrets(), Vec::new());
+        let (mut veil, mut seen) = (veil(), Vec::new());
         for piece in pieces {
             seen.extend(match *piece {
-                "|" => veil.settle(&secrets),
-                bytes => veil.lift(&secrets, bytes.as_bytes(), 0),
+                "|" => veil.settle(),
+                bytes => veil.lift(bytes.as_bytes(), 0),
             });
         }
-        seen.extend(veil.settle(&secrets));
+        seen.extend(veil.settle());
         String::from_utf8(seen).unwrap()
     }
 
     #[test]
     fn a_secret_is_hidden_in_whatever_pieces_it_comes() {
-        let whole = "you sent correct-horse.";
-        let hidden = "you sent *************.";
-        for cut in 0..=whole.len() {
-            assert_eq!(seen(&[&whole[..cut], &whole[cut..]]), hidden, "{cut}");
+        let long = "x".repeat(ECHO_BYTES_MIN + 50);
+        for around in ["", &long] {
+            let whole = format!("{around}you sent correct-horse.{around}");
+            let hidden = format!("{around}you sent *************.{around}");
+            for cut in around.len()..=whole.len() - around.len() {
+                assert_eq!(seen(&[&whole[..cut], &whole[cut..]]), hidden, "{cut}");
+            }
+            let bytes: Vec<_> = whole.split("").filter(|byte| !byte.is_empty()).collect();
+            assert_eq!(seen(&bytes), hidden);
         }
-        let bytes: Vec<_> = whole.split("").filter(|byte| !byte.is_empty()).collect();
-        assert_eq!(seen(&bytes), hidden);
         let hex = "636f72726563742d686f727365";
         assert_eq!(seen(&[&hex[..9], &hex[9..]]), "*".repeat(hex.len()));
         assert_eq!(seen(&["correct-horsecorrect-h", "orse"]), "*".repeat(26));
     }
 
+    /// Who pauses inside of an echo shows a part of it to the guest, which alone could tell by stars how far a guess
+    /// is right; nobody else sees it.
     #[test]
-    fn a_pause_inside_of_a_secret_tells_three_bytes_of_it_at_most() {
+    fn a_pause_inside_of_a_secret_shows_people_three_bytes_of_it_at_most() {
         let whole = "=correct-horse=";
         for cut in 0..=whole.len() {
-            for second in cut..=whole.len() {
-                let (one, two, three) = (&whole[..cut], &whole[cut..second], &whole[second..]);
-                let seen = seen(&[one, "|", two, "|", three]);
-                assert_eq!(seen.len(), whole.len());
-                assert!(seen[4..].bytes().all(|byte| byte == b'*' || byte == b'='), "{seen}");
-            }
+            let mut veil = veil();
+            veil.lift(whole[..cut].as_bytes(), 0);
+            let settled = veil.settle();
+            let mut shown = veil.for_people(settled.clone());
+            assert_eq!(settled.len(), cut);
+            shown.extend(veil.lift(whole[cut..].as_bytes(), 0));
+            shown.extend(veil.settle());
+            let shown = String::from_utf8(shown).unwrap();
+            assert_eq!(shown.len(), whole.len());
+            assert!(shown[4..].bytes().all(|byte| byte == b'*' || byte == b'='), "{shown}");
         }
     }
 
     #[test]
-    fn what_is_no_secret_is_seen_whole_and_nothing_waits_without_need() {
-        assert_eq!(seen(&["corr", "ectly a cor"]), "correctly a cor");
+    fn neither_waits_nor_stars_tell_a_guess_that_begins_right_from_a_wrong_one() {
+        for (right, wrong) in [("c", "d"), ("correct", "corrupt"), ("correct-hors", "correct-mule")]
+        {
+            let [right, wrong] = [right, wrong].map(|guess| {
+                let mut veil = veil();
+                let at_once = veil.lift(guess.as_bytes(), 5);
+                (at_once.len(), veil.keeps_for_ms(5), veil.settle() == guess.as_bytes())
+            });
+            assert_eq!(right, wrong);
+            assert_eq!(right, (0, Some(100), true));
+        }
+        let mut veil = veil();
+        let long = "x".repeat(3 * ECHO_BYTES_MIN);
+        assert_eq!(veil.lift(long.as_bytes(), 5).len(), 2 * ECHO_BYTES_MIN);
+    }
+
+    #[test]
+    fn where_no_secret_was_written_nothing_waits_and_nothing_is_hidden() {
         let mut veil = Veil::default();
-        assert_eq!(veil.lift(&secrets(), b"a cow", 5), b"a cow");
+        assert_eq!(veil.lift(b"correct-horse", 5), b"correct-horse");
         assert_eq!(veil.keeps_for_ms(5), None);
-        assert_eq!(veil.lift(&secrets(), b"a co", 5), b"a ");
-        assert_eq!((veil.keeps_for_ms(5), veil.keeps_for_ms(45)), (Some(100), Some(60)));
-        assert_eq!(veil.settle(&secrets()), b"co");
-        assert_eq!(veil.keeps_for_ms(5), None);
-        let none = Secrets::default();
-        assert_eq!(veil.lift(&none, b"correct-horse", 5), b"correct-horse");
         assert!(veil.tail.is_empty());
+        let mut veil = self::veil();
+        assert_eq!(veil.lift(b"a cow", 5), b"");
+        assert_eq!((veil.keeps_for_ms(5), veil.keeps_for_ms(45)), (Some(100), Some(60)));
+        assert_eq!(veil.settle(), b"a cow");
+        assert_eq!(veil.keeps_for_ms(5), None);
     }
 }

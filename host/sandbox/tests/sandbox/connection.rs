@@ -154,14 +154,15 @@ async fn what_is_no_stream_or_not_granted_is_not_opened() {
 #[tokio::test(start_paused = true)]
 async fn the_host_puts_a_secret_in_and_nobody_sees_it() {
     let whole = format!("login operator {PASSWORD}\n");
-    // An echo in one piece, byte by byte, and with a pause after each: read whole and byte by byte.
+    // An echo in one piece, byte by byte, and with a pause after each: read whole and byte by byte. After a long
+    // pause a guest has seen the piece before it.
     let consoles = [
-        Console::echo(),
-        Console::in_pieces(1, 1),
-        Console::in_pieces(20, 7),
-        Console::in_pieces(500, 9),
+        (Console::echo(), "***"),
+        (Console::in_pieces(1, 1), "***"),
+        (Console::in_pieces(20, 7), "***"),
+        (Console::in_pieces(500, 9), "*"),
     ];
-    for console in consoles {
+    for (console, hidden) in consoles {
         for read in ["read-all", "read-bytes"] {
             let mut call = converse(granted(), &format!("open;write=login operator $\n;{read}"));
             call.request.deadline = Duration::from_mins(1);
@@ -173,8 +174,27 @@ async fn the_host_puts_a_secret_in_and_nobody_sees_it() {
             let came = String::from_utf8_lossy(&came).into_owned();
             assert!(came.contains("***") && !came.contains("horse"), "{came}");
             let detail = report.result.unwrap_err().detail;
-            assert!(detail.contains("open | ok | ") && detail.contains("***"), "{detail}");
+            assert!(detail.contains("open | ok | ") && detail.contains(hidden), "{detail}");
         }
+    }
+}
+
+/// A device that echoes is asked what a guess looks like beside the secret: by when it comes, and by what comes.
+#[tokio::test(start_paused = true)]
+async fn an_echoed_guess_is_answered_alike_however_far_it_is_right() {
+    let answered = async |guess: &str| {
+        let script = format!("open;write=login $\n;read=99,1000;write={guess};read=99,1000");
+        let report = Console::echo().run(&script).await;
+        let came = report.exchanges.iter().filter(|e| e.direction == Direction::Received);
+        let came: Vec<_> = came.map(|e| (e.at_ms, e.bytes.len())).collect();
+        (came, report.result.unwrap_err().detail.replace(guess, "GUESS"))
+    };
+    let alike = answered("wrong-guess-").await;
+    assert_eq!(alike.0, [(105, 20), (210, 12)]);
+    assert!(alike.1.ends_with("| ok | [GUESS]"), "{}", alike.1);
+    for right in [1, 4, 8, PASSWORD.len() - 1] {
+        let guess = format!("{:z<12}", PASSWORD.get(..right).unwrap());
+        assert_eq!(answered(&guess).await, alike, "{guess}");
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn http_admin() -> AdminGrant {
         methods: [HttpMethod::Get, HttpMethod::Post, HttpMethod::Delete].into(),
         paths: vec!["/redfish/v1/Systems".parse().unwrap(), "/".parse().unwrap()],
     };
+    admin.exposes = ["/catalog".to_owned()].into();
     admin
 }
 

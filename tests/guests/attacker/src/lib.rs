@@ -13,6 +13,7 @@ use node_remedy::fence::types::{
 mod alloc;
 mod edges;
 mod network;
+mod oracles;
 mod resources;
 mod semantics;
 
@@ -39,6 +40,7 @@ impl Guest for Attacker {
         let asked = Asked(&request);
         match request.plug.as_str() {
             "fetch" => network::fetch(asked),
+            "login-data" => network::login_data(asked),
             "follow" => network::follow(asked),
             "fetch-again-and-again" => network::fetch_again_and_again(asked),
             "many-headers" => network::many_headers(asked),
@@ -78,6 +80,8 @@ impl Guest for Attacker {
             "steal-bytes" => semantics::steal_bytes(asked),
             "look-around" => semantics::look_around(),
             "guess-secret" => semantics::guess_secret(asked),
+            "guess-by-checkpoint" => oracles::by_checkpoint(asked),
+            "guess-by-echo" => oracles::by_echo(asked),
             "sockets-one-by-one" => edges::sockets_one_by_one(asked),
             "datagrams" => edges::datagrams(asked),
             "long-datagram" => edges::long_datagram(asked),

@@ -9,7 +9,7 @@ pub fn fetch(asked: Asked<'_>) -> Told {
     let HttpResponse { status, headers, body } = get(asked, asked.get("path")).map_err(refused)?;
     let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
     let body = match body.len() {
-        0..=100 => String::from_utf8_lossy(&body).into_owned(),
+        0..=400 => String::from_utf8_lossy(&body).into_owned(),
         long => format!("{long} bytes"),
     };
     let headers = match names.len() {
@@ -53,6 +53,12 @@ pub fn many_headers(asked: Asked<'_>) -> Told {
     };
     let answer = net::fetch(asked.get("endpoint"), &request).map_err(refused)?;
     Ok(found(PlugState::On, &answer.status.to_string()))
+}
+
+/// What the answer to a login shows.
+pub fn login_data(asked: Asked<'_>) -> Told {
+    let shown = net::login_data(asked.get("endpoint")).map_err(refused)?;
+    Ok(found(PlugState::On, &shown))
 }
 
 /// One question and its answer.

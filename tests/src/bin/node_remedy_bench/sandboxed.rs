@@ -120,6 +120,7 @@ impl Sandboxed {
                 paths: asks.endpoints.iter().flat_map(|ask| ask.paths.clone()).collect(),
             },
             trust: reach.trust,
+            exposes: asks.exposes().map(str::to_owned).collect(),
             reveal: asks.credentials.iter().map(|ask| ask.name.clone()).collect(),
             ..AdminGrant::default()
         };

@@ -1,5 +1,6 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it. Nor is any while somebody has paused or wants that very node left alone, or before somebody
+//! before it. One whose pods we released behind a cut is: they run elsewhere, so that boot has to end. Nor
+//! is any switched off while somebody has paused or wants that very node left alone, or before somebody
 //! who is to be asked said yes. And no incident is opened while every policy says that nobody acts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,7 @@ impl Check for Trigger {
         }
         let well = scene.well_since.get(node);
         let just_now = well.is_some_and(|since| between(*since, at) <= self.well_after);
-        (!just_now).then(|| format!("{node} was well when it was told to be off"))
+        let is_to_end = scene.released.contains(node) && scene.storage_cut.contains_key(node);
+        (!just_now && !is_to_end).then(|| format!("{node} was well when it was told to be off"))
     }
 }

@@ -67,7 +67,13 @@ pub(super) fn all() -> Vec<Attempt> {
             .with("address", DEVICE)
             .under(AdminGrant { reveal: BTreeSet::from(["community".to_owned()]), ..fleet() })
             .reaches(&[REACHED])
-            .succeeds("kept false, by name 0"),
+            .succeeds("kept true, by name 0"),
+        attempt("guesses at a secret as checkpoints", "guess-by-checkpoint")
+            .with("address", DEVICE)
+            .with("number", "100")
+            .with("sought", &turned_over(canary::ACCOUNT))
+            .reaches(&[REACHED])
+            .succeeds("0 of 100 guesses told apart"),
         Attempt { action: Action::Off, ..attempt("an off that nobody was asked for", "claim-off") }
             .with("address", DEVICE),
         Attempt { action: Action::Off, ..attempt("an off that was read", "off") }

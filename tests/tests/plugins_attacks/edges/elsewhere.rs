@@ -170,6 +170,7 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
     ),
     ("STREAM_WRITE_TIME", "time for a server that does not read"),
     ("ECHO_TIME", "how long the host keeps bytes back, no limit"),
+    ("ECHO_BYTES_MIN", "how many bytes the host keeps back, no limit"),
     ("REPLIES_QUEUED_MAX", "of the network in memory, which only tests and the simulator have"),
 ];
 

@@ -305,6 +305,7 @@ pub(in crate::cli) async fn exactly_these(
         protocols: manifest.asks.endpoints.iter().map(|ask| ask.protocol).collect(),
         operations: BTreeSet::new(),
         reveal: manifest.asks.credentials.iter().map(|ask| ask.name.clone()).collect(),
+        exposes: manifest.asks.exposes().map(str::to_owned).collect(),
         trust,
         http: HttpGrant {
             methods: manifest.asks.endpoints.iter().flat_map(|ask| ask.methods.clone()).collect(),

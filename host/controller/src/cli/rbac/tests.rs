@@ -73,8 +73,8 @@ fn no_right_can_become_more_than_it_says() {
     };
     assert_eq!(verbs("secrets"), ["get"]);
     assert_eq!(verbs("nodes"), ["get", "list", "watch", "patch"], "no node is deleted");
-    let jobs: Vec<_> = CONTROLLER.iter().filter(|right| right.resource == "jobs").collect();
-    assert!(matches!(*jobs, [Right { place: Own, .. }]), "Jobs only where the controller lives");
+    assert_eq!(verbs("jobs"), [""; 0], "no pod that mounts a Secret is started");
+    assert_eq!(JOBS.place, Own, "Jobs only where the controller lives");
     for read in ["persistentvolumes", "persistentvolumeclaims"] {
         assert_eq!(verbs(read), ["get"], "no storage is ever changed");
     }
@@ -106,6 +106,7 @@ fn what_is_no_name_is_refused_before_it_is_yaml() {
             secrets,
             storage_lease_namespace: None,
             delete_nodes: false,
+            jobs: false,
         };
         assert!(rbac(&args).unwrap_err().to_string().contains("--secret"), "{name:?}");
         let args = RbacArgs {
@@ -113,6 +114,7 @@ fn what_is_no_name_is_refused_before_it_is_yaml() {
             secrets: Vec::new(),
             storage_lease_namespace: None,
             delete_nodes: false,
+            jobs: false,
         };
         assert!(rbac(&args).unwrap_err().to_string().contains("--namespace"), "{name:?}");
     }
@@ -142,7 +144,7 @@ impl Door for Table {
                 && (place.is_none() || place == request.namespace)
                 && name
         };
-        if let Some(line) = CONTROLLER.iter().position(allows) {
+        if let Some(line) = CONTROLLER.iter().chain([&JOBS]).position(allows) {
             self.used.borrow_mut().insert((line, request.verb.to_owned()));
             return Ok(());
         }
@@ -179,7 +181,7 @@ fn the_table_suffices_and_holds_hardly_more() {
         |fact: &Fact| matches!(&fact.what, What::FenceState { state, .. } if state == "Final");
     assert!(lost.facts.iter().any(is_over), "the incident did not end");
 
-    for (line, right) in CONTROLLER.iter().enumerate() {
+    for (line, right) in CONTROLLER.iter().chain([&JOBS]).enumerate() {
         for verb in right.verbs {
             let needed = (line, (*verb).to_owned());
             let what = format!("{verb} {}", right.resource);
@@ -236,6 +238,21 @@ fn storage_leases_are_read_in_their_namespace_and_nowhere_else() {
     assert_eq!(within.len(), 2);
     assert_eq!(within[0]["rules"][0]["verbs"], serde_json::json!(["get"]));
     assert_eq!(within[1]["subjects"][0]["namespace"], "here");
+}
+
+#[test]
+fn jobs_are_started_only_where_that_was_asked_for() {
+    let rules = |more| {
+        let objects = objects(&manifest("here", &[], more));
+        let of = |object: Value| {
+            let rules = object["rules"].as_array().cloned().unwrap_or_default();
+            let is_there = rules.iter().any(|rule| rule["resources"][0] == "jobs");
+            is_there.then(|| object["metadata"]["namespace"].clone())
+        };
+        objects.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(More::default()), [] as [Value; 0]);
+    assert_eq!(rules(More { jobs: true, ..More::default() }), ["here"]);
 }
 
 #[test]

@@ -7,23 +7,13 @@ use alloc::string::ToString as _;
 use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
-use crate::tests::fixtures::{BOOT, failed, paused_by_alice, storage, succeeded};
+use crate::tests::fixtures::{BOOT, failed, paused_by_alice, storage, storm, succeeded};
 use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
 /// Every phase that follows an off until its machine is on again.
 const AFTER_OFF: [Phase; 4] =
     [Phase::VerifyingOff, Phase::Releasing, Phase::Untainting, Phase::PoweringOn];
-
-fn storm() -> Refusal {
-    Refusal::UnhealthyShare {
-        unhealthy: 4,
-        total: 10,
-        percent: 40,
-        percent_max: 30,
-        examples: vec!["node-b".to_string()],
-    }
-}
 
 fn gives_away(effect: &Effect) -> bool {
     matches!(effect, Effect::OutOfService | Effect::DeletePods(_) | Effect::DeleteAttachments(_))

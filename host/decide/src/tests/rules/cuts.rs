@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::*;
-use crate::tests::fixtures::{failed, paused_by_alice, signs, storage};
+use crate::tests::fixtures::{failed, paused_by_alice, signs, storage, storm};
 use crate::tests::story::{honest, silent};
 
 /// A plan that cuts storage and does nothing else.
@@ -138,6 +138,54 @@ fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(5));
     assert_eq!(story.count(Action::Off), 2);
+}
+
+/// Another node fell silent meanwhile and the gate is closed: what speaks against cutting off one more node
+/// does not speak for two writers. A person's word does, and is told at once.
+#[test]
+fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_says() {
+    for said_by_a_person in [false, true] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        let refusal = if said_by_a_person { paused_by_alice() } else { storm() };
+        story.view.gate.refusals = vec![refusal];
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(30));
+        assert_eq!(story.record.phase, Phase::Parked);
+        if said_by_a_person {
+            assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
+            assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
+        } else {
+            assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+            assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+        }
+    }
+}
+
+/// The node is well again when its cut is undone: it is cut again, for its pods run elsewhere. For the same
+/// reason this boot has to end, and the power waits for leave as before.
+#[test]
+fn a16_a_cut_that_was_undone_is_cut_again_under_a_node_that_is_well() {
+    let mut story = story_of(cutting_plan(storage()));
+    dead_bmc(&mut story);
+    story.until(Phase::AwaitingDevice);
+    story.wakes();
+    story.view.gate.refusals = vec![storm()];
+    story.plugs[1] = PlugState::On;
+    story.until(Phase::Isolating);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::GateClosed));
+    assert_eq!(story.plugs, vec![PlugState::On, PlugState::Off]);
+}
+
+/// A node that is only cut off does not come back by being cut off once more: a person is told after one
+/// `recoverTimeout`, whatever restarts are left.
+#[test]
+fn a8_a_cut_that_stands_is_no_reason_for_another_pass() {
+    let mut story = Story::new(storage_only(), RunPolicy { restarts: 3, ..RunPolicy::default() });
+    story.until(Phase::AwaitingWell);
+    story.until(Phase::Parked);
+    assert_eq!((story.record.restarts, story.count(Action::Off)), (0, 1));
 }
 
 /// Where power is to follow and its device is dead, pods that lived on the cut storage wait for nobody; the cut
