@@ -94,7 +94,7 @@ fn a_sign_of_every_kind_comes_back_from_its_record() {
         KernelDeadlock=True (DockerHung) and (Ready=True or Lease older than 40s) and not (Maintenance=True) for 5m
           fence then 5m clean=false: Fence
         3 Warning Events KernelOops of kernel-monitor in 10m for 0s
-          fence then 10m clean=false: Fence
+          drain then 10m clean=false: Cluster(Drain)
         Ready changed 6 times in 30m for 0s
           fence then 30m clean=false: Fence
         never joined in 20m for 0s

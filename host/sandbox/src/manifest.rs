@@ -243,14 +243,8 @@ impl Manifest {
             .map_err(|(key, found, expected)| field(&format!("{path}.{key}"), found, expected))?;
         let at = ask.auth.at().unwrap_or(&ask.name);
         let other = self.asks.endpoints.iter().find(|other| other.name == at);
-        if let (Auth::Login(login), Some(other)) = (&ask.auth, other)
-            && let Some(logout) = &login.logout
-            && !login.ends_where_it_began()
-            && !other.methods.contains(&logout.method)
-        {
-            let expected = "one of the methods of the endpoint, or the end of a session that a POST began, where it began";
-            let path = format!("{path}.logout.method");
-            return Err(field(&path, logout.method.as_str(), expected));
+        if let (Auth::Login(login), Some(other)) = (&ask.auth, other) {
+            check_session(path, login, other)?;
         }
         let Some(at) = ask.auth.at() else { return Ok(()) };
         let is_sound = |other: &EndpointAsk| {
@@ -279,6 +273,34 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// What begins a session and what ends it are requests like any other of the endpoint.
+fn check_session(path: &str, login: &Login, at: &EndpointAsk) -> Result<(), ManifestError> {
+    let request = &login.request;
+    if !at.methods.contains(&request.method) {
+        let path = format!("{path}.request.method");
+        return Err(field(&path, request.method.as_str(), "one of the methods of the endpoint"));
+    }
+    if let Some(logout) = &login.logout
+        && !login.ends_where_it_began()
+        && !at.methods.contains(&logout.method)
+    {
+        let expected = "one of the methods of the endpoint, or the end of a session that a POST began, where it began";
+        let path = format!("{path}.logout.method");
+        return Err(field(&path, logout.method.as_str(), expected));
+    }
+    let end = login.logout.as_ref().map(|end| ("logout", &end.path));
+    for (what, asked) in [("request", &request.path)].into_iter().chain(end) {
+        // One with places is looked at once they are filled.
+        let Some(text) = asked.as_text() else { continue };
+        let bare = text.split('?').next().unwrap_or_default();
+        if !at.paths.iter().any(|prefix| prefix.holds(bare)) {
+            let path = format!("{path}.{what}.path");
+            return Err(field(&path, bare, "a path below one of the paths of the endpoint"));
+        }
+    }
+    Ok(())
 }
 
 /// A manifest error at a place.
@@ -405,6 +427,17 @@ mod tests {
             "name": "bmc", "protocol": "https", "from": "address", "methods": ["GET", "POST"],
             "paths": ["/redfish/v1"], "auth": {"scheme": "basic", "credential": "account"},
         });
+        let session = |login: &str, logout: Option<&str>| {
+            let mut auth = json!({
+                "scheme": "login", "credential": "account", "token": {"json": "/token"},
+                "request": {"method": "POST", "path": login, "basic": true},
+                "send": {"header": "X-Token"},
+            });
+            if let Some(path) = logout {
+                auth["logout"] = json!({"method": "POST", "path": path});
+            }
+            auth
+        };
         let manifest = redfish(sound.clone()).unwrap();
         assert_eq!(manifest.asks.endpoints[0].auth.credential(), Some("account"));
         let rows = [
@@ -426,9 +459,19 @@ mod tests {
                 }),
                 "auth.logout.method: found DELETE, expected one of the methods of the endpoint",
             ),
+            ("auth", session("/login", None), "auth.request.path: found /login, expected a path"),
+            (
+                "auth",
+                session("/redfish/v1/x", Some("/end")),
+                "auth.logout.path: found /end, expected a path below one of the paths",
+            ),
+            ("methods", json!(["GET"]), "auth.request.method: found POST, expected one of"),
         ];
         for (key, value, expected) in rows {
             let mut endpoint = sound.clone();
+            if expected.starts_with("auth.request.method") {
+                endpoint["auth"] = session("/redfish/v1/x", None);
+            }
             endpoint[key] = value;
             let refusal = redfish(endpoint).unwrap_err();
             assert!(refusal.contains(expected), "{key}: {refusal}");

@@ -193,22 +193,36 @@ fn is_pin(text: &str) -> bool {
 /// Whether a text is a network that the sandbox takes.
 pub fn is_cidr(text: &str) -> bool {
     let Some((address, prefix)) = text.split_once('/') else { return false };
-    let (bits, is_disguised) = match address.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => (32, false),
-        Ok(IpAddr::V6(address)) => (128, is_disguised(address)),
+    let (bits, form) = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => (32, Form::Own),
+        Ok(IpAddr::V6(address)) => (128, form_of(address)),
         Err(_) => return false,
     };
-    prefix.parse::<u8>().is_ok_and(|prefix| prefix == bits || (prefix < bits && !is_disguised))
+    prefix.parse::<u8>().is_ok_and(|prefix| match form {
+        Form::Own => prefix <= bits,
+        Form::LeadsToIpv4 => prefix == bits,
+        Form::Disguise => false,
+    })
 }
 
-/// Whether an IPv6 address is an IPv4 one in one of its forms: mapped, translated, NAT64, compatible,
-/// 6to4, Teredo. Of such a network nobody could foresee where it leads.
-fn is_disguised(address: Ipv6Addr) -> bool {
+/// What an IPv6 address is.
+enum Form {
+    /// Itself.
+    Own,
+    /// An IPv4 address that it leads to: mapped, NAT64. Of a network of them nobody could foresee where it leads.
+    LeadsToIpv4,
+    /// An IPv4 address in a form that is dialled as it is written: translated (SIIT), compatible, 6to4, Teredo.
+    Disguise,
+}
+
+fn form_of(address: Ipv6Addr) -> Form {
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, high, low] => high != 0 || low > 1,
-        [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => true,
-        [first, second, ..] => {
-            matches!((first, second), (0x64, 0xff9b) | (0x2002, _) | (0x2001, 0))
-        }
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, ..] => Form::LeadsToIpv4,
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Form::Own,
+        [0, 0, 0, 0, 0, 0, ..]
+        | [0, 0, 0, 0, 0xffff, 0, ..]
+        | [0x2002, ..]
+        | [0x2001, 0, ..] => Form::Disguise,
+        [..] => Form::Own,
     }
 }

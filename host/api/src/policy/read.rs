@@ -121,6 +121,10 @@ impl Reader<'_> {
         {
             self.push(severity, &path, sentence);
         }
+        if self.problems.has_errors() {
+            // One that cannot be read is left out, and the others are not where they stand.
+            return;
+        }
         for (index, threshold) in policy.thresholds.iter().enumerate() {
             let path = base.field("thresholdConfigs").index(index);
             if let Some((severity, path, sentence)) = contradictions::of_threshold(threshold, &path)

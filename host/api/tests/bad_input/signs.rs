@@ -23,13 +23,16 @@ thresholdConfigs:
   - name: fence
 - nodeEvent: {reason: [KernelOops], type: Warning, source: [kernel-monitor], count: 3, window: 10m}
   remedy1:
-  - name: fence
+  - name: drain
 - nodeConditionFlaps: {type: Ready, count: 6, window: 30m}
   remedy1:
   - name: fence
 - neverJoined: 20m
   remedy1:
   - name: fence
+remedyConfigs:
+- name: drain
+  cluster: drain
 ";
 
 #[test]

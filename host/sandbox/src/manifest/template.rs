@@ -42,6 +42,14 @@ impl Template {
         Self { pieces: vec![Piece::Text(text.to_owned())] }
     }
 
+    /// The text, where it has no places.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Text(text)] => Some(text),
+            [..] => None,
+        }
+    }
+
     /// The names of its places.
     pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {

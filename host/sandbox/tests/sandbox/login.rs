@@ -403,6 +403,7 @@ fn a_logout_that_ends_more_than_its_session_is_asked_and_granted_like_any_reques
         let mut manifest = manifest(Protocol::Https, auth(&scheme));
         manifest.asks.endpoints[0].methods = [HttpMethod::Get, HttpMethod::Post].into();
         manifest.asks.endpoints[0].methods.extend(more);
+        manifest.asks.endpoints[0].paths.push("/machines".parse().unwrap());
         manifest
     };
     let decide = |manifest: &Manifest, methods: &[HttpMethod]| {
