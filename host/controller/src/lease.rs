@@ -25,10 +25,14 @@ pub const RENEW_DEADLINE: Duration = Duration::from_secs(8);
 /// How often a leader renews and a standby looks.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// The leader Lease's name in the controller's namespace.
+/// The leader Lease's name.
 pub const LEASE_NAME: &str = "node-remedy-leader";
+/// Where the leader Lease is, whatever namespace a controller runs in: a cluster has one leader.
+pub const LEASE_NAMESPACE: &str = "kube-system";
 /// Carries the epoch on the Lease.
 pub const EPOCH_ANNOTATION: &str = "node-remedy.io/epoch";
+/// Carries the holder's namespace on the Lease.
+const INSTALLATION_ANNOTATION: &str = "node-remedy.io/installation";
 
 /// Open while this process may send to devices.
 pub struct LeaseGate {
@@ -67,13 +71,16 @@ pub struct Leadership<C> {
     gate: Arc<LeaseGate>,
     /// The Lease's resourceVersion as last seen, and since when it has not changed.
     watched: Option<(String, u64)>,
+    /// Another installation that leads, by its namespace, as it was last told of.
+    told_of: Option<String>,
     /// The Lease as this process last wrote it, until a write of it fails: to renew takes one
     /// request, so that a slow API server costs the lease as late as can be.
     written: Option<Lease>,
 }
 
 impl<C: Cluster> Leadership<C> {
-    /// `identity` must differ between any two processes that ever run.
+    /// `namespace` is the one that this process runs in. `identity` must differ between any two processes that ever
+    /// run.
     pub fn new(
         cluster: C,
         clock: Clock,
@@ -81,7 +88,7 @@ impl<C: Cluster> Leadership<C> {
         identity: String,
         gate: Arc<LeaseGate>,
     ) -> Self {
-        Self { cluster, clock, namespace, identity, gate, watched: None, written: None }
+        Self { cluster, clock, namespace, identity, gate, watched: None, told_of: None, written: None }
     }
 
     /// Waits until this process leads; returns its epoch.
@@ -150,6 +157,7 @@ impl<C: Cluster> Leadership<C> {
             && holder(lease).is_some()
             && self.is_taken(lease)
         {
+            self.tell_of(lease);
             return Ok(None);
         }
         let epoch = 1 + epoch_of(found.as_ref()).max(largest().await?);
@@ -167,6 +175,18 @@ impl<C: Cluster> Leadership<C> {
             Err(ClusterError::Conflict(_) | ClusterError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Says once that another installation leads.
+    fn tell_of(&mut self, lease: &Lease) {
+        let other = installation(lease).filter(|other| **other != self.namespace);
+        if other.is_some() && other != self.told_of.as_ref() {
+            tracing::warn!(
+                other = other.map(String::as_str),
+                "another installation, in that namespace, leads this cluster; this one stands by: remove one of them"
+            );
+        }
+        self.told_of = other.cloned();
     }
 
     /// Whether its holder still has it.
@@ -195,12 +215,13 @@ impl<C: Cluster> Leadership<C> {
         let mut lease = found.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {
                 name: Some(LEASE_NAME.to_owned()),
-                namespace: Some(self.namespace.clone()),
+                namespace: Some(LEASE_NAMESPACE.to_owned()),
                 ..ObjectMeta::default()
             },
             spec: None,
         });
         let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(INSTALLATION_ANNOTATION.to_owned(), self.namespace.clone());
         annotations.insert(EPOCH_ANNOTATION.to_owned(), epoch.to_string());
         let spec = lease.spec.get_or_insert_default();
         let transitions = spec.lease_transitions.map_or(0, |count| count.saturating_add(1));
@@ -239,13 +260,18 @@ impl<C: Cluster> Leadership<C> {
     }
 
     async fn read(&self) -> Result<Option<Lease>, ClusterError> {
-        self.cluster.get::<Lease>(At::within(&self.namespace, LEASE_NAME)).await
+        self.cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await
     }
 }
 
 fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (!holder.is_empty()).then_some(holder)
+}
+
+/// The namespace of the installation that holds it, or did last.
+fn installation(lease: &Lease) -> Option<&String> {
+    lease.metadata.annotations.as_ref()?.get(INSTALLATION_ANNOTATION)
 }
 
 fn epoch_of(lease: Option<&Lease>) -> u64 {
@@ -266,11 +292,19 @@ mod tests {
     use crate::testing::{Bench, in_quiet_world};
 
     fn contender(bench: &Bench, name: &str) -> Leadership<impl Cluster + use<>> {
+        contender_of(bench, "node-remedy", name)
+    }
+
+    fn contender_of(
+        bench: &Bench,
+        namespace: &str,
+        name: &str,
+    ) -> Leadership<impl Cluster + use<>> {
         let gate = LeaseGate::new(bench.clock.boot_clock());
         Leadership::new(
             bench.client(name),
             bench.clock.clone(),
-            "node-remedy".to_owned(),
+            namespace.to_owned(),
             name.to_owned(),
             gate,
         )
@@ -308,6 +342,22 @@ mod tests {
         });
     }
 
+    /// Somebody installed it twice, in two namespaces.
+    #[test]
+    fn of_two_installations_one_leads() {
+        in_quiet_world(|bench| async move {
+            let mut first = contender_of(&bench, "node-remedy", "a");
+            let mut second = contender_of(&bench, "fencing", "b");
+            first.acquire(nothing).await;
+            assert!(second.try_acquire(&nothing).await.is_ok_and(|epoch| epoch.is_none()));
+            assert_eq!(second.told_of.as_deref(), Some("node-remedy"));
+            first.release().await;
+            assert_eq!(second.acquire(nothing).await, 2);
+            assert!(first.try_acquire(&nothing).await.is_ok_and(|epoch| epoch.is_none()));
+            assert_eq!(first.told_of.as_deref(), Some("fencing"));
+        });
+    }
+
     #[test]
     fn a_released_lease_is_taken_at_once_with_a_larger_epoch_than_any_record() {
         in_quiet_world(|bench| async move {
@@ -320,7 +370,7 @@ mod tests {
             assert!(bench.clock.boot_ms() - before < 1_000);
             let lease = bench
                 .client("test")
-                .get::<Lease>(At::within("node-remedy", LEASE_NAME))
+                .get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME))
                 .await
                 .unwrap()
                 .unwrap();

@@ -78,8 +78,11 @@ pub(crate) const REMEDY: &str = "node-remedy";
 /// Where remediators lock nodes.
 pub(crate) const LOCKS: &str = "medik8s-leases";
 
-/// The Lease of the process of node-remedy that leads, in its namespace.
+/// The Lease of the process of node-remedy that leads, wherever that runs.
 pub(crate) const LEADER_LEASE: &str = "node-remedy-leader";
+
+/// The namespace of that Lease.
+pub(crate) const LEADER_NAMESPACE: &str = "kube-system";
 
 /// Where kubelets keep their Leases.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";

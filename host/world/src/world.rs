@@ -28,7 +28,7 @@ use crate::facts::{Fact, Facts, Power, What};
 use crate::happen::{self, PEOPLE};
 use crate::machine::{Machine, Peer, Sent};
 use crate::scenario::{ControllerEvent, Event, Happening, START, Scenario, Trigger};
-use crate::stage::{LEADER_LEASE, REMEDY_NAMESPACE, Stage, Timings};
+use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage, Timings};
 use crate::time::{Time, after};
 use crate::writers::{Writer, Writers};
 use crate::{observer, setup};
@@ -359,7 +359,7 @@ impl World {
         let Some(happening) = self.happenings.get(number).cloned() else { return };
         self.happened = self.now;
         let Event::OfController(what) = happening.what else { return self.befall(&happening.what) };
-        let key = Key::within(Kind::Lease, REMEDY_NAMESPACE, LEADER_LEASE);
+        let key = Key::within(Kind::Lease, LEADER_NAMESPACE, LEADER_LEASE);
         let lease = self.api.peek(&key);
         let leader = lease.map(|lease| text(lease, "/spec/holderIdentity").to_owned());
         let leader = leader.unwrap_or_default();

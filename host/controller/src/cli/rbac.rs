@@ -14,7 +14,7 @@ use self::Names::{Any, Only, Secrets};
 use self::Place::{Everywhere, Own, Within};
 use crate::act::node_lease;
 use crate::cli::out::out;
-use crate::lease::LEASE_NAME;
+use crate::lease::{LEASE_NAME, LEASE_NAMESPACE};
 use crate::observe::NODE_LEASES;
 use crate::observe::pins;
 use crate::record::events;
@@ -275,8 +275,6 @@ const CONTROLLER: [Right; 31] = [
         &["patch"],
         "why nodes are not acted on",
     ),
-    right(Own, LEASES, Any, &["create"], "a right to create cannot name its object"),
-    right(Own, LEASES, Only(LEASE_NAME), &["get", "update"], "leadership and its epoch"),
     right(
         Own,
         ("", "configmaps"),
@@ -297,6 +295,20 @@ const CONTROLLER: [Right; 31] = [
         Secrets,
         &["get"],
         "passwords of devices and registries, each by name: never listed, never watched",
+    ),
+    right(
+        Within(LEASE_NAMESPACE),
+        LEASES,
+        Any,
+        &["create"],
+        "a right to create cannot name its object",
+    ),
+    right(
+        Within(LEASE_NAMESPACE),
+        LEASES,
+        Only(LEASE_NAME),
+        &["get", "update"],
+        "leadership and its epoch: one leader in the cluster, whatever is installed where",
     ),
     right(Within(NODE_LEASES), LEASES, Any, &["get", "list", "watch"], "signs of life"),
     right(
@@ -401,9 +413,14 @@ struct More<'a> {
 fn manifest(namespace: &str, secrets: &[String], more: More<'_>) -> String {
     let mut out = STAMP.to_owned();
     let _ = writeln!(out, "# For your own Secrets: node-remedy rbac --secret NAME …");
-    for place in
-        [Everywhere, Own, Within(NODE_LEASES), Within(node_lease::NAMESPACE), Within(EVENTS)]
-    {
+    for place in [
+        Everywhere,
+        Own,
+        Within(LEASE_NAMESPACE),
+        Within(NODE_LEASES),
+        Within(node_lease::NAMESPACE),
+        Within(EVENTS),
+    ] {
         role(&mut out, place, namespace, secrets);
         if place == Everywhere && more.deletes_nodes {
             rules_of(&mut out, std::iter::once(&DELETE_NODES), secrets);

@@ -1,7 +1,7 @@
 //! Keeps a store equal to what the API server has: list, then watch, for ever.
 //!
-//! A 410 lists again; any other failure backs off and resumes from the last
-//! resourceVersion. An object that cannot be read is kept apart, and what comes after it is
+//! A 410, and a watch that is frozen, lists again; any other failure backs off and resumes from
+//! the last resourceVersion. An object that cannot be read is kept apart, and what comes after it is
 //! followed. Nothing here decides, and nothing is ever dropped silently.
 
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ use crate::cluster::{Change, Cluster, ClusterError, Object, Read, Scope, Unread}
 const BACKOFF_MIN: Duration = Duration::from_millis(200);
 /// Long enough to spare a struggling server, short enough to stay within freshness.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
+
+/// A watch that is silent for so long is frozen: where nothing changes the API server sends a bookmark a minute.
+const SILENT_MAX: Duration = Duration::from_secs(150);
 
 /// A server that closes watches at once must not be asked in a tight loop.
 const REWATCH_PAUSE: Duration = Duration::from_millis(20);
@@ -114,7 +117,14 @@ async fn follow<C, K, V, S>(
             }
         };
         store.set_followed(true);
-        while let Some(change) = watch.next().await {
+        loop {
+            let Ok(next) = tokio::time::timeout(SILENT_MAX, watch.next()).await else {
+                store.set_followed(false);
+                let silent_s = SILENT_MAX.as_secs();
+                tracing::warn!(kind = &*K::plural(&()), silent_s, "a watch is frozen; listing again");
+                return;
+            };
+            let Some(change) = next else { break };
             let version = match change {
                 Ok(Change::Applied(read)) => {
                     let (version, key) = (version_of(&read), key_of(&read));

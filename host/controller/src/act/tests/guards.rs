@@ -144,6 +144,39 @@ impl Door for BreaksWatches {
     }
 }
 
+/// An API server whose first watch of policies brings nothing.
+struct FreezesWatch {
+    lists: Cell<u32>,
+}
+
+impl Door for FreezesWatch {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if request.resource == "remedyconfigurations" && request.verb == "list" {
+            self.lists.set(self.lists.get() + 1);
+        }
+        Ok(())
+    }
+
+    async fn told(&self, resource: &str) -> Result<(), ClusterError> {
+        if resource == "remedyconfigurations" && self.lists.get() == 1 {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+/// A connection that is there and silent looks like a cluster in which nothing changes, but for bookmarks.
+#[test]
+fn what_a_frozen_watch_did_not_tell_is_listed_before_anything_is_cut() {
+    let door = Rc::new(FreezesWatch { lists: Cell::new(0) });
+    let night = example("lost-node.yaml", |text| {
+        let shadow = "{ at: 20s, edit: { kind: RemedyConfiguration, name: bare-metal, merge: { spec: { mode: shadow } } } }";
+        text.replace("- { at: 60s, kubelet", &format!("- {shadow}\n- {{ at: 200s, kubelet"))
+    });
+    let played = play_behind(&night, &door);
+    assert_eq!((cuts(&played.facts), door.lists.get()), (0, 2));
+}
+
 /// What became of other incidents closes devices and begins cool-downs, and is read from what is watched.
 #[test]
 fn a_leader_whose_watch_of_incidents_is_broken_begins_nothing_and_says_so() {
