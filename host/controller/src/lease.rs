@@ -88,7 +88,16 @@ impl<C: Cluster> Leadership<C> {
         identity: String,
         gate: Arc<LeaseGate>,
     ) -> Self {
-        Self { cluster, clock, namespace, identity, gate, watched: None, told_of: None, written: None }
+        Self {
+            cluster,
+            clock,
+            namespace,
+            identity,
+            gate,
+            watched: None,
+            told_of: None,
+            written: None,
+        }
     }
 
     /// Waits until this process leads; returns its epoch.

@@ -94,7 +94,7 @@ pub(crate) fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played 
 /// Plays a night whose controllers tell `audit`, and nobody else.
 pub(crate) fn play_audited(scenario: &Scenario, audit: &Rc<dyn Audit>) {
     let collector = Collector::new();
-    simulate::play_audited(scenario, Part::With, |_| Rc::new(Open), &collector, audit).unwrap();
+    simulate::play_audited(scenario, Part::With, &|_| Rc::new(Open), &collector, audit).unwrap();
 }
 
 /// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is

@@ -7,7 +7,7 @@ use crate::api::object::{
 };
 use crate::api::{Change, ChangeType, Kind};
 use crate::facts::{Facts, What};
-use crate::stage::{LOCKS, REMEDY, REMEDY_NAMESPACE};
+use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, LOCKS, REMEDY};
 
 /// What people say of an incident, by annotations.
 const WORDS: [&str; 4] = ["approve", "retry", "abort", "confirm-off"];
@@ -187,7 +187,9 @@ fn lease(change: &Change, say: &mut impl FnMut(What)) {
     let by = holder(&change.object);
     let is_new = change.before.as_deref().map(holder).unwrap_or_default() != by;
     match &*change.key.namespace {
-        REMEDY_NAMESPACE if is_new => say(What::LeaderChanged { process: by }),
+        LEADER_NAMESPACE if is_new && change.key.name == LEADER_LEASE => {
+            say(What::LeaderChanged { process: by });
+        }
         LOCKS if change.change != ChangeType::Deleted && by != REMEDY => {
             let node = change.key.name.strip_prefix("node-").unwrap_or_default().to_owned();
             let lasts = number(&change.object, "/spec/leaseDurationSeconds").unwrap_or_default();

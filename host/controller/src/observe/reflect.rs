@@ -121,7 +121,11 @@ async fn follow<C, K, V, S>(
             let Ok(next) = tokio::time::timeout(SILENT_MAX, watch.next()).await else {
                 store.set_followed(false);
                 let silent_s = SILENT_MAX.as_secs();
-                tracing::warn!(kind = &*K::plural(&()), silent_s, "a watch is frozen; listing again");
+                tracing::warn!(
+                    kind = &*K::plural(&()),
+                    silent_s,
+                    "a watch is frozen; listing again"
+                );
                 return;
             };
             let Some(change) = next else { break };

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use futures::StreamExt as _;
+use futures::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use node_remedy_decide::Time;
 use serde_json::Value;
@@ -64,26 +65,48 @@ impl Door for Open {
     }
 }
 
-/// A cluster behind a door.
-pub struct Guarded<C, D> {
-    server: C,
-    door: Rc<D>,
+/// A door of whatever kind: a controller is compiled once for all of them.
+pub trait AnyDoor {
+    /// [`Door::admit`].
+    fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
+    /// [`Door::answer`].
+    fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
+    /// [`Door::told`].
+    fn told<'a>(&'a self, resource: &'a str) -> Passing<'a>;
 }
 
-impl<C, D> Guarded<C, D> {
+/// What comes of something that passes a door.
+pub type Passing<'a> = LocalBoxFuture<'a, Result<(), ClusterError>>;
+
+impl<D: Door> AnyDoor for D {
+    fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
+        Box::pin(Door::admit(self, request))
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
+        Box::pin(Door::answer(self, request))
+    }
+
+    fn told<'a>(&'a self, resource: &'a str) -> Passing<'a> {
+        Box::pin(Door::told(self, resource))
+    }
+}
+
+/// A cluster behind a door.
+#[derive(Clone)]
+pub struct Guarded<C> {
+    server: C,
+    door: Rc<dyn AnyDoor>,
+}
+
+impl<C> Guarded<C> {
     /// `server` behind `door`.
-    pub fn new(server: C, door: Rc<D>) -> Self {
+    pub fn new(server: C, door: Rc<dyn AnyDoor>) -> Self {
         Self { server, door }
     }
 }
 
-impl<C: Clone, D> Clone for Guarded<C, D> {
-    fn clone(&self) -> Self {
-        Self { server: self.server.clone(), door: self.door.clone() }
-    }
-}
-
-impl<C: Cluster, D: Door> Guarded<C, D> {
+impl<C: Cluster> Guarded<C> {
     async fn pass<T>(
         &self,
         asked: Request<'_>,
@@ -125,7 +148,7 @@ fn request<'a, K: Object>(verb: &'a str, part: &str) -> Request<'a> {
     }
 }
 
-impl<C: Cluster, D: Door> Cluster for Guarded<C, D> {
+impl<C: Cluster> Cluster for Guarded<C> {
     async fn list_each<K: Object>(
         &self,
         scope: &Scope,

@@ -38,7 +38,7 @@ use tokio::task::JoinSet;
 use self::bad_way::BadWay;
 use self::cluster::ModelCluster;
 use self::collect::{Collected, Collector};
-use self::door::{Door, Guarded, Open};
+use self::door::{AnyDoor, Door, Guarded, Open};
 use self::processes::{Fate, live};
 use self::shared::{Line, Shared, WorldNames, drive};
 use crate::admin::Readiness;
@@ -161,14 +161,14 @@ pub fn play_behind<D: Door>(
 ) -> anyhow::Result<Played> {
     let collector = Rc::new(Collector::new());
     let audit: Rc<dyn Audit> = collector.clone();
-    play_audited(scenario, part, door, &collector, &audit)
+    play_audited(scenario, part, &|seat| door(seat), &collector, &audit)
 }
 
 /// The same, with whom the processes tell what they do.
-pub(crate) fn play_audited<D: Door>(
+pub(crate) fn play_audited(
     scenario: &Scenario,
     part: Part,
-    door: impl Fn(Seat) -> Rc<D>,
+    door: &dyn Fn(Seat) -> Rc<dyn AnyDoor>,
     collector: &Collector,
     audit: &Rc<dyn Audit>,
 ) -> anyhow::Result<Played> {
