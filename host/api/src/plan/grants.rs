@@ -219,9 +219,7 @@ fn form_of(address: Ipv6Addr) -> Form {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, ..] => Form::LeadsToIpv4,
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Form::Own,
-        [0, 0, 0, 0, 0, 0, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x2002, ..] | [0x2001, 0, ..] => {
-            Form::Disguise
-        }
+        [0, 0, 0, 0, 0 | 0xffff, 0, ..] | [0x2002, ..] | [0x2001, 0, ..] => Form::Disguise,
         [..] => Form::Own,
     }
 }

@@ -1,6 +1,7 @@
 //! How the host authenticates at an endpoint, as data. Not here: doing it ([`crate::net`]).
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use http::HeaderName;
 use serde::Deserialize;
@@ -208,10 +209,10 @@ impl Auth {
         let mut told = self.scheme().to_owned();
         let Self::Login(login) = self else { return told };
         if !login.exposes.is_empty() {
-            told += &format!(", shows the plugin {}", login.exposes.join(" "));
+            let _ = write!(told, ", shows the plugin {}", login.exposes.join(" "));
         }
         if let Some(Logout { method, path }) = &login.logout {
-            told += &format!(", ends by {} {path}", method.as_str());
+            let _ = write!(told, ", ends by {} {path}", method.as_str());
         }
         told
     }

@@ -136,11 +136,11 @@ mod tests {
         let whole = "=correct-horse=";
         for cut in 0..=whole.len() {
             let mut veil = veil();
-            veil.lift(whole[..cut].as_bytes(), 0);
+            veil.lift(&whole.as_bytes()[..cut], 0);
             let settled = veil.settle();
             let mut shown = veil.for_people(settled.clone());
             assert_eq!(settled.len(), cut);
-            shown.extend(veil.lift(whole[cut..].as_bytes(), 0));
+            shown.extend(veil.lift(&whole.as_bytes()[cut..], 0));
             shown.extend(veil.settle());
             let shown = String::from_utf8(shown).unwrap();
             assert_eq!(shown.len(), whole.len());

@@ -94,10 +94,10 @@ async fn three_calls(at_a_time: u32, third: Call) -> [CallReport; 3] {
 
 #[tokio::test(start_paused = true)]
 async fn so_many_calls_of_a_plugin_are_under_way_as_it_is_allowed() {
-    let reports = three_calls(3, asleep(1)).await;
+    let reports = Box::pin(three_calls(3, asleep(1))).await;
     assert_eq!(reports.map(|report| report.elapsed_ms), [2_000, 4_000, 1_000], "room for all");
 
-    let [.., third] = three_calls(2, asleep(1)).await;
+    let [.., third] = Box::pin(three_calls(2, asleep(1))).await;
     assert_eq!(third.ended, Ended::NotStarted);
     let Verdict::FailedBeforeEffect(failure) = third.verdict() else { panic!("{third:?}") };
     assert_eq!(failure.kind, FailureKind::Busy);
@@ -107,7 +107,7 @@ async fn so_many_calls_of_a_plugin_are_under_way_as_it_is_allowed() {
          deadline of this one"
     );
 
-    let [.., third] = three_calls(2, asleep(3)).await;
+    let [.., third] = Box::pin(three_calls(2, asleep(3))).await;
     assert_eq!(third.ended, Ended::Deadline, "its turn came after 2 s");
     assert_eq!(third.elapsed_ms, 1_000, "and its deadline ran since it was asked for");
 }
@@ -127,9 +127,9 @@ async fn the_calls_of_a_plugin_have_room_in_its_memory_together() {
         }
     };
     let memory_bytes = HOSTILE.manifest().memory_bytes;
-    assert_eq!(together(3 * memory_bytes).await, (3, 3));
-    assert_eq!(together(3 * memory_bytes - 1).await, (2, 2));
-    assert_eq!(together(0).await, (1, 1), "one at least");
+    assert_eq!(Box::pin(together(3 * memory_bytes)).await, (3, 3));
+    assert_eq!(Box::pin(together(3 * memory_bytes - 1)).await, (2, 2));
+    assert_eq!(Box::pin(together(0)).await, (1, 1), "one at least");
     assert_eq!(HOSTILE.calls_at_once(), 16, "of 32 those that 512 MiB have room for");
 }
 
