@@ -137,13 +137,13 @@ fn whom_tls_must_prove_the_device_to_be_is_shown_before_it_is_applied() -> Resul
     .assert_eq(&(shown.join("\n") + "\n"));
     expect![[r#"
         "basic" {"authorities":"system"}
-        "login" {"authorities":"system"}
+        "login, ends by DELETE {location}" {"authorities":"system"}
         "basic" {"authorities":"grant"}
-        "login" {"authorities":"grant"}
+        "login, ends by DELETE {location}" {"authorities":"grant"}
         "basic" {"pins":["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}
-        "login" {"pins":["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}
+        "login, ends by DELETE {location}" {"pins":["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}
         "basic" {"insecure":true}
-        "login" {"insecure":true}
+        "login, ends by DELETE {location}" {"insecure":true}
     "#]]
     .assert_eq(&(told.join("\n") + "\n"));
     Ok(())

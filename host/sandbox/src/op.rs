@@ -102,8 +102,6 @@ impl CallState {
             self.record.log_dropped = self.record.log_dropped.saturating_add(1);
             return;
         }
-        // An empty line costs the host as much as a short one.
-        self.record.log_bytes += message.len().max(16);
         let (at_ms, after) = (CallState::elapsed_ms(self), self.record.transcript.events.len());
         self.record.log.push(LogLine { at_ms, after, level, message });
     }

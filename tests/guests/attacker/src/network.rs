@@ -58,6 +58,7 @@ pub fn many_headers(asked: Asked<'_>) -> Told {
 /// What the answer to a login shows.
 pub fn login_data(asked: Asked<'_>) -> Told {
     let shown = net::login_data(asked.get("endpoint")).map_err(refused)?;
+    get(asked, "/power").map_err(refused)?;
     Ok(found(PlugState::On, &shown))
 }
 
