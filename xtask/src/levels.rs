@@ -20,7 +20,7 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
              `cargo xtask sim --crash` plays all of them
   bugs       bugs sown on purpose, each to be found by the corpus of attacks, a scenario, or nights
              drawn from seeds; `cargo xtask sim --bugs` seeks each with all of them
-  swarm      two minutes of nights drawn from seeds; `cargo xtask sim` plays more
+  swarm      four minutes of nights drawn from seeds; `cargo xtask sim` plays more
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
@@ -132,7 +132,7 @@ const LEVELS: [Level; 10] = [
         lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--seeds", "8000", "--for", "2")],
+        runs: &[played!("--seeds", "8000", "--for", "4")],
     },
     Level {
         name: "sim",
