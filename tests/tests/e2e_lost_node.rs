@@ -35,15 +35,21 @@ async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
 /// Events on the node tell the story in order, and the metrics count it.
 async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> {
     let events = Api::<Event>::namespaced(story.cluster.client(), "default");
-    let mut told: Vec<_> = events
-        .list(&ListParams::default())
-        .await?
-        .into_iter()
-        .filter(|event| event.reporting_controller.as_deref() == Some("node-remedy.io/controller"))
-        .map(|event| (event.event_time.map(|at| at.0), event.reason.unwrap_or_default()))
-        .collect();
-    told.sort();
-    let told: Vec<_> = told.into_iter().map(|(_, reason)| reason).collect();
+    // The last one is written after the record that it tells of.
+    let told = until("the end is told", GIVEN_UP_WITHIN, || async {
+        let all = events.list(&ListParams::default()).await?.into_iter();
+        let is_ours = |event: &Event| {
+            event.reporting_controller.as_deref() == Some("node-remedy.io/controller")
+        };
+        let ours = all.filter(is_ours);
+        let mut told: Vec<_> = ours
+            .map(|event| (event.event_time.map(|at| at.0), event.reason.unwrap_or_default()))
+            .collect();
+        told.sort();
+        let told: Vec<String> = told.into_iter().map(|(_, reason)| reason).collect();
+        Ok(told.iter().any(|reason| reason == "Final").then_some(told))
+    })
+    .await?;
     let expected = [
         "Opened",
         "Identified",

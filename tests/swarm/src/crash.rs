@@ -373,7 +373,9 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
     };
     let ill = scenario.happenings.iter().filter_map(|one| {
-        let Event::NodeCondition { node, .. } = &one.what else { return None };
+        let (Event::NodeCondition { node, .. } | Event::NodeEvent { node, .. }) = &one.what else {
+            return None;
+        };
         Some(node.clone())
     });
     let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
