@@ -232,6 +232,10 @@ async fn ask_device<C: Cluster>(
     let (mut silent, mut heard) = (None, None);
     for (place, method, grants) in plugs {
         if is_in_use(parts, &place) {
+            // An incident that waits for it has asked it.
+            if let Some(answer) = awaited_answer(parts, &place) {
+                parts.paths.answers.borrow_mut().insert(place, answer);
+            }
             continue;
         }
         let end = match &silent {
@@ -328,6 +332,17 @@ fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
     let parked = |one: &&NodeFence| one.status.as_ref().is_some_and(|one| one.parked.is_some());
     let mut methods = open.filter(|one| !parked(one)).flat_map(|one| &one.spec.plan.methods);
     methods.any(|method| is_same_device(&method.device, &place.device))
+}
+
+/// What an open incident that waits for this device says of it.
+fn awaited_answer<C: Cluster>(parts: &Parts<C>, place: &Place) -> Option<Answer> {
+    let nodefences = parts.mirror.nodefences.all();
+    let mut open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+    let waits = |one: &&NodeFence| {
+        awaited(one).is_some_and(|method| is_same_device(&method.device, &place.device))
+    };
+    let name = open.find(waits)?.name_any();
+    Some(Answer { state: DeviceState::Inactive, detail: format!("{name} waits for it to answer") })
 }
 
 /// A BMC has one address, whichever plugin speaks with it, and few sessions.
