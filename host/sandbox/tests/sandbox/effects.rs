@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use node_remedy_sandbox::{Action, Effect, Ended, FailureKind, PlugState, Verdict};
+use node_remedy_sandbox::{Action, Effect, Ended, FailureKind, LogLine, PlugState, Verdict};
 
 use crate::guest::World;
 
