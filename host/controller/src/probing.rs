@@ -281,8 +281,13 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         for node in nodes {
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
-            if config.fences_node(node) {
-                paths.push(path_of(&config, node, plan, &mut methods));
+            match config.policy_for(node) {
+                // Told while the node is well, and not only once it is lost.
+                Err(why) => paths.push(path_of(&config, node, Err(why), &mut methods)),
+                Ok(_) if config.fences_node(node) => {
+                    paths.push(path_of(&config, node, plan, &mut methods));
+                }
+                Ok(_) => {}
             }
         }
         tokio::task::yield_now().await;
@@ -412,6 +417,33 @@ mod tests {
         assert_eq!(two.state(&answers), Some(said));
         let broken = path(Err("no FenceConfiguration".to_owned())).state(&answers);
         assert_eq!(broken.map(|one| one.state), Some(DeviceState::Inactive));
+    }
+
+    /// Neither of two policies for a node is in force there: it is told while the node is well.
+    #[test]
+    fn a_second_policy_for_a_node_is_told_at_once() {
+        in_quiet_world(|bench| async move {
+            let parts = bench.parts("a").await;
+            let policy = |name: &str| -> RemedyConfiguration {
+                serde_json::from_value(json!({
+                    "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
+                    "metadata": {"name": name},
+                    "spec": {"thresholdConfigs": [{"nodeLeaseAge": "20s", "remedy1": [{"name": "fence"}]}]},
+                }))
+                .unwrap()
+            };
+            let told = async |name: &str| {
+                parts.mirror.policies.apply(name.to_owned(), Kept(policy(name)));
+                parts.reconfigure();
+                let (paths, _) = plans(&parts).await;
+                paths.into_iter().filter_map(|path| path.places.err()).collect::<Vec<_>>()
+            };
+            let one = told("workers").await;
+            assert!(!one.iter().any(|why| why.contains("theirs")), "{one:?}");
+            let two = told("theirs").await;
+            assert!(two.iter().all(|why| why.contains("workers") && why.contains("theirs")), "{two:?}");
+            assert!(!two.is_empty());
+        });
     }
 
     #[test]
