@@ -281,14 +281,7 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         for node in nodes {
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
-            match config.policy_for(node) {
-                // Told while the node is well, and not only once it is lost.
-                Err(why) => paths.push(path_of(&config, node, Err(why), &mut methods)),
-                Ok(_) if config.fences_node(node) => {
-                    paths.push(path_of(&config, node, plan, &mut methods));
-                }
-                Ok(_) => {}
-            }
+            paths.extend(path_if_fenced(&config, node, plan, &mut methods));
         }
         tokio::task::yield_now().await;
     }
@@ -299,6 +292,20 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         }
     }
     (paths, methods)
+}
+
+/// The path of a node that is to be fenced, or of one of which nobody knows whether it is: that is told while it
+/// is well, and not only once it is lost.
+fn path_if_fenced(
+    config: &Config,
+    node: &NodeSeen,
+    plan: Result<NodePlan, String>,
+    methods: &mut Methods,
+) -> Option<Path> {
+    match config.policy_for(node) {
+        Err(why) => Some(path_of(config, node, Err(why), methods)),
+        Ok(_) => config.fences_node(node).then(|| path_of(config, node, plan, methods)),
+    }
 }
 
 /// The path of one node; its plugs are added to `methods`.
@@ -422,28 +429,25 @@ mod tests {
     /// Neither of two policies for a node is in force there: it is told while the node is well.
     #[test]
     fn a_second_policy_for_a_node_is_told_at_once() {
-        in_quiet_world(|bench| async move {
-            let parts = bench.parts("a").await;
-            let policy = |name: &str| -> RemedyConfiguration {
-                serde_json::from_value(json!({
-                    "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
-                    "metadata": {"name": name},
-                    "spec": {"thresholdConfigs": [{"nodeLeaseAge": "20s", "remedy1": [{"name": "fence"}]}]},
-                }))
-                .unwrap()
-            };
-            let told = async |name: &str| {
-                parts.mirror.policies.apply(name.to_owned(), Kept(policy(name)));
-                parts.reconfigure();
-                let (paths, _) = plans(&parts).await;
-                paths.into_iter().filter_map(|path| path.places.err()).collect::<Vec<_>>()
-            };
-            let one = told("workers").await;
-            assert!(!one.iter().any(|why| why.contains("theirs")), "{one:?}");
-            let two = told("theirs").await;
-            assert!(two.iter().all(|why| why.contains("workers") && why.contains("theirs")), "{two:?}");
-            assert!(!two.is_empty());
-        });
+        let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        let node = json!({"metadata": {"name": "node-a", "uid": "u"}});
+        let node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
+        let told = |name: &str| {
+            let remedy = json!({"nodeLeaseAge": "60s", "remedy1": [{"name": "fence"}]});
+            let policy = json!({
+                "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
+                "metadata": {"name": name}, "spec": {"thresholdConfigs": [remedy]},
+            });
+            mirror.policies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
+            let config = Config::read(&mirror, &Config::default()).0;
+            let plan = config.plan_for(&node);
+            let path = path_if_fenced(&config, &node, plan, &mut Methods::new());
+            path.and_then(|path| path.places.err()).unwrap_or_default()
+        };
+        assert!(!told("workers").contains("workers"));
+        let both = told("theirs");
+        assert!(both.contains("workers") && both.contains("theirs"), "{both}");
     }
 
     #[test]
