@@ -439,7 +439,7 @@ mod tests {
                 "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
                 "metadata": {"name": name}, "spec": {"thresholdConfigs": [remedy]},
             });
-            mirror.policies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
+            mirror.remedies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
             let config = Config::read(&mirror, &Config::default()).0;
             let plan = config.plan_for(&node);
             let path = path_if_fenced(&config, &node, plan, &mut Methods::new());
