@@ -10,7 +10,7 @@ use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{PEOPLE, Scene, Setting};
+use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
 
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
@@ -22,6 +22,8 @@ pub(super) struct Trigger {
     switches: BTreeSet<String>,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
+    /// Nodes whose boot has to end: their pods were released behind a cut.
+    to_end: BTreeSet<String>,
 }
 
 impl Trigger {
@@ -33,6 +35,7 @@ impl Trigger {
             needs_approval: setting.needs_approval,
             switches: setting.switches.clone(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
+            to_end: BTreeSet::new(),
         }
     }
 
@@ -64,6 +67,12 @@ impl Check for Trigger {
         {
             *since = if since.is_some() { None } else { Some(at) };
         }
+        if let Some(node) = released_by_us(what).filter(|node| scene.kept_away.contains(*node)) {
+            self.to_end.insert(node.to_owned());
+        }
+        if let What::KubeletStarted { node, .. } = what {
+            self.to_end.remove(node);
+        }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, plug, .. } = what.taken()?;
         let is_paused =
@@ -86,7 +95,7 @@ impl Check for Trigger {
         }
         let well = scene.well_since.get(node);
         let just_now = well.is_some_and(|since| between(*since, at) <= self.well_after);
-        let is_to_end = scene.released.contains(node) && scene.storage_cut.contains_key(node);
-        (!just_now && !is_to_end).then(|| format!("{node} was well when it was told to be off"))
+        (!just_now && !self.to_end.contains(node))
+            .then(|| format!("{node} was well when it was told to be off"))
     }
 }

@@ -409,15 +409,9 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     breaks(well_for(8), &["S10"]);
     breaks(off(1), &["S10"]);
     // Behind a cut its pods were released: they run elsewhere, so this boot has to end.
-    let storage_fenced = || What::ProofRecorded {
-        fence: "n-1".into(),
-        node: "n".into(),
-        grade: "storage-fenced".into(),
-    };
-    let cut = || vec![(2, What::StorageCut { node: "n".into() }), (2, storage_fenced())];
-    let begun = || [vec![(1, lost())], cut()].concat();
+    let cut = || (2, What::StorageCut { node: "n".into() });
     let is_broken = |released: Story| {
-        let night = [begun(), released, vec![(5, back())], off(13)].concat();
+        let night = [vec![(1, lost()), cut()], released, vec![(5, back())], off(13)].concat();
         judged(night, &Setting::default()).contains(&"S10")
     };
     assert!(is_broken(vec![]));
