@@ -29,8 +29,13 @@ const RESET: Procedure = changes(245, "reset the domain");
 /// Memory that was saved is thrown away, and the machine boots.
 const FORCE_BOOT: u32 = 8;
 const NO_FLAGS: u32 = 0;
-/// Shut off because it went to another hypervisor.
+/// Why a domain is shut off (`virDomainShutoffReason`): nobody remembers, as of each that was off when
+/// the daemon started.
+const FORGOTTEN: u32 = 0;
+/// It went to another hypervisor.
 const MIGRATED: u32 = 4;
+/// Its memory was saved.
+const SAVED: u32 = 5;
 
 /// A domain. It is spoken of by its UUID, whatever becomes of its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub(crate) struct Domain {
     uuid: [u8; 16],
     /// The number of a running one; it changes with each start.
     id: i32,
+    /// It may have gone to another hypervisor.
+    moves: bool,
 }
 
 /// What a domain is asked for.
@@ -54,6 +61,7 @@ pub(crate) enum Change {
 pub(crate) struct Read {
     state: u32,
     reason: u32,
+    moves: bool,
 }
 
 impl Domain {
@@ -92,11 +100,16 @@ impl Domain {
         domains.ok_or_else(|| truncated(LIST))
     }
 
+    /// The same, where machines may be migrated or may not.
+    pub(crate) fn moving(self, moves: bool) -> Self {
+        Self { moves, ..self }
+    }
+
     pub(crate) fn state<H: Host>(&self, link: &Link<'_, H>) -> Result<Read, Failure> {
         let answer = link.call(GET_STATE, &self.and_flags(NO_FLAGS))?;
         let mut reader = Reader::new(&answer);
         match (reader.number(), reader.number(), reader.is_done()) {
-            (Some(state), Some(reason), true) => Ok(Read { state, reason }),
+            (Some(state), Some(reason), true) => Ok(Read { state, reason, moves: self.moves }),
             (_, _, _) => Err(truncated(GET_STATE)),
         }
     }
@@ -157,7 +170,7 @@ impl Domain {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let name = reader.string(limits::NAME_BYTES_MAX)?;
         let uuid = reader.fixed()?;
-        Some(Self { name, uuid, id: reader.signed()? })
+        Some(Self { name, uuid, id: reader.signed()?, moves: true })
     }
 
     fn written(&self) -> Writer {
@@ -199,8 +212,9 @@ impl Read {
             // Running, or waiting for something: the word for it is Xen's.
             (1 | 2, _) => PlugState::On,
             (4, _) => PlugState::Transitioning,
-            // It runs elsewhere.
-            (5, MIGRATED) => PlugState::Unknown,
+            // It runs elsewhere, or may, or whoever wakes it has it write on.
+            (5, MIGRATED | SAVED) => PlugState::Unknown,
+            (5, FORGOTTEN) if self.moves => PlugState::Unknown,
             (5, _) => PlugState::Off,
             (_, _) => PlugState::Unknown,
         }
@@ -214,6 +228,11 @@ impl Read {
             (3, _) => "the domain is paused, which is not off".to_owned(),
             (4, _) => "the domain is shutting down".to_owned(),
             (5, MIGRATED) => "the domain was migrated and runs on another hypervisor".to_owned(),
+            (5, SAVED) => "the domain's memory was saved, which is not off".to_owned(),
+            (5, FORGOTTEN) if self.moves => "the domain is shut off, and the libvirt daemon has forgotten \
+                                             why: it may have been migrated and run on another \
+                                             hypervisor. If it never is, say so with migration: never"
+                .to_owned(),
             (5, _) => "the domain is shut off".to_owned(),
             (6, _) => "the domain has crashed, which is not off".to_owned(),
             (7, _) => "the domain sleeps, which is not off".to_owned(),

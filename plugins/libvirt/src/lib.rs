@@ -44,7 +44,7 @@ impl FenceMethod for Libvirt {
 
     fn run(&self, request: &Request, host: &impl Host) -> Result<Outcome, Failure> {
         let link = session::begin(host, &request.parameters, request.deadline_ms)?;
-        let domain = Domain::find(&link, &request.plug)?;
+        let domain = Domain::find(&link, &request.plug)?.moving(may_move(&request.parameters));
         match request.action {
             Action::Status | Action::Monitor => status(request, &link, &domain),
             Action::Off => switch(Change::Destroy, request, &link, &domain),
@@ -55,8 +55,9 @@ impl FenceMethod for Libvirt {
 
     fn plugs(&self, request: &PlugsRequest, host: &impl Host) -> Result<Vec<PlugInfo>, Failure> {
         let link = session::begin(host, &request.parameters, request.deadline_ms)?;
-        let domains = Domain::all(&link)?;
-        let plugs = domains.iter().map(|domain| {
+        let moves = may_move(&request.parameters);
+        let plugs = Domain::all(&link)?.into_iter().map(|found| {
+            let domain = found.moving(moves);
             Ok(PlugInfo {
                 plug: domain.name.clone(),
                 name: domain.name.clone(),
@@ -66,6 +67,11 @@ impl FenceMethod for Libvirt {
         });
         plugs.collect()
     }
+}
+
+/// Whether its machines may be migrated: they may unless the parameters say never.
+fn may_move(parameters: &Fields) -> bool {
+    !parameters.iter().any(|(name, value)| name == "migration" && value == "never")
 }
 
 /// What the state reads, once or until it is what the host waits for, and who the machine is.

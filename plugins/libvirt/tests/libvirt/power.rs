@@ -81,6 +81,7 @@ fn a_state_that_is_not_shut_off_is_never_off() {
         (4, 0, PlugState::Transitioning, "the domain is shutting down"),
         (5, 1, PlugState::Off, "the domain is shut off"),
         (5, 4, PlugState::Unknown, "the domain was migrated and runs on another hypervisor"),
+        (5, 5, PlugState::Unknown, "the domain's memory was saved, which is not off"),
         (6, 1, PlugState::Unknown, "the domain has crashed, which is not off"),
         (7, 0, PlugState::Unknown, "the domain sleeps, which is not off"),
         (8, 0, PlugState::Unknown, "the domain is in state 8, which nobody knows"),
@@ -89,6 +90,27 @@ fn a_state_that_is_not_shut_off_is_never_off() {
         let daemon = Daemon::with_two().in_state(state, reason);
         let outcome = ask(daemon, Action::Status, "node-a").result.unwrap();
         assert_eq!((outcome.state, outcome.detail.as_str()), (reads, says));
+    }
+}
+
+/// As libvirt has every domain that was off when its daemon started, migrated ones among them.
+#[test]
+fn a_domain_whose_daemon_forgot_why_it_is_off_is_off_only_where_none_is_migrated() {
+    for (migration, reads) in [
+        (None, PlugState::Unknown),
+        (Some("possible"), PlugState::Unknown),
+        (Some("never"), PlugState::Off),
+    ] {
+        let parameters = migration.map(|word| ("migration".to_owned(), word.to_owned()));
+        let status = Request {
+            plug: "node-a".into(),
+            parameters: parameters.into_iter().collect(),
+            ..Request::new(Action::Status, DEADLINE_MS)
+        };
+        let ended = ask_for(Daemon::with_two().in_state(5, 0), &status, |host| host);
+        let outcome = ended.result.unwrap();
+        assert_eq!(outcome.state, reads, "{migration:?}");
+        assert_eq!(outcome.detail.ends_with("migration: never"), reads == PlugState::Unknown);
     }
 }
 
