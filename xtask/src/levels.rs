@@ -16,11 +16,11 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
 
   unit       every crate's own tests
   exhaustive everything that can happen to two controllers and one machine
-  crash      calls of the scenarios in tests/scenarios going wrong in every way, for 3 minutes at most;
+  crash      calls of the scenarios in tests/scenarios going wrong in every way, for 2 minutes at most;
              `cargo xtask sim --crash` plays all of them
   bugs       bugs sown on purpose, each to be found by the corpus of attacks, a scenario, or nights
              drawn from seeds; `cargo xtask sim --bugs` seeks each with all of them
-  swarm      four minutes of nights drawn from seeds; `cargo xtask sim` plays more
+  swarm      three minutes of nights drawn from seeds; `cargo xtask sim` plays more
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
@@ -115,7 +115,7 @@ const LEVELS: [Level; 10] = [
         lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--crash", "--for", "3")],
+        runs: &[played!("--crash", "--for", "2")],
     },
     Level {
         name: "bugs",
@@ -132,7 +132,7 @@ const LEVELS: [Level; 10] = [
         lane: Lane::Computing,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
-        runs: &[played!("--seeds", "8000", "--for", "4")],
+        runs: &[played!("--seeds", "8000", "--for", "3")],
     },
     Level {
         name: "sim",

@@ -29,6 +29,10 @@ pub struct Found {
 /// Nights in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
+/// Seeds of nights that found bugs, `BUG SEED` a line. With `--first-only` they are played first; where one
+/// finds its bug no longer, the bug is sought from seed 0 on as ever.
+const KNOWN_NIGHTS: &str = include_str!("../known-nights.txt");
+
 /// How a bug is sought.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
@@ -63,9 +67,24 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
         (true, false) => search.nights.min(A_FEW),
         (false, _) => search.nights,
     };
+    if search.first_only
+        && let Some(seed) = known_night(bug)
+    {
+        let outcome = night(seed, search.lasts)?;
+        if !outcome.broken.is_empty() {
+            found.nights = Some((seed + 1, invariants(&outcome.broken)));
+            return Ok(found);
+        }
+    }
     let first = first_that_breaks(nights, search.lasts, search.threads)?;
     found.nights = first.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
     Ok(found)
+}
+
+/// The seed of a night that found this bug before.
+fn known_night(bug: Bug) -> Option<u64> {
+    let mut lines = KNOWN_NIGHTS.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(name, _)| *name == bug.name())?.1.parse().ok()
 }
 
 impl Found {
@@ -154,4 +173,17 @@ fn first_that_breaks(
         }
     })?;
     Ok(first.into_inner().ok().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_known_night_is_of_a_bug() {
+        for line in KNOWN_NIGHTS.lines() {
+            let bug = Bug::ALL.iter().find(|bug| line.starts_with(&format!("{} ", bug.name())));
+            assert!(bug.is_some_and(|bug| known_night(*bug).is_some()), "{line}");
+        }
+    }
 }
