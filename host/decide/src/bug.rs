@@ -43,6 +43,8 @@ bugs! {
     CutNotReadAgain = "no-read-of-a-cut-before-a-batch" breaks "S1",
     /// Cut storage is not read once everything behind it is released.
     CutNotWatched = "cut-not-watched" breaks "S1",
+    /// What was cut, and undone behind a release, is cut again only where all allows a first cut.
+    UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
@@ -103,6 +105,8 @@ bugs! {
     StormFromReady = "storm-from-ready" breaks "S13",
     /// However many nodes of a zone are lost, one of it is cut.
     ZonesIgnored = "zones-ignored" breaks "S13",
+    /// A watch that has fallen silent counts as one that has nothing to tell.
+    SilentWatchFollowed = "silent-watch-followed" breaks "S10",
     /// The gate is not read again before an `off`.
     GateNotRead = "gate-not-read" breaks "S13",
     /// A plugin reaches addresses that no granted range holds.

@@ -180,12 +180,14 @@ impl Night {
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
         let has_people = has_people || cut_by_people;
         draft.one_kind(seed);
+        draft.frozen_watch(seed);
         let cluster = draft.checks_at_detach(seed, &mut policies);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
         let replicas = guards.replicas.unwrap_or(replicas);
+        let order = draft.order(seed);
         let mut text = format!(
-            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\ncontrollers: {controllers}\n{cluster}{}nodes:\n",
+            "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\n{order}controllers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),
             draft.rack.devices(),
         );
@@ -288,7 +290,7 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&[kinds::CLASS]);
+        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED]);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

@@ -51,6 +51,7 @@ impl Model {
             seed: 1,
             duration: Duration::from_hours(1),
             until_calm: None,
+            shuffle: false,
             timings: Timings {
                 node_monitor_grace: Duration::from_secs(MONITORING.grace_period_s),
                 node_monitor_period: Duration::from_secs(MONITORING.period_s),

@@ -118,7 +118,9 @@ async fn follow<C, K, V, S>(
         };
         store.set_followed(true);
         loop {
-            let Ok(next) = tokio::time::timeout(SILENT_MAX, watch.next()).await else {
+            let silent_max =
+                if is_sown(Bug::SilentWatchFollowed) { Duration::MAX } else { SILENT_MAX };
+            let Ok(next) = tokio::time::timeout(silent_max, watch.next()).await else {
                 store.set_followed(false);
                 let silent_s = SILENT_MAX.as_secs();
                 tracing::warn!(

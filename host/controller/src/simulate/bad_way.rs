@@ -6,7 +6,7 @@ use std::time::Duration;
 use node_remedy_decide::Time;
 use node_remedy_world::Befallen;
 use node_remedy_world::rng::Rng;
-use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent};
+use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent, Scenario};
 use node_remedy_world::time::after;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -18,6 +18,9 @@ use crate::cluster::ClusterError;
 /// What a throttled client is asked to wait.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// Few tasks are ready at one moment, and each has a few steps of its own.
+const OTHERS_FIRST_MAX: u64 = 6;
+
 /// The faults of a scenario, as one process meets them.
 pub(super) struct BadWay {
     clock: VirtualClock,
@@ -25,13 +28,36 @@ pub(super) struct BadWay {
     /// From when on, until when.
     faults: RefCell<Vec<(Time, Time, ApiFault)>>,
     rng: RefCell<Rng>,
+    /// Where the order of tasks is drawn.
+    order: Option<RefCell<Rng>>,
 }
 
 impl BadWay {
     /// What is to befall the way of one process; each draws for itself.
-    pub(super) fn of(shared: &Shared, clock: VirtualClock, rng: Rng) -> Self {
-        let befallen = RefCell::new(shared.befallen());
-        Self { clock, befallen, faults: RefCell::default(), rng: RefCell::new(rng) }
+    pub(super) fn of(
+        shared: &Shared,
+        clock: VirtualClock,
+        scenario: &Scenario,
+        process: u32,
+    ) -> Self {
+        let draws =
+            |what: &str| RefCell::new(Rng::named(scenario.seed, &format!("{what} of {process}")));
+        Self {
+            clock,
+            befallen: RefCell::new(shared.befallen()),
+            faults: RefCell::default(),
+            rng: draws("way"),
+            order: scenario.shuffle.then(|| draws("order")),
+        }
+    }
+
+    /// Lets others go first so often as is drawn.
+    async fn give_way(&self) {
+        let Some(order) = &self.order else { return };
+        let times = order.borrow_mut().below(OTHERS_FIRST_MAX);
+        for _ in 0..times {
+            tokio::task::yield_now().await;
+        }
     }
 
     fn hear(&self) {
@@ -59,6 +85,7 @@ impl BadWay {
 
 impl Door for BadWay {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        self.give_way().await;
         for fault in self.met(request.verb, &request.resource) {
             match fault {
                 ApiFaultKind::Denied => return Err(ClusterError::Denied("a bad way".to_owned())),
@@ -76,13 +103,15 @@ impl Door for BadWay {
                 | ApiFaultKind::AnswerLost
                 | ApiFaultKind::WatchesBreak
                 | ApiFaultKind::HistoryGone
-                | ApiFaultKind::WatchesLag(_) => {}
+                | ApiFaultKind::WatchesLag(_)
+                | ApiFaultKind::WatchesFreeze => {}
             }
         }
         Ok(())
     }
 
     async fn told(&self, resource: &str) -> Result<(), ClusterError> {
+        self.give_way().await;
         for fault in self.met("watch", resource) {
             match fault {
                 ApiFaultKind::WatchesBreak => {
@@ -90,6 +119,7 @@ impl Door for BadWay {
                 }
                 ApiFaultKind::HistoryGone => return Err(ClusterError::Gone),
                 ApiFaultKind::WatchesLag(takes) => tokio::time::sleep(takes).await,
+                ApiFaultKind::WatchesFreeze => std::future::pending().await,
                 ApiFaultKind::Unavailable
                 | ApiFaultKind::AnswerLost
                 | ApiFaultKind::Denied
@@ -102,6 +132,7 @@ impl Door for BadWay {
     }
 
     async fn answer(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        self.give_way().await;
         let is_lost =
             || self.met(request.verb, &request.resource).contains(&ApiFaultKind::AnswerLost);
         if request.is_write() && is_lost() {

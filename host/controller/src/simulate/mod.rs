@@ -191,8 +191,7 @@ pub(crate) fn play_audited(
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {
-                let rng = Rng::named(scenario.seed, &format!("way of {number}"));
-                let way = BadWay::of(&shared, clock.clone(), rng);
+                let way = BadWay::of(&shared, clock.clone(), scenario, number);
                 let seat = Seat { number, shared: shared.clone(), clock: clock.clone() };
                 let server = Guarded::new(server.clone(), Rc::new(way));
                 let stage = Stage {

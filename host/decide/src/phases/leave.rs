@@ -55,7 +55,8 @@ pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
 
 /// Whether what is cut now was cut before, and undone behind a release.
 fn is_cut_again(run: &Run<'_>, node: &NodeView) -> bool {
-    run.record.phase == Phase::Isolating && cut::is_undone(run, node)
+    let is_undone = run.record.phase == Phase::Isolating && cut::is_undone(run, node);
+    guard(Bug::UndoneCutAsksLeave, is_undone)
 }
 
 /// What a person said against touching the node.

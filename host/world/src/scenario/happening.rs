@@ -438,6 +438,7 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
         ("denied", None) => ApiFaultKind::Denied,
         ("watchesBreak", None) => ApiFaultKind::WatchesBreak,
         ("historyGone", None) => ApiFaultKind::HistoryGone,
+        ("watchesFreeze", None) => ApiFaultKind::WatchesFreeze,
         ("slow", Some(takes)) => ApiFaultKind::Slow(takes),
         ("watchesLag", Some(takes)) => ApiFaultKind::WatchesLag(takes),
         (found, _) => {

@@ -46,6 +46,9 @@ pub struct Scenario {
     pub duration: Duration,
     /// It is over before, once the cluster was calm for so long ([`crate::World::is_calm`]).
     pub until_calm: Option<Duration>,
+    /// What node-remedy could do next at one moment it does in an order drawn from the seed, instead of first
+    /// come, first served.
+    pub shuffle: bool,
     /// How fast the cluster is.
     pub timings: Timings,
     /// The machines.
@@ -493,11 +496,13 @@ pub enum ApiFaultKind {
     HistoryGone,
     /// A watch tells so much later.
     WatchesLag(Duration),
+    /// A watch stays open and tells nothing any more, when it would tell of something.
+    WatchesFreeze,
 }
 
 impl ApiFaultKind {
     /// The names that scenarios use. `slow` and `watchesLag` also say how long with `takes`.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "unavailable",
         "answerLost",
         "throttled",
@@ -506,6 +511,7 @@ impl ApiFaultKind {
         "watchesBreak",
         "historyGone",
         "watchesLag",
+        "watchesFreeze",
         "denied",
     ];
 }

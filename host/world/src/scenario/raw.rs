@@ -20,6 +20,8 @@ pub(super) struct RawScenario {
     pub(super) duration: Text,
     pub(super) until_calm: Option<Text>,
     #[serde(default)]
+    pub(super) shuffle: bool,
+    #[serde(default)]
     pub(super) cluster: RawCluster,
     pub(super) nodes: Spanned<Vec<RawNode>>,
     #[serde(default)]

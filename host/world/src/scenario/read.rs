@@ -197,6 +197,7 @@ impl Reader {
             seed: raw.seed,
             duration,
             until_calm: raw.until_calm.as_ref().map(|said| self.duration("untilCalm", said)),
+            shuffle: raw.shuffle,
             timings: self.timings(&raw.cluster),
             controllers,
             stateful_sets: raw

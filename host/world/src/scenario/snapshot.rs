@@ -97,6 +97,7 @@ impl Scenario {
             seed: 1,
             duration: DURATION,
             until_calm: None,
+            shuffle: false,
             timings: Timings::default(),
             nodes: Vec::new(),
             devices: Vec::new(),

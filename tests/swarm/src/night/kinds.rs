@@ -1,5 +1,6 @@
 //! Nights in which the API server fails for one kind of object only: a KMS that is away keeps Secrets from being
-//! read, a webhook forbids one write, one watch stands still while all others go on.
+//! read, a webhook forbids one write, one watch stands still or falls silent while all others go on. And nights in
+//! which tasks run in an order that is drawn.
 
 use node_remedy_world::rng::Rng;
 
@@ -28,6 +29,13 @@ const FAULTS: [(&str, &str); 15] = [
     ("events", "slow"),
 ];
 
+/// The class of nights in which a watch stays open and tells nothing any more.
+pub(super) const FROZEN: &str = "frozen watch";
+/// The class of nights in which what a process does next is drawn.
+pub(super) const SHUFFLED: &str = "tasks shuffled";
+const FROZEN_PERCENT: u64 = 12;
+const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
+
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
     pub(super) fn one_kind(&mut self, seed: u64) {
@@ -49,5 +57,29 @@ impl Draft {
             );
             self.happens(at, &what, CLASS);
         }
+    }
+
+    /// In which order a process does what it could do next.
+    pub(super) fn order(&mut self, seed: u64) -> &'static str {
+        if Rng::named(seed, SHUFFLED).below(2) == 0 {
+            return "";
+        }
+        self.drawn.push(SHUFFLED.to_owned());
+        "shuffle: true\n"
+    }
+
+    /// What is watched when it freezes stays silent until somebody asks anew.
+    pub(super) fn frozen_watch(&mut self, seed: u64) {
+        let mut rng = Rng::named(seed, FROZEN);
+        if rng.below(100) >= FROZEN_PERCENT {
+            return;
+        }
+        let count = u64::try_from(WATCHED.len()).unwrap_or(1);
+        let drawn = usize::try_from(rng.below(count)).unwrap_or_default();
+        let Some(resource) = WATCHED.get(drawn) else { return };
+        let (at, lasts) = (rng.within(30_000, 260_000), rng.within(100, 20_000));
+        let what =
+            format!("apiFault: {{ fault: watchesFreeze, resource: {resource}, lasts: {lasts}ms }}");
+        self.happens(at, &what, FROZEN);
     }
 }
