@@ -61,12 +61,6 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     if search.first_only && found.is_found() {
         return Ok(found);
     }
-    found.scenarios = that_go_wrong(search.threads, search.first_only)?;
-    let nights = match (found.is_found(), search.first_only) {
-        (true, true) => return Ok(found),
-        (true, false) => search.nights.min(A_FEW),
-        (false, _) => search.nights,
-    };
     if search.first_only
         && let Some(seed) = known_night(bug)
     {
@@ -76,6 +70,12 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
             return Ok(found);
         }
     }
+    found.scenarios = that_go_wrong(search.threads, search.first_only)?;
+    let nights = match (found.is_found(), search.first_only) {
+        (true, true) => return Ok(found),
+        (true, false) => search.nights.min(A_FEW),
+        (false, _) => search.nights,
+    };
     let first = first_that_breaks(nights, search.lasts, search.threads)?;
     found.nights = first.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
     Ok(found)
