@@ -108,10 +108,16 @@ impl Domain {
     pub(crate) fn state<H: Host>(&self, link: &Link<'_, H>) -> Result<Read, Failure> {
         let answer = link.call(GET_STATE, &self.and_flags(NO_FLAGS))?;
         let mut reader = Reader::new(&answer);
-        match (reader.number(), reader.number(), reader.is_done()) {
-            (Some(state), Some(reason), true) => Ok(Read { state, reason, moves: self.moves }),
-            (_, _, _) => Err(truncated(GET_STATE)),
+        let (Some(state), Some(mut reason), true) =
+            (reader.number(), reader.number(), reader.is_done())
+        else {
+            return Err(truncated(GET_STATE));
+        };
+        // What was saved is forgotten as the reason, and found by itself.
+        if (state, reason, self.moves) == (5, FORGOTTEN, false) && self.has_saved_memory(link)? {
+            reason = SAVED;
         }
+        Ok(Read { state, reason, moves: self.moves })
     }
 
     /// What a change will call, so that all that can be asked before is asked before.

@@ -114,6 +114,24 @@ fn a_domain_whose_daemon_forgot_why_it_is_off_is_off_only_where_none_is_migrated
     }
 }
 
+/// A daemon that starts forgets that as well, and knows the memory still.
+#[test]
+fn saved_memory_is_not_off_although_the_daemon_forgot_that_it_was_saved() {
+    let mut daemon = Daemon::with_two().in_state(5, 0);
+    daemon.machines[0].has_saved_memory = true;
+    let status = Request {
+        plug: "node-a".into(),
+        parameters: vec![("migration".to_owned(), "never".to_owned())],
+        ..Request::new(Action::Status, DEADLINE_MS)
+    };
+    let outcome = ask_for(daemon, &status, |host| host).result.unwrap();
+    assert_eq!(outcome.state, PlugState::Unknown);
+    assert_eq!(outcome.detail, "the domain's memory was saved, which is not off");
+    // Whether there is any must be known: who does not say leaves it open.
+    let fails = Daemon::with_two().in_state(5, 0).fault(MANAGED_SAVE, Fault::Refuse(1, "no disk"));
+    assert!(ask_for(fails, &status, |host| host).result.is_err());
+}
+
 #[test]
 fn a_destroy_that_was_accepted_is_not_yet_off() {
     let late = || Daemon { late_ms: 9_000, ..Daemon::with_two() };
