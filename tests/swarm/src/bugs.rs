@@ -61,9 +61,7 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     if search.first_only && found.is_found() {
         return Ok(found);
     }
-    if search.first_only
-        && let Some(seed) = known_night(bug)
-    {
+    if let Some(seed) = known_night(bug).filter(|_| search.first_only) {
         let outcome = night(seed, search.lasts)?;
         if !outcome.broken.is_empty() {
             found.nights = Some((seed + 1, invariants(&outcome.broken)));

@@ -31,10 +31,12 @@ const FAULTS: [(&str, &str); 15] = [
 
 /// The class of nights in which a watch stays open and tells nothing any more.
 pub(super) const FROZEN: &str = "frozen watch";
+/// In so many of a hundred nights.
+const FROZEN_PERCENT: u64 = 12;
+/// What may be silent from then on.
+const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 /// The class of nights in which what a process does next is drawn.
 pub(super) const SHUFFLED: &str = "tasks shuffled";
-const FROZEN_PERCENT: u64 = 12;
-const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
