@@ -45,6 +45,20 @@ bugs! {
     CutNotWatched = "cut-not-watched" breaks "S1",
     /// What was cut, and undone behind a release, is cut again only where all allows a first cut.
     UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
+    /// A feed that reads off is all of them.
+    OneFeedIsAll = "one-feed-is-all" breaks "S1",
+    /// A sign of life between the noting and the reads is no reason to doubt them.
+    SignsOfLifeIgnored = "signs-of-life-ignored" breaks "S1",
+    /// That another node fell silent when a plug was cut is no reason to doubt whose plug it is.
+    WiringTrusted = "wiring-trusted" breaks "S1",
+    /// A dump releases pods with volumes, whatever the policy says.
+    DumpsCoverAll = "dumps-cover-all" breaks "S1",
+    /// What covers some of a node's pods allows the out-of-service taint.
+    TaintOfAPart = "taint-of-a-part" breaks "S1",
+    /// Storage that somebody gave back behind a release is not cut again.
+    UndoneCutLeft = "undone-cut-left" breaks "S1",
+    /// Cuts are given back to a machine that may run what was released.
+    CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
@@ -65,6 +79,8 @@ bugs! {
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
+    /// Each installation has a leader of its own.
+    LeaseOfItsOwn = "lease-of-its-own" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
     TakesLeaseAtOnce = "takes-lease-at-once" breaks "S4",
     /// What was decided is done although it could not be recorded.
@@ -73,6 +89,12 @@ bugs! {
     RepeatsBlindly = "repeats-blindly" breaks "S5",
     /// Only what was surely switched off is switched on again.
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
+    /// A machine that is well on one feed leaves the other one off.
+    DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
+    /// A machine whose Node is gone, or whose incident was withdrawn, stays off.
+    ClosedLeftOff = "closed-left-off" breaks "S6",
+    /// Nobody is told which machines are off.
+    LeftOffUntold = "left-off-untold" breaks "S6",
     /// A Job that failed or was lost releases pods as one that succeeded.
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
@@ -81,6 +103,8 @@ bugs! {
     DaemonsReleased = "daemons-released" breaks "S8",
     /// Objects are deleted by name, whatever their UID.
     DeletesByName = "deletes-by-name" breaks "S8",
+    /// Pods are released before the quarantine stands.
+    QuarantineNotAwaited = "quarantine-not-awaited" breaks "S9",
     /// Taints of others are dropped with ours.
     TaintsWiped = "taints-wiped" breaks "S9",
     /// A node counts as well as soon as its machine was given its power back.
@@ -95,8 +119,12 @@ bugs! {
     OldLeave = "old-leave" breaks "S10",
     /// Time is what the machine's wall clock says, whoever sets it.
     WallClockTrusted = "wall-clock-trusted" breaks "S10",
-    /// A person's word that a node is to be left alone is not heard.
-    WordIgnored = "word-ignored" breaks "S10",
+    /// A pause is not heard.
+    PauseIgnored = "pause-ignored" breaks "S10",
+    /// A maintenance is not heard.
+    MaintenanceIgnored = "maintenance-ignored" breaks "S10",
+    /// A person's cordon is not heard.
+    CordonIgnored = "cordon-ignored" breaks "S10",
     /// A person who is to be asked is not.
     ApprovalIgnored = "approval-ignored" breaks "S10",
     /// A policy in shadow mode is acted on.
@@ -105,6 +133,10 @@ bugs! {
     StormFromReady = "storm-from-ready" breaks "S13",
     /// However many nodes of a zone are lost, one of it is cut.
     ZonesIgnored = "zones-ignored" breaks "S13",
+    /// A node whose zone nobody knows is cut where zones have limits.
+    UnknownZoneAllowed = "unknown-zone-allowed" breaks "S13",
+    /// However many nodes fell silent at once, one of them is cut.
+    SilentAtOnceIgnored = "silent-at-once-ignored" breaks "S13",
     /// A watch that has fallen silent counts as one that has nothing to tell.
     SilentWatchFollowed = "silent-watch-followed" breaks "S10",
     /// The gate is not read again before an `off`.
@@ -135,6 +167,8 @@ bugs! {
     BreakerIgnored = "breaker-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",
+    /// A cordoned node counts as one that can take pods.
+    CordonedTakePods = "cordoned-take-pods" breaks "S19",
     /// Pods are deleted whatever their disruption budgets allow.
     BudgetIgnored = "budget-ignored" breaks "S20",
     /// Pods are released at once where a policy paces that.
@@ -147,6 +181,10 @@ bugs! {
     JobOutlives = "job-outlives" breaks "S21",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
+    /// Tries are not counted.
+    TriesUncounted = "tries-uncounted" breaks "L1",
+    /// A release that does not get on is never given up.
+    StallForgotten = "stall-forgotten" breaks "L1",
     /// A watch that broke is not begun again.
     WatchNotResumed = "watch-not-resumed" breaks "L2",
     /// A Lease whose holder is dead is never taken.

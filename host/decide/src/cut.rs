@@ -82,7 +82,8 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     for cut in run.record.read_by(proof) {
-        if run.record.state_since_effect(cut) == Some(PlugState::On) {
+        let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
+        if guard(Bug::UndoneCutLeft, is_on) {
             return Some(undone(run, cut));
         }
         let read = run.record.last_ended(cut, Action::Status);
@@ -116,12 +117,13 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     Flow::Go(Phase::Isolating)
 }
 
-/// Whether somebody gave back what pods of the boot that still runs were released behind.
-pub(crate) fn is_undone(run: &Run<'_>, node: &NodeView) -> bool {
+/// Whether somebody gave back what pods of the boot that still runs were released behind. A boot whose Node is gone
+/// may run.
+pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())
         && run.has_released()
-        && !run.is_new_boot(&node.signs)
+        && !node.is_some_and(|node| run.is_new_boot(&node.signs))
 }
 
 fn storage_of(kind: &Kind) -> impl Iterator<Item = &str> {
@@ -155,7 +157,8 @@ pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
 /// A5: what allows a cut to be given back although the node does not hold all that it held, and no read
 /// says off.
 pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
-    if run.record.goal == Goal::Close(FinalReason::Replaced) {
+    let is_replaced = run.record.goal == Goal::Close(FinalReason::Replaced);
+    if is_replaced || is_sown(Bug::CutsGoBackAlive) {
         // The provider's word: it never runs again.
         return true;
     }

@@ -31,16 +31,21 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     for bug in bugs {
         let found = node_remedy_swarm::bugs::seek(bug, &search)?;
         let is_found = found.is_found();
-        let Found { bug, corpus, scenarios, nights } = found;
+        let Found { bug, corpus, scenarios, unmet, nights } = found;
         unfound += usize::from(!is_found);
         let (by, nights) = match nights {
             Some((nights, found)) => (found.join(" "), nights.to_string()),
             None if !corpus.is_empty() => {
                 (format!("{} in the corpus of attacks", corpus.join(" ")), "–".to_owned())
             }
-            None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
-            None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
+            None => match scenarios.first() {
+                Some((_, broken)) => (broken.join(" "), "–".to_owned()),
+                None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
+                None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
+            },
         };
+        let scenarios: Vec<String> =
+            scenarios.into_iter().map(|(name, _)| name).chain(unmet).collect();
         let scenarios = match scenarios.as_slice() {
             [] => "–".to_owned(),
             [one] => one.clone(),

@@ -1,15 +1,15 @@
 //! The test of the test: bugs sown on purpose, one at a time, and how soon they are found.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use node_remedy_decide::bug::{Bug, sow};
 
 use crate::checks::Violation;
 use crate::corpus;
-use crate::crash::{Reference, scenarios, seams};
+use crate::crash::{Reference, Wrong, scenarios, seams};
 use crate::play::{Outcome, night};
 
 /// What became of one sown bug.
@@ -19,8 +19,11 @@ pub struct Found {
     pub bug: Bug,
     /// What it broke of the sandbox's own promises, in the corpus of attacks.
     pub corpus: Vec<&'static str>,
-    /// The scenarios of tests/scenarios and tests/seams that go otherwise than they say.
-    pub scenarios: Vec<String>,
+    /// The scenarios of tests/scenarios and tests/seams in which it breaks invariants, and which.
+    pub scenarios: Vec<(String, Vec<&'static str>)>,
+    /// The scenarios that only go otherwise than they say. Whoever wrote them knew what to expect, so an invariant
+    /// is still to find it.
+    pub unmet: Vec<String>,
     /// How many nights it took, and the invariants that the last of them broke; `None` if none of
     /// them did.
     pub nights: Option<(u64, Vec<&'static str>)>,
@@ -29,9 +32,9 @@ pub struct Found {
 /// Nights in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
-/// Seeds of nights that found bugs, `BUG SEED` a line. With `--first-only` they are played first; where one
-/// finds its bug no longer, the bug is sought from seed 0 on as ever.
-const KNOWN_NIGHTS: &str = include_str!("../known-nights.txt");
+/// What found bugs before, `BUG SEED` or `BUG SCENARIO` a line. With `--first-only` that night or scenario is played
+/// first; where it finds its bug no longer, the bug is sought as ever.
+const KNOWN: &str = include_str!("../known-finds.txt");
 
 /// How a bug is sought.
 #[derive(Debug, Clone, Copy)]
@@ -57,18 +60,22 @@ pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
 
 fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     let corpus = invariants(&corpus::broken()?);
-    let mut found = Found { bug, corpus, scenarios: Vec::new(), nights: None };
+    let mut found = Found { bug, corpus, scenarios: Vec::new(), unmet: Vec::new(), nights: None };
     if search.first_only && found.is_found() {
         return Ok(found);
     }
-    if let Some(seed) = known_night(bug).filter(|_| search.first_only) {
-        let outcome = night(seed, search.lasts)?;
-        if !outcome.broken.is_empty() {
-            found.nights = Some((seed + 1, invariants(&outcome.broken)));
+    if let Some(place) = known_place(bug).filter(|_| search.first_only) {
+        if let Ok(seed) = place.parse() {
+            let broken = invariants(&night(seed, search.lasts)?.broken);
+            found.nights = Some((seed + 1, broken)).filter(|(_, broken)| !broken.is_empty());
+        } else {
+            play_scenarios(&mut found, search, Some(place))?;
+        }
+        if found.is_found() {
             return Ok(found);
         }
     }
-    found.scenarios = that_go_wrong(search.threads, search.first_only)?;
+    play_scenarios(&mut found, search, None)?;
     let nights = match (found.is_found(), search.first_only) {
         (true, true) => return Ok(found),
         (true, false) => search.nights.min(A_FEW),
@@ -79,16 +86,19 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// The seed of a night that found this bug before.
-fn known_night(bug: Bug) -> Option<u64> {
-    let mut lines = KNOWN_NIGHTS.lines().filter_map(|line| line.split_once(' '));
-    lines.find(|(name, _)| *name == bug.name())?.1.parse().ok()
+/// The seed of the night, or the name of the scenario, that found this bug before.
+fn known_place(bug: Bug) -> Option<&'static str> {
+    let mut lines = KNOWN.lines().filter_map(|line| line.split_once(' '));
+    Some(lines.find(|(name, _)| *name == bug.name())?.1)
 }
 
 impl Found {
     /// Whether anything told.
     pub fn is_found(&self) -> bool {
-        self.nights.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
+        self.nights.is_some()
+            || !self.scenarios.is_empty()
+            || !self.unmet.is_empty()
+            || !self.corpus.is_empty()
     }
 }
 
@@ -102,32 +112,58 @@ fn invariants(broken: &[Violation]) -> Vec<&'static str> {
 pub fn all_is_well_without(threads: usize) -> anyhow::Result<()> {
     let broken = corpus::broken()?;
     anyhow::ensure!(broken.is_empty(), "without any bug these are broken: {broken:?}");
-    let wrong = that_go_wrong(threads, false)?;
+    let found = Mutex::new(Vec::new());
+    each_scenario(threads, None, |name, wrong| {
+        if !wrong.is_empty() {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.push(format!("{name}: {wrong}"));
+        }
+        true
+    })?;
+    let wrong = found.into_inner().unwrap_or_default();
     anyhow::ensure!(wrong.is_empty(), "without any bug these go wrong: {}", wrong.join(", "));
     Ok(())
 }
 
-/// The scenarios that go otherwise than they say, by name; with `first_only` no more are played once
-/// one did.
-fn that_go_wrong(threads: usize, first_only: bool) -> anyhow::Result<Vec<String>> {
-    let (files, next) = ([scenarios()?, seams()?].concat(), AtomicUsize::new(0));
-    let found = Mutex::new(Vec::new());
+/// Notes what all scenarios, or the one of that name, tell of a bug; with `first_only` no more are played once one did.
+fn play_scenarios(found: &mut Found, search: &Search, only: Option<&str>) -> anyhow::Result<()> {
+    let told = Mutex::new(Vec::new());
+    each_scenario(search.threads, only, |name, wrong| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wrong.is_empty() {
+            told.push((name, invariants(&wrong.broken)));
+        }
+        !search.first_only || told.is_empty()
+    })?;
+    let mut told = told.into_inner().unwrap_or_default();
+    told.sort();
+    for (name, broken) in told {
+        if broken.is_empty() {
+            found.unmet.push(name);
+        } else {
+            found.scenarios.push((name, broken));
+        }
+    }
+    Ok(())
+}
+
+/// Plays the scenarios of tests/scenarios and tests/seams, or the one of that name, for as long as `see` wants more.
+fn each_scenario(
+    threads: usize,
+    only: Option<&str>,
+    see: impl Fn(String, Wrong) -> bool + Sync,
+) -> anyhow::Result<()> {
+    let (mut files, next) = ([scenarios()?, seams()?].concat(), AtomicUsize::new(0));
+    files.retain(|file| only.is_none_or(|only| file.file_stem().is_some_and(|stem| stem == only)));
     side_by_side(threads, || {
         while let Some(file) = files.get(next.fetch_add(1, Ordering::SeqCst)) {
             let (reference, wrong) = Reference::judged(file)?;
-            let Ok(mut found) = found.lock() else { return Ok(()) };
-            if !wrong.is_empty() {
-                found.push(reference.name);
-            }
-            if first_only && !found.is_empty() {
+            if !see(reference.name, wrong) {
                 return Ok(());
             }
         }
         Ok(())
-    })?;
-    let mut found = found.into_inner().unwrap_or_default();
-    found.sort();
-    Ok(found)
+    })
 }
 
 /// Does the same on so many threads, until each has done it or one has failed.
@@ -178,10 +214,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_known_night_is_of_a_bug() {
-        for line in KNOWN_NIGHTS.lines() {
+    fn each_known_find_is_of_a_bug_in_a_night_or_a_scenario_that_is_there() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        for line in KNOWN.lines() {
             let bug = Bug::ALL.iter().find(|bug| line.starts_with(&format!("{} ", bug.name())));
-            assert!(bug.is_some_and(|bug| known_night(*bug).is_some()), "{line}");
+            let place = bug.and_then(|bug| known_place(*bug)).unwrap_or_default();
+            let folders = ["scenarios", "seams"];
+            let files = folders.map(|folder| format!("{tests}/{folder}/{place}.yaml"));
+            let is_scenario = files.iter().any(|file| std::fs::exists(file).is_ok_and(|is| is));
+            assert!(is_scenario || place.parse::<u64>().is_ok(), "{line}");
         }
     }
 }

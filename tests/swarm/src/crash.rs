@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +19,11 @@ use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
 use node_remedy_world::scenario::{Document, Event, START};
 use node_remedy_world::time::between;
+use serde_json::Value;
 
-use crate::checks::check;
+use crate::checks::{Violation, check};
+use crate::definitions;
+use crate::play::misfits;
 use crate::scene::{Scene, Setting};
 
 /// Where the scenarios lie, seen from the top of the repository.
@@ -143,17 +147,40 @@ struct End {
     parked: BTreeSet<String>,
 }
 
+/// What is wrong about how a scenario goes.
+#[derive(Debug, Default)]
+pub struct Wrong {
+    /// Invariants that it breaks.
+    pub broken: Vec<Violation>,
+    /// Its own expectations that it does not meet.
+    pub unmet: Vec<String>,
+}
+
+impl Wrong {
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.broken.is_empty() && self.unmet.is_empty()
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let broken = self.broken.iter().map(ToString::to_string);
+        let all: Vec<String> = broken.chain(self.unmet.iter().cloned()).collect();
+        f.write_str(&all.join("; "))
+    }
+}
+
 impl Reference {
     /// Reads and plays the scenario of a file; it has to go as it says.
     pub fn of(file: &Path) -> anyhow::Result<Self> {
         let (reference, wrong) = Self::judged(file)?;
-        ensure!(wrong.is_empty(), "without any fault: {}", wrong.join("; "));
+        ensure!(wrong.is_empty(), "without any fault: {wrong}");
         Ok(reference)
     }
 
-    /// The same, with what is wrong about it: invariants that it breaks, expectations that it does
-    /// not meet.
-    pub fn judged(file: &Path) -> anyhow::Result<(Self, Vec<String>)> {
+    /// The same, with what is wrong about it.
+    pub fn judged(file: &Path) -> anyhow::Result<(Self, Wrong)> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = file.parent().unwrap_or(Path::new("."));
         let read = |file: &Path| {
@@ -162,7 +189,8 @@ impl Reference {
         };
         let text = read(file).map_err(anyhow::Error::msg)?;
         let load = |named: &str| read(&folder.join(named));
-        let scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        let mut scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        scenario.admit = Some(definitions::admit);
         let mut setting = setting_of(&scenario);
         if file.starts_with(SEAMS) {
             // Whether anybody is lost for good at the end, they say themselves.
@@ -170,10 +198,12 @@ impl Reference {
         }
         let calls = Rc::new(Calls::default());
         let played = play(&scenario, &calls, None)?;
-        let broken = check(&played.facts, &setting, |_, _| ());
-        let broken = broken.iter().map(ToString::to_string);
+        // Nothing goes wrong here that an answer would wait for.
+        let soon = Setting { seen_after: Setting::default().seen_after, ..setting.clone() };
+        let broken = check(&played.facts, &soon, |_, _| ());
+        let broken = broken.into_iter().chain(misfits(&played)).collect();
         let unmet = scenario.expect.iter().filter_map(|one| one.judge(&played.facts).err());
-        let wrong = broken.chain(unmet.map(|unmet| unmet.to_string())).collect();
+        let wrong = Wrong { broken, unmet: unmet.map(|unmet| unmet.to_string()).collect() };
         let calls = calls.seen.take();
         let states = played.facts.iter().filter(|one| matches!(one.what, What::FenceState { .. }));
         let over_at = states.map(|one| between(START, one.at)).max().unwrap_or_default();
@@ -216,7 +246,8 @@ impl Plan {
         let Reference { scenario, setting, end, .. } = &*self.reference;
         let played = play(scenario, &Rc::default(), Some((self.call, self.fault)))?;
         let broken = check(&played.facts, setting, |_, _| ());
-        let mut wrong: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        let broken = broken.into_iter().chain(misfits(&played));
+        let mut wrong: Vec<String> = broken.map(|one| one.to_string()).collect();
         let found = End::of(&played.facts);
         if found != *end && !self.fault.lies() {
             wrong.push(format!("it ends otherwise: {found:?}, expected {end:?}"));
@@ -382,6 +413,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     Setting {
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
+        miswired: miswired(scenario),
         lost: vec!["node-a".to_owned()],
         switches: switches.map(|device| device.name.clone()).collect(),
         drivers_check: scenario.timings.checks_at_detach,
@@ -391,6 +423,29 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         seen_after: Duration::from_secs(26),
         ..Setting::default()
     }
+}
+
+/// Outlets that a FenceConfiguration names by number, on which no node that it selects hangs.
+fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
+    let is_fence = |one: &&Document| {
+        one.object.pointer("/kind").is_some_and(|kind| kind == "FenceConfiguration")
+    };
+    let of_one = |one: &Document| {
+        let selector = one.object.pointer("/spec/nodeSelector").and_then(Value::as_str);
+        let selector = selector.unwrap_or_default();
+        let label = selector.split_once('=').unwrap_or_default();
+        let is_selected = |labels: &[(String, String)]| {
+            labels.iter().any(|(key, value)| (key.as_str(), value.as_str()) == label)
+        };
+        let nodes = scenario.nodes.iter().filter(|node| is_selected(&node.labels));
+        let wired: BTreeSet<u64> =
+            nodes.flat_map(|node| &node.feeds).map(|feed| u64::from(feed.number)).collect();
+        let methods = one.object.pointer("/spec/methods").and_then(Value::as_array);
+        let named =
+            methods.into_iter().flatten().filter_map(|one| one.get("plug")?.as_str()?.parse().ok());
+        named.filter(|plug| !wired.contains(plug)).collect::<Vec<u64>>()
+    };
+    scenario.configuration.iter().filter(is_fence).flat_map(of_one).collect()
 }
 
 fn play(

@@ -1,6 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
 mod cloud;
+mod cluster;
 mod cuts;
 mod guards;
 mod kinds;
@@ -30,9 +31,6 @@ const FENCE: &str = include_str!("../../../examples/config/fence-ipmi.yaml");
 const CALM_MS: u64 = 330_000;
 /// Once all is well for so long, a night is over.
 const UNTIL_CALM_S: u64 = 120;
-/// What a BMC says whose machine is another one.
-const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
-     bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }";
 /// Where requests may be slow, what is decided on may be some seconds old.
 const SEEN_BY_SLOW_API: Duration = Duration::from_secs(26);
 /// And where watches lag, a call that is under way is withdrawn some seconds later.
@@ -146,6 +144,7 @@ impl Night {
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
         let drawn = Guards::nodes(seed).unwrap_or(drawn);
+        let is_asked_for = nodes.is_some();
         let nodes = nodes
             .map_or(drawn, |nodes| Rng::named(seed, "nodes").within(*nodes.start(), *nodes.end()));
         let controllers = 1 + u64::from(draft.rng.below(100) < 60);
@@ -162,6 +161,8 @@ impl Night {
         let lost = draft.losses(&names);
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));
+        let twins = draft.twins(seed, &lost, &names);
+        impostors.extend(twins.iter().cloned());
         draft.device_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
@@ -181,11 +182,14 @@ impl Night {
         let has_people = has_people || cut_by_people;
         draft.one_kind(seed);
         draft.frozen_watch(seed);
-        let cluster = draft.checks_at_detach(seed, &mut policies);
+        draft.late_writes(seed);
+        let drivers_check = draft.checks_at_detach(seed, &mut policies);
+        let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
         let replicas = guards.replicas.unwrap_or(replicas);
         let order = draft.order(seed);
+        let (crowd, more_nodes) = draft.crowd(seed, is_asked_for);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\n{order}controllers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),
@@ -198,28 +202,31 @@ impl Night {
                 Machines::Instances => (machines.fence(), String::new()),
             };
             let boot = draft.rng.within(20_000, 90_000);
-            let of_other = if impostors.contains(name) { OF_OTHER } else { machines.fields() };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{of_other} }}",
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{} }}",
                 guards.labels(name),
+                draft.identity(twins.contains(name), impostors.contains(name)),
             );
         }
         let _ = write!(
             text,
-            "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
+            "{crowd}workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
              configuration:\n{policies}{by_rack}{fence}{objects}- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: {}, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
-             happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
+             happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {all_nodes} }}\n",
             machines.secret(),
-            names.iter().map(|node| daemon(node)).collect::<String>(),
+            names.iter().map(|node| cluster::daemon(node)).collect::<String>(),
             draft.happenings,
+            all_nodes = nodes + more_nodes,
             policies = policies.text,
             by_rack = draft.rack.configuration(),
             objects = guards.objects,
         );
         // Where several are lost, or ill, the gate may hold back for ever.
-        let more = ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
+        let more = !twins.is_empty()
+            || ill.is_some()
+            || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
         let lost = if lost.len() == 1 && !more && !guards.for_good { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
         let plain = Setting::default();
@@ -239,7 +246,7 @@ impl Night {
             switches: draft.rack.switches(),
             impostors,
             lost,
-            drivers_check: !cluster.is_empty(),
+            drivers_check,
             dumps_release_all: policies.text.contains("kdumpReleases: all"),
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
@@ -290,7 +297,8 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED]);
+        .chain(&kinds::CLASSES)
+        .chain(&cluster::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }
@@ -306,15 +314,6 @@ pub fn named_files() -> [(String, &'static str); 2] {
         let (name, text) = machines.file();
         (format!("{CONFIG}{name}"), text)
     })
-}
-
-/// A pod as a DaemonSet has one on every node.
-fn daemon(node: &str) -> String {
-    format!(
-        "- object:\n    apiVersion: v1\n    kind: Pod\n    metadata:\n      name: agent-{node}\n      namespace: kube-system\n      \
-         ownerReferences: [{{ apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: d, controller: true }}]\n    \
-         spec: {{ nodeName: {node}, tolerations: [{{ operator: Exists }}], containers: [{{ name: agent }}] }}\n"
-    )
 }
 
 struct Draft {

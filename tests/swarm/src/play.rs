@@ -8,6 +8,7 @@ use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 
 use crate::checks::Violation;
 use crate::coverage::Coverage;
+use crate::definitions;
 use crate::judge::{judge, timeline};
 use crate::night::Night;
 
@@ -33,13 +34,22 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
 /// Plays a night.
 pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     let seed = night.seed;
-    let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
+    let mut scenario = night.scenario().with_context(|| format!("night {seed}"))?;
+    scenario.admit = Some(definitions::admit);
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
-    let broken = judge(&played.facts, &night.setting).broken;
+    let mut broken = judge(&played.facts, &night.setting).broken;
+    broken.extend(misfits(&played));
     let log = timeline(&played.facts);
     let digest = node_remedy::hex::sha256(log.as_bytes());
     let coverage = coverage(&night, &played);
     Ok(Outcome { night, broken, coverage, log, digest })
+}
+
+/// S22: what the controller writes of our kinds is taken as it is.
+pub(crate) fn misfits(played: &Played) -> impl Iterator<Item = Violation> {
+    let misfit =
+        |sentence: &String| Violation { invariant: "S22", at: None, sentence: sentence.clone() };
+    played.misfits.iter().map(misfit)
 }
 
 fn coverage(night: &Night, played: &Played) -> Coverage {

@@ -52,6 +52,7 @@ impl Model {
             duration: Duration::from_hours(1),
             until_calm: None,
             shuffle: false,
+            admit: None,
             timings: Timings {
                 node_monitor_grace: Duration::from_secs(MONITORING.grace_period_s),
                 node_monitor_period: Duration::from_secs(MONITORING.period_s),
@@ -63,6 +64,7 @@ impl Model {
             nodes: nodes.collect(),
             devices: Vec::new(),
             controllers: 0,
+            second_installation: false,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),

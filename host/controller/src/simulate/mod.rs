@@ -53,6 +53,8 @@ use crate::record::metrics::Metrics;
 pub const CLIENT: &str = "node-remedy";
 /// Its namespace in every scenario.
 pub const NAMESPACE: &str = "node-remedy";
+/// That of a second installation.
+const SECOND_NAMESPACE: &str = "node-remedy-two";
 
 /// How often it is looked whether the cluster is calm.
 const LOOK_FOR_CALM: Duration = Duration::from_secs(10);
@@ -67,6 +69,8 @@ pub struct Played {
     pub collected: Collected,
     /// How long it lasted.
     pub lasted: Duration,
+    /// What the definitions of our kinds dropped or refused of what the controller wrote.
+    pub misfits: Vec<String>,
 }
 
 /// Plays `scenario` with and, if asked, without node-remedy.
@@ -187,6 +191,9 @@ pub(crate) fn play_audited(
         });
         if part == Part::With {
             let origin = tokio::time::Instant::now();
+            if let Some(admit) = scenario.admit {
+                shared.with(|world| world.api().define(CLIENT, admit));
+            }
             let server = ModelCluster::new(shared.clone(), CLIENT);
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
@@ -201,6 +208,7 @@ pub(crate) fn play_audited(
                     audit: audit.clone(),
                     plugins: plugins.clone(),
                     seed: scenario.seed,
+                    is_second: scenario.second_installation && number == scenario.controllers,
                 };
                 let fate =
                     Fate::new(number, (START, origin), stage.clock.clone(), shared.befallen());
@@ -213,8 +221,8 @@ pub(crate) fn play_audited(
         }
         let lasted = outlast(scenario, &shared).await;
         drop(tasks);
-        let facts = shared.with(|world| world.facts().to_vec());
-        Ok(Played { facts, collected: collector.take(), lasted })
+        let (facts, misfits) = shared.with(|world| (world.facts().to_vec(), world.api().misfits()));
+        Ok(Played { facts, collected: collector.take(), lasted, misfits })
     })
 }
 
@@ -260,6 +268,8 @@ struct Stage<C> {
     audit: Rc<dyn Audit>,
     plugins: Plugins,
     seed: u64,
+    /// Of another installation.
+    is_second: bool,
 }
 
 impl<C: Cluster> Stage<C> {
@@ -286,7 +296,7 @@ impl<C: Cluster> Stage<C> {
         };
         // No simulated network has an API server on it.
         let guarded = Vec::new();
-        let namespace = NAMESPACE.to_owned();
+        let namespace = if self.is_second { SECOND_NAMESPACE } else { NAMESPACE }.to_owned();
         let job_accounts = Vec::new();
         let settings = Settings {
             namespace,

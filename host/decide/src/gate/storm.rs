@@ -184,7 +184,7 @@ fn refuse_at_once(
         let refused = silent >= max && silent > 1;
         refused.then_some(Refusal::SilentAtOnce { silent, max, window, examples })
     };
-    if !is_sown(Bug::StormFromReady) {
+    if !is_sown(Bug::StormFromReady) && !is_sown(Bug::SilentAtOnceIgnored) {
         count.refuse(at_once, verdict);
     }
 }
@@ -195,7 +195,9 @@ pub(super) fn refuse_full_domains(policy: &GatePolicy, view: &GateView, verdict:
     let target = find(&view.target);
     for (place, limit) in policy.domains.iter().enumerate() {
         let Some(own) = target.and_then(|target| domain_of(target, place)) else {
-            verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
+            if !is_sown(Bug::UnknownZoneAllowed) {
+                verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
+            }
             continue;
         };
         let Some(max) = limit.in_flight_max else { continue };

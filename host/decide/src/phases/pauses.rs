@@ -1,5 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use crate::bug::{Bug, guard};
 use crate::cut::{self, still_cut};
 use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
@@ -224,7 +225,7 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
-    if !parked && has_dark_feed(run) {
+    if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
         return None;
     }
     // Somebody gave it power: the device that does not answer has nothing left to do.

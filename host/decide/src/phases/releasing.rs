@@ -27,7 +27,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     if node.signs != proof.signs && voids(&proof, node) {
         return voided(run, node, &proof);
     }
-    if !node.quarantined {
+    if guard(Bug::QuarantineNotAwaited, !node.quarantined) {
         // Whoever comes back later must not be given work before the left-overs are gone.
         run.rule(Rule::P4);
         if run.now >= stalls_at(run) {
@@ -70,7 +70,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     }
     let served = served_until(run, &proof, &released, &left);
     let stalls_at = served.map_or(stalls_at(run), |until| until.after(run.policy.release_timeout));
-    if run.now >= stalls_at && left.count() >= released.left {
+    if guard(Bug::StallForgotten, run.now >= stalls_at && left.count() >= released.left) {
         run.rule(Rule::P5);
         end_release(run);
         run.notice(Notice::ReleaseStalled { holders: left.holders() });

@@ -7,7 +7,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -37,10 +37,12 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
                 reads.extend(read);
                 off.push(method);
             }
+            Confirmed::NotYet(_) if !off.is_empty() && is_sown(Bug::OneFeedIsAll) => {}
             Confirmed::NotYet(flow) => return flow,
         }
     }
-    if run.plan.machine_is_off(|method| off.contains(&method)) {
+    let is_off = |method| off.contains(&method) || !off.is_empty() && is_sown(Bug::OneFeedIsAll);
+    if run.plan.machine_is_off(is_off) {
         return prove(run, reads, &off);
     }
     let reason = not_verified(run);
@@ -172,7 +174,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     let Some(baseline) = run.record.baseline.clone() else { return Flow::Stay };
-    if node.signs != baseline.signs {
+    if guard(Bug::SignsOfLifeIgnored, node.signs != baseline.signs) {
         return sign_of_life(run, &baseline, node);
     }
     if !run.committed() {
@@ -183,7 +185,9 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
             return flow;
         }
     }
-    if let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at) {
+    if !is_sown(Bug::WiringTrusted)
+        && let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at)
+    {
         return flow;
     }
     let settled = run.plan.power_methods();

@@ -27,7 +27,7 @@ use serde_json::Value;
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
 pub use self::snapshot::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
-use crate::api::Key;
+use crate::api::{Admit, Key};
 use crate::facts::Power;
 use crate::stage::Timings;
 use crate::time::Time;
@@ -49,6 +49,9 @@ pub struct Scenario {
     /// What node-remedy could do next at one moment it does in an order drawn from the seed, instead of first
     /// come, first served.
     pub shuffle: bool,
+    /// What the definitions of custom resources do with what node-remedy writes. No file says it; without, they
+    /// take everything.
+    pub admit: Option<Admit>,
     /// How fast the cluster is.
     pub timings: Timings,
     /// The machines.
@@ -57,6 +60,8 @@ pub struct Scenario {
     pub devices: Vec<DeviceSpec>,
     /// Processes of node-remedy; one of them leads.
     pub controllers: u32,
+    /// The last of them belongs to another installation, in a namespace of its own with nothing in it.
+    pub second_installation: bool,
     /// The workloads.
     pub stateful_sets: Vec<StatefulSetSpec>,
     /// Objects that exist from the start: configurations, Secrets, ConfigMaps.
@@ -482,6 +487,8 @@ pub enum ApiFaultKind {
     Unavailable,
     /// A write was carried out, and its answer is lost.
     AnswerLost,
+    /// A write is carried out so long after its client has given up waiting for it.
+    CarriedOutLate(Duration),
     /// 429.
     Throttled,
     /// 409 to a write: somebody else wrote first.
@@ -501,10 +508,11 @@ pub enum ApiFaultKind {
 }
 
 impl ApiFaultKind {
-    /// The names that scenarios use. `slow` and `watchesLag` also say how long with `takes`.
-    pub const NAMES: [&str; 10] = [
+    /// The names that scenarios use. `slow`, `carriedOutLate` and `watchesLag` also say how long with `takes`.
+    pub const NAMES: [&str; 11] = [
         "unavailable",
         "answerLost",
+        "carriedOutLate",
         "throttled",
         "conflict",
         "slow",

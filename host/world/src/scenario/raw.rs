@@ -30,6 +30,8 @@ pub(super) struct RawScenario {
     pub(super) switches: Vec<RawSwitch>,
     pub(super) controllers: Option<Spanned<u32>>,
     #[serde(default)]
+    pub(super) second_installation: bool,
+    #[serde(default)]
     pub(super) workloads: RawWorkloads,
     #[serde(default)]
     pub(super) configuration: Vec<Spanned<RawConfiguration>>,
@@ -51,6 +53,7 @@ pub(super) struct RawCluster {
     pub(super) node_monitor_grace: Option<Text>,
     pub(super) node_monitor_period: Option<Text>,
     pub(super) lease_renewal: Option<Text>,
+    pub(super) first_status: Option<Text>,
     pub(super) pod_start: Option<Text>,
     pub(super) pod_stop: Option<Text>,
     pub(super) attach: Option<Text>,

@@ -1,13 +1,13 @@
 //! Nights in which the API server fails for one kind of object only: a KMS that is away keeps Secrets from being
 //! read, a webhook forbids one write, one watch stands still or falls silent while all others go on. And nights in
-//! which tasks run in an order that is drawn.
+//! which writes are carried out when nobody waits for them any more.
 
 use node_remedy_world::rng::Rng;
 
 use super::Draft;
 
 /// The class of these nights.
-pub(super) const CLASS: &str = "api of one kind";
+const CLASS: &str = "api of one kind";
 /// In so many of a hundred nights.
 const PERCENT: u64 = 25;
 /// What is asked for in an incident, and what then befalls it.
@@ -30,13 +30,17 @@ const FAULTS: [(&str, &str); 15] = [
 ];
 
 /// The class of nights in which a watch stays open and tells nothing any more.
-pub(super) const FROZEN: &str = "frozen watch";
+const FROZEN: &str = "frozen watch";
 /// In so many of a hundred nights.
 const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
-/// The class of nights in which what a process does next is drawn.
-pub(super) const SHUFFLED: &str = "tasks shuffled";
+/// The class of nights in which writes are carried out late.
+const LATE_WRITES: &str = "api carriedOutLate";
+const LATE_PERCENT: u64 = 12;
+
+/// Every class.
+pub(super) const CLASSES: [&str; 3] = [CLASS, FROZEN, LATE_WRITES];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
@@ -61,13 +65,18 @@ impl Draft {
         }
     }
 
-    /// In which order a process does what it could do next.
-    pub(super) fn order(&mut self, seed: u64) -> &'static str {
-        if Rng::named(seed, SHUFFLED).below(2) == 0 {
-            return "";
+    /// Writes that are carried out when nobody waits for them any more.
+    pub(super) fn late_writes(&mut self, seed: u64) {
+        let mut rng = Rng::named(seed, LATE_WRITES);
+        if rng.below(100) >= LATE_PERCENT {
+            return;
         }
-        self.drawn.push(SHUFFLED.to_owned());
-        "shuffle: true\n"
+        let (at, lasts) = (rng.within(60_000, 260_000), rng.within(2_000, 40_000));
+        let (takes, percent) = (rng.within(50, 15_000), rng.within(10, 60));
+        let what = format!(
+            "apiFault: {{ fault: carriedOutLate, takes: {takes}ms, percent: {percent}, lasts: {lasts}ms }}"
+        );
+        self.happens(at, &what, LATE_WRITES);
     }
 
     /// What is watched when it freezes stays silent until somebody asks anew.
