@@ -151,6 +151,15 @@ pub async fn ask(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// What `status` says, whether or not anything needs a person.
+pub async fn status(cluster: &Cluster) -> Result<String> {
+    let output = ask_for_any_end(cluster, &["status"]).await?;
+    if !matches!(output.status.code(), Some(0 | 2)) {
+        bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// The same, where it may fail.
 pub async fn ask_for_any_end(cluster: &Cluster, arguments: &[&str]) -> Result<Output> {
     ask_as(cluster.control_plane().kubeconfig(User::Admin)?, arguments).await

@@ -56,7 +56,8 @@ async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
     };
     let told = async |command: &[&str], words: &str| -> Result<()> {
         until(&format!("{command:?} says: {words}"), INCIDENT_WITHIN, || async {
-            let said = controller::ask(&story.cluster, command).await?;
+            let said = controller::ask_for_any_end(&story.cluster, command).await?;
+            let said = String::from_utf8(said.stdout)?;
             Ok(said.contains(words).then_some(()))
         })
         .await

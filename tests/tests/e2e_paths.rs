@@ -38,7 +38,7 @@ async fn a_pdu_that_hangs_is_inactive_before_a_node_is_lost() -> Result<()> {
     }
     metric(&story, &controller, 0).await?;
     told(&story, "FencePathInactive").await?;
-    let said = controller::ask(&story.cluster, &["status"]).await?;
+    let said = controller::status(&story.cluster).await?;
     assert!(said.contains("3 of 3 INACTIVE"), "{said}");
     let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
     assert!(said.contains(&format!("{} could not be fenced now", story.node)), "{said}");

@@ -226,7 +226,7 @@ async fn a_pause_of_some_nodes_is_for_these_and_no_other() -> Result<()> {
     // The one for other nodes stands.
     controller::ask(&story.cluster, &["resume", name]).await?;
     story.ends_well().await?;
-    let said = controller::ask(&story.cluster, &["status"]).await?;
+    let said = controller::status(&story.cluster).await?;
     assert!(said.contains("rack=b") && !said.contains("rack=a"), "{said}");
     controller.terminate().await
 }

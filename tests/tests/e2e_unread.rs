@@ -48,7 +48,7 @@ async fn a_policy_that_cannot_be_read_hides_no_other_and_keeps_nobody_from_leadi
         let is_read = |event: &PowerEvent| event.what == PowerChange::Read;
         assert!(log.iter().all(is_read), "{name}: nobody switched it: {log:#?}");
     }
-    let status = controller::ask(&story.cluster, &["status"]).await?;
+    let status = controller::status(&story.cluster).await?;
     assert!(status.contains(&format!("RemedyConfiguration {THEIRS} cannot be read")), "{status}");
 
     // One of them leads.

@@ -63,7 +63,7 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
     assert!(told.contains("bound by its wiring, verified at"), "{told}");
     let told = controller::ask(cluster, &["explain", &other]).await?;
     assert!(told.contains("bound by the configuration alone"), "{told}");
-    let told = controller::ask(cluster, &["status"]).await?;
+    let told = controller::status(cluster).await?;
     assert!(told.contains("wiring never verified of 2 plugs: outlet of"), "{told}");
 
     // Each has the other's outlet in its label: the machine that goes dark is the other one.

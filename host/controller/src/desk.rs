@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use node_remedy_api::nodefence::NodeFence;
+use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_decide::{Crossing, Hold, Span, Time};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -417,11 +417,13 @@ impl<C: Cluster> Desk<C> {
         let nodes = self.parts.mirror.nodes.all().len();
         metrics.nodes.set(i64::try_from(nodes).unwrap_or(i64::MAX));
         let nodefences = self.parts.mirror.nodefences.all();
-        let parked = nodefences
-            .values()
-            .filter(|kept| view::is_open(&kept.0))
-            .filter(|kept| kept.0.status.as_ref().is_some_and(|status| status.parked.is_some()));
+        let open = || nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+        let statuses = || open().filter_map(|one| one.status.as_ref());
+        let parked = statuses().filter(|status| status.parked.is_some());
         metrics.parked.set(i64::try_from(parked.count()).unwrap_or(i64::MAX));
+        let waiting = statuses().filter(|status| status.phase == Phase::AwaitingDevice);
+        metrics.waiting.set(i64::try_from(waiting.count()).unwrap_or(i64::MAX));
+        self.refusals.count(metrics);
     }
 }
 

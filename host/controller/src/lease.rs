@@ -273,7 +273,8 @@ impl<C: Cluster> Leadership<C> {
     }
 }
 
-fn holder(lease: &Lease) -> Option<&str> {
+/// Who has it, if anybody.
+pub(crate) fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (!holder.is_empty()).then_some(holder)
 }

@@ -232,6 +232,10 @@ async fn ask_device<C: Cluster>(
     let (mut silent, mut heard) = (None, None);
     for (place, method, grants) in plugs {
         if is_in_use(parts, &place) {
+            // An incident that waits for it has asked it.
+            if let Some(answer) = awaited_answer(parts, &place) {
+                parts.paths.answers.borrow_mut().insert(place, answer);
+            }
             continue;
         }
         let end = match &silent {
@@ -277,9 +281,7 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         for node in nodes {
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
-            if config.fences_node(node) {
-                paths.push(path_of(&config, node, plan, &mut methods));
-            }
+            paths.extend(path_if_fenced(&config, node, plan, &mut methods));
         }
         tokio::task::yield_now().await;
     }
@@ -290,6 +292,20 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         }
     }
     (paths, methods)
+}
+
+/// The path of a node that is to be fenced, or of one of which nobody knows whether it is: that is told while it
+/// is well, and not only once it is lost.
+fn path_if_fenced(
+    config: &Config,
+    node: &NodeSeen,
+    plan: Result<NodePlan, String>,
+    methods: &mut Methods,
+) -> Option<Path> {
+    match config.policy_for(node) {
+        Err(why) => Some(path_of(config, node, Err(why), methods)),
+        Ok(_) => config.fences_node(node).then(|| path_of(config, node, plan, methods)),
+    }
 }
 
 /// The path of one node; its plugs are added to `methods`.
@@ -328,6 +344,17 @@ fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
     let parked = |one: &&NodeFence| one.status.as_ref().is_some_and(|one| one.parked.is_some());
     let mut methods = open.filter(|one| !parked(one)).flat_map(|one| &one.spec.plan.methods);
     methods.any(|method| is_same_device(&method.device, &place.device))
+}
+
+/// What an open incident that waits for this device says of it.
+fn awaited_answer<C: Cluster>(parts: &Parts<C>, place: &Place) -> Option<Answer> {
+    let nodefences = parts.mirror.nodefences.all();
+    let mut open = nodefences.values().map(|kept| &kept.0).filter(|one| view::is_open(one));
+    let waits = |one: &&NodeFence| {
+        awaited(one).is_some_and(|method| is_same_device(&method.device, &place.device))
+    };
+    let name = open.find(waits)?.name_any();
+    Some(Answer { state: DeviceState::Inactive, detail: format!("{name} waits for it to answer") })
 }
 
 /// A BMC has one address, whichever plugin speaks with it, and few sessions.
@@ -397,6 +424,30 @@ mod tests {
         assert_eq!(two.state(&answers), Some(said));
         let broken = path(Err("no FenceConfiguration".to_owned())).state(&answers);
         assert_eq!(broken.map(|one| one.state), Some(DeviceState::Inactive));
+    }
+
+    /// Neither of two policies for a node is in force there: it is told while the node is well.
+    #[test]
+    fn a_second_policy_for_a_node_is_told_at_once() {
+        let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
+        let mirror = Mirror::new(&changes);
+        let node = json!({"metadata": {"name": "node-a", "uid": "u"}});
+        let node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
+        let told = |name: &str| {
+            let remedy = json!({"nodeLeaseAge": "60s", "remedy1": [{"name": "fence"}]});
+            let policy = json!({
+                "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
+                "metadata": {"name": name}, "spec": {"thresholdConfigs": [remedy]},
+            });
+            mirror.remedies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
+            let config = Config::read(&mirror, &Config::default()).0;
+            let plan = config.plan_for(&node);
+            let path = path_if_fenced(&config, &node, plan, &mut Methods::new());
+            path.and_then(|path| path.places.err()).unwrap_or_default()
+        };
+        assert!(!told("workers").contains("workers"));
+        let both = told("theirs");
+        assert!(both.contains("workers") && both.contains("theirs"), "{both}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::cluster::{At, Cluster};
 use crate::controller::Parts;
 use crate::record::events::Note;
-use crate::record::metrics::ReasonLabel;
+use crate::record::metrics::{Metrics, ReasonLabel};
 use crate::record::{notices, shortened};
 
 /// An unchanged reason with newer numbers is written this often.
@@ -61,6 +61,14 @@ impl Refusals {
             let note = Note { reason: guard.to_owned(), text: sentence, warning: true };
             self.untold.insert(node.to_owned(), note);
             self.news = true;
+        }
+    }
+
+    /// How many nodes each guard keeps from being acted on.
+    pub fn count(&self, metrics: &Metrics) {
+        metrics.refused.clear();
+        for line in self.lines.values() {
+            metrics.refused.get_or_create(&ReasonLabel { reason: line.guard.clone() }).inc();
         }
     }
 

@@ -52,6 +52,7 @@ mod shape;
 pub mod signature;
 
 mod state;
+mod stderr;
 pub mod transcript;
 mod trial;
 mod trust;

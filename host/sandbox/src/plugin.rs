@@ -274,7 +274,8 @@ impl Plugin {
 }
 
 /// What is left of a call when its guest is gone.
-fn report(state: CallState, end: End, fuel: Fuel) -> CallReport {
+fn report(mut state: CallState, end: End, fuel: Fuel) -> CallReport {
+    state.keep_stderr();
     let effect = state.record.effect;
     let mut plugs = Vec::new();
     let (ended, result) = match end {

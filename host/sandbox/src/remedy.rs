@@ -131,7 +131,8 @@ impl Plugin {
             () = seams.clock.sleep(REMEDY_TIME) => Err("it took too long".to_owned()),
             ended = run => ended.map_err(|error| why(&error)),
         };
-        let state = store.into_data();
+        let mut state = store.into_data();
+        state.keep_stderr();
         let decision = match (ended, state.record.lie) {
             (Err(why), _) => Err(why),
             (Ok(_), Some(lie)) => Err(lie.to_owned()),

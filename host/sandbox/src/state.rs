@@ -9,7 +9,7 @@ use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::call::{Action, Call, Direction, Effect, Exchange, LogLine};
+use crate::call::{Action, Call, Direction, Effect, Exchange, LogLevel, LogLine};
 use crate::cancel::Cancel;
 use crate::exchange::Exchanges;
 use crate::grants::Grants;
@@ -20,6 +20,7 @@ use crate::net::{Connection, Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
+use crate::stderr::Stderr;
 use crate::transcript::Transcript;
 use crate::trust::TlsRefusal;
 use crate::wasi_stubs;
@@ -48,6 +49,7 @@ pub(crate) struct CallState {
     pub(crate) connections: BTreeMap<u32, Connection>,
     started_ms: u64,
     wasi: WasiCtx,
+    stderr: Stderr,
 }
 
 /// What a call has used of its budgets.
@@ -99,6 +101,7 @@ impl CallState {
         let started_ms = seams.clock.now_ms();
         let known = credentials.values().map(|secret| secret.bytes.as_slice());
         let tokens = auth::tokens(&grants, &credentials);
+        let stderr = Stderr::default();
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         Self {
@@ -107,7 +110,8 @@ impl CallState {
             component: String::new(),
             secrets: Secrets::new(known.chain(tokens.iter().map(|token| token.as_slice()))),
             credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
-            wasi: wasi_stubs::context(&seams, seed),
+            wasi: wasi_stubs::context(&seams, seed, stderr.clone()),
+            stderr,
             random: Randomness::new(seed, 0),
             meter: Meter::new(MEMORY_BYTES_MOST),
             spent: Spent::default(),
@@ -121,6 +125,13 @@ impl CallState {
             cancel,
             seams,
             table,
+        }
+    }
+
+    /// Takes what the guest wrote to standard error into its log.
+    pub(crate) fn keep_stderr(&mut self) {
+        for line in self.stderr.lines() {
+            self.keep_log(LogLevel::Warn, &line);
         }
     }
 

@@ -11,6 +11,7 @@ use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomCtx};
+use crate::stderr::Stderr;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 
 use crate::limits::RANDOM_BYTES_MAX;
@@ -64,8 +65,8 @@ fn random_of(state: &mut CallState) -> &mut WasiRandomCtx {
     state.ctx().ctx.random()
 }
 
-/// A context with nothing in it but time and numbers.
-pub(crate) fn context(seams: &Seams, seed: [u8; 32]) -> WasiCtx {
+/// A context with nothing in it but time, numbers, and where the words of a panic go.
+pub(crate) fn context(seams: &Seams, seed: [u8; 32], stderr: Stderr) -> WasiCtx {
     let mut insecure = Randomness::new(seed, 1);
     let insecure_seed = u128::from_le_bytes(insecure.array());
     WasiCtx::builder()
@@ -75,6 +76,7 @@ pub(crate) fn context(seams: &Seams, seed: [u8; 32]) -> WasiCtx {
         .insecure_random(insecure)
         .insecure_random_seed(insecure_seed)
         .max_random_size(RANDOM_BYTES_MAX.into())
+        .stderr(stderr)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)

@@ -23,6 +23,7 @@ pub mod plugin;
 pub mod rbac;
 pub mod run;
 pub mod simulate;
+pub mod status;
 pub mod unread;
 pub mod wiring;
 
@@ -73,8 +74,12 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
     #[command(after_help = "Example:
   node-remedy snapshot --kubeconfig ~/.kube/config > c.yaml")]
     Snapshot(ClusterArgs),
-    /// List the incidents
-    #[command(after_help = "Example:
+    /// Tell whether everything is all right: what needs a person, what is paused, the incidents
+    #[command(after_help = "Exit code: 0 where nothing needs you, 2 where something does.
+
+Examples:
+  node-remedy status
+  node-remedy status --all
   node-remedy status --output json")]
     Status(StatusArgs),
     /// Say why a node is, or is not, acted on
@@ -349,6 +354,9 @@ pub struct StatusArgs {
     /// Which cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+    /// Incidents that are over, too
+    #[arg(long)]
+    pub all: bool,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -502,7 +510,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(ConfigCommand::Show(args)) => here(config::show(&args)),
         Command::Simulate(args) => simulate::simulate(&args),
         Command::Snapshot(args) => here(simulate::snapshot(&args)),
-        Command::Status(args) => here(people::status(&args)),
+        Command::Status(args) => here(status::status(&args)),
         Command::Explain(args) => here(explain::explain(&args)),
         Command::History(args) => here(history::history(&args)),
         Command::Retry(args) => here(people::retry(&args)),

@@ -1,10 +1,9 @@
-//! What people ask and say: `status`, `retry`, `abort`, `approve`, `ack`, `confirm-off`.
+//! What people say: `retry`, `abort`, `approve`, `ack`, `confirm-off`.
 //!
 //! A word to a running incident is an annotation on its NodeFence; the leader reads it,
 //! decides, and takes the annotation away. Whoever may patch NodeFences may say it; with the
 //! policies of `node-remedy admission` each word needs a right of its own.
 
-use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 
@@ -16,8 +15,7 @@ use serde_json::json;
 
 use super::out::{out, outln};
 use super::{
-    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, Output, PersonArgs, StatusArgs, bound, paths,
-    pause, unread,
+    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, PersonArgs, pause,
 };
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Read, Scope};
@@ -57,44 +55,6 @@ fn not_listed(error: ClusterError) -> anyhow::Error {
     let hint = "; are the CRDs installed? try: kubectl apply -f deploy/crds";
     let hint = if is_missing { hint } else { "" };
     anyhow::Error::new(error).context(format!("failed to list NodeFences{hint}"))
-}
-
-/// `status`: what is paused, and one line per incident.
-pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let cluster = connect(&args.cluster).await?;
-    let incidents = incidents(&cluster).await?;
-    if args.output == Output::Text {
-        out!("{}", pause::told(&cluster).await?);
-        out!("{}", unread::told(&cluster).await?);
-        out!("{}", paths::told(&cluster).await?);
-        out!("{}", bound::told(&cluster, &args.cluster.namespace).await);
-    }
-    match args.output {
-        Output::Json => outln!("{}", serde_json::to_string_pretty(&incidents)?),
-        Output::Text if incidents.is_empty() => outln!("no incidents"),
-        Output::Text => out!("{}", table(&incidents)),
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn table(incidents: &[NodeFence]) -> String {
-    let mut out = format!(
-        "{:<28} {:<20} {:<17} {:<8} {:<20} {}\n",
-        "NODEFENCE", "NODE", "STEP", "STATUS", "PROOF", "WHY"
-    );
-    for incident in incidents {
-        let name = incident.name_any();
-        let node = &incident.spec.node.name;
-        let Some(status) = &incident.status else {
-            let _ = writeln!(out, "{name:<28} {node:<20} {:<17} {:<8}", "-", "New");
-            continue;
-        };
-        let proof = status.proof.as_ref().map_or("-".to_owned(), |proof| word(&proof.grade));
-        let why = status.parked.as_ref().map_or("-".to_owned(), |parked| reason(&parked.why));
-        let (step, state) = (word(&status.step), word(&status.status));
-        let _ = writeln!(out, "{name:<28} {node:<20} {step:<17} {state:<8} {proof:<20} {why}");
-    }
-    out
 }
 
 /// The word that an enum is written as in objects.

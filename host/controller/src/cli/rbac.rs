@@ -331,7 +331,7 @@ const CONTROLLER: [Right; 31] = [
 
 /// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Whoever may patch a
 /// NodeFence may give their word that a machine is off.
-const PERSON: [Right; 9] = [
+const PERSON: [Right; 10] = [
     right(
         Everywhere,
         (OURS, "nodefences"),
@@ -371,6 +371,13 @@ const PERSON: [Right; 9] = [
     right(Everywhere, ("", "events"), Any, &["list"], "explain: what holds an incident"),
     right(Everywhere, (OURS, "fenceplugins"), Any, &["list"], "explain: which plugs a node has"),
     right(Own, ("", "configmaps"), Any, &["list"], "explain: what its wiring was tried with"),
+    right(
+        Within(LEASE_NAMESPACE),
+        LEASES,
+        Only(LEASE_NAME),
+        &["get"],
+        "status: whether anybody leads",
+    ),
 ];
 
 /// Where storage Leases are, these are read.
@@ -439,9 +446,11 @@ fn manifest(namespace: &str, secrets: &[String], more: More<'_>) -> String {
     let _ = writeln!(out, "---\n# Bind it to those who are on call.");
     head(&mut out, "ClusterRole", PEOPLE, None);
     rules(&mut out, PERSON.iter().filter(|right| right.place == Everywhere), secrets);
-    out.push_str("---\n");
-    head(&mut out, "Role", PEOPLE, Some(namespace));
-    rules(&mut out, PERSON.iter().filter(|right| right.place == Own), secrets);
+    for place in [Own, Within(LEASE_NAMESPACE)] {
+        out.push_str("---\n");
+        head(&mut out, "Role", PEOPLE, namespace_of(place, namespace));
+        rules(&mut out, PERSON.iter().filter(|right| right.place == place), secrets);
+    }
     out
 }
 

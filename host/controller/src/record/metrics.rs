@@ -103,6 +103,10 @@ pub struct Metrics {
     pub calls: Family<CallLabels, Counter>,
     /// Decisions not to act.
     pub refusals: Family<ReasonLabel, Counter>,
+    /// Incidents that wait for a device.
+    pub waiting: Gauge,
+    /// Nodes that are not acted on now.
+    pub refused: Family<ReasonLabel, Gauge>,
     /// Pods and volume attachments released.
     pub released: Counter,
     /// Seconds from the opening of the latest incident to its last release write so far.
@@ -170,10 +174,22 @@ const fn described(
 }
 
 /// Every metric, in the order of the exposition; each is registered under its name here.
-const REFERENCE: [Described; 16] = [
+const REFERENCE: [Described; 18] = [
     described("leader", "gauge", "", "1 while this process leads. Alert: sum ≠ 1 for a minute"),
     described("incidents_open", "gauge", "", "Incidents not Final"),
     described("incidents_parked", "gauge", "", "Incidents that wait for a person. Alert: > 0"),
+    described(
+        "incidents_waiting_for_device",
+        "gauge",
+        "",
+        "Incidents that wait for a device to answer. Alert: > 0 for ten minutes",
+    ),
+    described(
+        "nodes_refused",
+        "gauge",
+        "reason",
+        "Nodes that are not acted on though their threshold is crossed, by guard. Alert: > 0 for ten minutes",
+    ),
     described("nodes", "gauge", "", "Nodes known"),
     described(
         "transitions",
@@ -264,6 +280,10 @@ impl Metrics {
                 "leader" => registry.register(*name, *help, metrics.leader.clone()),
                 "incidents_open" => registry.register(*name, *help, metrics.open.clone()),
                 "incidents_parked" => registry.register(*name, *help, metrics.parked.clone()),
+                "incidents_waiting_for_device" => {
+                    registry.register(*name, *help, metrics.waiting.clone());
+                }
+                "nodes_refused" => registry.register(*name, *help, metrics.refused.clone()),
                 "nodes" => registry.register(*name, *help, metrics.nodes.clone()),
                 "transitions" => registry.register(*name, *help, metrics.transitions.clone()),
                 "plugin_calls" => registry.register(*name, *help, metrics.calls.clone()),
@@ -319,6 +339,7 @@ mod tests {
         let call = CallLabels { plugin: word(), action: "on", result: "ok" };
         metrics.calls.get_or_create(&call).inc();
         metrics.refusals.get_or_create(&ReasonLabel { reason: word() }).inc();
+        metrics.refused.get_or_create(&ReasonLabel { reason: word() }).set(1);
         metrics.datagrams.get_or_create(&DatagramLabel { result: "ignored" }).inc();
         metrics.problems.get_or_create(&ProblemLabels { node: word(), condition: word() }).inc();
         metrics.phases.observe(word(), 1.0);

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use node_remedy_sandbox::{Action, Effect, Ended, FailureKind, PlugState, Verdict};
+use node_remedy_sandbox::{Action, Effect, Ended, FailureKind, LogLine, PlugState, Verdict};
 
 use crate::guest::World;
 
@@ -33,6 +33,8 @@ async fn an_effect_is_begun_under_its_operation_id() {
 #[tokio::test(start_paused = true)]
 async fn a_trap_before_the_effect_failed_before_it() {
     let report = World::new().call(Action::Off, "trap").await;
+    let said = |line: &LogLine| line.message.contains("before any effect");
+    assert!(report.log.iter().any(said), "the words of its panic: {:?}", report.log);
     assert!(matches!(report.verdict(), Verdict::FailedBeforeEffect(_)));
     assert_eq!(report.ended, Ended::Trapped);
 }

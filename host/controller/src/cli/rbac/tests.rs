@@ -53,7 +53,7 @@ fn every_object_is_a_role_or_a_binding_to_our_account() {
             other => panic!("{other}"),
         }
     }
-    assert_eq!(roles, 8);
+    assert_eq!(roles, 9);
 }
 
 #[test]

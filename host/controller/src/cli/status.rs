@@ -1,0 +1,234 @@
+//! `status`: whether everything is all right, and if not, what needs a person.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::ResourceExt as _;
+use node_remedy_api::conditions::{ACCEPTED, Condition, ConditionStatus, READY};
+use node_remedy_api::fenceconfiguration::FenceConfiguration;
+use node_remedy_api::fenceplugin::FencePlugin;
+use node_remedy_api::nodefence::{NodeFence, Phase, State};
+use node_remedy_api::remedybudget::{self, RemedyBudget};
+use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_api::time::Moment;
+
+use super::out::{out, outln};
+use super::people::{connect, incidents, reason, word};
+use super::{Output, StatusArgs, bound, paths, pause, unread};
+use crate::cluster::{At, Cluster, ClusterError, Object, Read, Scope};
+use crate::lease::{LEASE_NAME, LEASE_NAMESPACE, holder};
+
+/// Something needs a person.
+const EXIT_NOT_WELL: u8 = 2;
+/// A leader renews every two seconds; clocks of two machines differ.
+const LEADER_SILENT_MAX_S: u64 = 60;
+/// Refused nodes that are named.
+const REFUSED_MAX: usize = 20;
+
+/// `status`: what needs a person, what is paused, and one line per incident.
+pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let cluster = connect(&args.cluster).await?;
+    let mut incidents = incidents(&cluster).await?;
+    if !args.all {
+        incidents.retain(|one| one.status.as_ref().is_none_or(|it| it.status != State::Final));
+    }
+    if args.output == Output::Json {
+        outln!("{}", serde_json::to_string_pretty(&incidents)?);
+        return Ok(code(incidents.iter().any(waits_for_a_person)));
+    }
+    let mut wrong = leader(&cluster, Moment::from_ms(pause::now_ms())).await;
+    wrong += &unread::told(&cluster).await?;
+    wrong += &refused_configurations(&cluster).await?;
+    wrong += &paths::told(&cluster).await?;
+    wrong += &refused_nodes(&cluster).await?;
+    wrong += &waiting(&incidents);
+    match wrong.lines().count() {
+        0 => outln!("nothing needs you"),
+        1 => out!("this needs you:\n{wrong}"),
+        count => out!("{count} things need you:\n{wrong}"),
+    }
+    out!("{}", pause::told(&cluster).await?);
+    out!("{}", bound::told(&cluster, &args.cluster.namespace).await);
+    match incidents.is_empty() {
+        true => outln!("no incidents"),
+        false => out!("{}", table(&incidents)),
+    }
+    Ok(code(!wrong.is_empty()))
+}
+
+fn code(is_wrong: bool) -> ExitCode {
+    if is_wrong { ExitCode::from(EXIT_NOT_WELL) } else { ExitCode::SUCCESS }
+}
+
+/// Nothing where somebody leads.
+async fn leader<C: Cluster>(cluster: &C, now: Moment) -> String {
+    let lease = match cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await {
+        Ok(lease) => lease,
+        Err(error) => return format!("who leads cannot be told: {error}\n"),
+    };
+    let Some(lease) = lease.filter(|lease| holder(lease).is_some()) else {
+        return "nobody leads: no node is fenced; see: kubectl -n node-remedy get pods\n".to_owned();
+    };
+    let renewed = lease.spec.and_then(|spec| spec.renew_time);
+    let renewed_ms = renewed.map_or(0, |at| at.0.as_millisecond()).try_into().unwrap_or(0);
+    let silent_s = now.ms.saturating_sub(renewed_ms) / 1_000;
+    if silent_s <= LEADER_SILENT_MAX_S {
+        return String::new();
+    }
+    format!(
+        "the leader has been silent for {silent_s} s: no node is fenced; see: kubectl -n node-remedy get pods\n"
+    )
+}
+
+/// A line for each configuration and plugin that is not in force as it stands.
+async fn refused_configurations<C: Cluster>(cluster: &C) -> Result<String, ClusterError> {
+    let mut out = refused(cluster, ACCEPTED, |one: &RemedyConfiguration| {
+        one.status.as_ref().map(|status| status.conditions.as_slice())
+    })
+    .await?;
+    out += &refused(cluster, ACCEPTED, |one: &FenceConfiguration| {
+        one.status.as_ref().map(|status| status.conditions.as_slice())
+    })
+    .await?;
+    let plugins = refused(cluster, READY, |one: &FencePlugin| {
+        one.status.as_ref().map(|status| status.conditions.as_slice())
+    });
+    match plugins.await {
+        Ok(plugins) => out += &plugins,
+        // Who uses no plugins from outside need not be allowed to see them.
+        Err(ClusterError::Denied(_) | ClusterError::NotFound(_)) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(out)
+}
+
+async fn refused<C: Cluster, K: Object>(
+    cluster: &C,
+    kind: &str,
+    conditions: impl Fn(&K) -> Option<&[Condition]>,
+) -> Result<String, ClusterError> {
+    let mut out = String::new();
+    let keep = |read: Read<K>| {
+        let Ok(object) = read else { return };
+        let mut all = conditions(&object).unwrap_or_default().iter();
+        let is_it = |one: &&Condition| one.kind == kind && one.status == ConditionStatus::False;
+        if let Some(Condition { reason, message, .. }) = all.find(is_it) {
+            let name = object.name_any();
+            let _ = writeln!(out, "{} {name} is refused ({reason}): {message}", K::kind(&()));
+        }
+    };
+    cluster.list_each(&Scope::all(), keep).await?;
+    Ok(out)
+}
+
+/// A line for each node that is not acted on though its threshold is crossed.
+async fn refused_nodes<C: Cluster>(cluster: &C) -> Result<String, ClusterError> {
+    let budget = cluster.get::<RemedyBudget>(At::cluster(remedybudget::NAME)).await?;
+    let refusals = budget.and_then(|one| one.status).map(|status| status.refusals);
+    let refusals = refusals.unwrap_or_default();
+    let mut out = String::new();
+    for one in refusals.iter().take(REFUSED_MAX) {
+        let (node, guard, since) = (&one.node, &one.guard, one.since);
+        let _ = writeln!(out, "{node} is not acted on since {since} ({guard}): {}", one.sentence);
+    }
+    if let Some(more) = refusals.len().checked_sub(REFUSED_MAX).filter(|more| *more > 0) {
+        let _ = writeln!(out, "nor are {more} more nodes");
+    }
+    Ok(out)
+}
+
+fn phase(incident: &NodeFence) -> Option<Phase> {
+    incident.status.as_ref().map(|status| status.phase)
+}
+
+/// Whether somebody has to do something before it goes on.
+fn waits_for_a_person(incident: &NodeFence) -> bool {
+    matches!(phase(incident), Some(Phase::Parked | Phase::AwaitingDevice))
+}
+
+/// A line for each incident that waits for a person or for a device.
+fn waiting(incidents: &[NodeFence]) -> String {
+    let mut out = String::new();
+    for incident in incidents.iter().filter(|one| waits_for_a_person(one)) {
+        let (name, node) = (incident.name_any(), &incident.spec.node.name);
+        let what = match phase(incident) {
+            Some(Phase::AwaitingDevice) => "waits for a device that does not answer",
+            Some(_) | None => "waits for a person",
+        };
+        let _ = writeln!(out, "{name} of {node} {what} ({}); see: node-remedy explain {node}", why(incident));
+    }
+    out
+}
+
+/// One word.
+fn why(incident: &NodeFence) -> String {
+    let parked = incident.status.as_ref().and_then(|status| status.parked.as_ref());
+    match (phase(incident), parked) {
+        (_, Some(parked)) => reason(&parked.why),
+        (Some(Phase::AwaitingDevice), None) => "DeviceUnreachable".to_owned(),
+        (_, None) => "-".to_owned(),
+    }
+}
+
+fn table(incidents: &[NodeFence]) -> String {
+    let mut out = format!(
+        "{:<28} {:<20} {:<17} {:<8} {:<20} {}\n",
+        "NODEFENCE", "NODE", "STEP", "STATUS", "PROOF", "WHY"
+    );
+    for incident in incidents {
+        let name = incident.name_any();
+        let node = &incident.spec.node.name;
+        let Some(status) = &incident.status else {
+            let _ = writeln!(out, "{name:<28} {node:<20} {:<17} {:<8}", "-", "New");
+            continue;
+        };
+        let proof = status.proof.as_ref().map_or("-".to_owned(), |proof| word(&proof.grade));
+        let state = match status.phase {
+            Phase::AwaitingDevice => "Waiting".to_owned(),
+            _ => word(&status.status),
+        };
+        let (step, why) = (word(&status.step), why(incident));
+        let _ = writeln!(out, "{name:<28} {node:<20} {step:<17} {state:<8} {proof:<20} {why}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::lease::{LeaseGate, Leadership};
+    use crate::testing::{Open, example, in_quiet_world, play_behind};
+
+    #[test]
+    fn that_nobody_leads_is_told() {
+        in_quiet_world(|bench| async move {
+            let client = bench.client("test");
+            let told = async || leader(&client, Moment::from_ms(bench.clock.now().0)).await;
+            assert!(told().await.starts_with("nobody leads"));
+            let gate = LeaseGate::new(bench.clock.boot_clock());
+            let (namespace, name) = ("node-remedy".to_owned(), "a".to_owned());
+            let clock = bench.clock.clone();
+            let mut first = Leadership::new(bench.client("a"), clock, namespace, name, gate);
+            first.acquire(|| async { Ok(0) }).await;
+            assert_eq!(told().await, "");
+            tokio::time::sleep(Duration::from_secs(90)).await;
+            assert!(told().await.contains("silent for 90 s"));
+        });
+    }
+
+    #[test]
+    fn who_waits_for_a_device_or_a_person_is_told() {
+        let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
+        let mut one = played.collected.incidents.into_values().next().unwrap().0;
+        assert_eq!(waiting(std::slice::from_ref(&one)), "");
+        one.status.as_mut().unwrap().phase = Phase::AwaitingDevice;
+        let told = waiting(std::slice::from_ref(&one));
+        assert!(told.contains("waits for a device that does not answer"), "{told}");
+        let row = table(std::slice::from_ref(&one));
+        assert!(row.contains("Waiting") && row.contains("DeviceUnreachable"), "{row}");
+    }
+}

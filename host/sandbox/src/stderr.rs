@@ -1,0 +1,105 @@
+//! What a plugin writes to standard error: the words of its panic, mostly. They end in the call's log, and
+//! the plugin never learns what became of them.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+/// A panic's message with its place has room; what is more is dropped.
+const BYTES_MAX: usize = 4_096;
+
+/// The bytes so far; every clone is the same stream.
+#[derive(Clone, Default)]
+pub(crate) struct Stderr(Arc<Mutex<Vec<u8>>>);
+
+impl Stderr {
+    /// The lines so far, each as text.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let Ok(bytes) = self.0.lock() else { return Vec::new() };
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+    }
+
+    fn keep(&self, bytes: &[u8]) {
+        let Ok(mut kept) = self.0.lock() else { return };
+        let room = BYTES_MAX.saturating_sub(kept.len());
+        kept.extend(bytes.iter().take(room));
+    }
+}
+
+impl IsTerminal for Stderr {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Stderr {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl AsyncWrite for Stderr {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.keep(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[async_trait]
+impl Pollable for Stderr {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Stderr {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.keep(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(BYTES_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_kept_in_lines_and_within_bounds() {
+        let mut stderr = Stderr::default();
+        let told = stderr.clone();
+        stderr.write(Bytes::from_static(b"panicked at\n\nsrc/lib.rs:1")).unwrap();
+        assert_eq!(told.lines(), ["panicked at", "src/lib.rs:1"]);
+        stderr.write(Bytes::from(vec![b'x'; 2 * BYTES_MAX])).unwrap();
+        assert_eq!(told.lines().concat().len(), BYTES_MAX - 2);
+    }
+}
