@@ -145,6 +145,8 @@ bugs! {
     JobStartedAgain = "job-started-again" breaks "S21",
     /// An incident ends although its Job goes on.
     JobOutlives = "job-outlives" breaks "S21",
+    /// A record keeps every line of its history, more than its definition allows.
+    HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

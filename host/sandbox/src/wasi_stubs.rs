@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::stderr::Stderr;
 use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomCtx};
-use crate::stderr::Stderr;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 
 use crate::limits::RANDOM_BYTES_MAX;

@@ -20,6 +20,7 @@ use node_remedy_world::scenario::{Document, Event, START};
 use node_remedy_world::time::between;
 
 use crate::checks::check;
+use crate::play::misfits;
 use crate::scene::{Scene, Setting};
 
 /// Where the scenarios lie, seen from the top of the repository.
@@ -171,7 +172,7 @@ impl Reference {
         let calls = Rc::new(Calls::default());
         let played = play(&scenario, &calls, None)?;
         let broken = check(&played.facts, &setting, |_, _| ());
-        let broken = broken.iter().map(ToString::to_string);
+        let broken = broken.into_iter().chain(misfits(&played)).map(|one| one.to_string());
         let unmet = scenario.expect.iter().filter_map(|one| one.judge(&played.facts).err());
         let wrong = broken.chain(unmet.map(|unmet| unmet.to_string())).collect();
         let calls = calls.seen.take();
@@ -216,7 +217,8 @@ impl Plan {
         let Reference { scenario, setting, end, .. } = &*self.reference;
         let played = play(scenario, &Rc::default(), Some((self.call, self.fault)))?;
         let broken = check(&played.facts, setting, |_, _| ());
-        let mut wrong: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        let broken = broken.into_iter().chain(misfits(&played));
+        let mut wrong: Vec<String> = broken.map(|one| one.to_string()).collect();
         let found = End::of(&played.facts);
         if found != *end && !self.fault.lies() {
             wrong.push(format!("it ends otherwise: {found:?}, expected {end:?}"));

@@ -35,11 +35,19 @@ pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     let seed = night.seed;
     let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
-    let broken = judge(&played.facts, &night.setting).broken;
+    let mut broken = judge(&played.facts, &night.setting).broken;
+    broken.extend(misfits(&played));
     let log = timeline(&played.facts);
     let digest = node_remedy::hex::sha256(log.as_bytes());
     let coverage = coverage(&night, &played);
     Ok(Outcome { night, broken, coverage, log, digest })
+}
+
+/// S22: what the controller writes of our kinds is taken as it is.
+pub(crate) fn misfits(played: &Played) -> impl Iterator<Item = Violation> {
+    let misfit =
+        |sentence: &String| Violation { invariant: "S22", at: None, sentence: sentence.clone() };
+    played.misfits.iter().map(misfit)
 }
 
 fn coverage(night: &Night, played: &Played) -> Coverage {

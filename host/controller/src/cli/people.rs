@@ -14,9 +14,7 @@ use node_remedy_api::nodefence::{NodeFence, ParkReason, Phase, State};
 use serde_json::json;
 
 use super::out::{out, outln};
-use super::{
-    AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, PersonArgs, pause,
-};
+use super::{AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, PersonArgs, pause};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Read, Scope};
 use crate::observe::closed;

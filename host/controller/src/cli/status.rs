@@ -68,7 +68,8 @@ async fn leader<C: Cluster>(cluster: &C, now: Moment) -> String {
         Err(error) => return format!("who leads cannot be told: {error}\n"),
     };
     let Some(lease) = lease.filter(|lease| holder(lease).is_some()) else {
-        return "nobody leads: no node is fenced; see: kubectl -n node-remedy get pods\n".to_owned();
+        return "nobody leads: no node is fenced; see: kubectl -n node-remedy get pods\n"
+            .to_owned();
     };
     let renewed = lease.spec.and_then(|spec| spec.renew_time);
     let renewed_ms = renewed.map_or(0, |at| at.0.as_millisecond()).try_into().unwrap_or(0);
@@ -156,7 +157,11 @@ fn waiting(incidents: &[NodeFence]) -> String {
             Some(Phase::AwaitingDevice) => "waits for a device that does not answer",
             Some(_) | None => "waits for a person",
         };
-        let _ = writeln!(out, "{name} of {node} {what} ({}); see: node-remedy explain {node}", why(incident));
+        let _ = writeln!(
+            out,
+            "{name} of {node} {what} ({}); see: node-remedy explain {node}",
+            why(incident)
+        );
     }
     out
 }
@@ -200,7 +205,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::lease::{LeaseGate, Leadership};
+    use crate::lease::{Leadership, LeaseGate};
     use crate::testing::{Open, example, in_quiet_world, play_behind};
 
     #[test]

@@ -14,6 +14,7 @@ pub mod cluster;
 pub mod collect;
 pub mod component;
 pub mod decode;
+mod definitions;
 pub mod difference;
 pub mod door;
 mod processes;
@@ -67,6 +68,8 @@ pub struct Played {
     pub collected: Collected,
     /// How long it lasted.
     pub lasted: Duration,
+    /// What the definitions of our kinds dropped or refused of what the controller wrote.
+    pub misfits: Vec<String>,
 }
 
 /// Plays `scenario` with and, if asked, without node-remedy.
@@ -187,6 +190,7 @@ pub(crate) fn play_audited(
         });
         if part == Part::With {
             let origin = tokio::time::Instant::now();
+            shared.with(|world| world.api().define(CLIENT, definitions::admit));
             let server = ModelCluster::new(shared.clone(), CLIENT);
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
@@ -213,8 +217,8 @@ pub(crate) fn play_audited(
         }
         let lasted = outlast(scenario, &shared).await;
         drop(tasks);
-        let facts = shared.with(|world| world.facts().to_vec());
-        Ok(Played { facts, collected: collector.take(), lasted })
+        let (facts, misfits) = shared.with(|world| (world.facts().to_vec(), world.api().misfits()));
+        Ok(Played { facts, collected: collector.take(), lasted, misfits })
     })
 }
 

@@ -1,8 +1,9 @@
 //! The model of the API server: objects, resourceVersions, subresources, deletion, watches.
 //!
 //! Follows the real one where somebody can tell the difference: conflicts, status kept
-//! apart, finalizers, grace periods, preconditions, a bounded history. No authentication,
-//! no validation of specs, no server-side apply, no label selectors. Its store is never
+//! apart, finalizers, grace periods, preconditions, a bounded history. One client's writes are held against
+//! the definitions of custom resources, if somebody brings them. No authentication, no validation of built-in
+//! kinds, no server-side apply, no label selectors. Its store is never
 //! behind itself: every read is a quorum read.
 //!
 //! Every call of every client passes through one door, [`Client::enter`]; whatever is to
@@ -37,9 +38,23 @@ pub use self::selector::Selector;
 use crate::rng::Rng;
 use crate::time::{Time, seconds_stamp};
 
+/// What the definitions of custom resources do with the part of an object that is written, `spec` or `status`:
+/// they drop fields, and name them, or say why it is refused.
+pub type Admit = fn(Kind, &str, &mut Value) -> Result<Vec<String>, String>;
+
+/// One client's writes are held against definitions.
+#[derive(Debug)]
+struct Defined {
+    client: String,
+    admit: Admit,
+    /// What was dropped, and what was refused.
+    misfits: Vec<String>,
+}
+
 /// The API server and its store.
 #[derive(Debug)]
 pub struct ApiServer {
+    defined: Option<Defined>,
     objects: BTreeMap<Key, Arc<Value>>,
     history: History,
     version: u64,
@@ -58,6 +73,7 @@ impl ApiServer {
     /// An empty server whose UIDs follow from `seed`.
     pub fn new(seed: u64, now: Time) -> Self {
         Self {
+            defined: None,
             objects: BTreeMap::new(),
             history: History::default(),
             version: 1,
@@ -159,6 +175,42 @@ impl ApiServer {
         self.objects.range(first..).take_while(move |(key, _)| key.kind == kind).map(|(_, o)| o)
     }
 
+    /// Holds what this client writes against definitions from now on.
+    pub fn define(&mut self, client: &str, admit: Admit) {
+        self.defined = Some(Defined { client: client.to_owned(), admit, misfits: Vec::new() });
+    }
+
+    /// What of that client's writes was dropped or refused.
+    pub fn misfits(&self) -> Vec<String> {
+        self.defined.as_ref().map(|defined| defined.misfits.clone()).unwrap_or_default()
+    }
+
+    /// Drops what is not defined from what a client writes.
+    fn admit_defined(
+        &mut self,
+        by: &str,
+        key: &Key,
+        part: Part,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        let Some(defined) = self.defined.as_mut().filter(|one| one.client == by) else {
+            return Ok(());
+        };
+        let part = if part == Part::Status { "status" } else { "spec" };
+        match (defined.admit)(key.kind, part, object) {
+            Ok(dropped) => {
+                defined
+                    .misfits
+                    .extend(dropped.iter().map(|field| format!("{key}: dropped {field}")));
+                Ok(())
+            }
+            Err(refused) => {
+                defined.misfits.push(format!("{key}: refused: {refused}"));
+                Err(ApiError::Invalid(format!("{key}: {refused}")))
+            }
+        }
+    }
+
     fn find(&self, key: &Key) -> Result<Arc<Value>, ApiError> {
         self.objects.get(key).cloned().ok_or_else(|| ApiError::NotFound(key.to_string()))
     }
@@ -196,6 +248,7 @@ impl ApiServer {
             object::remove(&mut object, "status");
         }
         admission::admit(kind, &mut object);
+        self.admit_defined(by, &key, Part::Main, &mut object)?;
         if let Some(rule) = admission::refusal(kind, None, &object) {
             return Err(ApiError::Invalid(format!("{key}: {rule}")));
         }
@@ -235,7 +288,8 @@ impl ApiServer {
         if part == Part::Status && !kind.has_status() {
             return Err(ApiError::NotFound(format!("{key}: subresource status")));
         }
-        let new = merged(kind, &old, object, part);
+        let mut new = merged(kind, &old, object, part);
+        self.admit_defined(by, &key, part, &mut new)?;
         if let Some(rule) = admission::refusal(kind, Some(&old), &new) {
             return Err(ApiError::Invalid(format!("{key}: {rule}")));
         }

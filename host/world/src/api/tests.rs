@@ -374,3 +374,25 @@ fn calls_are_counted_by_client_and_verb() {
         api.calls().iter().map(|((name, verb), count)| (name.as_str(), *verb, *count)).collect();
     assert_eq!(counted, [("a", Verb::Create, 2), ("b", Verb::List, 1)]);
 }
+
+/// As a real one holds it against the definition of the kind.
+#[test]
+fn what_one_client_writes_is_held_against_definitions() {
+    let mut api = server();
+    let pause = |name: &str| json!({ "metadata": { "name": name }, "spec": { "note": name } });
+    api.define("test", |kind, part, object| {
+        assert_eq!((kind, part), (Kind::RemedyPause, "spec"));
+        match object["spec"].as_object_mut().and_then(|spec| spec.remove("note")) {
+            Some(note) if note == "long" => Err("spec.note: too long".to_owned()),
+            _ => Ok(vec!["spec.note".to_owned()]),
+        }
+    });
+    let made = api.client("test").create(Kind::RemedyPause, pause("a")).unwrap();
+    assert_eq!(made["spec"], json!({}));
+    assert_eq!(code(api.client("test").create(Kind::RemedyPause, pause("long"))).0, 422);
+    let of_people = api.client("people").create(Kind::RemedyPause, pause("long")).unwrap();
+    assert_eq!(of_people["spec"], json!({ "note": "long" }));
+    let misfits = api.misfits();
+    assert_eq!(misfits.len(), 2);
+    assert!(misfits[0].ends_with("dropped spec.note") && misfits[1].contains("refused"));
+}
