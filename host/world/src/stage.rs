@@ -36,6 +36,9 @@ pub struct Timings {
     pub node_monitor_period: Duration,
     /// The kubelet's Lease renewal; each one is up to 4 % early or late.
     pub lease_renewal: Duration,
+    /// From a kubelet's start after a boot, and its first renewal, to its first status: the new boot's ID, Ready,
+    /// and the volumes in use come together.
+    pub first_status: Duration,
     /// From a mounted volume to a running container.
     pub pod_start: Duration,
     /// How long a container takes to end when asked to.
@@ -56,6 +59,7 @@ impl Default for Timings {
             node_monitor_grace: Duration::from_secs(50),
             node_monitor_period: Duration::from_secs(5),
             lease_renewal: Duration::from_secs(10),
+            first_status: Duration::ZERO,
             pod_start: Duration::from_secs(1),
             pod_stop: Duration::from_secs(2),
             attach: Duration::from_millis(200),

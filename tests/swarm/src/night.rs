@@ -181,7 +181,8 @@ impl Night {
         let has_people = has_people || cut_by_people;
         draft.one_kind(seed);
         draft.frozen_watch(seed);
-        let cluster = draft.checks_at_detach(seed, &mut policies);
+        let drivers_check = draft.checks_at_detach(seed, &mut policies);
+        let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
         let ill = ill.or_else(|| guards.ill.clone());
         let replicas = guards.replicas.unwrap_or(replicas);
@@ -239,7 +240,7 @@ impl Night {
             switches: draft.rack.switches(),
             impostors,
             lost,
-            drivers_check: !cluster.is_empty(),
+            drivers_check,
             dumps_release_all: policies.text.contains("kdumpReleases: all"),
             needs_approval: policies.text.contains("approval: true"),
             ill: ill.into_iter().collect(),
@@ -290,7 +291,7 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED]);
+        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED, kinds::LEASE_FIRST]);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

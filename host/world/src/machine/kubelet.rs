@@ -41,6 +41,8 @@ pub(super) struct Kubelet {
     client: String,
     jitter: Rng,
     started: Time,
+    /// It started with its machine.
+    boots: bool,
     ready_from: Time,
     next_lease: Time,
     next_status: Time,
@@ -78,6 +80,7 @@ impl Kubelet {
             client: format!("kubelet:{node}"),
             jitter: Rng::named(seed, &format!("kubelet of {node}")),
             started: now,
+            boots: true,
             ready_from: after(now, NETWORK_READY),
             next_lease: now,
             next_status: now,
@@ -90,7 +93,7 @@ impl Kubelet {
 
     /// The same on a machine that has run for a while: its network is ready.
     pub(super) fn restart(node: &str, seed: u64, now: Time) -> Self {
-        Self { ready_from: now, ..Self::start(node, seed, now) }
+        Self { ready_from: now, boots: false, ..Self::start(node, seed, now) }
     }
 
     /// The API server is reachable again.
@@ -126,6 +129,11 @@ impl Kubelet {
             if self.synced.replace(seen) != Some(seen) {
                 self.sync(stage, &machine.name, processes);
             }
+        }
+        let first_status = if self.boots { stage.timings.first_status } else { Duration::ZERO };
+        let first_status = after(self.started, first_status);
+        if first_status > stage.now {
+            return sooner(sooner(waiting, Some(first_status)), Some(self.next_lease));
         }
         self.report(stage, machine, boot, processes);
         let ready = Some(self.ready_from).filter(|ready| *ready > stage.now);

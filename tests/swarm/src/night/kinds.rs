@@ -35,6 +35,8 @@ pub(super) const FROZEN: &str = "frozen watch";
 const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
+/// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
+pub(super) const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which what a process does next is drawn.
 pub(super) const SHUFFLED: &str = "tasks shuffled";
 
@@ -58,6 +60,24 @@ impl Draft {
                 "apiFault: {{ fault: {fault}, resource: {resource}{takes}, lasts: {lasts}ms }}"
             );
             self.happens(at, &what, CLASS);
+        }
+    }
+
+    /// How fast the cluster is, and what its driver does.
+    pub(super) fn cluster(&mut self, seed: u64, drivers_check: bool) -> String {
+        let mut rng = Rng::named(seed, LEASE_FIRST);
+        let mut fields = Vec::new();
+        if drivers_check {
+            fields.push("checksAtDetach: true".to_owned());
+        }
+        if rng.below(2) == 0 {
+            self.drawn.push(LEASE_FIRST.to_owned());
+            fields.push(format!("firstStatus: {}ms", rng.within(4_000, 9_000)));
+        }
+        if fields.is_empty() {
+            String::new()
+        } else {
+            format!("cluster: {{ {} }}\n", fields.join(", "))
         }
     }
 

@@ -277,9 +277,9 @@ impl Draft {
     }
 
     /// A driver that checks, and a policy that gives back what it does: what the cluster says of it.
-    pub(super) fn checks_at_detach(&mut self, seed: u64, policies: &mut Policies) -> &'static str {
+    pub(super) fn checks_at_detach(&mut self, seed: u64, policies: &mut Policies) -> bool {
         if Rng::named(seed, DRIVER_CHECKS).below(100) >= 8 {
-            return "";
+            return false;
         }
         self.drawn.push(DRIVER_CHECKS.to_owned());
         let drivers = "safeDetachDrivers: [block.csi.node-remedy.io]";
@@ -291,7 +291,7 @@ impl Draft {
         } else {
             policies.text.replace("policies: { ", &format!("policies: {{ {drivers}, {both}], "))
         };
-        "cluster: { checksAtDetach: true }\n"
+        true
     }
 
     /// When a clock is set, and how.
