@@ -33,6 +33,9 @@ const UNTIL_CALM_S: u64 = 120;
 /// What a BMC says whose machine is another one.
 const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
      bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }";
+/// What two machines say that are one, as far as anybody can tell.
+const OF_TWINS: &str = ", systemUUID: 4c4c4544-0037-4a10-8052-b4c04f564433, \
+     bmc: { guid: 4c4c454400374a108052b4c04f564433 }";
 /// Where requests may be slow, what is decided on may be some seconds old.
 const SEEN_BY_SLOW_API: Duration = Duration::from_secs(26);
 /// And where watches lag, a call that is under way is withdrawn some seconds later.
@@ -162,6 +165,10 @@ impl Night {
         let lost = draft.losses(&names);
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));
+        let twins = draft.twins(seed, &lost, &names);
+        let has_twins = !twins.is_empty();
+        // What two claim is cut for neither.
+        impostors.extend(twins.iter().cloned());
         draft.device_faults(&names, &lost);
         draft.processes(controllers);
         draft.api_faults();
@@ -199,10 +206,14 @@ impl Night {
                 Machines::Instances => (machines.fence(), String::new()),
             };
             let boot = draft.rng.within(20_000, 90_000);
-            let of_other = if impostors.contains(name) { OF_OTHER } else { machines.fields() };
+            let identity = match (twins.contains(name), impostors.contains(name)) {
+                (true, _) => OF_TWINS,
+                (false, true) => OF_OTHER,
+                (false, false) => machines.fields(),
+            };
             let _ = writeln!(
                 text,
-                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{of_other} }}",
+                "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{identity} }}",
                 guards.labels(name),
             );
         }
@@ -220,7 +231,8 @@ impl Night {
             objects = guards.objects,
         );
         // Where several are lost, or ill, the gate may hold back for ever.
-        let more = ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
+        let more =
+            has_twins || ill.is_some() || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
         let lost = if lost.len() == 1 && !more && !guards.for_good { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
         let plain = Setting::default();
@@ -291,7 +303,7 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED, kinds::LEASE_FIRST]);
+        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED, kinds::LEASE_FIRST, kinds::TWINS]);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

@@ -35,6 +35,9 @@ pub(super) const FROZEN: &str = "frozen watch";
 const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
+/// The class of nights in which two machines have one identity.
+pub(super) const TWINS: &str = "two of one identity";
+const TWINS_PERCENT: u64 = 4;
 /// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
 pub(super) const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which what a process does next is drawn.
@@ -61,6 +64,21 @@ impl Draft {
             );
             self.happens(at, &what, CLASS);
         }
+    }
+
+    /// A lost node and another one that say of themselves, and whose BMCs say of them, that they are the same
+    /// machine, as boards of one batch do.
+    pub(super) fn twins(&mut self, seed: u64, lost: &[String], names: &[String]) -> Vec<String> {
+        let Some(one) = lost.first().filter(|node| self.rack.has_bmc(node)) else {
+            return Vec::new();
+        };
+        let other = names.iter().find(|node| *node != one && self.rack.has_bmc(node));
+        let Some(other) = other.filter(|_| Rng::named(seed, TWINS).below(100) < TWINS_PERCENT)
+        else {
+            return Vec::new();
+        };
+        self.drawn.push(TWINS.to_owned());
+        vec![one.clone(), other.clone()]
     }
 
     /// How fast the cluster is, and what its driver does.
