@@ -188,6 +188,7 @@ impl Night {
         let has_people = has_people || cut_by_people;
         draft.one_kind(seed);
         draft.frozen_watch(seed);
+        draft.late_writes(seed);
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
         let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
@@ -303,7 +304,7 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&[kinds::CLASS, kinds::FROZEN, kinds::SHUFFLED, kinds::LEASE_FIRST, kinds::TWINS]);
+        .chain(&kinds::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

@@ -101,6 +101,7 @@ impl Door for BadWay {
                 ApiFaultKind::Slow(takes) => tokio::time::sleep(takes).await,
                 ApiFaultKind::Conflict
                 | ApiFaultKind::AnswerLost
+                | ApiFaultKind::CarriedOutLate(_)
                 | ApiFaultKind::WatchesBreak
                 | ApiFaultKind::HistoryGone
                 | ApiFaultKind::WatchesLag(_)
@@ -108,6 +109,14 @@ impl Door for BadWay {
             }
         }
         Ok(())
+    }
+
+    fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration> {
+        let met = request.is_write().then(|| self.met(request.verb, &request.resource));
+        met.into_iter().flatten().find_map(|fault| match fault {
+            ApiFaultKind::CarriedOutLate(takes) => Some(takes),
+            _ => None,
+        })
     }
 
     async fn told(&self, resource: &str) -> Result<(), ClusterError> {
@@ -122,6 +131,7 @@ impl Door for BadWay {
                 ApiFaultKind::WatchesFreeze => std::future::pending().await,
                 ApiFaultKind::Unavailable
                 | ApiFaultKind::AnswerLost
+                | ApiFaultKind::CarriedOutLate(_)
                 | ApiFaultKind::Denied
                 | ApiFaultKind::Throttled
                 | ApiFaultKind::Conflict

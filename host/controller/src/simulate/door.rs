@@ -3,9 +3,10 @@
 
 use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::LocalBoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use node_remedy_decide::Time;
 use serde_json::Value;
@@ -32,6 +33,11 @@ pub struct Request<'a> {
 pub trait Door: 'static {
     /// Lets a request through, at once or later, or denies it.
     fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
+
+    /// How long after its client has given up a write is carried out; `None` if it is carried out as ever.
+    fn carried_out_late(&self, _: &Request<'_>) -> Option<Duration> {
+        None
+    }
 
     /// Lets the answer to what was carried out through, or loses it.
     fn answer(&self, _: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>> {
@@ -69,6 +75,8 @@ impl Door for Open {
 pub trait AnyDoor {
     /// [`Door::admit`].
     fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
+    /// [`Door::carried_out_late`].
+    fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration>;
     /// [`Door::answer`].
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
     /// [`Door::told`].
@@ -81,6 +89,10 @@ pub type Passing<'a> = LocalBoxFuture<'a, Result<(), ClusterError>>;
 impl<D: Door> AnyDoor for D {
     fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
         Box::pin(Door::admit(self, request))
+    }
+
+    fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration> {
+        Door::carried_out_late(self, request)
     }
 
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
@@ -116,6 +128,48 @@ impl<C: Cluster> Guarded<C> {
         let answer = carried_out.await?;
         self.door.answer(&asked).await?;
         Ok(answer)
+    }
+
+    /// The same for a write, which may be carried out when nobody waits for it any more, and when whoever asked
+    /// may be dead: `later` does it then.
+    async fn write<T>(
+        &self,
+        asked: Request<'_>,
+        carried_out: impl Future<Output = Result<T, ClusterError>>,
+        later: impl FnOnce(C) -> LocalBoxFuture<'static, ()>,
+    ) -> Result<T, ClusterError> {
+        let Some(wait) = self.door.carried_out_late(&asked) else {
+            return self.pass(asked, carried_out).await;
+        };
+        self.door.admit(&asked).await?;
+        let work = later(self.server.clone());
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(wait).await;
+            work.await;
+        });
+        Err(ClusterError::Unavailable("nobody answered in time".to_owned()))
+    }
+}
+
+/// What came of a write that nobody waits for.
+async fn unheard<T>(written: impl Future<Output = Result<T, ClusterError>>) {
+    drop(written.await);
+}
+
+/// [`At`] of its own.
+#[derive(Clone)]
+struct Place {
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Place {
+    fn of(at: At<'_>) -> Self {
+        Self { namespace: at.namespace.map(str::to_owned), name: at.name.to_owned() }
+    }
+
+    fn at(&self) -> At<'_> {
+        At { namespace: self.namespace.as_deref(), name: &self.name }
     }
 }
 
@@ -179,15 +233,28 @@ impl<C: Cluster> Cluster for Guarded<C> {
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.pass(whole("create", "", object), self.server.create(object)).await
+        let later = |server: C| {
+            let object = object.clone();
+            unheard(async move { server.create(&object).await }).boxed_local()
+        };
+        self.write(whole("create", "", object), self.server.create(object), later).await
     }
 
     async fn replace<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.pass(whole("update", "", object), self.server.replace(object)).await
+        let later = |server: C| {
+            let object = object.clone();
+            unheard(async move { server.replace(&object).await }).boxed_local()
+        };
+        self.write(whole("update", "", object), self.server.replace(object), later).await
     }
 
     async fn replace_status<K: Object>(&self, object: &K) -> Result<K, ClusterError> {
-        self.pass(whole("update", "/status", object), self.server.replace_status(object)).await
+        let later = |server: C| {
+            let object = object.clone();
+            unheard(async move { server.replace_status(&object).await }).boxed_local()
+        };
+        let request = whole("update", "/status", object);
+        self.write(request, self.server.replace_status(object), later).await
     }
 
     async fn patch<K: Object>(
@@ -195,21 +262,39 @@ impl<C: Cluster> Cluster for Guarded<C> {
         at: At<'_>,
         patch: &json_patch::Patch,
     ) -> Result<K, ClusterError> {
-        self.pass(one::<K>("patch", "", at), self.server.patch(at, patch)).await
+        let later = |server: C| {
+            let (place, patch) = (Place::of(at), patch.clone());
+            unheard(async move { server.patch::<K>(place.at(), &patch).await }).boxed_local()
+        };
+        self.write(one::<K>("patch", "", at), self.server.patch(at, patch), later).await
     }
 
     async fn merge_status<K: Object>(&self, at: At<'_>, patch: &Value) -> Result<K, ClusterError> {
         let sent: Box<dyn Fn() -> Option<Value>> = Box::new(|| Some(patch.clone()));
         let request = Request { sent: Some(sent), ..one::<K>("patch", "/status", at) };
-        self.pass(request, self.server.merge_status(at, patch)).await
+        let later = |server: C| {
+            let (place, patch) = (Place::of(at), patch.clone());
+            unheard(async move { server.merge_status::<K>(place.at(), &patch).await }).boxed_local()
+        };
+        self.write(request, self.server.merge_status(at, patch), later).await
     }
 
     async fn delete<K: Object>(&self, at: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        self.pass(one::<K>("delete", "", at), self.server.delete::<K>(at, how)).await
+        let later = |server: C| {
+            let (place, how) = (Place::of(at), how.clone());
+            unheard(async move { server.delete::<K>(place.at(), &how).await }).boxed_local()
+        };
+        let request = one::<K>("delete", "", at);
+        self.write(request, self.server.delete::<K>(at, how), later).await
     }
 
     async fn evict(&self, pod: At<'_>, how: &DeleteHow) -> Result<bool, ClusterError> {
-        self.pass(one::<Pod>("create", "/eviction", pod), self.server.evict(pod, how)).await
+        let later = |server: C| {
+            let (place, how) = (Place::of(pod), how.clone());
+            unheard(async move { server.evict(place.at(), &how).await }).boxed_local()
+        };
+        let request = one::<Pod>("create", "/eviction", pod);
+        self.write(request, self.server.evict(pod, how), later).await
     }
 
     async fn server_time(&self) -> Result<Time, ClusterError> {

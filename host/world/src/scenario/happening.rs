@@ -440,12 +440,13 @@ fn api_fault(reader: &mut Reader, raw: &RawApiFault) -> Option<ApiFault> {
         ("historyGone", None) => ApiFaultKind::HistoryGone,
         ("watchesFreeze", None) => ApiFaultKind::WatchesFreeze,
         ("slow", Some(takes)) => ApiFaultKind::Slow(takes),
+        ("carriedOutLate", Some(takes)) => ApiFaultKind::CarriedOutLate(takes),
         ("watchesLag", Some(takes)) => ApiFaultKind::WatchesLag(takes),
         (found, _) => {
             let names = ApiFaultKind::NAMES.join(", ");
             let what = format!(
-                "{path}.fault: found {found:?}, expected one of {names}, and takes with slow and \
-                 watchesLag only"
+                "{path}.fault: found {found:?}, expected one of {names}, and takes with slow, \
+                 carriedOutLate and watchesLag only"
             );
             reader.wrong(raw.fault.referenced, what);
             return None;

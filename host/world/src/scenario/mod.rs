@@ -482,6 +482,8 @@ pub enum ApiFaultKind {
     Unavailable,
     /// A write was carried out, and its answer is lost.
     AnswerLost,
+    /// A write is carried out so long after its client has given up waiting for it.
+    CarriedOutLate(Duration),
     /// 429.
     Throttled,
     /// 409 to a write: somebody else wrote first.
@@ -501,10 +503,11 @@ pub enum ApiFaultKind {
 }
 
 impl ApiFaultKind {
-    /// The names that scenarios use. `slow` and `watchesLag` also say how long with `takes`.
-    pub const NAMES: [&str; 10] = [
+    /// The names that scenarios use. `slow`, `carriedOutLate` and `watchesLag` also say how long with `takes`.
+    pub const NAMES: [&str; 11] = [
         "unavailable",
         "answerLost",
+        "carriedOutLate",
         "throttled",
         "conflict",
         "slow",

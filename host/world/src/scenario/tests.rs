@@ -216,7 +216,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "apiFault: { fault: gone, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, watchesFreeze, denied, and takes with slow and watchesLag only"#
+                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, carriedOutLate, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, watchesFreeze, denied, and takes with slow, carriedOutLate and watchesLag only"#
             ]],
         ),
         (

@@ -7,7 +7,7 @@ use node_remedy_world::rng::Rng;
 use super::Draft;
 
 /// The class of these nights.
-pub(super) const CLASS: &str = "api of one kind";
+const CLASS: &str = "api of one kind";
 /// In so many of a hundred nights.
 const PERCENT: u64 = 25;
 /// What is asked for in an incident, and what then befalls it.
@@ -35,13 +35,23 @@ pub(super) const FROZEN: &str = "frozen watch";
 const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
+const FROZEN: &str = "frozen watch";
+/// The class of nights in which writes are carried out late.
+const LATE_WRITES: &str = "api carriedOutLate";
+const LATE_PERCENT: u64 = 12;
 /// The class of nights in which two machines have one identity.
-pub(super) const TWINS: &str = "two of one identity";
+const TWINS: &str = "two of one identity";
 const TWINS_PERCENT: u64 = 4;
 /// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
-pub(super) const LEASE_FIRST: &str = "lease before status";
+const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which what a process does next is drawn.
 pub(super) const SHUFFLED: &str = "tasks shuffled";
+const SHUFFLED: &str = "tasks shuffled";
+const FROZEN_PERCENT: u64 = 12;
+const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
+
+/// Every class.
+pub(super) const CLASSES: [&str; 6] = [CLASS, FROZEN, SHUFFLED, LEASE_FIRST, TWINS, LATE_WRITES];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
@@ -106,6 +116,20 @@ impl Draft {
         }
         self.drawn.push(SHUFFLED.to_owned());
         "shuffle: true\n"
+    }
+
+    /// Writes that are carried out when nobody waits for them any more.
+    pub(super) fn late_writes(&mut self, seed: u64) {
+        let mut rng = Rng::named(seed, LATE_WRITES);
+        if rng.below(100) >= LATE_PERCENT {
+            return;
+        }
+        let (at, lasts) = (rng.within(60_000, 260_000), rng.within(2_000, 40_000));
+        let (takes, percent) = (rng.within(50, 15_000), rng.within(10, 60));
+        let what = format!(
+            "apiFault: {{ fault: carriedOutLate, takes: {takes}ms, percent: {percent}, lasts: {lasts}ms }}"
+        );
+        self.happens(at, &what, LATE_WRITES);
     }
 
     /// What is watched when it freezes stays silent until somebody asks anew.
