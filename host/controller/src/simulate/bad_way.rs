@@ -113,9 +113,8 @@ impl Door for BadWay {
 
     fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration> {
         let met = request.is_write().then(|| self.met(request.verb, &request.resource));
-        met.into_iter().flatten().find_map(|fault| match fault {
-            ApiFaultKind::CarriedOutLate(takes) => Some(takes),
-            _ => None,
+        met.into_iter().flatten().find_map(|fault| {
+            if let ApiFaultKind::CarriedOutLate(takes) = fault { Some(takes) } else { None }
         })
     }
 
