@@ -195,6 +195,7 @@ impl Night {
         let ill = ill.or_else(|| guards.ill.clone());
         let replicas = guards.replicas.unwrap_or(replicas);
         let order = draft.order(seed);
+        let (crowd, more_nodes) = draft.crowd(seed);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\n{order}controllers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),
@@ -218,15 +219,17 @@ impl Night {
                 guards.labels(name),
             );
         }
+        text += &crowd;
         let _ = write!(
             text,
             "workloads:\n  statefulSets:\n  - {{ name: db, replicas: {replicas}, volumes: true, toleration: 30s, parallel: true }}\n\
              configuration:\n{policies}{by_rack}{fence}{objects}- object:\n    apiVersion: v1\n    kind: Secret\n    \
              metadata: {{ name: {}, namespace: node-remedy }}\n    stringData: {{ username: admin, password: simulated }}\n{}\
-             happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {nodes} }}\n",
+             happenings:\n{}expect:\n- {{ fact: nodeCreated, times: {all_nodes} }}\n",
             machines.secret(),
             names.iter().map(|node| daemon(node)).collect::<String>(),
             draft.happenings,
+            all_nodes = nodes + more_nodes,
             policies = policies.text,
             by_rack = draft.rack.configuration(),
             objects = guards.objects,

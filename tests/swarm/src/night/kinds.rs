@@ -4,7 +4,7 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::Draft;
+use super::{Draft, Machines};
 
 /// The class of these nights.
 const CLASS: &str = "api of one kind";
@@ -39,6 +39,9 @@ const FROZEN: &str = "frozen watch";
 /// The class of nights in which writes are carried out late.
 const LATE_WRITES: &str = "api carriedOutLate";
 const LATE_PERCENT: u64 = 12;
+/// The class of nights with 60 to 200 nodes more.
+const CROWD: &str = "many nodes";
+const CROWD_PER_MILLE: u64 = 15;
 /// The class of nights in which two machines have one identity.
 const TWINS: &str = "two of one identity";
 const TWINS_PERCENT: u64 = 4;
@@ -51,7 +54,8 @@ const FROZEN_PERCENT: u64 = 12;
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 
 /// Every class.
-pub(super) const CLASSES: [&str; 6] = [CLASS, FROZEN, SHUFFLED, LEASE_FIRST, TWINS, LATE_WRITES];
+pub(super) const CLASSES: [&str; 7] =
+    [CLASS, FROZEN, SHUFFLED, LEASE_FIRST, TWINS, LATE_WRITES, CROWD];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
@@ -89,6 +93,29 @@ impl Draft {
         };
         self.drawn.push(TWINS.to_owned());
         vec![one.clone(), other.clone()]
+    }
+
+    /// Many more nodes, some of which fall silent at once for a while: the line that makes them, and how many.
+    pub(super) fn crowd(&mut self, seed: u64) -> (String, u64) {
+        let mut rng = Rng::named(seed, CROWD);
+        if self.machines != Machines::Bmcs || rng.below(1_000) >= CROWD_PER_MILLE {
+            return (String::new(), 0);
+        }
+        let count = rng.within(60, 200);
+        let (silent, at) = (rng.within(0, 12), rng.within(60_000, 200_000));
+        let width = count.to_string().len();
+        for number in 1..=silent {
+            let node = format!("crowd-{number:0width$}");
+            let falls = at + rng.below(3_000);
+            self.happens(falls, &format!("kubeletStops: {node}"), CROWD);
+            let back = falls + rng.within(5_000, 60_000);
+            self.happens(back, &format!("nodeComesBack: {node}"), CROWD);
+        }
+        self.drawn.push(CROWD.to_owned());
+        let labels = "{ node-remedy.io/fence: ipmi, pool: a }";
+        let line =
+            format!("- {{ name: crowd, count: {count}, bootTime: 60s, labels: {labels} }}\n");
+        (line, count)
     }
 
     /// How fast the cluster is, and what its driver does.
