@@ -20,6 +20,7 @@ use node_remedy_world::scenario::{Document, Event, START};
 use node_remedy_world::time::between;
 
 use crate::checks::check;
+use crate::definitions;
 use crate::play::misfits;
 use crate::scene::{Scene, Setting};
 
@@ -163,7 +164,8 @@ impl Reference {
         };
         let text = read(file).map_err(anyhow::Error::msg)?;
         let load = |named: &str| read(&folder.join(named));
-        let scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        let mut scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        scenario.admit = Some(definitions::admit);
         let mut setting = setting_of(&scenario);
         if file.starts_with(SEAMS) {
             // Whether anybody is lost for good at the end, they say themselves.

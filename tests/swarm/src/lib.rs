@@ -16,6 +16,7 @@ pub mod corpus;
 pub mod coverage;
 pub mod crash;
 pub mod ddmin;
+mod definitions;
 pub mod failure;
 pub mod guards;
 pub mod judge;

@@ -8,6 +8,7 @@ use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 
 use crate::checks::Violation;
 use crate::coverage::Coverage;
+use crate::definitions;
 use crate::judge::{judge, timeline};
 use crate::night::Night;
 
@@ -33,7 +34,8 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
 /// Plays a night.
 pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     let seed = night.seed;
-    let scenario = night.scenario().with_context(|| format!("night {seed}"))?;
+    let mut scenario = night.scenario().with_context(|| format!("night {seed}"))?;
+    scenario.admit = Some(definitions::admit);
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
     let mut broken = judge(&played.facts, &night.setting).broken;
     broken.extend(misfits(&played));

@@ -52,6 +52,7 @@ impl Model {
             duration: Duration::from_hours(1),
             until_calm: None,
             shuffle: false,
+            admit: None,
             timings: Timings {
                 node_monitor_grace: Duration::from_secs(MONITORING.grace_period_s),
                 node_monitor_period: Duration::from_secs(MONITORING.period_s),

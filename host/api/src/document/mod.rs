@@ -2,16 +2,13 @@
 //!
 //! `tree` reads YAML with lines and columns, or takes an object of the API server as it is;
 //! `check` holds a tree against the very schema that the custom resource definition carries;
-//! `definition` does with an object what the API server does by that schema;
 //! `problem` is what a person reads. What the values mean is not decided here.
 
 mod check;
-mod definition;
 mod problem;
 mod suggest;
 mod tree;
 
-pub use self::definition::Definition;
 pub use self::problem::{Path, Problem, Problems, Reading, Severity, Spot};
 pub use self::suggest::nearest;
 pub use self::tree::{Document, Place, Tree, Value};

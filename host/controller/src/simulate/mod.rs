@@ -14,7 +14,6 @@ pub mod cluster;
 pub mod collect;
 pub mod component;
 pub mod decode;
-mod definitions;
 pub mod difference;
 pub mod door;
 mod processes;
@@ -190,7 +189,9 @@ pub(crate) fn play_audited(
         });
         if part == Part::With {
             let origin = tokio::time::Instant::now();
-            shared.with(|world| world.api().define(CLIENT, definitions::admit));
+            if let Some(admit) = scenario.admit {
+                shared.with(|world| world.api().define(CLIENT, admit));
+            }
             let server = ModelCluster::new(shared.clone(), CLIENT);
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));

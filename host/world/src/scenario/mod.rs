@@ -27,7 +27,7 @@ use serde_json::Value;
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
 pub use self::snapshot::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
-use crate::api::Key;
+use crate::api::{Admit, Key};
 use crate::facts::Power;
 use crate::stage::Timings;
 use crate::time::Time;
@@ -49,6 +49,9 @@ pub struct Scenario {
     /// What node-remedy could do next at one moment it does in an order drawn from the seed, instead of first
     /// come, first served.
     pub shuffle: bool,
+    /// What the definitions of custom resources do with what node-remedy writes. No file says it; without, they
+    /// take everything.
+    pub admit: Option<Admit>,
     /// How fast the cluster is.
     pub timings: Timings,
     /// The machines.

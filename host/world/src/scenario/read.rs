@@ -198,6 +198,7 @@ impl Reader {
             duration,
             until_calm: raw.until_calm.as_ref().map(|said| self.duration("untilCalm", said)),
             shuffle: raw.shuffle,
+            admit: None,
             timings: self.timings(&raw.cluster),
             controllers,
             stateful_sets: raw

@@ -98,6 +98,7 @@ impl Scenario {
             duration: DURATION,
             until_calm: None,
             shuffle: false,
+            admit: None,
             timings: Timings::default(),
             nodes: Vec::new(),
             devices: Vec::new(),
