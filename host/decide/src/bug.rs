@@ -45,6 +45,20 @@ bugs! {
     CutNotWatched = "cut-not-watched" breaks "S1",
     /// What was cut, and undone behind a release, is cut again only where all allows a first cut.
     UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
+    /// A feed that reads off is all of them.
+    OneFeedIsAll = "one-feed-is-all" breaks "S1",
+    /// What was read as off before the signs of life were noted proves that a machine is off.
+    OldReadsProve = "old-reads-prove" breaks "S1",
+    /// A sign of life between the noting and the reads is no reason to doubt them.
+    SignsOfLifeIgnored = "signs-of-life-ignored" breaks "S1",
+    /// That another node fell silent when a plug was cut is no reason to doubt whose plug it is.
+    WiringTrusted = "wiring-trusted" breaks "S1",
+    /// An `on` that a dead leader may have sent is not waited for before an off is proven.
+    LateOnNotWaited = "late-on-not-waited" breaks "S1",
+    /// Cut storage releases pods whose volumes are not cut.
+    CoverIgnored = "cover-ignored" breaks "S1",
+    /// Cuts are given back to a machine that may run what was released.
+    CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
@@ -73,6 +87,8 @@ bugs! {
     RepeatsBlindly = "repeats-blindly" breaks "S5",
     /// Only what was surely switched off is switched on again.
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
+    /// An off that nobody heard the end of is not waited for before `on`.
+    LateOffNotWaited = "late-off-not-waited" breaks "S6",
     /// A Job that failed or was lost releases pods as one that succeeded.
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
@@ -149,6 +165,8 @@ bugs! {
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
+    /// A release that does not get on is never given up.
+    StallForgotten = "stall-forgotten" breaks "L1",
     /// A watch that broke is not begun again.
     WatchNotResumed = "watch-not-resumed" breaks "L2",
     /// A Lease whose holder is dead is never taken.

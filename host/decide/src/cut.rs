@@ -155,7 +155,8 @@ pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
 /// A5: what allows a cut to be given back although the node does not hold all that it held, and no read
 /// says off.
 pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
-    if run.record.goal == Goal::Close(FinalReason::Replaced) {
+    let is_replaced = run.record.goal == Goal::Close(FinalReason::Replaced);
+    if is_replaced || is_sown(Bug::CutsGoBackAlive) {
         // The provider's word: it never runs again.
         return true;
     }

@@ -48,7 +48,9 @@ impl Cover {
             | Grade::WatchdogDeadline
             | Grade::OperatorConfirmed
             | Grade::JobSucceeded => true,
-            Grade::StorageFenced => !volumes.is_empty() && volumes.iter().all(is_cut),
+            Grade::StorageFenced => {
+                !volumes.is_empty() && !guard(Bug::CoverIgnored, !volumes.iter().all(is_cut))
+            }
             Grade::KdumpSeen => {
                 self.is_whole() || volumes.iter().all(|one| one.access == Access::Many)
             }

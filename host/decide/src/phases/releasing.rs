@@ -70,7 +70,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     }
     let served = served_until(run, &proof, &released, &left);
     let stalls_at = served.map_or(stalls_at(run), |until| until.after(run.policy.release_timeout));
-    if run.now >= stalls_at && left.count() >= released.left {
+    if guard(Bug::StallForgotten, run.now >= stalls_at && left.count() >= released.left) {
         run.rule(Rule::P5);
         end_release(run);
         run.notice(Notice::ReleaseStalled { holders: left.holders() });

@@ -7,7 +7,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -37,10 +37,12 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
                 reads.extend(read);
                 off.push(method);
             }
+            Confirmed::NotYet(_) if !off.is_empty() && is_sown(Bug::OneFeedIsAll) => {}
             Confirmed::NotYet(flow) => return flow,
         }
     }
-    if run.plan.machine_is_off(|method| off.contains(&method)) {
+    let is_off = |method| off.contains(&method) || !off.is_empty() && is_sown(Bug::OneFeedIsAll);
+    if run.plan.machine_is_off(is_off) {
         return prove(run, reads, &off);
     }
     let reason = not_verified(run);
@@ -89,7 +91,8 @@ fn confirm_by(
         return Confirmed::By(vec![yes.id]);
     }
     let read = run.record.last_in_phase(reader, Action::Status);
-    let read = read.filter(|read| read.id >= first && read.intended_at >= baseline_at).cloned();
+    let is_old = |read: &Operation| read.id < first || read.intended_at < baseline_at;
+    let read = read.filter(|read| !guard(Bug::OldReadsProve, is_old(read))).cloned();
     let Some(read) = read else {
         return Confirmed::NotYet(run.call(reader, Action::Status));
     };
@@ -172,7 +175,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     let Some(baseline) = run.record.baseline.clone() else { return Flow::Stay };
-    if node.signs != baseline.signs {
+    if guard(Bug::SignsOfLifeIgnored, node.signs != baseline.signs) {
         return sign_of_life(run, &baseline, node);
     }
     if !run.committed() {
@@ -183,12 +186,15 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
             return flow;
         }
     }
-    if let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at) {
+    if !is_sown(Bug::WiringTrusted)
+        && let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at)
+    {
         return flow;
     }
     let settled = run.plan.power_methods();
     let settled = settled.map(|one| run.record.pending_until(run.plan, one, Action::On));
-    if let Some(until) = settled.max().filter(|until| *until > earliest(run, &reads)) {
+    let is_late = |until: &Time| guard(Bug::LateOnNotWaited, *until > earliest(run, &reads));
+    if let Some(until) = settled.max().filter(is_late) {
         // A dead leader's `on` may still arrive: off is not off before that, and what was read
         // before it is no evidence.
         if run.now < until {
