@@ -12,6 +12,7 @@ use node_remedy_api::nodefence::{NodeFence, Phase, State};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::time::Moment;
+use serde_json::json;
 
 use super::out::{out, outln};
 use super::people::{connect, incidents, reason, word};
@@ -33,16 +34,18 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if !args.all {
         incidents.retain(|one| one.status.as_ref().is_none_or(|it| it.status != State::Final));
     }
-    if args.output == Output::Json {
-        outln!("{}", serde_json::to_string_pretty(&incidents)?);
-        return Ok(code(incidents.iter().any(waits_for_a_person)));
-    }
     let mut wrong = leader(&cluster, Moment::from_ms(pause::now_ms())).await;
     wrong += &unread::told(&cluster).await?;
     wrong += &refused_configurations(&cluster).await?;
     wrong += &paths::told(&cluster).await?;
     wrong += &refused_nodes(&cluster).await?;
     wrong += &waiting(&incidents);
+    if args.output == Output::Json {
+        let needs: Vec<&str> = wrong.lines().collect();
+        let all = json!({"needsYou": needs, "incidents": incidents});
+        outln!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(code(!wrong.is_empty()));
+    }
     match wrong.lines().count() {
         0 => outln!("nothing needs you"),
         1 => out!("this needs you:\n{wrong}"),
