@@ -2,6 +2,7 @@
 //! is over, and where somebody takes its finalizer off, nothing of it stays on the node.
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
@@ -79,6 +80,27 @@ async fn what_a_nodefence_leaves_that_was_taken_away_is_swept() -> Result<()> {
         Ok(events.items.iter().any(is_it).then_some(()))
     })
     .await?;
+    controller.terminate().await
+}
+
+/// As a predecessor may have left it: a node with this taint that boots gets no pods of its own back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_out_of_service_taint_that_no_proof_stands_behind_is_lifted() -> Result<()> {
+    let story = Story::begin("e2e-taint-left", &Installation::default()).await?;
+    let left = json!({
+        "metadata": {"annotations": {"node-remedy.io/out-of-service-by": "w1-1"}},
+        "spec": {"taints": [{
+            "key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute",
+        }]},
+    });
+    let nodes = Api::<Node>::all(story.cluster.client());
+    nodes.patch(&story.node, &PatchParams::default(), &Patch::Merge(left)).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    nothing_of_ours_stands(&story).await?;
+    assert_eq!(story.asked(&story.node)?, (0, 0), "a node that is well is left alone");
+    story.lose_node()?;
+    story.ends_well().await?;
     controller.terminate().await
 }
 

@@ -79,6 +79,41 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     controller.terminate().await
 }
 
+/// Nobody proved the machine off, and what was released behind its cut writes elsewhere by now: that its Node is
+/// gone gives nothing back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_stays_when_the_node_behind_it_is_deleted() -> Result<()> {
+    let mut story = Story::prepare("e2e-network-fence-deleted", Settings::QUICK).await?;
+    let client = story.cluster.client();
+    let fences = serve(&client).await?;
+    let policies = json!({"grades": ["storage-fenced"]});
+    let installation = Installation { policies, ..Installation::default() };
+    story.install(&installation).await?;
+    let mut alone = fence(&[623]);
+    alone["methods"].as_array_mut().context("no methods")?.truncate(1);
+    for field in ["powerManagement", "grants", "trustedNodeFields"] {
+        alone.as_object_mut().context("no fields")?.remove(field);
+    }
+    let installation = Installation { fence: Some(alone), ..installation };
+    node_remedy_tests::remedy::configure(&story.cluster, &installation).await?;
+    let mut controller = Controller::start(&story.cluster, "one")?;
+    controller.until_ready().await?;
+    story.lose_node()?;
+    let name = the_one(&fences, "asked for", |_| true).await?.name_any();
+    story.cluster.storage.keep_away(&story.node);
+    answer(&fences, &name, "Succeeded", FENCED).await?;
+    story.cluster.database_runs(Some(&story.node)).await?;
+
+    Api::<Node>::all(client).delete(&story.node, &DeleteParams::default()).await?;
+    let is_parked = |incident: &DynamicObject| status(incident, "/parked/why") == "StillCut";
+    story.incident("parked with its cut", is_parked).await?;
+    let fence = fences.get(&name).await?;
+    assert_eq!(fence.spec.fence_state, FenceState::Fenced);
+    assert_eq!(fence.metadata.deletion_timestamp, None);
+    assert_eq!(story.asked(&story.node)?, (0, 0), "its power is nobody's here");
+    controller.terminate().await
+}
+
 /// The API server takes one that names a class, and csi-addons changes nothing of it by its finalizer.
 async fn one_of_a_class_stays_as_it_was_made(fences: &Api<NetworkFence>) -> Result<()> {
     let parameters = [("networkFenceClass", "ceph"), ("cidrs", "192.0.2.9/32")];
