@@ -105,7 +105,7 @@ async fn a_cut_stays_when_the_node_behind_it_is_deleted() -> Result<()> {
     story.cluster.database_runs(Some(&story.node)).await?;
 
     Api::<Node>::all(client).delete(&story.node, &DeleteParams::default()).await?;
-    let is_parked = |incident: &DynamicObject| status(incident, "/parked/why") == "StillCut";
+    let is_parked = |incident: &DynamicObject| status(incident, "/parked/reason") == "StillCut";
     story.incident("parked with its cut", is_parked).await?;
     let fence = fences.get(&name).await?;
     assert_eq!(fence.spec.fence_state, FenceState::Fenced);
