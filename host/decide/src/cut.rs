@@ -116,12 +116,13 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     Flow::Go(Phase::Isolating)
 }
 
-/// Whether somebody gave back what pods of the boot that still runs were released behind.
-pub(crate) fn is_undone(run: &Run<'_>, node: &NodeView) -> bool {
+/// Whether somebody gave back what pods of the boot that still runs were released behind. A boot whose Node is gone
+/// may run.
+pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())
         && run.has_released()
-        && !run.is_new_boot(&node.signs)
+        && !node.is_some_and(|node| run.is_new_boot(&node.signs))
 }
 
 fn storage_of(kind: &Kind) -> impl Iterator<Item = &str> {

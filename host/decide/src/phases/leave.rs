@@ -45,7 +45,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
 /// people are told at once.
 pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(view) = run.look() else { return Err(Flow::Stay) };
-    if !run.node(view).is_some_and(|node| is_cut_again(run, node)) {
+    if !is_cut_again(run, run.node(view)) {
         return leave_to_cut(run);
     }
     let Some(word) = persons_word(view) else { return Ok(()) };
@@ -54,7 +54,7 @@ pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
 }
 
 /// Whether what is cut now was cut before, and undone behind a release.
-fn is_cut_again(run: &Run<'_>, node: &NodeView) -> bool {
+fn is_cut_again(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let is_undone = run.record.phase == Phase::Isolating && cut::is_undone(run, node);
     guard(Bug::UndoneCutAsksLeave, is_undone)
 }
@@ -82,7 +82,7 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let Some(node) = run.node(view).filter(|_| cuts && view.taken_at >= intended_at) else {
         return;
     };
-    let is_clear = matches!(view.trigger, Crossing::Clear { .. }) && !is_cut_again(run, node);
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. }) && !is_cut_again(run, Some(node));
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
     if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) || is_kept {
         run.rule(Rule::A1);

@@ -178,6 +178,19 @@ fn a16_a_cut_that_was_undone_is_cut_again_under_a_node_that_is_well() {
     assert_eq!(story.plugs, vec![PlugState::On, PlugState::Off]);
 }
 
+/// Somebody deletes the Node and gives its storage back: whatever runs there would write.
+#[test]
+fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    story.view.node = None;
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::StillCut));
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(1));
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+}
+
 /// A node that is only cut off does not come back by being cut off once more: a person is told after one
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
