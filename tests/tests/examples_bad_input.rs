@@ -207,7 +207,7 @@ fn scenarios() {
         "s-unknown",
         ("seed: 3", "sead: 3"),
         expect![[r#"
-            node-remedy: bad.yaml:5:1: unknown field `sead`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, workloads, configuration, happenings, expect, expectWithout
+            node-remedy: bad.yaml:5:1: unknown field `sead`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout
             exit 1
         "#]],
     );

@@ -64,6 +64,7 @@ impl Model {
             nodes: nodes.collect(),
             devices: Vec::new(),
             controllers: 0,
+            second_installation: false,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),

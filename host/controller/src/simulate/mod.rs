@@ -53,6 +53,8 @@ use crate::record::metrics::Metrics;
 pub const CLIENT: &str = "node-remedy";
 /// Its namespace in every scenario.
 pub const NAMESPACE: &str = "node-remedy";
+/// That of a second installation.
+const SECOND_NAMESPACE: &str = "node-remedy-two";
 
 /// How often it is looked whether the cluster is calm.
 const LOOK_FOR_CALM: Duration = Duration::from_secs(10);
@@ -206,6 +208,7 @@ pub(crate) fn play_audited(
                     audit: audit.clone(),
                     plugins: plugins.clone(),
                     seed: scenario.seed,
+                    is_second: scenario.second_installation && number == scenario.controllers,
                 };
                 let fate =
                     Fate::new(number, (START, origin), stage.clock.clone(), shared.befallen());
@@ -265,6 +268,8 @@ struct Stage<C> {
     audit: Rc<dyn Audit>,
     plugins: Plugins,
     seed: u64,
+    /// Of another installation.
+    is_second: bool,
 }
 
 impl<C: Cluster> Stage<C> {
@@ -291,7 +296,7 @@ impl<C: Cluster> Stage<C> {
         };
         // No simulated network has an API server on it.
         let guarded = Vec::new();
-        let namespace = NAMESPACE.to_owned();
+        let namespace = if self.is_second { SECOND_NAMESPACE } else { NAMESPACE }.to_owned();
         let job_accounts = Vec::new();
         let settings = Settings {
             namespace,

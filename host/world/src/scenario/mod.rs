@@ -60,6 +60,8 @@ pub struct Scenario {
     pub devices: Vec<DeviceSpec>,
     /// Processes of node-remedy; one of them leads.
     pub controllers: u32,
+    /// The last of them belongs to another installation, in a namespace of its own with nothing in it.
+    pub second_installation: bool,
     /// The workloads.
     pub stateful_sets: Vec<StatefulSetSpec>,
     /// Objects that exist from the start: configurations, Secrets, ConfigMaps.

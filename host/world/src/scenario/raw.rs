@@ -30,6 +30,8 @@ pub(super) struct RawScenario {
     pub(super) switches: Vec<RawSwitch>,
     pub(super) controllers: Option<Spanned<u32>>,
     #[serde(default)]
+    pub(super) second_installation: bool,
+    #[serde(default)]
     pub(super) workloads: RawWorkloads,
     #[serde(default)]
     pub(super) configuration: Vec<Spanned<RawConfiguration>>,

@@ -199,6 +199,7 @@ impl Reader {
             until_calm: raw.until_calm.as_ref().map(|said| self.duration("untilCalm", said)),
             shuffle: raw.shuffle,
             admit: None,
+            second_installation: raw.second_installation,
             timings: self.timings(&raw.cluster),
             controllers,
             stateful_sets: raw

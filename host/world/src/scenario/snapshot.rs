@@ -103,6 +103,7 @@ impl Scenario {
             nodes: Vec::new(),
             devices: Vec::new(),
             controllers: 1,
+            second_installation: false,
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),

@@ -268,7 +268,7 @@ fn mistakes_are_named_with_their_place() {
             "title: a story",
             "titel: a story",
             expect![
-                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, workloads, configuration, happenings, expect, expectWithout"
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout"
             ],
         ),
         (
@@ -423,7 +423,7 @@ fn what_is_no_scenario_is_refused() {
     check(
         "a: 1\n---\nb: 2",
         &expect![
-            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, workloads, configuration, happenings, expect, expectWithout"
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout"
         ],
     );
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);
