@@ -224,7 +224,7 @@ impl<C: Cluster> Leadership<C> {
         let mut lease = found.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {
                 name: Some(LEASE_NAME.to_owned()),
-                namespace: Some(LEASE_NAMESPACE.to_owned()),
+                namespace: Some(self.lease_namespace().to_owned()),
                 ..ObjectMeta::default()
             },
             spec: None,
@@ -268,8 +268,12 @@ impl<C: Cluster> Leadership<C> {
         }
     }
 
+    fn lease_namespace(&self) -> &str {
+        if is_sown(Bug::LeaseOfItsOwn) { &self.namespace } else { LEASE_NAMESPACE }
+    }
+
     async fn read(&self) -> Result<Option<Lease>, ClusterError> {
-        self.cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await
+        self.cluster.get::<Lease>(At::within(self.lease_namespace(), LEASE_NAME)).await
     }
 }
 

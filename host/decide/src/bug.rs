@@ -79,6 +79,8 @@ bugs! {
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
+    /// Each installation has a leader of its own.
+    LeaseOfItsOwn = "lease-of-its-own" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
     TakesLeaseAtOnce = "takes-lease-at-once" breaks "S4",
     /// What was decided is done although it could not be recorded.
