@@ -1,6 +1,7 @@
 //! Draws a night: who is lost and how, what its BMC or its cloud does, what befalls node-remedy, what people do.
 
 mod cloud;
+mod cluster;
 mod cuts;
 mod guards;
 mod kinds;
@@ -307,7 +308,8 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
-        .chain(&kinds::CLASSES);
+        .chain(&kinds::CLASSES)
+        .chain(&cluster::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
     named.chain(bmc).chain(api).chain(devices).chain(of_others).chain(cloud::classes()).collect()
 }

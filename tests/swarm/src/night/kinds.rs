@@ -1,10 +1,10 @@
 //! Nights in which the API server fails for one kind of object only: a KMS that is away keeps Secrets from being
 //! read, a webhook forbids one write, one watch stands still or falls silent while all others go on. And nights in
-//! which tasks run in an order that is drawn.
+//! which writes are carried out when nobody waits for them any more.
 
 use node_remedy_world::rng::Rng;
 
-use super::{Draft, Machines};
+use super::Draft;
 
 /// The class of these nights.
 const CLASS: &str = "api of one kind";
@@ -36,6 +36,8 @@ const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 const FROZEN: &str = "frozen watch";
+const FROZEN_PERCENT: u64 = 12;
+const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 /// The class of nights in which writes are carried out late.
 const LATE_WRITES: &str = "api carriedOutLate";
 const LATE_PERCENT: u64 = 12;
@@ -54,8 +56,7 @@ const FROZEN_PERCENT: u64 = 12;
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 
 /// Every class.
-pub(super) const CLASSES: [&str; 7] =
-    [CLASS, FROZEN, SHUFFLED, LEASE_FIRST, TWINS, LATE_WRITES, CROWD];
+pub(super) const CLASSES: [&str; 3] = [CLASS, FROZEN, LATE_WRITES];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
@@ -78,71 +79,6 @@ impl Draft {
             );
             self.happens(at, &what, CLASS);
         }
-    }
-
-    /// A lost node and another one that say of themselves, and whose BMCs say of them, that they are the same
-    /// machine, as boards of one batch do.
-    pub(super) fn twins(&mut self, seed: u64, lost: &[String], names: &[String]) -> Vec<String> {
-        let Some(one) = lost.first().filter(|node| self.rack.has_bmc(node)) else {
-            return Vec::new();
-        };
-        let other = names.iter().find(|node| *node != one && self.rack.has_bmc(node));
-        let Some(other) = other.filter(|_| Rng::named(seed, TWINS).below(100) < TWINS_PERCENT)
-        else {
-            return Vec::new();
-        };
-        self.drawn.push(TWINS.to_owned());
-        vec![one.clone(), other.clone()]
-    }
-
-    /// Many more nodes, some of which fall silent at once for a while: the line that makes them, and how many.
-    pub(super) fn crowd(&mut self, seed: u64) -> (String, u64) {
-        let mut rng = Rng::named(seed, CROWD);
-        if self.machines != Machines::Bmcs || rng.below(1_000) >= CROWD_PER_MILLE {
-            return (String::new(), 0);
-        }
-        let count = rng.within(60, 200);
-        let (silent, at) = (rng.within(0, 12), rng.within(60_000, 200_000));
-        let width = count.to_string().len();
-        for number in 1..=silent {
-            let node = format!("crowd-{number:0width$}");
-            let falls = at + rng.below(3_000);
-            self.happens(falls, &format!("kubeletStops: {node}"), CROWD);
-            let back = falls + rng.within(5_000, 60_000);
-            self.happens(back, &format!("nodeComesBack: {node}"), CROWD);
-        }
-        self.drawn.push(CROWD.to_owned());
-        let labels = "{ node-remedy.io/fence: ipmi, pool: a }";
-        let line =
-            format!("- {{ name: crowd, count: {count}, bootTime: 60s, labels: {labels} }}\n");
-        (line, count)
-    }
-
-    /// How fast the cluster is, and what its driver does.
-    pub(super) fn cluster(&mut self, seed: u64, drivers_check: bool) -> String {
-        let mut rng = Rng::named(seed, LEASE_FIRST);
-        let mut fields = Vec::new();
-        if drivers_check {
-            fields.push("checksAtDetach: true".to_owned());
-        }
-        if rng.below(2) == 0 {
-            self.drawn.push(LEASE_FIRST.to_owned());
-            fields.push(format!("firstStatus: {}ms", rng.within(4_000, 9_000)));
-        }
-        if fields.is_empty() {
-            String::new()
-        } else {
-            format!("cluster: {{ {} }}\n", fields.join(", "))
-        }
-    }
-
-    /// In which order a process does what it could do next.
-    pub(super) fn order(&mut self, seed: u64) -> &'static str {
-        if Rng::named(seed, SHUFFLED).below(2) == 0 {
-            return "";
-        }
-        self.drawn.push(SHUFFLED.to_owned());
-        "shuffle: true\n"
     }
 
     /// Writes that are carried out when nobody waits for them any more.
