@@ -30,30 +30,14 @@ const FAULTS: [(&str, &str); 15] = [
 ];
 
 /// The class of nights in which a watch stays open and tells nothing any more.
-pub(super) const FROZEN: &str = "frozen watch";
+const FROZEN: &str = "frozen watch";
 /// In so many of a hundred nights.
 const FROZEN_PERCENT: u64 = 12;
 /// What may be silent from then on.
 const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
-const FROZEN: &str = "frozen watch";
-const FROZEN_PERCENT: u64 = 12;
-const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 /// The class of nights in which writes are carried out late.
 const LATE_WRITES: &str = "api carriedOutLate";
 const LATE_PERCENT: u64 = 12;
-/// The class of nights with 60 to 200 nodes more.
-const CROWD: &str = "many nodes";
-const CROWD_PER_MILLE: u64 = 15;
-/// The class of nights in which two machines have one identity.
-const TWINS: &str = "two of one identity";
-const TWINS_PERCENT: u64 = 4;
-/// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
-const LEASE_FIRST: &str = "lease before status";
-/// The class of nights in which what a process does next is drawn.
-pub(super) const SHUFFLED: &str = "tasks shuffled";
-const SHUFFLED: &str = "tasks shuffled";
-const FROZEN_PERCENT: u64 = 12;
-const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nodefences", "events"];
 
 /// Every class.
 pub(super) const CLASSES: [&str; 3] = [CLASS, FROZEN, LATE_WRITES];
