@@ -360,7 +360,8 @@ fn proceed(run: &mut Run<'_>) -> Flow {
 /// other node from being fenced; nor does a machine that takes longer than machines may.
 fn return_idle_slot(run: &mut Run<'_>) {
     let idle = match run.record.phase {
-        Phase::AwaitingDevice | Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
+        Phase::AwaitingDevice => !is_sown(Bug::SlotKeptForDevice),
+        Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
         Phase::AwaitingWell => {
             let until = run.record.entered_at.after(run.policy.recover_timeout);
             run.now >= until || is_sown(Bug::SlotReturnedEarly)

@@ -57,6 +57,18 @@ bugs! {
     LateOnNotWaited = "late-on-not-waited" breaks "S1",
     /// Cut storage releases pods whose volumes are not cut.
     CoverIgnored = "cover-ignored" breaks "S1",
+    /// A dump releases pods with volumes, whatever the policy says.
+    DumpsCoverAll = "dumps-cover-all" breaks "S1",
+    /// What covers some of a node's pods allows the out-of-service taint.
+    TaintOfAPart = "taint-of-a-part" breaks "S1",
+    /// No sign of life ends a release.
+    SignsVoidNothing = "signs-void-nothing" breaks "S1",
+    /// Storage that somebody gave back behind a release is not cut again.
+    UndoneCutLeft = "undone-cut-left" breaks "S1",
+    /// A read of cut storage counts for as long as one of power.
+    CutReadsAge = "cut-reads-age" breaks "S1",
+    /// A Job's word counts though the node still renews its Lease.
+    JobOfTheLiving = "job-of-the-living" breaks "S1",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.
@@ -75,6 +87,8 @@ bugs! {
     ZoneSlotsUnlimited = "zone-slots-unlimited" breaks "S2",
     /// Nodes are worked on that another remediator has.
     LocksIgnored = "locks-ignored" breaks "S2",
+    /// Another remediator's lock has ended when its stamp says so, whatever the clocks.
+    LockEndsByStamp = "lock-ends-by-stamp" breaks "S2",
     /// A control-plane node is cut whatever is left of the control plane.
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
@@ -83,12 +97,26 @@ bugs! {
     LeaseOfItsOwn = "lease-of-its-own" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
     TakesLeaseAtOnce = "takes-lease-at-once" breaks "S4",
+    /// A record that somebody else wrote is written over.
+    RecordsOverwritten = "records-overwritten" breaks "S4",
     /// What was decided is done although it could not be recorded.
     ActsUnrecorded = "acts-unrecorded" breaks "S5",
     /// What a dead process had sent counts as never sent.
     RepeatsBlindly = "repeats-blindly" breaks "S5",
     /// Only what was surely switched off is switched on again.
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
+    /// Of several feeds only one is switched on again.
+    OneFeedComesOn = "one-feed-comes-on" breaks "S6",
+    /// A machine that is well on one feed leaves the other one off.
+    DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
+    /// What isolation cut stays cut when the node is well.
+    CutsForgotten = "cuts-forgotten" breaks "S6",
+    /// A machine whose Node is gone, or whose incident was withdrawn, stays off.
+    ClosedLeftOff = "closed-left-off" breaks "S6",
+    /// A parked incident ends with its Node, whatever is off or cut.
+    ParkedEndsWithNode = "parked-ends-with-node" breaks "S6",
+    /// Nobody is told which machines are off.
+    LeftOffUntold = "left-off-untold" breaks "S6",
     /// An off that nobody heard the end of is not waited for before `on`.
     LateOffNotWaited = "late-off-not-waited" breaks "S6",
     /// A Job that failed or was lost releases pods as one that succeeded.
@@ -99,6 +127,12 @@ bugs! {
     DaemonsReleased = "daemons-released" breaks "S8",
     /// Objects are deleted by name, whatever their UID.
     DeletesByName = "deletes-by-name" breaks "S8",
+    /// A Node that has another's name counts as that node.
+    NodeUidIgnored = "node-uid-ignored" breaks "S8",
+    /// Pods are released before the quarantine stands.
+    QuarantineNotAwaited = "quarantine-not-awaited" breaks "S9",
+    /// A cordon counts as ours, whoever set it.
+    CordonsOfOthers = "cordons-of-others" breaks "S9",
     /// Taints of others are dropped with ours.
     TaintsWiped = "taints-wiped" breaks "S9",
     /// A node counts as well as soon as its machine was given its power back.
@@ -113,8 +147,16 @@ bugs! {
     OldLeave = "old-leave" breaks "S10",
     /// Time is what the machine's wall clock says, whoever sets it.
     WallClockTrusted = "wall-clock-trusted" breaks "S10",
-    /// A person's word that a node is to be left alone is not heard.
-    WordIgnored = "word-ignored" breaks "S10",
+    /// A pause is not heard.
+    PauseIgnored = "pause-ignored" breaks "S10",
+    /// A label by which somebody keeps us from a node is not heard.
+    LabelIgnored = "label-ignored" breaks "S10",
+    /// A maintenance is not heard.
+    MaintenanceIgnored = "maintenance-ignored" breaks "S10",
+    /// A person's cordon is not heard.
+    CordonIgnored = "cordon-ignored" breaks "S10",
+    /// What a watch told a while ago decides as what was read just now.
+    CacheTrusted = "cache-trusted" breaks "S10",
     /// A person who is to be asked is not.
     ApprovalIgnored = "approval-ignored" breaks "S10",
     /// A policy in shadow mode is acted on.
@@ -123,6 +165,12 @@ bugs! {
     StormFromReady = "storm-from-ready" breaks "S13",
     /// However many nodes of a zone are lost, one of it is cut.
     ZonesIgnored = "zones-ignored" breaks "S13",
+    /// A node whose zone nobody knows is cut where zones have limits.
+    UnknownZoneAllowed = "unknown-zone-allowed" breaks "S13",
+    /// A lost node whose zone nobody knows counts for no zone.
+    UnlabelledNotCounted = "unlabelled-not-counted" breaks "S13",
+    /// However many nodes fell silent at once, one of them is cut.
+    SilentAtOnceIgnored = "silent-at-once-ignored" breaks "S13",
     /// A watch that has fallen silent counts as one that has nothing to tell.
     SilentWatchFollowed = "silent-watch-followed" breaks "S10",
     /// The gate is not read again before an `off`.
@@ -153,6 +201,8 @@ bugs! {
     BreakerIgnored = "breaker-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",
+    /// A cordoned node counts as one that can take pods.
+    CordonedTakePods = "cordoned-take-pods" breaks "S19",
     /// Pods are deleted whatever their disruption budgets allow.
     BudgetIgnored = "budget-ignored" breaks "S20",
     /// Pods are released at once where a policy paces that.
@@ -167,6 +217,12 @@ bugs! {
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
+    /// Tries are not counted.
+    TriesUncounted = "tries-uncounted" breaks "L1",
+    /// A device that refuses counts as one that is silent.
+    RefusalIsSilence = "refusal-is-silence" breaks "L1",
+    /// A slot is kept while a dead device is waited for.
+    SlotKeptForDevice = "slot-kept-for-device" breaks "L1",
     /// A release that does not get on is never given up.
     StallForgotten = "stall-forgotten" breaks "L1",
     /// A watch that broke is not begun again.

@@ -82,7 +82,8 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     for cut in run.record.read_by(proof) {
-        if run.record.state_since_effect(cut) == Some(PlugState::On) {
+        let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
+        if guard(Bug::UndoneCutLeft, is_on) {
             return Some(undone(run, cut));
         }
         let read = run.record.last_ended(cut, Action::Status);

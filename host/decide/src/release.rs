@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::{
     Access, AttachmentView, Backing, Deletion, Grade, KdumpReleases, Kind, Plan, PlugState,
     PodView, Record, Released, Time, View, VolumeView,
@@ -36,7 +36,7 @@ impl Cover {
     /// Whether what ran there is over for good, so that the out-of-service taint may be set. A machine that
     /// dumps boots by itself, and the taint would keep its network from starting.
     pub(crate) fn allows_taint(self) -> bool {
-        self.is_whole() && self.grade != Grade::KdumpSeen
+        self.is_whole() && self.grade != Grade::KdumpSeen || is_sown(Bug::TaintOfAPart)
     }
 
     /// Whether it covers a pod that nothing exempts. `cut` are the drivers whose storage is read as cut.
@@ -52,7 +52,8 @@ impl Cover {
                 !volumes.is_empty() && !guard(Bug::CoverIgnored, !volumes.iter().all(is_cut))
             }
             Grade::KdumpSeen => {
-                self.is_whole() || volumes.iter().all(|one| one.access == Access::Many)
+                let is_shared = |one: &VolumeView| one.access == Access::Many;
+                self.is_whole() || !guard(Bug::DumpsCoverAll, !volumes.iter().all(is_shared))
             }
             Grade::Partition => {
                 !volumes.is_empty()

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString as _};
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::cut::still_cut;
 use crate::phases::deciding;
 use crate::run::{Flow, Run};
@@ -13,7 +13,7 @@ use crate::{
 
 /// Another try of the step after a pause, if one is left.
 pub(crate) fn retry(run: &mut Run<'_>, resume: Phase) -> Option<Flow> {
-    if run.record.retries >= run.policy.retries {
+    if guard(Bug::TriesUncounted, run.record.retries >= run.policy.retries) {
         return None;
     }
     run.rule(Rule::A7);
@@ -129,7 +129,10 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
 
 /// Stops for a person, and says which machines may be off because of us.
 pub(crate) fn park(run: &mut Run<'_>, reason: ParkReason) -> Flow {
-    let powered_off_by_us = run.record.powered_off_by_us(run.plan, run.now);
+    let mut powered_off_by_us = run.record.powered_off_by_us(run.plan, run.now);
+    if is_sown(Bug::LeftOffUntold) {
+        powered_off_by_us.clear();
+    }
     run.notice(Notice::Parked(reason.clone()));
     let still_cut = still_cut(run);
     run.record.parked = Some(Parked { reason, at: run.now, powered_off_by_us, still_cut });

@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
 
     /// Trusts a view if it is the API server's own word, fresh, and newer than the journal.
     pub(crate) fn trust(&mut self, view: &'a View) {
-        let live = view.freshness == Freshness::Live;
+        let live = !guard(Bug::CacheTrusted, view.freshness != Freshness::Live);
         let fresh = view.taken_at.is_within(VIEW_AGE_MAX, self.now);
         if live && fresh && view.taken_at >= self.record.journal_changed_at() {
             self.view = Some(view);
@@ -139,7 +139,8 @@ impl<'a> Run<'a> {
 
     /// The Node that the run is about; another UID is another node.
     pub(crate) fn node<'v>(&self, view: &'v View) -> Option<&'v NodeView> {
-        view.node.as_ref().filter(|node| node.uid == self.plan.node.uid)
+        let is_other = |node: &&NodeView| node.uid != self.plan.node.uid;
+        view.node.as_ref().filter(|node| !guard(Bug::NodeUidIgnored, is_other(node)))
     }
 
     /// Well: the trigger is clear and Ready is True, by a report newer than at the opening and than

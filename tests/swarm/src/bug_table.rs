@@ -38,13 +38,15 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
             None if !corpus.is_empty() => {
                 (format!("{} in the corpus of attacks", corpus.join(" ")), "–".to_owned())
             }
-            None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
-            None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
+            None => match scenarios.first() {
+                Some((_, broken)) => (broken.join(" "), "–".to_owned()),
+                None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
+            },
         };
         let scenarios = match scenarios.as_slice() {
             [] => "–".to_owned(),
-            [one] => one.clone(),
-            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+            [(one, _)] => one.clone(),
+            [(one, _), rest @ ..] => format!("{one} and {} more", rest.len()),
         };
         let (invariant, name) = (bug.invariant(), bug.name());
         let row = format!("| {invariant} | {name} | {by} | {nights} | {scenarios} |\n");

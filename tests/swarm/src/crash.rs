@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ use node_remedy_world::facts::{Fact, What};
 use node_remedy_world::scenario::{Document, Event, START};
 use node_remedy_world::time::between;
 
-use crate::checks::check;
+use crate::checks::{Violation, check};
 use crate::definitions;
 use crate::play::misfits;
 use crate::scene::{Scene, Setting};
@@ -145,17 +146,40 @@ struct End {
     parked: BTreeSet<String>,
 }
 
+/// What is wrong about how a scenario goes.
+#[derive(Debug, Default)]
+pub struct Wrong {
+    /// Invariants that it breaks.
+    pub broken: Vec<Violation>,
+    /// Its own expectations that it does not meet.
+    pub unmet: Vec<String>,
+}
+
+impl Wrong {
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.broken.is_empty() && self.unmet.is_empty()
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let broken = self.broken.iter().map(ToString::to_string);
+        let all: Vec<String> = broken.chain(self.unmet.iter().cloned()).collect();
+        f.write_str(&all.join("; "))
+    }
+}
+
 impl Reference {
     /// Reads and plays the scenario of a file; it has to go as it says.
     pub fn of(file: &Path) -> anyhow::Result<Self> {
         let (reference, wrong) = Self::judged(file)?;
-        ensure!(wrong.is_empty(), "without any fault: {}", wrong.join("; "));
+        ensure!(wrong.is_empty(), "without any fault: {wrong}");
         Ok(reference)
     }
 
-    /// The same, with what is wrong about it: invariants that it breaks, expectations that it does
-    /// not meet.
-    pub fn judged(file: &Path) -> anyhow::Result<(Self, Vec<String>)> {
+    /// The same, with what is wrong about it.
+    pub fn judged(file: &Path) -> anyhow::Result<(Self, Wrong)> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = file.parent().unwrap_or(Path::new("."));
         let read = |file: &Path| {
@@ -174,9 +198,9 @@ impl Reference {
         let calls = Rc::new(Calls::default());
         let played = play(&scenario, &calls, None)?;
         let broken = check(&played.facts, &setting, |_, _| ());
-        let broken = broken.into_iter().chain(misfits(&played)).map(|one| one.to_string());
+        let broken = broken.into_iter().chain(misfits(&played)).collect();
         let unmet = scenario.expect.iter().filter_map(|one| one.judge(&played.facts).err());
-        let wrong = broken.chain(unmet.map(|unmet| unmet.to_string())).collect();
+        let wrong = Wrong { broken, unmet: unmet.map(|unmet| unmet.to_string()).collect() };
         let calls = calls.seen.take();
         let states = played.facts.iter().filter(|one| matches!(one.what, What::FenceState { .. }));
         let over_at = states.map(|one| between(START, one.at)).max().unwrap_or_default();

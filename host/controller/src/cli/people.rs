@@ -13,7 +13,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, ParkReason, Phase, State};
 use serde_json::json;
 
-use super::out::{out, outln};
+use super::out::outln;
 use super::{AbortArgs, AckArgs, ClusterArgs, ConfirmArgs, PersonArgs, pause};
 use crate::cluster::kube::KubeCluster;
 use crate::cluster::{At, Cluster as _, ClusterError, Read, Scope};

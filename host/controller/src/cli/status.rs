@@ -53,9 +53,10 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     }
     out!("{}", pause::told(&cluster).await?);
     out!("{}", bound::told(&cluster, &args.cluster.namespace).await);
-    match incidents.is_empty() {
-        true => outln!("no incidents"),
-        false => out!("{}", table(&incidents)),
+    if incidents.is_empty() {
+        outln!("no incidents");
+    } else {
+        out!("{}", table(&incidents));
     }
     Ok(code(!wrong.is_empty()))
 }
@@ -192,10 +193,8 @@ fn table(incidents: &[NodeFence]) -> String {
             continue;
         };
         let proof = status.proof.as_ref().map_or("-".to_owned(), |proof| word(&proof.grade));
-        let state = match status.phase {
-            Phase::AwaitingDevice => "Waiting".to_owned(),
-            _ => word(&status.status),
-        };
+        let waits = status.phase == Phase::AwaitingDevice;
+        let state = if waits { "Waiting".to_owned() } else { word(&status.status) };
         let (step, why) = (word(&status.step), why(incident));
         let _ = writeln!(out, "{name:<28} {node:<20} {step:<17} {state:<8} {proof:<20} {why}");
     }

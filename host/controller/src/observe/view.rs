@@ -7,6 +7,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, State};
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{
     AttachmentView, CameBack, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView,
     People, PodView, Signs, Span, Time, View,
@@ -165,7 +166,8 @@ pub fn node_view(
         lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
         cordoned: node.unschedulable,
-        cordoned_by_us: node.unschedulable && node.annotations.contains_key(CORDONED_BY),
+        cordoned_by_us: node.unschedulable
+            && (node.annotations.contains_key(CORDONED_BY) || is_sown(Bug::CordonsOfOthers)),
         out_of_service,
         out_of_service_by_us: out_of_service && node.annotations.contains_key(OUT_OF_SERVICE_BY),
         volumes_in_use: node.volumes_in_use.clone(),

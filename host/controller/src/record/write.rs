@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{Notice, OpId, Span, Time, Transition};
 
 use super::events::Note;
@@ -127,7 +127,9 @@ impl<C: Cluster> Incident<C> {
             if found.status == meant.status {
                 return Ok(found);
             }
-            if found.status != self.nodefence.status && pruned.as_ref() != Some(&found.status) {
+            let is_others =
+                found.status != self.nodefence.status && pruned.as_ref() != Some(&found.status);
+            if guard(Bug::RecordsOverwritten, is_others) {
                 return Err(self.lost("somebody else wrote it"));
             }
             // Only metadata changed, an annotation for instance: our decision stands.

@@ -19,7 +19,7 @@ pub(super) fn refuse_headroom(
     let mut judged_at = None;
     for (node, health) in nodes {
         total = total.saturating_add(1);
-        if !node.takes_pods || node.name == target.name {
+        if guard(Bug::CordonedTakePods, !node.takes_pods) || node.name == target.name {
             continue;
         }
         match health {

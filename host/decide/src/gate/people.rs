@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Refusal, Verdict};
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::{Span, Time};
 
 /// While somebody's word stands it is read again this often; a word that changes wakes us earlier.
@@ -57,24 +57,23 @@ pub(super) fn refuse_by_words(
     now: Time,
     verdict: &mut Verdict,
 ) {
-    if is_sown(Bug::WordIgnored) {
-        return;
-    }
     let before = verdict.refusals.len();
     for what in &words.unread {
         verdict.refusals.push(Refusal::WordsUnread { what: what.clone() });
     }
-    for pause in words.pauses.iter().filter(|pause| pause.until.is_none_or(|until| now < until)) {
+    let stands = |pause: &&Pause| pause.until.is_none_or(|until| now < until);
+    for pause in words.pauses.iter().filter(|pause| guard(Bug::PauseIgnored, stands(pause))) {
         verdict.refusals.push(Refusal::Paused(pause.clone()));
         verdict.look_at(pause.until.unwrap_or(now.after(WORD_LOOK_EVERY)));
     }
-    if let Some(mark) = words.excluded_by.clone() {
+    if let Some(mark) = words.excluded_by.clone().filter(|_| !is_sown(Bug::LabelIgnored)) {
         verdict.refusals.push(Refusal::Excluded { mark });
     }
-    if let Some(what) = words.maintenance.clone() {
+    if let Some(what) = words.maintenance.clone().filter(|_| !is_sown(Bug::MaintenanceIgnored)) {
         verdict.refusals.push(Refusal::Maintenance { what });
     }
-    if words.cordoned_by_other && foreign_cordon == ForeignCordon::Maintenance {
+    let is_kept = words.cordoned_by_other && foreign_cordon == ForeignCordon::Maintenance;
+    if guard(Bug::CordonIgnored, is_kept) {
         verdict.refusals.push(Refusal::Cordoned);
     }
     if let Some(taint) = words.removed_by.clone() {

@@ -131,7 +131,9 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
         // A node without the label that is not well may be of this domain.
         let counts = |one: &&(&NodeHealth, Health)| match (domain_of(one.0, place), &one.1) {
             (Some(domain), _) => domain == own,
-            (None, Health::Unhealthy | Health::Unheard(_) | Health::Returning(_)) => true,
+            (None, Health::Unhealthy | Health::Unheard(_) | Health::Returning(_)) => {
+                guard(Bug::UnlabelledNotCounted, true)
+            }
             (None, Health::Well) => false,
         };
         if is_sown(Bug::ZonesIgnored) {
@@ -184,7 +186,7 @@ fn refuse_at_once(
         let refused = silent >= max && silent > 1;
         refused.then_some(Refusal::SilentAtOnce { silent, max, window, examples })
     };
-    if !is_sown(Bug::StormFromReady) {
+    if !is_sown(Bug::StormFromReady) && !is_sown(Bug::SilentAtOnceIgnored) {
         count.refuse(at_once, verdict);
     }
 }
@@ -195,7 +197,9 @@ pub(super) fn refuse_full_domains(policy: &GatePolicy, view: &GateView, verdict:
     let target = find(&view.target);
     for (place, limit) in policy.domains.iter().enumerate() {
         let Some(own) = target.and_then(|target| domain_of(target, place)) else {
-            verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
+            if !is_sown(Bug::UnknownZoneAllowed) {
+                verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
+            }
             continue;
         };
         let Some(max) = limit.in_flight_max else { continue };

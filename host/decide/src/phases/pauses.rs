@@ -1,5 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use crate::bug::{Bug, guard};
 use crate::cut::{self, still_cut};
 use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
@@ -38,7 +39,7 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = cut::watch(run) {
         return flow;
     }
-    if run.answers(method) || run.refuses(method) {
+    if run.answers(method) || guard(Bug::RefusalIsSilence, run.refuses(method)) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
         return match resume {
@@ -197,7 +198,8 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.phase == Phase::Parked;
     let Some(node) = run.node(view) else {
         let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
-        if parked && (is_off || !still_cut(run).is_empty()) {
+        let is_left = parked && (is_off || !still_cut(run).is_empty());
+        if guard(Bug::ParkedEndsWithNode, is_left) {
             // It says so already: a machine without a Node is off, or cut, because of us.
             return None;
         }
@@ -224,7 +226,7 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
-    if !parked && has_dark_feed(run) {
+    if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
         return None;
     }
     // Somebody gave it power: the device that does not answer has nothing left to do.

@@ -24,10 +24,10 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
     };
-    if node.signs != proof.signs && voids(&proof, node) {
+    if guard(Bug::SignsVoidNothing, node.signs != proof.signs && voids(&proof, node)) {
         return voided(run, node, &proof);
     }
-    if !node.quarantined {
+    if guard(Bug::QuarantineNotAwaited, !node.quarantined) {
         // Whoever comes back later must not be given work before the left-overs are gone.
         run.rule(Rule::P4);
         if run.now >= stalls_at(run) {
@@ -300,7 +300,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
 fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
     let just_ended = || read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, now));
     read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
-        && (grade != Grade::StorageFenced || just_ended())
+        && !guard(Bug::CutReadsAge, grade == Grade::StorageFenced && !just_ended())
 }
 
 /// Whether the last reads of these feeds were made one after the other until just now. Feeds that are

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
@@ -154,6 +154,12 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     }
     plugs.sort_unstable();
     plugs.dedup();
+    if is_sown(Bug::OneFeedComesOn) {
+        plugs.truncate(1);
+    }
+    if matches!(run.record.goal, Goal::Close(_)) && is_sown(Bug::ClosedLeftOff) {
+        plugs.clear();
+    }
     if !plugs.is_empty() {
         run.rule(Rule::A2);
     }

@@ -1,15 +1,20 @@
-//! S13: when so many nodes are lost that it looks like a network's doing, none is switched off; nor when
-//! so many of a zone are, nor one whose zone nobody knows where policies ask for zones.
+//! S13: when so many nodes are lost that it looks like a network's doing, none is switched off; nor one of
+//! those that were lost together; nor when so many of a zone are lost, nor one whose zone nobody knows where
+//! policies ask for zones.
 
 use std::time::Duration;
 
+use node_remedy_decide::SILENT_AT_ONCE_MAX;
 use node_remedy_world::facts::What;
-use node_remedy_world::time::Time;
+use node_remedy_world::time::{Time, between};
 
 use super::Check;
 use super::first_off::FirstOff;
 use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
+
+/// Nodes that are lost within this time of each other are lost together.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 pub(super) struct Storm {
     percent_max: usize,
@@ -29,6 +34,18 @@ impl Storm {
     }
 }
 
+impl Storm {
+    /// How many nodes were lost when this one was, itself among them, and are seen to be.
+    fn lost_with(&self, scene: &Scene, node: &str, at: Time) -> usize {
+        let Some(own) = scene.lost.get(node) else { return 0 };
+        let is_with = |(other, since): &(&String, &Time)| {
+            let is_together = between(*own, **since).max(between(**since, *own)) <= TOGETHER;
+            is_together && scene.is_lost_for(other, self.seen_after, at)
+        };
+        scene.lost.iter().filter(is_with).count()
+    }
+}
+
 impl Check for Storm {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         let node = self.offs.of(scene, what)?;
@@ -37,6 +54,10 @@ impl Check for Storm {
         let (lost, total) = (seen.count() + 1, scene.nodes.len());
         if is_storm(lost, total, self.percent_max) {
             return Some(format!("{lost} of {total} nodes are lost"));
+        }
+        let together = self.lost_with(scene, node, at);
+        if together >= usize::try_from(SILENT_AT_ONCE_MAX).unwrap_or(usize::MAX) {
+            return Some(format!("{together} nodes were lost together"));
         }
         let zones = &self.guards.zones;
         if zones.is_empty() {

@@ -482,6 +482,20 @@ fn s13_many_lost_nodes_are_a_network() {
 }
 
 #[test]
+fn s13_nodes_that_are_lost_together_share_something() {
+    let names = (0..9).map(|number| format!("n{number}")).chain(["n", "m", "o"].map(String::from));
+    let created: Story = names.map(|node| (0, What::NodeCreated { node })).collect();
+    let lost_too = |at, node: &str| (at, What::NetworkLost { node: node.into() });
+    let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
+    let night = |third| {
+        let others = vec![(5, lost()), (5, lost_too(0, "m").1), third];
+        [created.clone(), others, off.clone()].concat()
+    };
+    breaks(night(lost_too(6, "o")), &["S13"]);
+    breaks(night(lost_too(9, "o")), &[]);
+}
+
+#[test]
 fn l1_l3_l4_l5_a_night_ends_well() {
     let setting = Setting { lost: vec!["n".into()], ..Setting::default() };
     let ready =

@@ -24,9 +24,9 @@ impl Draft {
     /// A lost node and another one that say of themselves, and whose BMCs say of them, that they are the same
     /// machine, as boards of one batch do.
     pub(super) fn twins(&mut self, seed: u64, lost: &[String], names: &[String]) -> Vec<String> {
-        let Some(one) = lost.first().filter(|node| self.rack.has_bmc(node)) else {
-            return Vec::new();
-        };
+        let is_bmcs = self.machines == Machines::Bmcs;
+        let first = lost.first().filter(|node| is_bmcs && self.rack.has_bmc(node));
+        let Some(one) = first else { return Vec::new() };
         let other = names.iter().find(|node| *node != one && self.rack.has_bmc(node));
         let Some(other) = other.filter(|_| Rng::named(seed, TWINS).below(100) < TWINS_PERCENT)
         else {
