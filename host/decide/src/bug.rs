@@ -47,16 +47,10 @@ bugs! {
     UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
     /// A feed that reads off is all of them.
     OneFeedIsAll = "one-feed-is-all" breaks "S1",
-    /// What was read as off before the signs of life were noted proves that a machine is off.
-    OldReadsProve = "old-reads-prove" breaks "S1",
     /// A sign of life between the noting and the reads is no reason to doubt them.
     SignsOfLifeIgnored = "signs-of-life-ignored" breaks "S1",
     /// That another node fell silent when a plug was cut is no reason to doubt whose plug it is.
     WiringTrusted = "wiring-trusted" breaks "S1",
-    /// An `on` that a dead leader may have sent is not waited for before an off is proven.
-    LateOnNotWaited = "late-on-not-waited" breaks "S1",
-    /// Cut storage releases pods whose volumes are not cut.
-    CoverIgnored = "cover-ignored" breaks "S1",
     /// A dump releases pods with volumes, whatever the policy says.
     DumpsCoverAll = "dumps-cover-all" breaks "S1",
     /// What covers some of a node's pods allows the out-of-service taint.
@@ -117,8 +111,6 @@ bugs! {
     ParkedEndsWithNode = "parked-ends-with-node" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
-    /// An off that nobody heard the end of is not waited for before `on`.
-    LateOffNotWaited = "late-off-not-waited" breaks "S6",
     /// A Job that failed or was lost releases pods as one that succeeded.
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.

@@ -48,9 +48,7 @@ impl Cover {
             | Grade::WatchdogDeadline
             | Grade::OperatorConfirmed
             | Grade::JobSucceeded => true,
-            Grade::StorageFenced => {
-                !volumes.is_empty() && !guard(Bug::CoverIgnored, !volumes.iter().all(is_cut))
-            }
+            Grade::StorageFenced => !volumes.is_empty() && volumes.iter().all(is_cut),
             Grade::KdumpSeen => {
                 let is_shared = |one: &VolumeView| one.access == Access::Many;
                 self.is_whole() || !guard(Bug::DumpsCoverAll, !volumes.iter().all(is_shared))

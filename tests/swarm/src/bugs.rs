@@ -30,9 +30,9 @@ pub struct Found {
 /// Nights in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
-/// Seeds of nights that found bugs, `BUG SEED` a line. With `--first-only` they are played first; where one
-/// finds its bug no longer, the bug is sought from seed 0 on as ever.
-const KNOWN_NIGHTS: &str = include_str!("../known-nights.txt");
+/// What found bugs before, `BUG SEED` or `BUG SCENARIO` a line. With `--first-only` that night or scenario is played
+/// first; where it finds its bug no longer, the bug is sought as ever.
+const KNOWN: &str = include_str!("../known-finds.txt");
 
 /// How a bug is sought.
 #[derive(Debug, Clone, Copy)]
@@ -62,14 +62,18 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     if search.first_only && found.is_found() {
         return Ok(found);
     }
-    if let Some(seed) = known_night(bug).filter(|_| search.first_only) {
-        let outcome = night(seed, search.lasts)?;
-        if !outcome.broken.is_empty() {
-            found.nights = Some((seed + 1, invariants(&outcome.broken)));
+    if let Some(place) = known_place(bug).filter(|_| search.first_only) {
+        if let Ok(seed) = place.parse() {
+            let broken = invariants(&night(seed, search.lasts)?.broken);
+            found.nights = Some((seed + 1, broken)).filter(|(_, broken)| !broken.is_empty());
+        } else {
+            found.scenarios = that_break(search.threads, true, Some(place))?;
+        }
+        if found.is_found() {
             return Ok(found);
         }
     }
-    found.scenarios = that_break(search.threads, search.first_only)?;
+    found.scenarios = that_break(search.threads, search.first_only, None)?;
     let nights = match (found.is_found(), search.first_only) {
         (true, true) => return Ok(found),
         (true, false) => search.nights.min(A_FEW),
@@ -80,10 +84,10 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// The seed of a night that found this bug before.
-fn known_night(bug: Bug) -> Option<u64> {
-    let mut lines = KNOWN_NIGHTS.lines().filter_map(|line| line.split_once(' '));
-    lines.find(|(name, _)| *name == bug.name())?.1.parse().ok()
+/// The seed of the night, or the name of the scenario, that found this bug before.
+fn known_place(bug: Bug) -> Option<&'static str> {
+    let mut lines = KNOWN.lines().filter_map(|line| line.split_once(' '));
+    Some(lines.find(|(name, _)| *name == bug.name())?.1)
 }
 
 impl Found {
@@ -104,7 +108,7 @@ pub fn all_is_well_without(threads: usize) -> anyhow::Result<()> {
     let broken = corpus::broken()?;
     anyhow::ensure!(broken.is_empty(), "without any bug these are broken: {broken:?}");
     let found = Mutex::new(Vec::new());
-    each_scenario(threads, |name, wrong| {
+    each_scenario(threads, None, |name, wrong| {
         if !wrong.is_empty() {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.push(format!("{name}: {wrong}"));
@@ -116,13 +120,15 @@ pub fn all_is_well_without(threads: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The scenarios that break invariants, by name, and which; with `first_only` no more are played once one did.
+/// The scenarios, of all or of that name, that break invariants, by name, and which; with `first_only` no more are
+/// played once one did.
 fn that_break(
     threads: usize,
     first_only: bool,
+    name: Option<&str>,
 ) -> anyhow::Result<Vec<(String, Vec<&'static str>)>> {
     let found = Mutex::new(Vec::new());
-    each_scenario(threads, |name, wrong| {
+    each_scenario(threads, name, |name, wrong| {
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         if !wrong.broken.is_empty() {
             found.push((name, invariants(&wrong.broken)));
@@ -134,12 +140,14 @@ fn that_break(
     Ok(found)
 }
 
-/// Plays the scenarios of tests/scenarios and tests/seams, for as long as `see` wants more.
+/// Plays the scenarios of tests/scenarios and tests/seams, or the one of that name, for as long as `see` wants more.
 fn each_scenario(
     threads: usize,
+    only: Option<&str>,
     see: impl Fn(String, Wrong) -> bool + Sync,
 ) -> anyhow::Result<()> {
-    let (files, next) = ([scenarios()?, seams()?].concat(), AtomicUsize::new(0));
+    let (mut files, next) = ([scenarios()?, seams()?].concat(), AtomicUsize::new(0));
+    files.retain(|file| only.is_none_or(|only| file.file_stem().is_some_and(|stem| stem == only)));
     side_by_side(threads, || {
         while let Some(file) = files.get(next.fetch_add(1, Ordering::SeqCst)) {
             let (reference, wrong) = Reference::judged(file)?;
@@ -199,10 +207,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_known_night_is_of_a_bug() {
-        for line in KNOWN_NIGHTS.lines() {
+    fn each_known_find_is_of_a_bug_in_a_night_or_a_scenario_that_is_there() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        for line in KNOWN.lines() {
             let bug = Bug::ALL.iter().find(|bug| line.starts_with(&format!("{} ", bug.name())));
-            assert!(bug.is_some_and(|bug| known_night(*bug).is_some()), "{line}");
+            let place = bug.and_then(|bug| known_place(*bug)).unwrap_or_default();
+            let folders = ["scenarios", "seams"];
+            let files = folders.map(|folder| format!("{tests}/{folder}/{place}.yaml"));
+            let is_scenario = files.iter().any(|file| std::fs::exists(file).is_ok_and(|is| is));
+            assert!(is_scenario || place.parse::<u64>().is_ok(), "{line}");
         }
     }
 }

@@ -410,6 +410,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     Setting {
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
+        miswired: miswired(scenario),
         lost: vec!["node-a".to_owned()],
         switches: switches.map(|device| device.name.clone()).collect(),
         drivers_check: scenario.timings.checks_at_detach,
@@ -419,6 +420,25 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         seen_after: Duration::from_secs(26),
         ..Setting::default()
     }
+}
+
+/// Outlets that a FenceConfiguration names by number, on which no node that it selects hangs.
+fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
+    let is_fence = |one: &&Document| one.object["kind"] == "FenceConfiguration";
+    let of_one = |one: &Document| {
+        let selector = one.object["spec"]["nodeSelector"].as_str().unwrap_or_default();
+        let label = selector.split_once('=').unwrap_or_default();
+        let is_selected = |labels: &[(String, String)]| {
+            labels.iter().any(|(key, value)| (key.as_str(), value.as_str()) == label)
+        };
+        let nodes = scenario.nodes.iter().filter(|node| is_selected(&node.labels));
+        let wired: BTreeSet<u64> =
+            nodes.flat_map(|node| &node.feeds).map(|feed| u64::from(feed.number)).collect();
+        let methods = one.object["spec"]["methods"].as_array().cloned().unwrap_or_default();
+        let named = methods.into_iter().filter_map(|one| one["plug"].as_str()?.parse().ok());
+        named.filter(|plug| !wired.contains(plug)).collect::<Vec<u64>>()
+    };
+    scenario.configuration.iter().filter(is_fence).flat_map(of_one).collect()
 }
 
 fn play(

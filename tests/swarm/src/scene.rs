@@ -44,6 +44,9 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
+    /// Outlets that somebody wrote down for a node that hangs on another one: what is done to them is done to nobody
+    /// else's plug, as far as anybody can tell.
+    pub miswired: BTreeSet<u64>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
     /// Nodes that are ill though their kubelets live.
@@ -73,6 +76,7 @@ impl Default for Setting {
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
+            miswired: BTreeSet::new(),
             needs_approval: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),

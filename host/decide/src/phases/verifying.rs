@@ -91,8 +91,7 @@ fn confirm_by(
         return Confirmed::By(vec![yes.id]);
     }
     let read = run.record.last_in_phase(reader, Action::Status);
-    let is_old = |read: &Operation| read.id < first || read.intended_at < baseline_at;
-    let read = read.filter(|read| !guard(Bug::OldReadsProve, is_old(read))).cloned();
+    let read = read.filter(|read| read.id >= first && read.intended_at >= baseline_at).cloned();
     let Some(read) = read else {
         return Confirmed::NotYet(run.call(reader, Action::Status));
     };
@@ -193,8 +192,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     }
     let settled = run.plan.power_methods();
     let settled = settled.map(|one| run.record.pending_until(run.plan, one, Action::On));
-    let is_late = |until: &Time| guard(Bug::LateOnNotWaited, *until > earliest(run, &reads));
-    if let Some(until) = settled.max().filter(is_late) {
+    if let Some(until) = settled.max().filter(|until| *until > earliest(run, &reads)) {
         // A dead leader's `on` may still arrive: off is not off before that, and what was read
         // before it is no evidence.
         if run.now < until {

@@ -167,10 +167,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
         let off = run.record.pending_until(plan, plug, Action::Off);
         off.max(run.record.pending_until(plan, plug, Action::Reset))
     });
-    if let Some(until) = pending
-        .max()
-        .filter(|until| guard(Bug::LateOffNotWaited, run.now < *until && !plugs.is_empty()))
-    {
+    if let Some(until) = pending.max().filter(|until| run.now < *until && !plugs.is_empty()) {
         // An off that nobody heard the end of may still come, and would undo our `on`.
         run.rule(Rule::A3);
         run.look_at(until);

@@ -71,7 +71,7 @@ pub const ALL: [(&str, Maker); 21] = [
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
     ("S4", |_| Box::new(s4_leader::Leader)),
-    ("S5", |_| Box::<s5_intent::Intent>::default()),
+    ("S5", |setting| Box::new(s5_intent::Intent::new(setting))),
     ("S6", |setting| Box::new(s6_left_off::LeftOff::new(setting))),
     ("S7", |setting| Box::new(s7_identity::Identity::new(setting))),
     ("S8", |_| Box::new(s8_selection::Selection)),

@@ -20,6 +20,7 @@ pub(super) struct Trigger {
     ill: BTreeSet<String>,
     needs_approval: bool,
     switches: BTreeSet<String>,
+    miswired: BTreeSet<u64>,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
@@ -34,6 +35,7 @@ impl Trigger {
             ill: setting.ill.clone(),
             needs_approval: setting.needs_approval,
             switches: setting.switches.clone(),
+            miswired: setting.miswired.clone(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             to_end: BTreeSet::new(),
         }
@@ -75,6 +77,9 @@ impl Check for Trigger {
         }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, plug, .. } = what.taken()?;
+        if self.miswired.contains(&plug.1) {
+            return None;
+        }
         let is_paused =
             scene.paused_since.is_some_and(|since| between(since, at) > self.well_after);
         if command == "off" && is_paused {

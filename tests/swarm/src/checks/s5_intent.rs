@@ -1,22 +1,29 @@
 //! S5: a power command stands in the record before the device hears it, and what nobody heard the
 //! end of is read and never repeated blindly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::Time;
 
 use super::Check;
-use crate::scene::Scene;
+use crate::scene::{Scene, Setting};
 
 #[derive(Default)]
 pub(super) struct Intent {
+    miswired: BTreeSet<u64>,
     /// Each node's last recorded command: the operation's number, its method, what it does.
     recorded: BTreeMap<String, (u64, String, String)>,
     /// The operation whose command the device of each node's method took last.
     taken: BTreeMap<(String, String), u64>,
     /// Nodes and methods whose device took a command, which, and no read was begun since.
     unread: BTreeMap<(String, String), String>,
+}
+
+impl Intent {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { miswired: setting.miswired.clone(), ..Self::default() }
+    }
 }
 
 impl Check for Intent {
@@ -30,7 +37,10 @@ impl Check for Intent {
                 self.recorded.insert(node.clone(), recorded);
             }
         }
-        let Taken { node, command, .. } = what.taken()?;
+        let Taken { node, command, plug, .. } = what.taken()?;
+        if self.miswired.contains(&plug.1) {
+            return None;
+        }
         let Some((operation, method, action)) = self.recorded.get(node) else {
             return Some("nothing of it stands in a record".to_owned());
         };
