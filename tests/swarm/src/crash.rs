@@ -182,14 +182,7 @@ impl Reference {
     /// The same, with what is wrong about it.
     pub fn judged(file: &Path) -> anyhow::Result<(Self, Wrong)> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let read = |file: &Path| {
-            std::fs::read_to_string(file)
-                .map_err(|error| format!("failed to read {}: {error}", file.display()))
-        };
-        let text = read(file).map_err(anyhow::Error::msg)?;
-        let load = |named: &str| read(&folder.join(named));
-        let mut scenario = Scenario::parse(&file.display().to_string(), &text, &load)?;
+        let mut scenario = parse(file)?;
         scenario.admit = Some(definitions::admit);
         let mut setting = setting_of(&scenario);
         if file.starts_with(SEAMS) {
@@ -391,6 +384,17 @@ pub fn every_point(
     Ok(sum)
 }
 
+fn parse(file: &Path) -> anyhow::Result<Scenario> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let read = |file: &Path| {
+        std::fs::read_to_string(file)
+            .map_err(|error| format!("failed to read {}: {error}", file.display()))
+    };
+    let text = read(file).map_err(anyhow::Error::msg)?;
+    let load = |named: &str| read(&folder.join(named));
+    Ok(Scenario::parse(&file.display().to_string(), &text, &load)?)
+}
+
 /// What the checks know beforehand of a scenario.
 pub fn setting_of(scenario: &Scenario) -> Setting {
     let of_other = scenario.nodes.iter().filter(|node| {
@@ -425,7 +429,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     }
 }
 
-/// Outlets that a FenceConfiguration names by number, on which no node that it selects hangs.
+/// Outlets and ports that a FenceConfiguration names by number, on which no node that it selects hangs.
 fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
     let is_fence = |one: &&Document| {
         one.object.pointer("/kind").is_some_and(|kind| kind == "FenceConfiguration")
@@ -438,8 +442,8 @@ fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
             labels.iter().any(|(key, value)| (key.as_str(), value.as_str()) == label)
         };
         let nodes = scenario.nodes.iter().filter(|node| is_selected(&node.labels));
-        let wired: BTreeSet<u64> =
-            nodes.flat_map(|node| &node.feeds).map(|feed| u64::from(feed.number)).collect();
+        let hangs_on = nodes.flat_map(|node| node.feeds.iter().chain(&node.port));
+        let wired: BTreeSet<u64> = hangs_on.map(|plug| u64::from(plug.number)).collect();
         let methods = one.object.pointer("/spec/methods").and_then(Value::as_array);
         let named =
             methods.into_iter().flatten().filter_map(|one| one.get("plug")?.as_str()?.parse().ok());
@@ -528,5 +532,28 @@ impl Door for OneFault {
             Some(_) => Err(ClusterError::Unavailable("the answer is lost".to_owned())),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S5 and S10 judge by all other plugs.
+    #[test]
+    fn outlets_of_others_are_named_by_the_scenarios_about_that_alone() {
+        let mut found = BTreeSet::new();
+        for folder in ["scenarios", "seams"] {
+            let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
+            for file in files_of(&folder).unwrap() {
+                if !miswired(&parse(&file).unwrap()).is_empty() {
+                    found.insert(file.file_stem().unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>(),
+            ["outlet-of-another", "outlet-of-nothing"]
+        );
     }
 }

@@ -44,8 +44,8 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
-    /// Outlets that somebody wrote down for a node that hangs on another one: what is done to them is done to nobody
-    /// else's plug, as far as anybody can tell.
+    /// Outlets that the configuration names for a node which hangs on another one. The machine that hangs there is
+    /// not the one that is meant, so S5 and S10 cannot judge by them.
     pub miswired: BTreeSet<u64>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,

@@ -157,7 +157,7 @@ pub(super) async fn user(cluster: &KubeCluster) -> anyhow::Result<String> {
     user.context("the API server does not say who you are")
 }
 
-pub(super) fn now_ms() -> u64 {
+fn now_ms() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 

@@ -11,19 +11,20 @@ use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::nodefence::{NodeFence, Phase, State};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
-use node_remedy_api::time::Moment;
+use node_remedy_decide::{Span, Time};
 use serde_json::json;
 
 use super::out::{out, outln};
 use super::people::{connect, incidents, reason, word};
 use super::{Output, StatusArgs, bound, paths, pause, unread};
+use crate::clock::time_of;
 use crate::cluster::{At, Cluster, ClusterError, Object, Read, Scope};
 use crate::lease::{LEASE_NAME, LEASE_NAMESPACE, holder};
 
 /// Something needs a person.
 const EXIT_NOT_WELL: u8 = 2;
-/// A leader renews every two seconds; clocks of two machines differ.
-const LEADER_SILENT_MAX_S: u64 = 60;
+/// A leader renews every two seconds; its clock and the API server's differ.
+const LEADER_SILENT_MAX: Span = Span::minutes(1);
 /// Refused nodes that are named.
 const REFUSED_MAX: usize = 20;
 
@@ -34,7 +35,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if !args.all {
         incidents.retain(|one| one.status.as_ref().is_none_or(|it| it.status != State::Final));
     }
-    let mut wrong = leader(&cluster, Moment::from_ms(pause::now_ms())).await;
+    let mut wrong = leader(&cluster, &args.cluster.namespace).await;
     wrong += &unread::told(&cluster).await?;
     wrong += &refused_configurations(&cluster).await?;
     wrong += &paths::told(&cluster).await?;
@@ -65,25 +66,23 @@ fn code(is_wrong: bool) -> ExitCode {
     if is_wrong { ExitCode::from(EXIT_NOT_WELL) } else { ExitCode::SUCCESS }
 }
 
-/// Nothing where somebody leads.
-async fn leader<C: Cluster>(cluster: &C, now: Moment) -> String {
-    let lease = match cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await {
-        Ok(lease) => lease,
-        Err(error) => return format!("who leads cannot be told: {error}\n"),
+/// Nothing where somebody leads. The API server tells the time: that of this machine may be any.
+async fn leader<C: Cluster>(cluster: &C, namespace: &str) -> String {
+    let lease = cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await;
+    let (lease, now) = match (lease, cluster.server_time().await) {
+        (Ok(lease), Ok(now)) => (lease, now),
+        (Err(error), _) | (_, Err(error)) => return format!("who leads cannot be told: {error}\n"),
     };
+    let look = format!("no node is fenced; see: kubectl -n {namespace} get pods");
     let Some(lease) = lease.filter(|lease| holder(lease).is_some()) else {
-        return "nobody leads: no node is fenced; see: kubectl -n node-remedy get pods\n"
-            .to_owned();
+        return format!("nobody leads: {look}\n");
     };
     let renewed = lease.spec.and_then(|spec| spec.renew_time);
-    let renewed_ms = renewed.map_or(0, |at| at.0.as_millisecond()).try_into().unwrap_or(0);
-    let silent_s = now.ms.saturating_sub(renewed_ms) / 1_000;
-    if silent_s <= LEADER_SILENT_MAX_S {
+    let silent = now.since(renewed.map_or(Time::default(), |at| time_of(&at.0)));
+    if silent <= LEADER_SILENT_MAX {
         return String::new();
     }
-    format!(
-        "the leader has been silent for {silent_s} s: no node is fenced; see: kubectl -n node-remedy get pods\n"
-    )
+    format!("the leader has been silent for {silent}: {look}\n")
 }
 
 /// A line for each configuration and plugin that is not in force as it stands.
@@ -119,7 +118,7 @@ async fn refused<C: Cluster, K: Object>(
         let mut all = conditions(&object).unwrap_or_default().iter();
         let is_it = |one: &&Condition| one.kind == kind && one.status == ConditionStatus::False;
         if let Some(Condition { reason, message, .. }) = all.find(is_it) {
-            let name = object.name_any();
+            let (name, message) = (object.name_any(), message.replace('\n', "; "));
             let _ = writeln!(out, "{} {name} is refused ({reason}): {message}", K::kind(&()));
         }
     };
@@ -214,8 +213,10 @@ mod tests {
     fn that_nobody_leads_is_told() {
         in_quiet_world(|bench| async move {
             let client = bench.client("test");
-            let told = async || leader(&client, Moment::from_ms(bench.clock.now().0)).await;
-            assert!(told().await.starts_with("nobody leads"));
+            let told = async || leader(&client, "fencing").await;
+            let nobody = told().await;
+            assert!(nobody.starts_with("nobody leads"), "{nobody}");
+            assert!(nobody.contains("kubectl -n fencing get pods"), "{nobody}");
             let gate = LeaseGate::new(bench.clock.boot_clock());
             let (namespace, name) = ("node-remedy".to_owned(), "a".to_owned());
             let clock = bench.clock.clone();
@@ -223,7 +224,8 @@ mod tests {
             first.acquire(|| async { Ok(0) }).await;
             assert_eq!(told().await, "");
             tokio::time::sleep(Duration::from_secs(90)).await;
-            assert!(told().await.contains("silent for 90 s"));
+            let silent = told().await;
+            assert!(silent.starts_with("the leader has been silent for 1 min 30 s"), "{silent}");
         });
     }
 

@@ -191,6 +191,26 @@ fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
     assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
 }
 
+/// The Node was deleted and its machine registered anew. The boot that pods were released from is cut again when
+/// somebody gives its storage back; one that began since is let alone: it is theirs.
+#[test]
+fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut() {
+    for (boot, cut_again) in [(None, true), (Some("another-boot"), false)] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        let node = story.view.node.take().unwrap();
+        story.until(Phase::Parked);
+        let boot_id = boot.map_or(node.signs.boot_id.clone(), Into::into);
+        let signs = Signs { boot_id, ..node.signs.clone() };
+        story.view.node = Some(NodeView { uid: "registered-anew".into(), signs, ..node });
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(5));
+        let expected = if cut_again { (PlugState::Off, 2) } else { (PlugState::On, 1) };
+        assert_eq!((story.plugs[1], story.count(Action::Off)), expected, "{boot:?}");
+        assert_eq!(story.record.phase, Phase::Parked, "a person is told of it");
+    }
+}
+
 /// A node that is only cut off does not come back by being cut off once more: a person is told after one
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
