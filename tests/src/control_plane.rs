@@ -111,6 +111,30 @@ impl NodeMonitoring {
     pub const DEFAULT: Self = Self { grace_period_s: 50, period_s: 5 };
 }
 
+/// A release of Kubernetes that the tests have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kubernetes {
+    /// The newest, where nothing else is said.
+    V1_37,
+    /// The one before.
+    V1_36,
+}
+
+impl Kubernetes {
+    /// Every one of them.
+    pub const ALL: [Self; 2] = [Self::V1_37, Self::V1_36];
+
+    /// The binary with all components of it, built by `cargo xtask setup`.
+    #[must_use]
+    pub fn binary(self) -> PathBuf {
+        let folder = repository().join("target/control-plane");
+        match self {
+            Self::V1_37 => folder.join("control-plane"),
+            Self::V1_36 => folder.join("v1.36/control-plane"),
+        }
+    }
+}
+
 /// A running control plane; dropped, it is gone.
 #[derive(Debug)]
 pub struct ControlPlane {
@@ -125,21 +149,24 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// The binary with all components in it.
-    #[must_use]
-    pub fn binary() -> PathBuf {
-        repository().join("target/control-plane/control-plane")
-    }
-
     /// Starts one whose files lie in `target/logs/levels/NAME-PID`, and waits until it is ready.
     pub async fn start(name: &str, monitoring: NodeMonitoring) -> Result<Self> {
-        if !Self::binary().exists() {
+        Self::start_release(Kubernetes::V1_37, name, monitoring).await
+    }
+
+    /// The same, of this release.
+    pub async fn start_release(
+        release: Kubernetes,
+        name: &str,
+        monitoring: NodeMonitoring,
+    ) -> Result<Self> {
+        if !release.binary().exists() {
             bail!("the control plane is not built: run `cargo xtask setup`");
         }
         let folder = fresh_folder(name)?;
         let mut tries = 1;
         loop {
-            match Self::try_start(&folder, monitoring).await {
+            match Self::try_start(release, &folder, monitoring).await {
                 Err(failure) if tries < START_TRIES => {
                     eprintln!("control plane, try {tries}: {failure:#}");
                     tries += 1;
@@ -149,7 +176,12 @@ impl ControlPlane {
         }
     }
 
-    async fn try_start(folder: &Path, monitoring: NodeMonitoring) -> Result<Self> {
+    async fn try_start(
+        release: Kubernetes,
+        folder: &Path,
+        monitoring: NodeMonitoring,
+    ) -> Result<Self> {
+        let start = |component: &str, flags: &[String]| start(release, folder, component, flags);
         let [client_port, peer_port, api_port] = free_tcp_ports()?;
         let etcd_url = format!("http://127.0.0.1:{client_port}");
         let peer_url = format!("http://127.0.0.1:{peer_port}");
@@ -171,9 +203,9 @@ impl ControlPlane {
             "--log-level=warn".into(),
             "--unsafe-no-fsync".into(),
         ];
-        let mut etcd = start(folder, "etcd", &etcd_flags)?;
+        let mut etcd = start("etcd", &etcd_flags)?;
         let api_flags = api_server_flags(folder, &pki, &etcd_url, api_port)?;
-        let mut api_server = start(folder, "kube-apiserver", &api_flags)?;
+        let mut api_server = start("kube-apiserver", &api_flags)?;
         let client = connect(&kubeconfigs, User::Admin).await?;
         until("the API server is ready", READY_WITHIN, || {
             // A port that was taken ends the process: no use in waiting.
@@ -196,9 +228,9 @@ impl ControlPlane {
             format!("--node-monitor-grace-period={}s", monitoring.grace_period_s),
             format!("--node-monitor-period={}s", monitoring.period_s),
         ]);
-        let controller_manager = start(folder, "kube-controller-manager", &manager_flags)?;
+        let controller_manager = start("kube-controller-manager", &manager_flags)?;
         let scheduler_flags = component_flags(&kubeconfigs, User::Scheduler)?;
-        let scheduler = start(folder, "kube-scheduler", &scheduler_flags)?;
+        let scheduler = start("kube-scheduler", &scheduler_flags)?;
         Ok(Self {
             folder: folder.to_owned(),
             server,
@@ -276,10 +308,10 @@ impl Drop for ControlPlane {
     }
 }
 
-fn start(folder: &Path, component: &str, flags: &[String]) -> Result<Process> {
+fn start(release: Kubernetes, folder: &Path, component: &str, flags: &[String]) -> Result<Process> {
     let mut arguments = vec![component.to_owned()];
     arguments.extend_from_slice(flags);
-    let path = ControlPlane::binary();
+    let path = release.binary();
     Process::start(&Program { name: component, path: &path, arguments: &arguments, logs: folder })
 }
 

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::Controller;
+use crate::control_plane::Kubernetes;
 use crate::process::repository;
-use crate::{ControlPlane, Controller};
 
 /// Where the page is.
 const PAGE: &str = "docs/plugin-authors.md";
@@ -185,7 +186,7 @@ fn programs(folder: &Path) -> Result<PathBuf> {
         env!("CARGO")
     );
     let ours = format!("exec '{}' \"$@\"\n", Controller::binary().display());
-    let kubectl = format!("exec '{}' kubectl \"$@\"\n", ControlPlane::binary().display());
+    let kubectl = format!("exec '{}' kubectl \"$@\"\n", Kubernetes::V1_37.binary().display());
     for (name, text) in [("cargo", cargo), ("node-remedy", ours), ("kubectl", kubectl)] {
         let file = programs.join(name);
         fs::write(&file, format!("#!/bin/sh\n{text}"))?;

@@ -14,8 +14,9 @@ mod side;
 mod trace;
 mod volumes;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 use futures::future::join_all;
+use node_remedy_tests::control_plane::Kubernetes;
 
 use self::model::Model;
 use self::play::{Transcript, play};
@@ -23,10 +24,23 @@ use self::real::{Cluster, Real};
 use self::script::Script;
 use self::side::Company;
 
-/// Plays scripts side by side on one real control plane and one after the other on the models, and
+/// Plays scripts side by side on a real control plane of every release and one after the other on the models, and
 /// names every difference.
 async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<()> {
-    let cluster = Cluster::start(name, company).await?;
+    for release in Kubernetes::ALL {
+        let one = compare_with(release, name, company, &scripts);
+        one.await.with_context(|| format!("{release:?}"))?;
+    }
+    Ok(())
+}
+
+async fn compare_with(
+    release: Kubernetes,
+    name: &str,
+    company: Company,
+    scripts: &[Script],
+) -> Result<()> {
+    let cluster = Cluster::start(release, name, company).await?;
     let on_real = join_all(scripts.iter().map(|script| async {
         let mut side = Real::new(&cluster, script);
         play(script, &mut side).await
@@ -36,11 +50,16 @@ async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<(
     for (script, real) in scripts.iter().zip(on_real) {
         let model = play(script, &mut Model::new(script, company)).await;
         if let Ok(Transcript { answers, facts }) = &real {
-            println!("{}: {} answers, {} facts", script.name, answers.len(), facts.len());
+            println!(
+                "{release:?} {}: {} answers, {} facts",
+                script.name,
+                answers.len(),
+                facts.len()
+            );
         }
         differences.extend(difference(script.name, real, model));
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    ensure!(differences.is_empty(), "{}", differences.join("\n\n"));
     Ok(())
 }
 

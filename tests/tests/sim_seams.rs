@@ -7,9 +7,9 @@
 
 use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::{Action, End, Operation};
-use node_remedy_swarm::crash::setting_of;
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
+use node_remedy_swarm::setting::setting_of;
 use node_remedy_tests::process::repository;
 
 use crate::sim_night::parse;

@@ -25,8 +25,9 @@ pub(crate) const HELP: &str = "\
   Python venv      target/venv with tests/sims/requirements.txt
   OpenStack venv   target/openstack-venv: keystone and nova with their own tests' virtual machines;
                    one to three minutes, 500 MB
-  control plane    target/control-plane: etcd, API server, controller manager, scheduler, kubectl;
-                   a Go build of 4 to 6 minutes on two cores, again only when its sources change
+  control planes   target/control-plane: etcd, API server, controller manager, scheduler, kubectl of
+                   two Kubernetes releases; two Go builds of 4 to 10 minutes on two cores, again only
+                   when their sources change
   plugins          as `cargo xtask plugins`
   languages        as `cargo xtask plugins --languages`: plugins in JavaScript, Python and C, with componentize-qjs
                    (npm), componentize-py (PyPI) and Debian's clang, lld and wasi-libc; half a minute, 200 MB
@@ -51,7 +52,9 @@ const PACKAGES: [(&str, &str); 9] = [
     ("iproute2", "ip"),
     ("openssl", "openssl"),
 ];
-const KUBERNETES: &str = "v1.36.3";
+/// The `go.mod` of each control plane in `tests/control-plane`, and where its binary goes.
+const CONTROL_PLANES: [(&str, &str); 2] =
+    [("go.mod", "control-plane"), ("v1.36/go.mod", "v1.36/control-plane")];
 
 /// Something that a level of tests needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -296,31 +299,44 @@ fn control_plane() -> Result<()> {
             bail!("{program} is not installed (Debian package {package})");
         }
     }
-    let binary = at("target/control-plane/control-plane");
-    let sources = ["go.mod", "go.sum", "main.go"].map(|file| at("tests/control-plane").join(file));
-    let hash = stamp::hash_of(&sources)?;
-    if stamp::is_fresh(&binary, &hash) {
+    for (module, binary) in CONTROL_PLANES {
+        build_control_plane(module, &at("target/control-plane").join(binary))?;
+    }
+    Ok(())
+}
+
+/// Builds one of the Kubernetes release that `module`, a `go.mod` in `tests/control-plane`, names.
+fn build_control_plane(module: &str, binary: &Path) -> Result<()> {
+    let folder = at("tests/control-plane");
+    let (module, sums) = (folder.join(module), folder.join(module).with_extension("sum"));
+    let hash = stamp::hash_of(&[module.clone(), sums, folder.join("main.go")])?;
+    if stamp::is_fresh(binary, &hash) {
         return Ok(());
     }
     let go = find_program("go").context("Go is not installed")?;
-    fs::create_dir_all(at("target/control-plane"))?;
-    let version = KUBERNETES.trim_start_matches('v');
+    fs::create_dir_all(binary.parent().context("a binary in no folder")?)?;
+    let text = fs::read_to_string(&module)?;
+    let named = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes v"));
+    let version = named.with_context(|| format!("{} names no Kubernetes", module.display()))?;
     let (major, rest) = version.split_once('.').context("a version without minor")?;
     let (minor, _) = rest.split_once('.').context("a version without patch")?;
     let names = "k8s.io/component-base/version";
     let linker_flags = format!(
-        "-s -w -X {names}.gitVersion={KUBERNETES} -X {names}.gitMajor={major} \
+        "-s -w -X {names}.gitVersion=v{version} -X {names}.gitMajor={major} \
          -X {names}.gitMinor={minor}"
     );
     let mut build = Command::new(go);
     build
-        .current_dir(at("tests/control-plane"))
+        .current_dir(folder)
         .env("CGO_ENABLED", "0")
-        .args(["build", "-trimpath", "-ldflags", &linker_flags, "-o"])
-        .arg(&binary)
+        .args(["build", "-trimpath", "-ldflags", &linker_flags, "-modfile"])
+        .arg(&module)
+        .arg("-o")
+        .arg(binary)
         .arg(".");
-    run_logged("building the control plane (4 to 6 min)", "setup-control-plane", &mut build)?;
-    stamp::put(&binary, &hash)
+    let what = format!("building a control plane of Kubernetes {version} (4 to 10 min)");
+    run_logged(&what, &format!("setup-control-plane-{major}.{minor}"), &mut build)?;
+    stamp::put(binary, &hash)
 }
 
 fn binary() -> Result<()> {

@@ -45,6 +45,8 @@ bugs! {
     CutNotWatched = "cut-not-watched" breaks "S1",
     /// What was cut, and undone behind a release, is cut again only where all allows a first cut.
     UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
+    /// No sign of life ends a release.
+    SignsVoidNothing = "signs-void-nothing" breaks "S1",
     /// A feed that reads off is all of them.
     OneFeedIsAll = "one-feed-is-all" breaks "S1",
     /// A sign of life between the noting and the reads is no reason to doubt them.
@@ -79,6 +81,8 @@ bugs! {
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
+    /// Nobody asks, before bytes are sent, whether they may be.
+    GateNotAsked = "gate-not-asked" breaks "S4",
     /// Each installation has a leader of its own.
     LeaseOfItsOwn = "lease-of-its-own" breaks "S4",
     /// The leader's Lease is taken although its holder renews it.
@@ -95,6 +99,12 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
+    /// What isolation cut stays cut when the node is well.
+    CutsForgotten = "cuts-forgotten" breaks "S6",
+    /// A parked incident ends with its Node, whatever is off or cut.
+    ParkedEndsWithNode = "parked-ends-with-node" breaks "S6",
+    /// A Job's word counts though the node still renews its Lease.
+    JobOfTheLiving = "job-of-the-living" breaks "S1",
     /// A Job that failed or was lost releases pods as one that succeeded.
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
@@ -123,6 +133,8 @@ bugs! {
     PauseIgnored = "pause-ignored" breaks "S10",
     /// A maintenance is not heard.
     MaintenanceIgnored = "maintenance-ignored" breaks "S10",
+    /// A label by which somebody keeps us from a node is not heard.
+    LabelIgnored = "label-ignored" breaks "S10",
     /// A person's cordon is not heard.
     CordonIgnored = "cordon-ignored" breaks "S10",
     /// A person who is to be asked is not.
@@ -133,6 +145,8 @@ bugs! {
     StormFromReady = "storm-from-ready" breaks "S13",
     /// However many nodes of a zone are lost, one of it is cut.
     ZonesIgnored = "zones-ignored" breaks "S13",
+    /// A lost node whose zone nobody knows counts for no zone.
+    UnlabelledNotCounted = "unlabelled-not-counted" breaks "S13",
     /// A node whose zone nobody knows is cut where zones have limits.
     UnknownZoneAllowed = "unknown-zone-allowed" breaks "S13",
     /// However many nodes fell silent at once, one of them is cut.
@@ -149,6 +163,34 @@ bugs! {
     PortUnchecked = "port-unchecked" breaks "S14",
     /// A plugin asks for every path where it may ask for one.
     PathUnchecked = "path-unchecked" breaks "S14",
+    /// A plugin speaks by protocols that nobody granted.
+    ProtocolUnchecked = "protocol-unchecked" breaks "S14",
+    /// A plugin asks by every HTTP method where its manifest names some.
+    MethodUnchecked = "method-unchecked" breaks "S14",
+    /// HTTP methods that a manifest asks for count as granted.
+    AskIsGrant = "ask-is-grant" breaks "S14",
+    /// The host proves who asks in ways that nobody granted.
+    SchemeUnchecked = "scheme-unchecked" breaks "S14",
+    /// A plugin reads of the answer to a login what nobody granted.
+    ExposesUnchecked = "exposes-unchecked" breaks "S14",
+    /// The host logs in at paths that nobody granted.
+    LoginUnchecked = "login-unchecked" breaks "S14",
+    /// A plugin sets headers that are the host's.
+    HeadersUnchecked = "headers-unchecked" breaks "S14",
+    /// A range that is granted opens the cluster's own addresses, too.
+    GuardedOpen = "guarded-open" breaks "S14",
+    /// An address that is granted opens the forms of it in IPv6 that may lead elsewhere.
+    DisguiseOpen = "disguise-open" breaks "S14",
+    /// Of a name's addresses only the first must be granted.
+    OneAddressIsAll = "one-address-is-all" breaks "S14",
+    /// A call that only reads may begin effects.
+    ReadsBegin = "reads-begin" breaks "S14",
+    /// A call may make more HTTP requests than it is granted.
+    RequestsUncounted = "requests-uncounted" breaks "S14",
+    /// A call may send more datagrams than it is granted.
+    DatagramsUncounted = "datagrams-uncounted" breaks "S14",
+    /// A call may have more done with a credential than it is granted.
+    OperationsUncounted = "operations-uncounted" breaks "S14",
     /// A plugin has everything done with a credential of which it is granted something.
     OperationUnchecked = "operation-unchecked" breaks "S14",
     /// A state is believed of a plugin that heard from no device.
@@ -159,6 +201,22 @@ bugs! {
     EvidenceUnblotted = "evidence-unblotted" breaks "S15",
     /// A device that echoes a secret hands it to the plugin.
     EchoUnblotted = "echo-unblotted" breaks "S15",
+    /// Of an answer's headers those are shown in which a server puts its sessions.
+    SessionsShown = "sessions-shown" breaks "S15",
+    /// Of an answer only the body has its secrets hidden.
+    HeadersUnblotted = "headers-unblotted" breaks "S15",
+    /// A session's token is not hidden as the password is that it was given for.
+    TokensUnblotted = "tokens-unblotted" breaks "S15",
+    /// A device on a stream that echoes a secret hands it to the plugin.
+    StreamsUnblotted = "streams-unblotted" breaks "S15",
+    /// A log keeps the lines of plugins as they stand.
+    LogUnblotted = "log-unblotted" breaks "S15",
+    /// A plugin's fields are told as it writes them.
+    FieldsUnblotted = "fields-unblotted" breaks "S15",
+    /// A checkpoint is kept with the secrets in it.
+    CheckpointUnblotted = "checkpoint-unblotted" breaks "S15",
+    /// A plugin is told that a secret is in its checkpoint.
+    CheckpointTells = "checkpoint-tells" breaks "S15",
     /// Only a secret's own bytes are hidden, not the form it travels in.
     FormsUnblotted = "forms-unblotted" breaks "S15",
     /// A node that uses its storage is cut all the same.
@@ -179,6 +237,8 @@ bugs! {
     JobStartedAgain = "job-started-again" breaks "S21",
     /// An incident ends although its Job goes on.
     JobOutlives = "job-outlives" breaks "S21",
+    /// A record keeps every line of its history, more than its definition allows.
+    HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",
     /// Tries are not counted.

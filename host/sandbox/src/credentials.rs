@@ -188,7 +188,8 @@ impl CallState {
         if data.len() > CREDENTIAL_DATA_BYTES_MAX {
             return Ok(Err(Refused::BadLength));
         }
-        if self.spent.secret_operations >= self.grants.budget().credential_operations {
+        let is_spent = self.spent.secret_operations >= self.grants.budget().credential_operations;
+        if guard(Bug::OperationsUncounted, is_spent) {
             return Ok(Err(Refused::OverBudget));
         }
         self.spent.secret_operations += 1;

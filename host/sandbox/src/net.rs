@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::Resource;
 
 use self::fetch::Unanswered;
@@ -95,12 +96,12 @@ impl HostDatagram for CallState {
             return Ok(Err(Wire::TooLarge));
         }
         let limit = self.grants.budget().datagrams;
-        if self.spent.datagrams_sent >= limit {
+        if guard(Bug::DatagramsUncounted, self.spent.datagrams_sent >= limit) {
             let limit = limit.into();
             return Err(Cut::Flood { what: "datagrams", limit }.into());
         }
-        if self.seams.gate.check().is_err() {
-            return Ok(Err(Wire::NotLeader));
+        if let Err(shut) = self.pass_gate() {
+            return Ok(Err(shut));
         }
         self.spent.datagrams_sent += 1;
         let socket = self.sockets.get_mut(&id).ok_or(Cut::Handle)?;
@@ -195,15 +196,15 @@ impl CallState {
     }
 
     fn pass_gate(&self) -> Result<(), Wire> {
-        self.seams.gate.check().map_err(|_| Wire::NotLeader)
+        let is_shut = self.seams.gate.check().is_err();
+        if guard(Bug::GateNotAsked, is_shut) { Err(Wire::NotLeader) } else { Ok(()) }
     }
 
     /// Sends what a plugin left to be sent, if it did not withdraw it. Through the gate like every
     /// send: a process that may no longer act leaves its sessions to expire.
     async fn say_farewell(&mut self, mut socket: Socket) {
         let Some(data) = socket.farewell.take() else { return };
-        if self.seams.gate.check().is_err()
-            || self.spent.datagrams_sent >= self.grants.budget().datagrams
+        if self.pass_gate().is_err() || self.spent.datagrams_sent >= self.grants.budget().datagrams
         {
             return;
         }

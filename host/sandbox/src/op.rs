@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use node_remedy_decide::bug::{Bug, guard, is_sown};
+
 use crate::bindings::node_remedy::fence::op::{Host, Level};
 use crate::call::{Effect, LogLevel, LogLine};
 use crate::limits::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
@@ -32,6 +34,9 @@ impl Host for CallState {
         }
         // Whether a secret is in it is looked for when the guest is gone: an answer, or the time that it takes,
         // would tell whether a guess is right, a million times in one call.
+        if is_sown(Bug::CheckpointTells) && self.secrets.are_in(&state) {
+            return Ok(Err("a secret is in it".to_owned()));
+        }
         self.record.checkpoint = Some(state);
         Ok(Ok(()))
     }
@@ -71,7 +76,7 @@ impl Host for CallState {
 impl CallState {
     /// The commit point. Everything that could forbid it is asked here, last thing before.
     fn begin(&mut self, note: &str) -> Result<(), String> {
-        if !self.action.has_effect() {
+        if guard(Bug::ReadsBegin, !self.action.has_effect()) {
             self.record.lie = Some("it wanted to begin an effect in a call that has none");
             return Err(format!("{} has no effect", self.action.as_str()));
         }
@@ -94,7 +99,11 @@ impl CallState {
             self.record.log_dropped = self.record.log_dropped.saturating_add(1);
             return;
         }
-        let message = self.secrets.clean(message, LOG_LINE_BYTES_MAX);
+        let message = if guard(Bug::LogUnblotted, true) {
+            self.secrets.clean(message, LOG_LINE_BYTES_MAX)
+        } else {
+            message.to_owned()
+        };
         let cost = cost.max(message.len());
         let has_room = self.record.log_bytes + cost <= LOG_BYTES_MAX;
         self.record.log_bytes += cost;

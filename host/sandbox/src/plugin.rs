@@ -6,6 +6,7 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
+use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 
 use crate::bindings::FenceMethodPre;
@@ -338,7 +339,9 @@ fn report(mut state: CallState, end: End, fuel: Fuel) -> CallReport {
         ended,
         lied: lie.is_some(),
         // It is stored where many may read.
-        checkpoint: record.checkpoint.filter(|state| !secrets.are_in(state)),
+        checkpoint: record
+            .checkpoint
+            .filter(|state| !guard(Bug::CheckpointUnblotted, secrets.are_in(state))),
         exchanges,
         exchanges_dropped,
         transcript: record.transcript,

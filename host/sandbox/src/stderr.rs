@@ -12,8 +12,7 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// A panic's message with its place has room; what is more is dropped.
-const BYTES_MAX: usize = 4_096;
+use crate::limits::STDERR_BYTES_MAX;
 
 /// The bytes so far; every clone is the same stream.
 #[derive(Clone, Default)]
@@ -29,7 +28,7 @@ impl Stderr {
 
     fn keep(&self, bytes: &[u8]) {
         let Ok(mut kept) = self.0.lock() else { return };
-        let room = BYTES_MAX.saturating_sub(kept.len());
+        let room = STDERR_BYTES_MAX.saturating_sub(kept.len());
         kept.extend(bytes.iter().take(room));
     }
 }
@@ -85,7 +84,7 @@ impl OutputStream for Stderr {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(BYTES_MAX)
+        Ok(STDERR_BYTES_MAX)
     }
 }
 
@@ -99,7 +98,7 @@ mod tests {
         let told = stderr.clone();
         stderr.write(Bytes::from_static(b"panicked at\n\nsrc/lib.rs:1")).unwrap();
         assert_eq!(told.lines(), ["panicked at", "src/lib.rs:1"]);
-        stderr.write(Bytes::from(vec![b'x'; 2 * BYTES_MAX])).unwrap();
-        assert_eq!(told.lines().concat().len(), BYTES_MAX - 2);
+        stderr.write(Bytes::from(vec![b'x'; 2 * STDERR_BYTES_MAX])).unwrap();
+        assert_eq!(told.lines().concat().len(), STDERR_BYTES_MAX - 2);
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
             }
             None => match scenarios.first() {
                 Some((_, broken)) => (broken.join(" "), "–".to_owned()),
-                None if is_found => ("what a scenario says".to_owned(), "–".to_owned()),
+                None if !unmet.is_empty() => ("what a scenario says".to_owned(), "–".to_owned()),
                 None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
             },
         };

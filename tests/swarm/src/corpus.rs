@@ -10,16 +10,19 @@ pub mod canary;
 mod attempts;
 mod network;
 
+use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use futures::future::BoxFuture;
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{
-    CallReport, NoNames, OpenGate, PlugState, Plugin, Sandbox, Seams, SeededEntropy, TokioClock,
-    Verdict,
+    CallReport, Names, NotLeader, OpenGate, PlugState, Plugin, Sandbox, Seams, SeededEntropy,
+    SendGate, TokioClock, Verdict,
 };
 
 use self::asked::Asked;
@@ -77,17 +80,28 @@ async fn make(attacker: &Arc<Plugin>, attempt: &Attempt) -> anyhow::Result<Vec<V
             failure.detail.clone()
         }
     };
-    if let Some(honestly) = attempt.says {
-        ensure!(said.contains(honestly), "expected {honestly:?}, found {said:?}");
-    }
     let of = |invariant, why: String| Violation {
         invariant,
         at: None,
         sentence: format!("{}: {why}", attempt.name),
     };
+    let sent = sent_all_the_same(attempt, &network).map(|why| of("S4", why));
     let reached = reached_too_far(attempt, &network, &report, &said).map(|why| of("S14", why));
     let seen = seen_a_secret(&report, &said).map(|why| of("S15", why));
-    Ok(reached.into_iter().chain(seen).collect())
+    let betrayed = attempt.betrays.filter(|(_, by_saying)| said.contains(by_saying));
+    let betrayed = betrayed.map(|(invariant, _)| of(invariant, format!("it says {said:?}")));
+    let broken: Vec<_> = [sent, reached, seen, betrayed].into_iter().flatten().collect();
+    if let Some(honestly) = attempt.says.filter(|_| broken.is_empty()) {
+        ensure!(said.contains(honestly), "expected {honestly:?}, found {said:?}");
+    }
+    Ok(broken)
+}
+
+/// S4.
+fn sent_all_the_same(attempt: &Attempt, network: &Network) -> Option<String> {
+    let reached = network.reached();
+    let first = reached.first().filter(|_| attempt.is_shut)?;
+    Some(format!("it reached {first} though nothing may be sent"))
 }
 
 /// S14.
@@ -100,6 +114,9 @@ fn reached_too_far(
     let reached = network.reached();
     if let Some(far) = reached.iter().find(|one| !attempt.may_reach.contains(&one.as_str())) {
         return Some(format!("it reached {far}"));
+    }
+    if reached.len() > attempt.may_send {
+        return Some(format!("{} messages of it arrived", reached.len()));
     }
     if said.contains("revealed true") {
         return Some("it was shown a credential that it may only have used".to_owned());
@@ -124,6 +141,29 @@ fn seen_a_secret(report: &CallReport, said: &str) -> Option<String> {
     has_copies.then(|| format!("a secret is in the plugin's memory: {said}"))
 }
 
+/// The gate of a process that does not lead.
+struct ShutGate;
+
+impl SendGate for ShutGate {
+    fn check(&self) -> Result<(), NotLeader> {
+        Err(NotLeader)
+    }
+
+    fn begin(&self, _: &str) -> Result<(), String> {
+        Err(NotLeader.to_string())
+    }
+}
+
+/// Answers every name with an address that [`asked::fleet`] grants, and one that it does not.
+struct TwoAddresses;
+
+impl Names for TwoAddresses {
+    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let addresses = [[10, 9, 0, 7], [10, 10, 0, 7]].map(IpAddr::from);
+        Box::pin(async move { Ok(addresses.to_vec()) })
+    }
+}
+
 async fn call(
     attacker: &Arc<Plugin>,
     attempt: &Attempt,
@@ -137,12 +177,14 @@ async fn call(
         admin: attempt.admin.clone(),
         deadline: Duration::from_secs(30),
     };
-    let call = asked.call(attacker, &NoNames).await?;
+    let call = asked.call(attacker, &TwoAddresses).await?;
+    let gate: Arc<dyn SendGate> =
+        if attempt.is_shut { Arc::new(ShutGate) } else { Arc::new(OpenGate) };
     let seams = Seams {
         net: Arc::new(MemoryNet::new(Arc::clone(network) as _)),
         clock: Arc::new(TokioClock::starting_at(1_790_000_000_000)),
         entropy: Arc::new(SeededEntropy::new(7)),
-        gate: Arc::new(OpenGate),
+        gate,
         sessions: Arc::default(),
     };
     Ok(attacker.call(call, &seams).await)

@@ -17,14 +17,14 @@ use node_remedy::simulate::door::{Door, Request};
 use node_remedy::simulate::{CLIENT, Part, Played, Seat, play_behind};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
-use node_remedy_world::scenario::{Document, Event, START};
+use node_remedy_world::scenario::{Event, START};
 use node_remedy_world::time::between;
-use serde_json::Value;
 
 use crate::checks::{Violation, check};
 use crate::definitions;
 use crate::play::misfits;
 use crate::scene::{Scene, Setting};
+use crate::setting::setting_of;
 
 /// Where the scenarios lie, seen from the top of the repository.
 pub const SCENARIOS: &str = "tests/scenarios";
@@ -313,7 +313,7 @@ pub fn seams() -> anyhow::Result<Vec<PathBuf>> {
     files_of(SEAMS)
 }
 
-fn files_of(folder: &str) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn files_of(folder: &str) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("failed to read {folder}"))?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.sort();
@@ -384,7 +384,7 @@ pub fn every_point(
     Ok(sum)
 }
 
-fn parse(file: &Path) -> anyhow::Result<Scenario> {
+pub(crate) fn parse(file: &Path) -> anyhow::Result<Scenario> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let read = |file: &Path| {
         std::fs::read_to_string(file)
@@ -393,63 +393,6 @@ fn parse(file: &Path) -> anyhow::Result<Scenario> {
     let text = read(file).map_err(anyhow::Error::msg)?;
     let load = |named: &str| read(&folder.join(named));
     Ok(Scenario::parse(&file.display().to_string(), &text, &load)?)
-}
-
-/// What the checks know beforehand of a scenario.
-pub fn setting_of(scenario: &Scenario) -> Setting {
-    let of_other = scenario.nodes.iter().filter(|node| {
-        let uuid: String = node.system_uuid.chars().filter(char::is_ascii_hexdigit).collect();
-        node.bmc.as_ref().is_some_and(|bmc| {
-            !uuid.eq_ignore_ascii_case(&format!("{:032x}", u128::from_be_bytes(bmc.guid)))
-        })
-    });
-    let switches = scenario.devices.iter().filter(|device| device.is_switch());
-    let says_all = |one: &Document| {
-        one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
-    };
-    let ill = scenario.happenings.iter().filter_map(|one| {
-        let (Event::NodeCondition { node, .. } | Event::NodeEvent { node, .. }) = &one.what else {
-            return None;
-        };
-        Some(node.clone())
-    });
-    let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
-    Setting {
-        ill: ill.collect(),
-        impostors: of_other.map(|node| node.name.clone()).collect(),
-        miswired: miswired(scenario),
-        lost: vec!["node-a".to_owned()],
-        switches: switches.map(|device| device.name.clone()).collect(),
-        drivers_check: scenario.timings.checks_at_detach,
-        dumps_release_all: scenario.configuration.iter().any(says_all),
-        has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
-        // One answer may take long, and what was decided on it is then old.
-        seen_after: Duration::from_secs(26),
-        ..Setting::default()
-    }
-}
-
-/// Outlets and ports that a FenceConfiguration names by number, on which no node that it selects hangs.
-fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
-    let is_fence = |one: &&Document| {
-        one.object.pointer("/kind").is_some_and(|kind| kind == "FenceConfiguration")
-    };
-    let of_one = |one: &Document| {
-        let selector = one.object.pointer("/spec/nodeSelector").and_then(Value::as_str);
-        let selector = selector.unwrap_or_default();
-        let label = selector.split_once('=').unwrap_or_default();
-        let is_selected = |labels: &[(String, String)]| {
-            labels.iter().any(|(key, value)| (key.as_str(), value.as_str()) == label)
-        };
-        let nodes = scenario.nodes.iter().filter(|node| is_selected(&node.labels));
-        let hangs_on = nodes.flat_map(|node| node.feeds.iter().chain(&node.port));
-        let wired: BTreeSet<u64> = hangs_on.map(|plug| u64::from(plug.number)).collect();
-        let methods = one.object.pointer("/spec/methods").and_then(Value::as_array);
-        let named =
-            methods.into_iter().flatten().filter_map(|one| one.get("plug")?.as_str()?.parse().ok());
-        named.filter(|plug| !wired.contains(plug)).collect::<Vec<u64>>()
-    };
-    scenario.configuration.iter().filter(is_fence).flat_map(of_one).collect()
 }
 
 fn play(
@@ -532,28 +475,5 @@ impl Door for OneFault {
             Some(_) => Err(ClusterError::Unavailable("the answer is lost".to_owned())),
             None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// S5 and S10 judge by all other plugs.
-    #[test]
-    fn outlets_of_others_are_named_by_the_scenarios_about_that_alone() {
-        let mut found = BTreeSet::new();
-        for folder in ["scenarios", "seams"] {
-            let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
-            for file in files_of(&folder).unwrap() {
-                if !miswired(&parse(&file).unwrap()).is_empty() {
-                    found.insert(file.file_stem().unwrap().to_string_lossy().into_owned());
-                }
-            }
-        }
-        assert_eq!(
-            found.into_iter().collect::<Vec<_>>(),
-            ["outlet-of-another", "outlet-of-nothing"]
-        );
     }
 }

@@ -23,4 +23,5 @@ pub mod judge;
 pub mod night;
 pub mod play;
 pub mod scene;
+pub mod setting;
 pub mod shrink;

@@ -47,6 +47,8 @@ pub struct Setting {
     /// Outlets that the configuration names for a node which hangs on another one. The machine that hangs there is
     /// not the one that is meant, so S5 and S10 cannot judge by them.
     pub miswired: BTreeSet<u64>,
+    /// How long a node has to be silent before it counts as lost, where that is all that counts.
+    pub silent_for: Option<Duration>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
     /// Nodes that are ill though their kubelets live.
@@ -77,6 +79,7 @@ impl Default for Setting {
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
             miswired: BTreeSet::new(),
+            silent_for: None,
             needs_approval: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use futures::{AsyncBufReadExt as _, StreamExt as _, pin_mut};
 use kube::Client;
 use kube::client::Body;
-use node_remedy_tests::control_plane::{NodeMonitoring, User};
+use node_remedy_tests::control_plane::{Kubernetes, NodeMonitoring, User};
 use node_remedy_tests::machine::Plan;
 use node_remedy_tests::remedy::install_resources;
 use node_remedy_tests::storage::DRIVER;
@@ -75,8 +75,8 @@ impl Log {
 
 impl Cluster {
     /// Starts one that has no nodes of scripts yet.
-    pub(crate) async fn start(name: &str, company: Company) -> Result<Self> {
-        let control_plane = ControlPlane::start(name, MONITORING).await?;
+    pub(crate) async fn start(release: Kubernetes, name: &str, company: Company) -> Result<Self> {
+        let control_plane = ControlPlane::start_release(release, name, MONITORING).await?;
         let storage = Storage::create(control_plane.folder().join("volumes"))?;
         let mut config = control_plane.config(User::Admin).await?;
         // An answer is an answer.

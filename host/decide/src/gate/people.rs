@@ -66,7 +66,7 @@ pub(super) fn refuse_by_words(
         verdict.refusals.push(Refusal::Paused(pause.clone()));
         verdict.look_at(pause.until.unwrap_or(now.after(WORD_LOOK_EVERY)));
     }
-    if let Some(mark) = words.excluded_by.clone() {
+    if let Some(mark) = words.excluded_by.clone().filter(|_| !is_sown(Bug::LabelIgnored)) {
         verdict.refusals.push(Refusal::Excluded { mark });
     }
     if let Some(what) = words.maintenance.clone().filter(|_| !is_sown(Bug::MaintenanceIgnored)) {

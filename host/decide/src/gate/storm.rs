@@ -131,7 +131,9 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
         // A node without the label that is not well may be of this domain.
         let counts = |one: &&(&NodeHealth, Health)| match (domain_of(one.0, place), &one.1) {
             (Some(domain), _) => domain == own,
-            (None, Health::Unhealthy | Health::Unheard(_) | Health::Returning(_)) => true,
+            (None, Health::Unhealthy | Health::Unheard(_) | Health::Returning(_)) => {
+                guard(Bug::UnlabelledNotCounted, true)
+            }
             (None, Health::Well) => false,
         };
         if is_sown(Bug::ZonesIgnored) {

@@ -198,7 +198,8 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.phase == Phase::Parked;
     let Some(node) = run.node(view) else {
         let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
-        if parked && (is_off || !still_cut(run).is_empty()) {
+        let is_left = parked && (is_off || !still_cut(run).is_empty());
+        if guard(Bug::ParkedEndsWithNode, is_left) {
             // It says so already: a machine without a Node is off, or cut, because of us.
             return None;
         }

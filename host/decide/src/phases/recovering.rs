@@ -155,7 +155,7 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
         }
     }
     let cuts = still_cut(run);
-    if !cuts.is_empty() {
+    if guard(Bug::CutsForgotten, !cuts.is_empty()) {
         let may = goes_back(run, &cuts) || holds_all(run, view) || may_restore_alive(run, view);
         if !may {
             let plan = run.plan;

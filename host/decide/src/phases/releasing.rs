@@ -24,7 +24,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
     };
-    if node.signs != proof.signs && voids(&proof, node) {
+    if guard(Bug::SignsVoidNothing, node.signs != proof.signs && voids(&proof, node)) {
         return voided(run, node, &proof);
     }
     if guard(Bug::QuarantineNotAwaited, !node.quarantined) {

@@ -187,7 +187,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         run.record.baseline = Some(Baseline { at: view.taken_at, signs });
         return run.look_in(LOOK_EVERY);
     };
-    if node.signs != baseline.signs {
+    if guard(Bug::JobOfTheLiving, node.signs != baseline.signs) {
         run.rule(Rule::P2);
         run.notice(Notice::ProofVoided);
         return Flow::Go(Phase::AwaitingWell);

@@ -144,7 +144,7 @@ impl CallState {
         let policy = granted.http.as_ref().filter(|policy| !policy.is_host_only);
         let policy = policy.ok_or(Refusal::Endpoint)?;
         let method = HttpMethod::parse(&wire.method)
-            .filter(|method| policy.methods.contains(method))
+            .filter(|method| !guard(Bug::MethodUnchecked, !policy.methods.contains(method)))
             .ok_or(Refusal::Method(wire.method))?;
         let target = Target::parse(&wire.path)?;
         if guard(Bug::PathUnchecked, !policy.holds(target.path())) {
@@ -177,7 +177,8 @@ impl CallState {
         patience: &mut Patience,
     ) -> Result<Response<Vec<u8>>, Unanswered> {
         let limit = self.grants.budget().http_requests;
-        if self.spent.http_requests >= limit && shown != Shown::Farewell {
+        let is_spent = self.spent.http_requests >= limit && shown != Shown::Farewell;
+        if guard(Bug::RequestsUncounted, is_spent) {
             let limit = limit.into();
             return Err(Unanswered::Cut(Cut::Flood { what: "HTTP requests", limit }));
         }
@@ -233,7 +234,11 @@ impl CallState {
                 }
                 (_, _) => value.as_bytes(),
             };
-            let value = self.secrets.blot(value);
+            let value = if guard(Bug::HeadersUnblotted, true) {
+                self.secrets.blot(value)
+            } else {
+                value.to_vec()
+            };
             (name.as_str().to_owned(), String::from_utf8_lossy(&value).into_owned())
         });
         Ok(WireResponse {

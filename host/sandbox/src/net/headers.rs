@@ -2,6 +2,7 @@
 //! message, say who asks, or change what was granted are the host's.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use node_remedy_decide::bug::{Bug, guard};
 
 use crate::grants::Endpoint;
 use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
@@ -59,7 +60,7 @@ pub(super) fn from_plugin(written: &[(String, String)]) -> Result<HeaderMap, Str
     for (name, value) in written {
         // Gateways hand both spellings on as one.
         let known = name.to_ascii_lowercase().replace('_', "-");
-        if OF_THE_HOST.contains(&known.as_str()) {
+        if guard(Bug::HeadersUnchecked, OF_THE_HOST.contains(&known.as_str())) {
             return Err(format!("header {known} is the host's"));
         }
         let name = HeaderName::from_bytes(name.as_bytes())
@@ -75,7 +76,8 @@ pub(super) fn from_plugin(written: &[(String, String)]) -> Result<HeaderMap, Str
 
 /// The headers of an answer that a plugin sees.
 pub(super) fn for_plugin(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
-    headers.iter().filter(|(name, _)| !TO_THE_HOST.contains(&name.as_str()))
+    let is_ours = |name: &HeaderName| TO_THE_HOST.contains(&name.as_str());
+    headers.iter().filter(move |(name, _)| !guard(Bug::SessionsShown, is_ours(name)))
 }
 
 /// Whether it says where to ask next.

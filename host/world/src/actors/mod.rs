@@ -1,6 +1,6 @@
 //! The parts of Kubernetes that decide what becomes of a lost node's pods, as models.
 //!
-//! Each is a small file with the behaviour of Kubernetes 1.36 as far as somebody here
+//! Each is a small file with the behaviour of Kubernetes 1.36 and 1.37 as far as somebody here
 //! can tell the difference, read from its source and compared with the real one. An
 //! actor is given its turn and says when it wants the next; a change in the API gives it
 //! one too, after the latency that [`reaction`] names. None of them keeps a cache: what

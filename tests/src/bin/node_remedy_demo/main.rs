@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::{ControlPlane, User};
+use node_remedy_tests::control_plane::{Kubernetes, User};
 use node_remedy_tests::observer::Verdict;
 use node_remedy_tests::remedy::{self, Installation, is_in_phase};
 use node_remedy_tests::{Cluster, Controller};
@@ -116,7 +116,7 @@ fn judge(cluster: &Cluster, node: &str, told: &Told, verdict: &Verdict) -> Resul
 /// Leaves the cluster to a person until Ctrl-C.
 async fn keep(cluster: &Cluster) -> Result<()> {
     let kubeconfig = cluster.control_plane().kubeconfig(User::Admin)?;
-    let kubectl = ControlPlane::binary();
+    let kubectl = Kubernetes::V1_37.binary();
     println!("\nthe cluster stays until Ctrl-C. In another terminal:");
     println!("  export KUBECONFIG={}", kubeconfig.display());
     println!("  {} kubectl get nodefences,nodes,pods", kubectl.display());

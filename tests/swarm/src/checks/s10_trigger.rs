@@ -1,7 +1,7 @@
 //! S10: a node that is well again is not switched off: what decides over an off is read again right
 //! before it. One whose pods we released behind a cut is: they run elsewhere, so that boot has to end. Nor
 //! is any switched off while somebody has paused or wants that very node left alone, or before somebody
-//! who is to be asked said yes. And no incident is opened while every policy says that nobody acts.
+//! who is to be asked said yes, or before it was silent for as long as its policy says. And no incident is opened while every policy says that nobody acts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,7 +10,11 @@ use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
+use super::first_off::FirstOff;
 use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
+
+/// A kubelet that dies has renewed its Lease up to 10 s before, and is up to 0.4 s late by itself.
+const RENEWED_BEFORE: Duration = Duration::from_secs(11);
 
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
@@ -21,6 +25,8 @@ pub(super) struct Trigger {
     needs_approval: bool,
     switches: BTreeSet<String>,
     miswired: BTreeSet<u64>,
+    silent_for: Option<Duration>,
+    offs: FirstOff,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
@@ -36,6 +42,8 @@ impl Trigger {
             needs_approval: setting.needs_approval,
             switches: setting.switches.clone(),
             miswired: setting.miswired.clone(),
+            silent_for: setting.silent_for,
+            offs: FirstOff::default(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             to_end: BTreeSet::new(),
         }
@@ -74,6 +82,13 @@ impl Check for Trigger {
         }
         if let What::KubeletStarted { node, .. } = what {
             self.to_end.remove(node);
+        }
+        if let Some(node) = self.offs.of(scene, what)
+            && let Some(since) = scene.lost.get(node)
+            && self.silent_for.is_some_and(|long| between(*since, at) + RENEWED_BEFORE < long)
+        {
+            let silent = between(*since, at).as_secs();
+            return Some(format!("{node} was told to be off after {silent} s of silence"));
         }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, plug, .. } = what.taken()?;

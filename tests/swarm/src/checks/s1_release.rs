@@ -17,6 +17,8 @@ use crate::scene::{OPERATOR_CONFIRMED, PARTITION, STORAGE_FENCED, Scene, Setting
 /// decided on, what was decided is carried out within 5 s, and a request takes 4 s at most.
 const READ_AGAIN: Duration = Duration::from_secs(15);
 
+/// The grade that rests on the success of an admin's Job.
+const JOB_SUCCEEDED: &str = "job-succeeded";
 /// The grade that rests on a kernel's crash, and covers pods, or all that the policy lets it.
 const KDUMP_SEEN: &str = "kdump-seen";
 
@@ -97,6 +99,11 @@ impl Check for Release {
         if let What::ProofRecorded { node, grade, .. } = what {
             if grade == OPERATOR_CONFIRMED {
                 return None;
+            }
+            // A Job's word is all that there is: no device is read again.
+            let is_heard = |since: &Time| between(*since, at) > READ_AGAIN;
+            if grade == JOB_SUCCEEDED && scene.well_since.get(node).is_some_and(is_heard) {
+                return Some(format!("{node} is heard"));
             }
             // Writing it down may take long, and power is read again before anything is released.
             let was_off =

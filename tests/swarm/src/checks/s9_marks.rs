@@ -1,5 +1,5 @@
 //! S9: we put and lift our own marks only; quarantine stands before anything is released, and until
-//! the machine has begun another boot and its kubelet reports. Of a BMC that tells old news nobody
+//! the machine has begun another boot and its kubelet reports; a node that is well is not out of service by us. Of a BMC that tells old news nobody
 //! can know that it took an off: there only what was released counts.
 
 use std::time::Duration;
@@ -14,19 +14,25 @@ use crate::scene::{OURS, OUT_OF_SERVICE, Scene, Setting, released_by_us};
 /// What is decided on is written within this time.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
+/// What stands on a node that has been well for so long at the end is forgotten.
+const FORGOTTEN: Duration = Duration::from_mins(1);
+
 pub(super) struct Marks {
     has_stale_bmc: bool,
+    /// When the last fact was.
+    now: Option<Time>,
 }
 
 impl Marks {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { has_stale_bmc: setting.has_stale_bmc }
+        Self { has_stale_bmc: setting.has_stale_bmc, now: None }
     }
 }
 
 impl Check for Marks {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about marks")]
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        self.now = Some(at);
         if let Some(node) = released_by_us(what).filter(|node| !scene.is_quarantined(node)) {
             return Some(format!("{node} is not in quarantine"));
         }
@@ -60,5 +66,13 @@ impl Check for Marks {
             }
             _ => None,
         }
+    }
+
+    fn end(&mut self, scene: &Scene) -> Vec<String> {
+        let Some(now) = self.now else { return Vec::new() };
+        let is_well = |(_, since): &(&String, &Time)| between(**since, now) > FORGOTTEN;
+        let well = scene.well_since.iter().filter(is_well).map(|(node, _)| node);
+        let ours = well.filter(|node| scene.tainted_by(node, OUT_OF_SERVICE) == Some(CLIENT));
+        ours.map(|node| format!("{node} is well and still out of service by us")).collect()
     }
 }

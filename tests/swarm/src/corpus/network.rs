@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{Request, Response, header};
-use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply};
+use http::{HeaderValue, Request, Response, header};
+use node_remedy_sandbox::net::{Conversation, Fabric, HttpPeer, HttpReply, Peer, Said};
+use serde_json::json;
+
+use super::canary;
 
 const SOON: Duration = Duration::from_millis(5);
 
@@ -34,13 +37,43 @@ impl Fabric for Network {
         vec![(SOON, b"on".to_vec())]
     }
 
-    /// Answers with what proves who asks, as it came and as it is meant.
+    /// Answers a login with a token, and all else with what proves who asks: in the body as it came and as it is
+    /// meant, and the latter in headers.
     fn http(&self, to: &HttpPeer, request: &Request<Vec<u8>>) -> Option<HttpReply> {
         self.note(format!("{} {} {}", request.method(), to.address, request.uri()));
-        let proof = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
-        let meant = STANDARD.decode(proof.strip_prefix("Basic ")?).ok()?;
-        let body = [proof.as_bytes(), b" ", &meant].concat();
-        let result = Ok(Response::new(body));
-        Some(HttpReply { after: SOON, result })
+        let response = if request.uri().path() == "/login" {
+            let session = json!({ "token_type": canary::TOKEN, "access_token": "for-everybody" });
+            Response::new(session.to_string().into_bytes())
+        } else {
+            echo(request)?
+        };
+        Some(HttpReply { after: SOON, result: Ok(response) })
+    }
+
+    fn stream(&self, to: &Peer) -> Option<Box<dyn Conversation>> {
+        self.note(format!("tcp {}", to.address));
+        Some(Box::new(Echo))
+    }
+}
+
+fn echo(request: &Request<Vec<u8>>) -> Option<Response<Vec<u8>>> {
+    if let Some(token) = request.headers().get("x-token") {
+        return Some(Response::new(token.as_bytes().to_vec()));
+    }
+    let proof = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let meant = STANDARD.decode(proof.strip_prefix("Basic ")?).ok()?;
+    let mut response = Response::new([proof.as_bytes(), b" ", &meant].concat());
+    let meant = HeaderValue::from_bytes(&meant).ok()?;
+    response.headers_mut().insert("x-echo", meant.clone());
+    response.headers_mut().insert(header::SET_COOKIE, meant);
+    Some(response)
+}
+
+/// Says again what it hears.
+struct Echo;
+
+impl Conversation for Echo {
+    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, Said)> {
+        if data.is_empty() { Vec::new() } else { vec![(SOON, Said::Bytes(data.to_vec()))] }
     }
 }

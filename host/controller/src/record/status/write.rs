@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::limits;
 use node_remedy_api::nodefence::{self as api, NodeFence, NodeFenceStatus};
 use node_remedy_decide as decide;
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 
 use super::words::Twin as _;
@@ -521,7 +522,8 @@ fn history(status: &NodeFenceStatus, before: Option<&NodeFenceStatus>) -> Vec<ap
             api::Transition { at: status.entered_at, phase: status.phase, why: cut(&why, WHY_MAX) };
         history.push(line);
     }
-    let surplus = history.len().saturating_sub(limits::HISTORY_MAX);
+    let kept = if is_sown(Bug::HistoryUntrimmed) { usize::MAX } else { limits::HISTORY_MAX };
+    let surplus = history.len().saturating_sub(kept);
     history.drain(..surplus);
     history
 }

@@ -1,0 +1,138 @@
+//! What the judges know beforehand of a scenario that somebody wrote. Not here: of a night, which is drawn
+//! ([`crate::night`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use node_remedy_api::time::Span;
+use node_remedy_world::Scenario;
+use node_remedy_world::api::Kind;
+use node_remedy_world::scenario::{Document, Event, NodeSpec};
+use serde_json::Value;
+
+use crate::guards::Guards;
+use crate::scene::Setting;
+
+/// The label by which seams keep a node from being fenced.
+const EXCLUDES: &str = "node-remedy.io/exclude";
+
+/// What the checks know beforehand of a scenario.
+pub fn setting_of(scenario: &Scenario) -> Setting {
+    let of_other = scenario.nodes.iter().filter(|node| {
+        let uuid: String = node.system_uuid.chars().filter(char::is_ascii_hexdigit).collect();
+        node.bmc.as_ref().is_some_and(|bmc| {
+            !uuid.eq_ignore_ascii_case(&format!("{:032x}", u128::from_be_bytes(bmc.guid)))
+        })
+    });
+    let switches = scenario.devices.iter().filter(|device| device.is_switch());
+    let says_all = |one: &Document| {
+        one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
+    };
+    let ill = scenario.happenings.iter().filter_map(|one| {
+        let (Event::NodeCondition { node, .. } | Event::NodeEvent { node, .. }) = &one.what else {
+            return None;
+        };
+        Some(node.clone())
+    });
+    let excluded = scenario.happenings.iter().filter_map(|one| {
+        let Event::Edit { key, merge } = &one.what else { return None };
+        let labels = merge.pointer("/metadata/labels")?.as_object()?;
+        let excludes = labels.keys().any(|label| label == EXCLUDES);
+        (key.kind == Kind::Node && excludes).then(|| key.name.clone())
+    });
+    let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
+    let (zones, zone_percent_max) = zones(scenario);
+    Setting {
+        ill: ill.collect(),
+        impostors: of_other.map(|node| node.name.clone()).collect(),
+        miswired: miswired(scenario),
+        lost: vec!["node-a".to_owned()],
+        switches: switches.map(|device| device.name.clone()).collect(),
+        drivers_check: scenario.timings.checks_at_detach,
+        dumps_release_all: scenario.configuration.iter().any(says_all),
+        has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
+        // One answer may take long, and what was decided on it is then old.
+        seen_after: Duration::from_secs(26),
+        silent_for: silent_for(scenario),
+        guards: Guards {
+            excluded: excluded.collect(),
+            zones,
+            zone_percent_max,
+            ..Guards::default()
+        },
+        ..Setting::default()
+    }
+}
+
+/// The shortest age of a Lease that counts, where no policy goes by anything else.
+fn silent_for(scenario: &Scenario) -> Option<Duration> {
+    let policies = scenario.configuration.iter().filter_map(|one| one.object.get("spec"));
+    let mut thresholds = policies
+        .filter_map(|spec| spec.get("thresholdConfigs")?.as_array())
+        .flatten()
+        .map(|threshold| Span::parse(threshold.get("nodeLeaseAge")?.as_str()?).ok());
+    let shortest = thresholds.try_fold(u64::MAX, |shortest, one| Some(shortest.min(one?.ms)))?;
+    (shortest < u64::MAX).then(|| Duration::from_millis(shortest))
+}
+
+/// The zone of each node that has one, and from which share on its zone's nodes are no longer cut: by the first
+/// topology that a policy names.
+fn zones(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
+    let mut configuration = scenario.configuration.iter();
+    let limit = configuration.find_map(|one| one.object.pointer("/spec/policies/topologies/0"));
+    let Some(limit) = limit else { return (BTreeMap::new(), 0) };
+    let (key, percent) = (limit.get("key"), limit.get("maxUnhealthyPercent"));
+    let zone = |node: &NodeSpec| {
+        let of_key = |(name, _): &&(String, String)| key.is_some_and(|key| key == name.as_str());
+        Some((node.name.clone(), node.labels.iter().find(of_key)?.1.clone()))
+    };
+    let percent = percent.and_then(Value::as_u64).and_then(|one| usize::try_from(one).ok());
+    (scenario.nodes.iter().filter_map(zone).collect(), percent.unwrap_or_default())
+}
+
+/// Outlets and ports that a FenceConfiguration names by number, on which no node that it selects hangs.
+fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
+    let is_fence = |one: &&Document| {
+        one.object.pointer("/kind").is_some_and(|kind| kind == "FenceConfiguration")
+    };
+    let of_one = |one: &Document| {
+        let selector = one.object.pointer("/spec/nodeSelector").and_then(Value::as_str);
+        let selector = selector.unwrap_or_default();
+        let label = selector.split_once('=').unwrap_or_default();
+        let is_selected = |labels: &[(String, String)]| {
+            labels.iter().any(|(key, value)| (key.as_str(), value.as_str()) == label)
+        };
+        let nodes = scenario.nodes.iter().filter(|node| is_selected(&node.labels));
+        let hangs_on = nodes.flat_map(|node| node.feeds.iter().chain(&node.port));
+        let wired: BTreeSet<u64> = hangs_on.map(|plug| u64::from(plug.number)).collect();
+        let methods = one.object.pointer("/spec/methods").and_then(Value::as_array);
+        let named =
+            methods.into_iter().flatten().filter_map(|one| one.get("plug")?.as_str()?.parse().ok());
+        named.filter(|plug| !wired.contains(plug)).collect::<Vec<u64>>()
+    };
+    scenario.configuration.iter().filter(is_fence).flat_map(of_one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::{files_of, parse};
+
+    /// S5 and S10 judge by all other plugs.
+    #[test]
+    fn outlets_of_others_are_named_by_the_scenarios_about_that_alone() {
+        let mut found = BTreeSet::new();
+        for folder in ["scenarios", "seams"] {
+            let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
+            for file in files_of(&folder).unwrap() {
+                if !miswired(&parse(&file).unwrap()).is_empty() {
+                    found.insert(file.file_stem().unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>(),
+            ["outlet-of-another", "outlet-of-nothing"]
+        );
+    }
+}
