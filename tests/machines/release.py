@@ -6,11 +6,13 @@ freezes the machine that a pod with a CSI volume runs on, and waits until node-r
 it and switched it on again. Printed is a row of a table: how often the pod was made anew, and the seconds from the
 proof to the detached volume and to the new pod that runs.
 
-  release.py --lab FOLDER --binary FILE [--release-mode paced] [--runs 5] [--name WORDS]
+  release.py --lab FOLDER --binary FILE [--release-mode prompt paced] [--runs 5] [--name WORDS]
+
+Several modes take turns, so that noise falls on all alike.
 
 FOLDER is the recipe's; LAB_DIR names another place for what it made, as for its own scripts.
 """
-import argparse, datetime, json, os, pathlib, subprocess, sys, threading, time
+import argparse, datetime, itertools, json, os, pathlib, subprocess, sys, threading, time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 API, TOKEN = "https://10.77.0.1:6443", "Authorization: Bearer admin-token"
@@ -151,7 +153,7 @@ def main():
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--lab", type=pathlib.Path, required=True)
     asked.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/debug/node-remedy")
-    asked.add_argument("--release-mode", choices=["prompt", "paced"], default="prompt")
+    asked.add_argument("--release-mode", choices=["prompt", "paced"], nargs="+", default=["prompt"])
     asked.add_argument("--runs", type=int, default=5)
     asked.add_argument("--name", default="as built")
     asked = asked.parse_args()
@@ -159,22 +161,25 @@ def main():
     for file in sorted((ROOT / "deploy/crds").glob("*.yaml")):
         lab.kubectl("apply", "--server-side", "-f", str(file))
     lab.kubectl("label", "node", "--all", "--overwrite", "node-remedy.io/fence=ipmi")
-    lab.kubectl("apply", "-f", "-", given=CONFIGURATION % asked.release_mode)
+    lab.kubectl("apply", "-f", "-", given=CONFIGURATION % asked.release_mode[0])
     lab.kubectl("apply", "-f", str(asked.lab / "manifests/csi.yaml"))
     log = open(lab.run / "logs" / f"node-remedy-{asked.name.replace(' ', '-')}.log", "w")
     words = ["run", f"--kubeconfig={lab.run}/kubeconfig", "--namespace=node-remedy", "--identity=measured"]
     process = subprocess.Popen([*lab.inside, asked.binary, *words], stdout=log, stderr=log)
     try:
-        runs = []
-        for number in range(asked.runs):
-            runs.append(one_run(lab))
-            print(f"{datetime.datetime.now():%H:%M:%S} {number + 1} of {asked.runs}: {runs[-1]}", file=sys.stderr, flush=True)
+        runs = {mode: [] for mode in asked.release_mode}
+        for number, mode in itertools.product(range(asked.runs), asked.release_mode):
+            lab.kubectl("apply", "-f", "-", given=CONFIGURATION % mode)
+            runs[mode].append(one_run(lab))
+            told = f"{mode}, {number + 1} of {asked.runs}: {runs[mode][-1]}"
+            print(f"{datetime.datetime.now():%H:%M:%S} {told}", file=sys.stderr, flush=True)
     finally:
         process.terminate()
         process.wait()
-    spread = lambda key: f"{min(run[key] for run in runs):.1f} to {max(run[key] for run in runs):.1f}"
-    once = sum(run["made"] == 1 for run in runs)
-    print(f"| {asked.name} | {once} of {len(runs)} | {spread('detached')} | {spread('running')} |")
+    for mode, all_of_it in runs.items():
+        once = sum(run["made"] == 1 for run in all_of_it)
+        spread = lambda key: " ".join(f"{at:.1f}" for at in sorted(run[key] for run in all_of_it))
+        print(f"| {asked.name}, {mode} | {once} of {len(all_of_it)} | {spread('detached')} | {spread('running')} |")
 
 
 main()
