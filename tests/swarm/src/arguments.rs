@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["seed", "replay"])]
     pub(crate) bugs: bool,
     /// With --bugs stops at the first that tells of a bug: the corpus of attacks, a scenario, a night.
-    #[arg(long, requires = "bugs", conflicts_with = "write")]
+    #[arg(long, requires = "bugs")]
     pub(crate) first_only: bool,
     /// With --bugs this bug only; else plays the nights with it.
     #[arg(long, value_name = "BUG")]

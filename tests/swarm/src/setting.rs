@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy_api::time::Span;
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
-use node_remedy_world::scenario::{Document, Event, NodeSpec};
+use node_remedy_world::scenario::{Document, Event, NodeSpec, read_duration};
 use serde_json::Value;
 
 use crate::guards::Guards;
@@ -70,9 +69,10 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
     let mut thresholds = policies
         .filter_map(|spec| spec.get("thresholdConfigs")?.as_array())
         .flatten()
-        .map(|threshold| Span::parse(threshold.get("nodeLeaseAge")?.as_str()?).ok());
-    let shortest = thresholds.try_fold(u64::MAX, |shortest, one| Some(shortest.min(one?.ms)))?;
-    (shortest < u64::MAX).then(|| Duration::from_millis(shortest))
+        .map(|threshold| read_duration(threshold.get("nodeLeaseAge")?.as_str()?));
+    let most = Duration::MAX;
+    let shortest = thresholds.try_fold(most, |shortest, one| Some(shortest.min(one?)))?;
+    (shortest < most).then_some(shortest)
 }
 
 /// The zone of each node that has one, and from which share on its zone's nodes are no longer cut: by the first

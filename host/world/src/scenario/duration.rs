@@ -9,7 +9,7 @@ pub(super) const LONGEST: Duration = Duration::from_hours(7 * 24);
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Reads a duration; none where the text is not one or is longer than a week.
-pub(crate) fn read(text: &str) -> Option<Duration> {
+pub fn read(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut units = UNITS.iter();
     let mut ms = 0_u64;

@@ -5,6 +5,7 @@
 
 mod cloud;
 pub(crate) mod duration;
+pub use self::duration::read as read_duration;
 mod expectation;
 mod happening;
 mod nodes;

@@ -158,6 +158,19 @@ fn a_node_that_is_cut_released_and_brought_back_breaks_nothing() {
     breaks(cut_then(service), &[]);
 }
 
+#[test]
+fn s1_a_job_proves_nothing_of_a_node_that_is_heard() {
+    let is_broken = |at| {
+        let (fence, node) = ("n-1".into(), "n".into());
+        let proven = What::ProofRecorded { fence, node, grade: "job-succeeded".into() };
+        let boots = vec![(1, power(Power::Off, ByHand)), (5, power(Power::On, ByHand))];
+        let night = [boots, vec![(6, started()), (at, proven)]].concat();
+        judged(night, &Setting::default()).contains(&"S1")
+    };
+    assert!(!is_broken(8));
+    assert!(is_broken(30));
+}
+
 /// Nobody is faster than somebody who gives storage back behind a release, but it is cut again.
 #[test]
 fn what_a_person_gives_back_behind_a_release_is_cut_again() {
@@ -272,6 +285,20 @@ fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
     breaks([cut(), told(0)].concat(), &["S6"]);
     breaks([cut(), vec![(2, state("Final"))]].concat(), &["S6", "L4"]);
     breaks(vec![(1, power(Power::Off, ByHand))], &[]);
+}
+
+#[test]
+fn s6_storage_is_left_cut_only_while_the_incident_goes_on() {
+    let cut = |ends: &str| {
+        let node = || "n".to_owned();
+        let cut =
+            vec![(1, What::NodeCreated { node: node() }), (1, What::StorageCut { node: node() })];
+        [cut, vec![(2, state(ends))]].concat()
+    };
+    breaks(cut("Error"), &[]);
+    breaks(cut("Running"), &[]);
+    breaks(cut("Final"), &["S6"]);
+    breaks([cut("Final"), vec![(3, What::StorageBack { node: "n".into() })]].concat(), &[]);
 }
 
 /// A machine on two outlets: the one is asked, then the other; each is read before it is asked
@@ -401,6 +428,20 @@ fn s9_marks_are_ours_and_stand_in_time() {
 }
 
 #[test]
+fn s9_a_node_that_is_well_is_not_out_of_service() {
+    let well = || (5, What::NetworkBack { node: "n".into() });
+    let night = |by, end| {
+        let marks = vec![(2, tainted(QUARANTINE, CLIENT)), (3, tainted(OUT_OF_SERVICE, by))];
+        let is_broken =
+            vec![(1, lost())].into_iter().chain(marks).chain([well(), (end, leads(US))]);
+        judged(is_broken.collect(), &Setting::default()).contains(&"S9")
+    };
+    assert!(!night(CLIENT, 50));
+    assert!(night(CLIENT, 90));
+    assert!(!night(PEOPLE, 90));
+}
+
+#[test]
 fn s10_a_node_that_is_well_again_is_left_alone() {
     let back = || What::NetworkBack { node: "n".into() };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US))];
@@ -416,6 +457,16 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     };
     assert!(is_broken(vec![]));
     assert!(!is_broken(vec![(3, detach())]));
+}
+
+#[test]
+fn s10_a_node_is_silent_for_as_long_as_its_policy_says_before_it_is_switched_off() {
+    let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
+    let after_silence_of = |seconds: u64| [vec![(1, lost())], off(1 + seconds)].concat();
+    let patient = Setting { silent_for: Some(Duration::from_mins(10)), ..Setting::default() };
+    assert!(judged(after_silence_of(90), &patient).contains(&"S10"));
+    assert!(!judged(after_silence_of(600), &patient).contains(&"S10"));
+    breaks(after_silence_of(90), &[]);
 }
 
 #[test]
