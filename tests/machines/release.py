@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """release.py: how soon a volume and its pod are given back once a machine is proven off, on real machines.
 
-Needs a lab of three machines that is up (../../../shared/lab/README.md) and a node-remedy that is built. Each run
+Needs a lab of three machines that is up, and a node-remedy that is built. A lab is a folder with lab.py, which freezes
+a machine, manifests/csi.yaml, a StatefulSet with a CSI volume, and run/kubectl, run/kubeconfig and run/netns. Each run
 freezes the machine that a pod with a CSI volume runs on, and waits until node-remedy has switched it off, released
-it and switched it on again. Printed is a row of a table: how often the pod was made anew, and the seconds from the
+it and switched it on again. Prints a row of a table for each mode: how often the pod was made anew, and the seconds from the
 proof to the detached volume and to the new pod that runs.
 
   release.py --lab FOLDER --binary FILE [--release-mode prompt paced] [--runs 5] [--name WORDS]
 
-Several modes take turns, so that noise falls on all alike.
+Several modes take turns, so that load affects all of them.
 
 FOLDER is the recipe's; LAB_DIR names another place for what it made, as for its own scripts.
 """
@@ -90,8 +91,8 @@ class Lab:
             time.sleep(0.5)
         sys.exit(f"release.py: not within {seconds} s: {what}")
 
-    def pod(self):
-        """The node that the pod runs on."""
+    def node_of_pod(self):
+        """The node that the pod runs on, if it does."""
         pod = self.get("/api/v1/namespaces/default/pods/csi-0")
         is_up = pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
         return pod["spec"]["nodeName"] if is_up else None
@@ -102,7 +103,7 @@ class Lab:
 
 
 class Watch(threading.Thread):
-    """What a watch tells, each with when it came."""
+    """Events of a watch, each with when it arrived."""
 
     def __init__(self, lab, path):
         super().__init__(daemon=True)
@@ -125,7 +126,7 @@ class Watch(threading.Thread):
 
 
 def one_run(lab):
-    home = lab.until("the pod runs", 240, lab.pod)
+    home = lab.until("the pod runs", 240, lab.node_of_pod)
     held = lab.get("/apis/storage.k8s.io/v1/volumeattachments")["items"]
     held = [one["metadata"]["name"] for one in held if one["spec"]["nodeName"] == home]
     old = lab.get("/api/v1/namespaces/default/pods/csi-0")["metadata"]["uid"]
@@ -136,9 +137,9 @@ def one_run(lab):
     lab.fault(home, "freeze")
     ours = lambda one: one.get("status", {}) if one["metadata"]["name"] not in known else {}
     is_over = lambda _, one: ours(one).get("status") in ("Final", "Error")
-    lab.until(f"{home} is off, on again and well", 600, lambda: fences.first(is_over))
+    lab.until(f"the incident of {home} is over", 600, lambda: fences.first(is_over))
     lab.until(f"{home} is Ready", 240, lambda: lab.is_ready(home))
-    lab.until("the pod runs elsewhere", 240, lambda: lab.pod() not in (None, home))
+    lab.until("the pod runs elsewhere", 240, lambda: lab.node_of_pod() not in (None, home))
     for watch in (pods, attachments, fences):
         watch.end()
     proven = fences.first(lambda _, one: ours(one).get("proof"))
@@ -146,7 +147,9 @@ def one_run(lab):
     made = [one["metadata"]["uid"] for _, kind, one in pods.seen if kind == "ADDED" and one["metadata"]["uid"] != old]
     running = pods.first(lambda kind, one: one["metadata"]["uid"] != old and one["status"]["phase"] == "Running")
     state = [ours(one)["status"] for _, _, one in fences.seen if ours(one)][-1]
-    return {"home": home, "made": len(made), "detached": detached - proven, "running": running - proven, "state": state}
+    if state == "Error":
+        sys.exit(f"release.py: the incident of {home} ended in state Error; see node-remedy's log in {lab.run}/logs")
+    return {"home": home, "made": len(made), "detached": detached - proven, "running": running - proven}
 
 
 def main():
@@ -176,10 +179,10 @@ def main():
     finally:
         process.terminate()
         process.wait()
-    for mode, all_of_it in runs.items():
-        once = sum(run["made"] == 1 for run in all_of_it)
-        spread = lambda key: " ".join(f"{at:.1f}" for at in sorted(run[key] for run in all_of_it))
-        print(f"| {asked.name}, {mode} | {once} of {len(all_of_it)} | {spread('detached')} | {spread('running')} |")
+    for mode, results in runs.items():
+        once = sum(run["made"] == 1 for run in results)
+        spread = lambda key: " ".join(f"{at:.1f}" for at in sorted(run[key] for run in results))
+        print(f"| {asked.name}, {mode} | {once} of {len(results)} | {spread('detached')} | {spread('running')} |")
 
 
 main()

@@ -111,10 +111,10 @@ impl NodeMonitoring {
     pub const DEFAULT: Self = Self { grace_period_s: 50, period_s: 5 };
 }
 
-/// A release of Kubernetes that the tests have.
+/// The releases of Kubernetes that the tests run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kubernetes {
-    /// The newest, where nothing else is said.
+    /// The default.
     V1_37,
     /// The one before.
     V1_36,
@@ -124,7 +124,7 @@ impl Kubernetes {
     /// Every one of them.
     pub const ALL: [Self; 2] = [Self::V1_37, Self::V1_36];
 
-    /// The binary with all components of it, built by `cargo xtask setup`.
+    /// The binary with all its components, built by `cargo xtask setup`.
     #[must_use]
     pub fn binary(self) -> PathBuf {
         let folder = repository().join("target/control-plane");
@@ -154,14 +154,14 @@ impl ControlPlane {
         Self::start_release(Kubernetes::V1_37, name, monitoring).await
     }
 
-    /// The same, of this release.
+    /// Starts a control plane of this release.
     pub async fn start_release(
         release: Kubernetes,
         name: &str,
         monitoring: NodeMonitoring,
     ) -> Result<Self> {
         if !release.binary().exists() {
-            bail!("the control plane is not built: run `cargo xtask setup`");
+            bail!("the control plane of {release:?} is not built: run `cargo xtask setup`");
         }
         let folder = fresh_folder(name)?;
         let mut tries = 1;

@@ -24,12 +24,13 @@ use self::real::{Cluster, Real};
 use self::script::Script;
 use self::side::Company;
 
-/// Plays scripts side by side on a real control plane of every release and one after the other on the models, and
-/// names every difference.
+/// Plays scripts side by side on a real control plane of each release and one after the other on the models. Fails
+/// with all differences of the first release that has any.
 async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<()> {
     for release in Kubernetes::ALL {
-        let one = compare_with(release, name, company, &scripts);
-        one.await.with_context(|| format!("{release:?}"))?;
+        compare_with(release, name, company, &scripts)
+            .await
+            .with_context(|| format!("on Kubernetes {release:?}"))?;
     }
     Ok(())
 }

@@ -118,7 +118,7 @@ impl Part {
                 python_venv("openstack-venv", "tests/sims/openstack/requirements.txt")
             }
             Self::AgentsVenv => python_venv("agents-venv", "tests/sims/agents/requirements.txt"),
-            Self::ControlPlane => control_plane(),
+            Self::ControlPlane => control_planes(),
             Self::Plugins => plugins::build_all().map(|_| ()),
             Self::Binary => binary(),
             Self::Languages => languages::build_all().map(|_| ()),
@@ -292,7 +292,7 @@ pub(crate) fn python_venv(name: &str, requirements: &str) -> Result<()> {
     stamp::put(&python, &hash)
 }
 
-fn control_plane() -> Result<()> {
+fn control_planes() -> Result<()> {
     // What starts the components, and ends them with the tests; and a terminal to type at.
     for (program, package) in [("setpriv", "util-linux"), ("script", "bsdutils")] {
         if find_program(program).is_none() {
@@ -317,7 +317,8 @@ fn build_control_plane(module: &str, binary: &Path) -> Result<()> {
     fs::create_dir_all(binary.parent().context("a binary in no folder")?)?;
     let text = fs::read_to_string(&module)?;
     let named = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes v"));
-    let version = named.with_context(|| format!("{} names no Kubernetes", module.display()))?;
+    let version = named
+        .with_context(|| format!("{} does not require k8s.io/kubernetes", module.display()))?;
     let (major, rest) = version.split_once('.').context("a version without minor")?;
     let (minor, _) = rest.split_once('.').context("a version without patch")?;
     let names = "k8s.io/component-base/version";

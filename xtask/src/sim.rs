@@ -28,6 +28,7 @@ and told with seed, commit and log; they are in target/nights with their logs an
                  way; with --only NAME those of one scenario
   --bugs         sows each of the known bugs, one at a time, and says how many nights find it
   --bug BUG      sows this one
+  --first-only   of each bug only what finds it first
   --write FILE   writes the table of bugs into SPECIFICATION.md, where it belongs
 
 Examples:

@@ -1,6 +1,6 @@
 //! Bugs that can be sown on purpose, to see that tests find them.
 //!
-//! Each takes one condition away, and nothing else. Only a build with the feature `seeded-bugs`
+//! Each removes one check, or changes one behaviour. Only a build with the feature `seeded-bugs`
 //! can sow one; in every other build [`guard`] is its condition and nothing more.
 
 macro_rules! bugs {
@@ -45,7 +45,7 @@ bugs! {
     CutNotWatched = "cut-not-watched" breaks "S1",
     /// What was cut, and undone behind a release, is cut again only where all allows a first cut.
     UndoneCutAsksLeave = "undone-cut-asks-leave" breaks "S1",
-    /// No sign of life ends a release.
+    /// A release continues although the node reports again.
     SignsVoidNothing = "signs-void-nothing" breaks "S1",
     /// A feed that reads off is all of them.
     OneFeedIsAll = "one-feed-is-all" breaks "S1",
@@ -81,7 +81,7 @@ bugs! {
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
-    /// Nobody asks, before bytes are sent, whether they may be.
+    /// The send gate is not checked before bytes are sent.
     GateNotAsked = "gate-not-asked" breaks "S4",
     /// Each installation has a leader of its own.
     LeaseOfItsOwn = "lease-of-its-own" breaks "S4",
@@ -133,7 +133,7 @@ bugs! {
     PauseIgnored = "pause-ignored" breaks "S10",
     /// A maintenance is not heard.
     MaintenanceIgnored = "maintenance-ignored" breaks "S10",
-    /// A label by which somebody keeps us from a node is not heard.
+    /// The label that excludes a node is ignored.
     LabelIgnored = "label-ignored" breaks "S10",
     /// A person's cordon is not heard.
     CordonIgnored = "cordon-ignored" breaks "S10",
@@ -145,7 +145,7 @@ bugs! {
     StormFromReady = "storm-from-ready" breaks "S13",
     /// However many nodes of a zone are lost, one of it is cut.
     ZonesIgnored = "zones-ignored" breaks "S13",
-    /// A lost node whose zone nobody knows counts for no zone.
+    /// A lost node without a zone label counts towards no zone.
     UnlabelledNotCounted = "unlabelled-not-counted" breaks "S13",
     /// A node whose zone nobody knows is cut where zones have limits.
     UnknownZoneAllowed = "unknown-zone-allowed" breaks "S13",
@@ -165,13 +165,13 @@ bugs! {
     PathUnchecked = "path-unchecked" breaks "S14",
     /// A plugin speaks by protocols that nobody granted.
     ProtocolUnchecked = "protocol-unchecked" breaks "S14",
-    /// A plugin asks by every HTTP method where its manifest names some.
+    /// A plugin may use any HTTP method, not only those that its manifest lists.
     MethodUnchecked = "method-unchecked" breaks "S14",
     /// HTTP methods that a manifest asks for count as granted.
     AskIsGrant = "ask-is-grant" breaks "S14",
-    /// The host proves who asks in ways that nobody granted.
+    /// An authentication scheme may be used without a grant.
     SchemeUnchecked = "scheme-unchecked" breaks "S14",
-    /// A plugin reads of the answer to a login what nobody granted.
+    /// A plugin may read fields of the answer to a login that `exposes` does not grant.
     ExposesUnchecked = "exposes-unchecked" breaks "S14",
     /// The host logs in at paths that nobody granted.
     LoginUnchecked = "login-unchecked" breaks "S14",
@@ -181,15 +181,15 @@ bugs! {
     GuardedOpen = "guarded-open" breaks "S14",
     /// An address that is granted opens the forms of it in IPv6 that may lead elsewhere.
     DisguiseOpen = "disguise-open" breaks "S14",
-    /// Of a name's addresses only the first must be granted.
+    /// Only the first address of a host name is checked against the grants.
     OneAddressIsAll = "one-address-is-all" breaks "S14",
     /// A call that only reads may begin effects.
     ReadsBegin = "reads-begin" breaks "S14",
-    /// A call may make more HTTP requests than it is granted.
+    /// The budget of HTTP requests is not enforced.
     RequestsUncounted = "requests-uncounted" breaks "S14",
-    /// A call may send more datagrams than it is granted.
+    /// The budget of datagrams is not enforced.
     DatagramsUncounted = "datagrams-uncounted" breaks "S14",
-    /// A call may have more done with a credential than it is granted.
+    /// The budget of credential operations is not enforced.
     OperationsUncounted = "operations-uncounted" breaks "S14",
     /// A plugin has everything done with a credential of which it is granted something.
     OperationUnchecked = "operation-unchecked" breaks "S14",
@@ -201,17 +201,17 @@ bugs! {
     EvidenceUnblotted = "evidence-unblotted" breaks "S15",
     /// A device that echoes a secret hands it to the plugin.
     EchoUnblotted = "echo-unblotted" breaks "S15",
-    /// Of an answer's headers those are shown in which a server puts its sessions.
+    /// A plugin sees the headers of an answer that carry sessions, such as `Set-Cookie`.
     SessionsShown = "sessions-shown" breaks "S15",
-    /// Of an answer only the body has its secrets hidden.
+    /// Secrets are hidden in the body of an answer and not in its headers.
     HeadersUnblotted = "headers-unblotted" breaks "S15",
-    /// A session's token is not hidden as the password is that it was given for.
+    /// A session's token is not hidden.
     TokensUnblotted = "tokens-unblotted" breaks "S15",
     /// A device on a stream that echoes a secret hands it to the plugin.
     StreamsUnblotted = "streams-unblotted" breaks "S15",
     /// A log keeps the lines of plugins as they stand.
     LogUnblotted = "log-unblotted" breaks "S15",
-    /// A plugin's fields are told as it writes them.
+    /// Secrets in a plugin's fields are not hidden.
     FieldsUnblotted = "fields-unblotted" breaks "S15",
     /// A checkpoint is kept with the secrets in it.
     CheckpointUnblotted = "checkpoint-unblotted" breaks "S15",
@@ -237,7 +237,7 @@ bugs! {
     JobStartedAgain = "job-started-again" breaks "S21",
     /// An incident ends although its Job goes on.
     JobOutlives = "job-outlives" breaks "S21",
-    /// A record keeps every line of its history, more than its definition allows.
+    /// A NodeFence's history is not trimmed to the length that its definition allows.
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L1",

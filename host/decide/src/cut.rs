@@ -77,7 +77,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
             && proof.voided_at.is_none()
             && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
     })?;
-    // Whichever Node says so: a machine that registers anew is the same machine.
+    // A Node of that name counts whatever its UID: it is the same machine.
     let node = run.seen().and_then(|view| view.node.as_ref());
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
@@ -85,9 +85,11 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     for cut in run.record.read_by(proof) {
         let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
         if guard(Bug::UndoneCutLeft, is_on) {
-            // Which boot runs there now decides whether that matters.
-            let is_seen = run.look().is_some();
-            return Some(if is_seen { undone(run, cut) } else { Flow::Stay });
+            // A newer boot is not cut, so it takes a fresh look.
+            if run.look().is_none() {
+                return Some(Flow::Stay);
+            }
+            return Some(undone(run, cut));
         }
         let read = run.record.last_ended(cut, Action::Status);
         let next = read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY);
@@ -120,8 +122,8 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     Flow::Go(Phase::Isolating)
 }
 
-/// Whether somebody gave back what pods of the boot that still runs were released behind. `node` is the Node of that
-/// name, deleted and made anew or not; a boot of which none tells may run.
+/// Whether somebody gave back what pods of the boot that still runs were released behind. `node` may have another UID;
+/// without a Node the boot that was cut may still run.
 pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())

@@ -161,7 +161,7 @@ pub const CREDENTIAL_DATA_BYTES_MAX: usize = 64 << 10;
 pub const LOG_LINE_BYTES_MAX: usize = 1 << 10;
 /// The log of a call; what is beyond is counted.
 pub const LOG_BYTES_MAX: usize = 16 << 10;
-/// What a call's log keeps of standard error, in bytes: a panic's message with its place has room.
+/// Bytes of standard error that a call's log keeps: enough for a panic's message and its place.
 pub const STDERR_BYTES_MAX: usize = 4_096;
 /// A sentence for people: details of outcomes and failures, notes.
 pub const DETAIL_BYTES_MAX: usize = 1 << 10;

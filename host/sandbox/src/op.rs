@@ -9,6 +9,7 @@ use crate::bindings::node_remedy::fence::op::{Host, Level};
 use crate::call::{Effect, LogLevel, LogLine};
 use crate::limits::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
 use crate::state::{CallState, Cut};
+use crate::words::Secrets;
 
 impl Host for CallState {
     async fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
@@ -99,11 +100,9 @@ impl CallState {
             self.record.log_dropped = self.record.log_dropped.saturating_add(1);
             return;
         }
-        let message = if guard(Bug::LogUnblotted, true) {
-            self.secrets.clean(message, LOG_LINE_BYTES_MAX)
-        } else {
-            message.to_owned()
-        };
+        let none = Secrets::default();
+        let secrets = if is_sown(Bug::LogUnblotted) { &none } else { &self.secrets };
+        let message = secrets.clean(message, LOG_LINE_BYTES_MAX);
         let cost = cost.max(message.len());
         let has_room = self.record.log_bytes + cost <= LOG_BYTES_MAX;
         self.record.log_bytes += cost;

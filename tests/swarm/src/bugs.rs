@@ -93,7 +93,7 @@ fn known_place(bug: Bug) -> Option<&'static str> {
 }
 
 impl Found {
-    /// Whether an invariant told. That a scenario goes otherwise than it says is not enough.
+    /// Whether an invariant broke. That a scenario goes otherwise than it says is not enough.
     pub fn is_found(&self) -> bool {
         self.nights.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
     }
@@ -130,7 +130,7 @@ fn play_scenarios(found: &mut Found, search: &Search, only: Option<&str>) -> any
         if !wrong.is_empty() {
             told.push((name, invariants(&wrong.broken)));
         }
-        // What somebody expected is no invariant: the next one may break one.
+        // What a scenario says is no invariant, so it does not end the search.
         !search.first_only || told.iter().all(|(_, broken)| broken.is_empty())
     })?;
     let mut told = told.into_inner().unwrap_or_default();

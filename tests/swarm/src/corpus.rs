@@ -1,5 +1,6 @@
 //! The sandbox's own promises, held against a plugin that breaks them where it can: whom it may reach and what
-//! it may have done with credentials (S14), and what nobody may read (S15).
+//! it may have done with credentials (S14), what nobody may read (S15), and that it sends nothing while the
+//! gate is shut (S4).
 //!
 //! One attack after another, each by itself, in a network that notes whom it reached. The whole corpus on real
 //! parts is `tests/tests/plugins_attacks`; here is what a sown bug must show in.
@@ -85,7 +86,7 @@ async fn make(attacker: &Arc<Plugin>, attempt: &Attempt) -> anyhow::Result<Vec<V
         at: None,
         sentence: format!("{}: {why}", attempt.name),
     };
-    let sent = sent_all_the_same(attempt, &network).map(|why| of("S4", why));
+    let sent = sent_while_shut(attempt, &network).map(|why| of("S4", why));
     let reached = reached_too_far(attempt, &network, &report, &said).map(|why| of("S14", why));
     let seen = seen_a_secret(&report, &said).map(|why| of("S15", why));
     let betrayed = attempt.betrays.filter(|(_, by_saying)| said.contains(by_saying));
@@ -98,7 +99,7 @@ async fn make(attacker: &Arc<Plugin>, attempt: &Attempt) -> anyhow::Result<Vec<V
 }
 
 /// S4.
-fn sent_all_the_same(attempt: &Attempt, network: &Network) -> Option<String> {
+fn sent_while_shut(attempt: &Attempt, network: &Network) -> Option<String> {
     let reached = network.reached();
     let first = reached.first().filter(|_| attempt.is_shut)?;
     Some(format!("it reached {first} though nothing may be sent"))
@@ -117,9 +118,6 @@ fn reached_too_far(
     }
     if reached.len() > attempt.may_send {
         return Some(format!("{} messages of it arrived", reached.len()));
-    }
-    if said.contains("revealed true") {
-        return Some("it was shown a credential that it may only have used".to_owned());
     }
     let is_off = matches!(report.verdict(), Verdict::Outcome(one) if one.state == PlugState::Off);
     (is_off && reached.is_empty()).then(|| "its off is believed though it asked nobody".to_owned())

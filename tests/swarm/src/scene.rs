@@ -44,10 +44,9 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
-    /// Outlets that the configuration names for a node which hangs on another one. The machine that hangs there is
-    /// not the one that is meant, so S5 and S10 cannot judge by them.
+    /// Outlets and ports that the configuration gives to the wrong node. S5 and S10 skip them.
     pub miswired: BTreeSet<u64>,
-    /// How long a node has to be silent before it counts as lost, where that is all that counts.
+    /// How long a node has to be silent before it is fenced; none where something else can have it fenced.
     pub silent_for: Option<Duration>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,

@@ -1,4 +1,4 @@
-//! What the judges know beforehand of a scenario that somebody wrote. Not here: of a night, which is drawn
+//! What the judges know beforehand of a scenario that somebody wrote. Nights have settings of their own
 //! ([`crate::night`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,8 +39,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         let excludes = labels.keys().any(|label| label == EXCLUDES);
         (key.kind == Kind::Node && excludes).then(|| key.name.clone())
     });
-    let is_people = |what: &Event| matches!(what, Event::DeleteNode(_));
-    let (zones, zone_percent_max) = zones(scenario);
+    let (zones, zone_percent_max) = zone_limit(scenario);
     Setting {
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
@@ -49,7 +48,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         switches: switches.map(|device| device.name.clone()).collect(),
         drivers_check: scenario.timings.checks_at_detach,
         dumps_release_all: scenario.configuration.iter().any(says_all),
-        has_people: scenario.happenings.iter().any(|one| is_people(&one.what)),
+        has_people: scenario.happenings.iter().any(|one| matches!(one.what, Event::DeleteNode(_))),
         // One answer may take long, and what was decided on it is then old.
         seen_after: Duration::from_secs(26),
         silent_for: silent_for(scenario),
@@ -63,21 +62,19 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     }
 }
 
-/// The shortest age of a Lease that counts, where no policy goes by anything else.
+/// The shortest `nodeLeaseAge` of all thresholds; none where one goes by something else.
 fn silent_for(scenario: &Scenario) -> Option<Duration> {
     let policies = scenario.configuration.iter().filter_map(|one| one.object.get("spec"));
-    let mut thresholds = policies
+    let ages: Option<Vec<Duration>> = policies
         .filter_map(|spec| spec.get("thresholdConfigs")?.as_array())
         .flatten()
-        .map(|threshold| read_duration(threshold.get("nodeLeaseAge")?.as_str()?));
-    let most = Duration::MAX;
-    let shortest = thresholds.try_fold(most, |shortest, one| Some(shortest.min(one?)))?;
-    (shortest < most).then_some(shortest)
+        .map(|threshold| read_duration(threshold.get("nodeLeaseAge")?.as_str()?))
+        .collect();
+    ages?.into_iter().min()
 }
 
-/// The zone of each node that has one, and from which share on its zone's nodes are no longer cut: by the first
-/// topology that a policy names.
-fn zones(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
+/// The zone of each node that has one, and `maxUnhealthyPercent` of the first topology that a policy names.
+fn zone_limit(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
     let mut configuration = scenario.configuration.iter();
     let limit = configuration.find_map(|one| one.object.pointer("/spec/policies/topologies/0"));
     let Some(limit) = limit else { return (BTreeMap::new(), 0) };
@@ -90,7 +87,7 @@ fn zones(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
     (scenario.nodes.iter().filter_map(zone).collect(), percent.unwrap_or_default())
 }
 
-/// Outlets and ports that a FenceConfiguration names by number, on which no node that it selects hangs.
+/// Outlets and ports that a FenceConfiguration names although no node that it selects is plugged into them.
 fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
     let is_fence = |one: &&Document| {
         one.object.pointer("/kind").is_some_and(|kind| kind == "FenceConfiguration")
@@ -118,9 +115,9 @@ mod tests {
     use super::*;
     use crate::crash::{files_of, parse};
 
-    /// S5 and S10 judge by all other plugs.
+    /// S5 and S10 skip these plugs, so no other scenario may have one.
     #[test]
-    fn outlets_of_others_are_named_by_the_scenarios_about_that_alone() {
+    fn only_two_scenarios_name_a_wrong_outlet() {
         let mut found = BTreeSet::new();
         for folder in ["scenarios", "seams"] {
             let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));

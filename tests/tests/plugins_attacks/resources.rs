@@ -292,7 +292,7 @@ async fn words(host: &Host) -> Result<()> {
     )
     .await?;
     host.attack(
-        case(43, "huge stdout", "20 MiB each to stdout, which nobody reads, and to stderr"),
+        case(43, "huge stdout", "20 MiB to stdout, which is dropped, and to stderr, which is cut"),
         async || {
             let (report, _) =
                 host.must(&deed("stdout").number(20 << 10), Ended::Returned, "printed").await?;

@@ -23,7 +23,7 @@ use crate::lease::{LEASE_NAME, LEASE_NAMESPACE, holder};
 
 /// Something needs a person.
 const EXIT_NOT_WELL: u8 = 2;
-/// A leader renews every two seconds; its clock and the API server's differ.
+/// A leader renews every two seconds; the rest is for clocks that differ.
 const LEADER_SILENT_MAX: Span = Span::minutes(1);
 /// Refused nodes that are named.
 const REFUSED_MAX: usize = 20;
@@ -66,23 +66,25 @@ fn code(is_wrong: bool) -> ExitCode {
     if is_wrong { ExitCode::from(EXIT_NOT_WELL) } else { ExitCode::SUCCESS }
 }
 
-/// Nothing where somebody leads. The API server tells the time: that of this machine may be any.
+/// Empty if there is a live leader. The clock is the API server's; this machine's may be wrong.
 async fn leader<C: Cluster>(cluster: &C, namespace: &str) -> String {
     let lease = cluster.get::<Lease>(At::within(LEASE_NAMESPACE, LEASE_NAME)).await;
     let (lease, now) = match (lease, cluster.server_time().await) {
         (Ok(lease), Ok(now)) => (lease, now),
-        (Err(error), _) | (_, Err(error)) => return format!("who leads cannot be told: {error}\n"),
+        (Err(error), _) | (_, Err(error)) => {
+            return format!("failed to read the leader's Lease or the API server's time: {error}\n");
+        }
     };
-    let look = format!("no node is fenced; see: kubectl -n {namespace} get pods");
+    let hint = format!("no node is fenced; see: kubectl -n {namespace} get pods");
     let Some(lease) = lease.filter(|lease| holder(lease).is_some()) else {
-        return format!("nobody leads: {look}\n");
+        return format!("nobody leads: {hint}\n");
     };
     let renewed = lease.spec.and_then(|spec| spec.renew_time);
-    let silent = now.since(renewed.map_or(Time::default(), |at| time_of(&at.0)));
+    let silent = now.since(renewed.map(|at| time_of(&at.0)).unwrap_or_default());
     if silent <= LEADER_SILENT_MAX {
         return String::new();
     }
-    format!("the leader has been silent for {silent}: {look}\n")
+    format!("the leader has been silent for {silent}: {hint}\n")
 }
 
 /// A line for each configuration and plugin that is not in force as it stands.

@@ -332,7 +332,7 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     pods.retain(|uid| allowed.contains(&uid));
     let evicted = take_served(run, proof, released, left, &mut pods);
     let attachments = if left.pods.is_empty() { left.attachments_not_asked() } else { Vec::new() };
-    // The taint takes everything that does not tolerate it: not for a proof of less.
+    // The taint detaches every volume, and pod GC deletes what terminates: not for a proof of less.
     let taint = released.everything && ((prompt && evicted.is_empty()) || left.pods.is_empty());
     run.record.marks.out_of_service |= taint;
     let first = match proof.grade {

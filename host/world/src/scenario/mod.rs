@@ -5,7 +5,6 @@
 
 mod cloud;
 pub(crate) mod duration;
-pub use self::duration::read as read_duration;
 mod expectation;
 mod happening;
 mod nodes;
@@ -25,6 +24,7 @@ use node_remedy_devices::ec2;
 use node_remedy_devices::snmp::Model;
 use serde_json::Value;
 
+pub use self::duration::read as read_duration;
 pub use self::expectation::{Expectation, Pattern, Unmet};
 pub use self::read::{ScenarioError, ScenarioErrors};
 pub use self::snapshot::{Loss, LossHow, SNAPSHOT_BYTES_MAX};

@@ -1,7 +1,12 @@
-//! S10: a node that is well again is not switched off: what decides over an off is read again right
-//! before it. One whose pods we released behind a cut is: they run elsewhere, so that boot has to end. Nor
-//! is any switched off while somebody has paused or wants that very node left alone, or before somebody
-//! who is to be asked said yes, or before it was silent for as long as its policy says. And no incident is opened while every policy says that nobody acts.
+//! S10: no node is switched off
+//!
+//! - that is well again: what decides over an off is read again right before it. One whose pods we released
+//!   behind a cut is switched off: they run elsewhere, so that boot has to end;
+//! - while somebody has paused, or wants that very node left alone;
+//! - before somebody who is to be asked said yes;
+//! - before it was silent for as long as its policy says.
+//!
+//! And no incident is opened while every policy says that nobody acts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,8 +18,8 @@ use super::Check;
 use super::first_off::FirstOff;
 use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
 
-/// A kubelet that dies has renewed its Lease up to 10 s before, and is up to 0.4 s late by itself.
-const RENEWED_BEFORE: Duration = Duration::from_secs(11);
+/// The last renewal is up to 10 s before the loss, and a kubelet may be 0.4 s late.
+const LAST_RENEWAL_BEFORE_MAX: Duration = Duration::from_secs(11);
 
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
@@ -85,10 +90,12 @@ impl Check for Trigger {
         }
         if let Some(node) = self.offs.of(scene, what)
             && let Some(since) = scene.lost.get(node)
-            && self.silent_for.is_some_and(|long| between(*since, at) + RENEWED_BEFORE < long)
+            && self
+                .silent_for
+                .is_some_and(|long| between(*since, at) + LAST_RENEWAL_BEFORE_MAX < long)
         {
             let silent = between(*since, at).as_secs();
-            return Some(format!("{node} was told to be off after {silent} s of silence"));
+            return Some(format!("{node} was told to be off after only {silent} s of silence"));
         }
         // The command is what counts: some BMCs carry it out much later.
         let Taken { node, command, plug, .. } = what.taken()?;

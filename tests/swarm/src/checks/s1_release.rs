@@ -100,10 +100,10 @@ impl Check for Release {
             if grade == OPERATOR_CONFIRMED {
                 return None;
             }
-            // A Job's word is all that there is: no device is read again.
+            // No device is read after a Job, so the node must not have reported.
             let is_heard = |since: &Time| between(*since, at) > READ_AGAIN;
             if grade == JOB_SUCCEEDED && scene.well_since.get(node).is_some_and(is_heard) {
-                return Some(format!("{node} is heard"));
+                return Some(format!("a Job's success counts as proof although {node} reports"));
             }
             // Writing it down may take long, and power is read again before anything is released.
             let was_off =

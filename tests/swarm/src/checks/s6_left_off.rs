@@ -1,5 +1,5 @@
 //! S6: a machine that we switched off is switched on again, and so is each outlet and each port, or
-//! its record is parked and says so. So is storage that we cut, before the incident is over.
+//! its record is parked and says so. Storage that we cut is given back before the incident is over.
 //!
 //! - Of a port it is enough that its record is parked, or that it waits for somebody's yes, which is
 //!   asked for with the names of what is cut; after the yes the gate may stay closed for a while, and
@@ -81,10 +81,11 @@ impl Check for LeftOff {
             says_so
                 && (is_parked || is_port && self.waits(scene, node) || !is_port && !is_off_by_us)
         };
-        // Storage is cut by us alone.
+        // Only node-remedy cuts storage.
         let is_over = |node: &&String| scene.state_of(node) == Some("Final");
         let cut = scene.kept_away.intersection(&scene.nodes).filter(is_over);
-        let cut = cut.map(|node| format!("{node} was left without its storage and nobody is told"));
+        let cut =
+            cut.map(|node| format!("the incident of {node} is over with its storage still cut"));
         let silent = machines.chain(plugs).filter(|(node, _, is_port)| !is_told(node, *is_port));
         silent
             .map(|(node, what, _)| {

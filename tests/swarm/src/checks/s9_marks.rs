@@ -1,6 +1,7 @@
 //! S9: we put and lift our own marks only; quarantine stands before anything is released, and until
-//! the machine has begun another boot and its kubelet reports; a node that is well is not out of service by us. Of a BMC that tells old news nobody
-//! can know that it took an off: there only what was released counts.
+//! the machine has begun another boot and its kubelet reports. No node that is well keeps our
+//! out-of-service taint. Of a BMC that tells old news nobody can know that it took an off: there only what
+//! was released counts.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use crate::scene::{OURS, OUT_OF_SERVICE, Scene, Setting, released_by_us};
 /// What is decided on is written within this time.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
-/// What stands on a node that has been well for so long at the end is forgotten.
-const FORGOTTEN: Duration = Duration::from_mins(1);
+/// A taint of ours on a node that has been well for longer than this was left behind.
+const CLEANED_WITHIN: Duration = Duration::from_mins(1);
 
 pub(super) struct Marks {
     has_stale_bmc: bool,
@@ -70,7 +71,7 @@ impl Check for Marks {
 
     fn end(&mut self, scene: &Scene) -> Vec<String> {
         let Some(now) = self.now else { return Vec::new() };
-        let is_well = |(_, since): &(&String, &Time)| between(**since, now) > FORGOTTEN;
+        let is_well = |(_, since): &(&String, &Time)| between(**since, now) > CLEANED_WITHIN;
         let well = scene.well_since.iter().filter(is_well).map(|(node, _)| node);
         let ours = well.filter(|node| scene.tainted_by(node, OUT_OF_SERVICE) == Some(CLIENT));
         ours.map(|node| format!("{node} is well and still out of service by us")).collect()

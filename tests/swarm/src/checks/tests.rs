@@ -430,15 +430,14 @@ fn s9_marks_are_ours_and_stand_in_time() {
 #[test]
 fn s9_a_node_that_is_well_is_not_out_of_service() {
     let well = || (5, What::NetworkBack { node: "n".into() });
-    let night = |by, end| {
+    let is_broken = |by, end| {
         let marks = vec![(2, tainted(QUARANTINE, CLIENT)), (3, tainted(OUT_OF_SERVICE, by))];
-        let is_broken =
-            vec![(1, lost())].into_iter().chain(marks).chain([well(), (end, leads(US))]);
-        judged(is_broken.collect(), &Setting::default()).contains(&"S9")
+        let night = [vec![(1, lost())], marks, vec![well(), (end, leads(US))]].concat();
+        judged(night, &Setting::default()).contains(&"S9")
     };
-    assert!(!night(CLIENT, 50));
-    assert!(night(CLIENT, 90));
-    assert!(!night(PEOPLE, 90));
+    assert!(!is_broken(CLIENT, 50));
+    assert!(is_broken(CLIENT, 90));
+    assert!(!is_broken(PEOPLE, 90));
 }
 
 #[test]

@@ -57,8 +57,8 @@ pub fn fleet() -> AdminGrant {
 }
 
 impl Asked {
-    /// The call, under the grants that follow from the plugin's manifest; both canaries are its credentials,
-    /// the second one only where it may be read.
+    /// The call, under the grants that follow from the plugin's manifest; `ACCOUNT` is a credential of its,
+    /// and `COMMUNITY` is one only where `reveal` is granted.
     ///
     /// # Errors
     ///

@@ -23,9 +23,9 @@ pub(super) struct Attempt {
     pub(super) may_send: usize,
     /// Whether this process may not send now.
     pub(super) is_shut: bool,
-    /// What an honest deed says in the end.
+    /// What it says if all is in order.
     pub(super) says: Option<&'static str>,
-    /// What it can only say once a promise is broken, and which.
+    /// An invariant, and what it can only say once that is broken.
     pub(super) betrays: Option<(&'static str, &'static str)>,
 }
 
@@ -57,7 +57,7 @@ fn addresses() -> Vec<Attempt> {
         .reaches(&["udp 169.254.169.254:623"])
         .succeeds("on"),
         datagram("an address of the cluster's own, in a range", DEVICE, guarded()),
-        datagram("its own device, in a form that may lead elsewhere", "[::10.9.0.7]:623", wide()),
+        datagram("its own device by an IPv4-compatible IPv6 address", "[::10.9.0.7]:623", wide()),
         datagram("a name, one of whose addresses is not granted", "bmc.example:623", fleet()),
     ]
 }
@@ -89,10 +89,10 @@ fn requests() -> Vec<Attempt> {
         attempt("a header that names another path", "fetch")
             .with("url", WEB)
             .with("headers", "X-Original-URL=/admin"),
-        attempt("a proof of who asks that is not granted", "fetch")
+        attempt("an authentication scheme that is not granted", "fetch")
             .with("url", WEB)
             .under(AdminGrant { auth: Some(BTreeSet::from(["bearer".to_owned()])), ..fleet() }),
-        attempt("what a server tells its client alone", "fetch")
+        attempt("a header Set-Cookie", "fetch")
             .with("url", WEB)
             .reaches(&["GET 10.9.0.7:80 /power"])
             .succeeds("200")
@@ -126,7 +126,8 @@ fn credentials() -> Vec<Attempt> {
             .with("url", WEB)
             .with("sought", &turned_over(canary::ACCOUNT))
             .reaches(&["GET 10.9.0.7:80 /echo", REACHED])
-            .succeeds("mac Ok(32), keyed Ok(true), sent 200"),
+            .succeeds("mac Ok(32), keyed Ok(true), sent 200")
+            .breaks("S14", "revealed true"),
         attempt("an echo of what proves who asks", "fetch")
             .with("url", WEB)
             .with("path", "/echo")
@@ -172,7 +173,7 @@ fn amounts() -> Vec<Attempt> {
             .under(little())
             .reaches(&[REACHED])
             .at_most(5),
-        attempt("more operations than it may have done", "guess-secret")
+        attempt("more credential operations than its budget", "guess-secret")
             .with("address", DEVICE)
             .with("number", "20")
             .under(little())
@@ -184,7 +185,7 @@ fn amounts() -> Vec<Attempt> {
 
 fn claims() -> Vec<Attempt> {
     vec![
-        attempt("an off where it was asked to read", "off").with("address", DEVICE),
+        attempt("an off in a call that reads", "off").with("address", DEVICE),
         Attempt { action: Action::Off, ..attempt("an off that nobody was asked for", "claim-off") }
             .with("address", DEVICE),
         Attempt { action: Action::Off, ..attempt("an off that was read", "off") }

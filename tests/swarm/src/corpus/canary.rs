@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 pub const ACCOUNT: &str = "Canary-Zq7xKw93Lm-Tweet";
 /// Shown to a plugin where `reveal` is granted.
 pub const COMMUNITY: &str = "Canary-Vb2yPd48Rf-Chirp";
-/// What a login is answered with: the host's, shown to nobody.
+/// The token in the answer to a login: kept by the host, shown to nobody.
 pub const TOKEN: &str = "Canary-Hn5sJt71Qb-Warble";
-/// A run that is in both would be found of one where it is of the other.
+/// No run of this length stands in two canaries.
 const RUN: usize = 8;
 
 /// Fails where a run of a canary stands in the words, in one of its forms.
@@ -42,7 +42,7 @@ fn around(words: &str, place: Option<usize>) -> &str {
 
 /// Everything that shows eight characters of it in a row.
 fn forms(canary: &str) -> Vec<String> {
-    // "Canary-" stands in both, and in this file's own messages.
+    // "Canary-" stands in each, and in this file's own messages.
     let own: Vec<u8> = canary.trim_start_matches("Canary-").bytes().collect();
     let backwards: Vec<u8> = own.iter().rev().copied().collect();
     let mut forms = Vec::new();

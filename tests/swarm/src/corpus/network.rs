@@ -37,8 +37,8 @@ impl Fabric for Network {
         vec![(SOON, b"on".to_vec())]
     }
 
-    /// Answers a login with a token, and all else with what proves who asks: in the body as it came and as it is
-    /// meant, and the latter in headers.
+    /// A login gets a token, and a request with that token gets it back. Any other gets its `Authorization` back: as
+    /// it came and decoded in the body, decoded in `X-Echo` and `Set-Cookie`.
     fn http(&self, to: &HttpPeer, request: &Request<Vec<u8>>) -> Option<HttpReply> {
         self.note(format!("{} {} {}", request.method(), to.address, request.uri()));
         let response = if request.uri().path() == "/login" {
