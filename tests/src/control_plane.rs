@@ -163,7 +163,10 @@ impl ControlPlane {
         if !release.binary().exists() {
             bail!("the control plane of {release:?} is not built: run `cargo xtask setup`");
         }
-        let folder = fresh_folder(name)?;
+        let folder = match release {
+            Kubernetes::V1_37 => fresh_folder(name)?,
+            Kubernetes::V1_36 => fresh_folder(&format!("{name}-1.36"))?,
+        };
         let mut tries = 1;
         loop {
             match Self::try_start(release, &folder, monitoring).await {
@@ -329,6 +332,8 @@ fn api_server_flags(folder: &Path, pki: &Pki, etcd_url: &str, port: u16) -> Resu
         format!("--etcd-servers={etcd_url}"),
         "--bind-address=127.0.0.1".into(),
         "--advertise-address=127.0.0.1".into(),
+        // Kubernetes 1.37 publishes no endpoint that is loopback, and nothing here asks for it.
+        "--endpoint-reconciler-type=none".into(),
         format!("--secure-port={port}"),
         format!("--tls-cert-file={}", pki.server_certificate.display()),
         format!("--tls-private-key-file={}", pki.server_key.display()),

@@ -152,10 +152,12 @@ impl<'a> Run<'a> {
         !guard(Bug::UnfenceAtOnce, !is_well)
     }
 
-    /// Whether the node runs another boot than the one that was fenced.
+    /// Whether the node runs another boot than the one that was fenced. A Node that names no boot, as one that
+    /// somebody made by hand, says nothing of that.
     pub(crate) fn is_new_boot(&self, signs: &Signs) -> bool {
         let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
-        signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id
+        let is_other = signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id;
+        is_other && !signs.boot_id.is_empty()
     }
 
     /// Whether the boot that was proven off reported once more: the proof was wrong.

@@ -20,7 +20,7 @@ use crate::net::{Connection, Socket, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
-use crate::stderr::Stderr;
+use crate::stderr::{self, Stderr};
 use crate::transcript::Transcript;
 use crate::trust::TlsRefusal;
 use crate::wasi_stubs;
@@ -130,7 +130,8 @@ impl CallState {
 
     /// Takes what the guest wrote to standard error into its log.
     pub(crate) fn keep_stderr(&mut self) {
-        for line in self.stderr.lines() {
+        // As a whole first: a secret may have several lines.
+        for line in stderr::lines(&self.secrets.blot(&self.stderr.bytes())) {
             self.keep_log(LogLevel::Warn, &line);
         }
     }
@@ -210,11 +211,26 @@ impl WasiView for CallState {
 
 #[cfg(test)]
 mod tests {
+    use wasmtime_wasi::p2::OutputStream as _;
     use zeroize::Zeroizing;
 
     use super::*;
     use crate::call::ExchangeRecord;
     use crate::trial;
+
+    #[test]
+    fn a_secret_of_two_lines_is_blotted_out_of_standard_error() {
+        let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct\nhorse".to_vec()) };
+        let call = Call {
+            credentials: BTreeMap::from([("key".to_owned(), secret)]),
+            ..trial::call(Grants::default())
+        };
+        let mut state = CallState::new(call, [0; 32], trial::seams());
+        state.stderr.write(b"panicked at correct\nhorse".as_slice().into()).unwrap();
+        state.keep_stderr();
+        let kept: Vec<_> = state.record.log.into_iter().map(|line| line.message).collect();
+        assert_eq!(kept, ["panicked at *************"]);
+    }
 
     /// A command that sets a password carries it inside of the session.
     #[test]

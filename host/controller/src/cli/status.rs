@@ -72,7 +72,9 @@ async fn leader<C: Cluster>(cluster: &C, namespace: &str) -> String {
     let (lease, now) = match (lease, cluster.server_time().await) {
         (Ok(lease), Ok(now)) => (lease, now),
         (Err(error), _) | (_, Err(error)) => {
-            return format!("failed to read the leader's Lease or the API server's time: {error}\n");
+            return format!(
+                "failed to read the leader's Lease or the API server's time: {error}\n"
+            );
         }
     };
     let hint = format!("no node is fenced; see: kubectl -n {namespace} get pods");

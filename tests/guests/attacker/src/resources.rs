@@ -124,8 +124,8 @@ pub fn forge_log() -> Told {
 /// So many KiB to nobody.
 pub fn stdout(asked: Asked<'_>) -> Told {
     for _ in 0..asked.number() {
-        print!("{}", "y".repeat(1 << 10));
-        eprint!("{}", "z".repeat(1 << 10));
+        println!("{}", "y".repeat(1 << 10));
+        eprintln!("{}", "z".repeat(1 << 10));
     }
     heard(&format!("{} KiB printed", asked.number()))
 }

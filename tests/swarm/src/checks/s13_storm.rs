@@ -35,12 +35,12 @@ impl Storm {
 }
 
 impl Storm {
-    /// How many nodes were lost when this one was, itself among them, and are seen to be.
-    fn lost_with(&self, scene: &Scene, node: &str, at: Time) -> usize {
+    /// How many nodes were lost when this one was, itself among them. Whoever cannot tell yet has to wait.
+    fn lost_with(scene: &Scene, node: &str) -> usize {
         let Some(own) = scene.lost.get(node) else { return 0 };
         let is_with = |(other, since): &(&String, &Time)| {
             let is_together = between(*own, **since).max(between(**since, *own)) <= TOGETHER;
-            is_together && scene.is_lost_for(other, self.seen_after, at)
+            is_together && scene.nodes.contains(*other)
         };
         scene.lost.iter().filter(is_with).count()
     }
@@ -55,7 +55,7 @@ impl Check for Storm {
         if is_storm(lost, total, self.percent_max) {
             return Some(format!("{lost} of {total} nodes are lost"));
         }
-        let together = self.lost_with(scene, node, at);
+        let together = Self::lost_with(scene, node);
         if together >= usize::try_from(SILENT_AT_ONCE_MAX).unwrap_or(usize::MAX) {
             return Some(format!("{together} nodes were lost together"));
         }

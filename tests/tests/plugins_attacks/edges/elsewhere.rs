@@ -49,6 +49,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "COMPILED_BYTES_MAX",
         "host/sandbox/tests/sandbox/plugin_limits.rs::a_child_answers_with_as_much_code_as_may_be_and_no_more",
     ),
+    // What a plugin writes to standard error.
+    (
+        "STDERR_BYTES_MAX",
+        "host/sandbox/src/stderr.rs::what_is_said_is_kept_in_lines_and_within_bounds",
+    ),
     // One plugin's calls.
     (
         "FUEL_PER_CALL",

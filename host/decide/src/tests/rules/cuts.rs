@@ -192,10 +192,11 @@ fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
 }
 
 /// The Node was deleted and its machine registered anew. The boot that pods were released from is cut again when
-/// somebody gives its storage back; one that began since is let alone: it is theirs.
+/// somebody gives its storage back, also where the Node was made by hand and names no boot; one that began since is
+/// let alone: it is theirs.
 #[test]
 fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut() {
-    for (boot, cut_again) in [(None, true), (Some("another-boot"), false)] {
+    for (boot, cut_again) in [(None, true), (Some(""), true), (Some("another-boot"), false)] {
         let mut story = story_of(storage_only());
         story.until(Phase::AwaitingWell);
         let node = story.view.node.take().unwrap();
