@@ -93,9 +93,12 @@ fn known_place(bug: Bug) -> Option<&'static str> {
 }
 
 impl Found {
-    /// Whether an invariant broke. That a scenario goes otherwise than it says is not enough.
+    /// Whether anything told, be it only that a scenario goes otherwise than it says.
     pub fn is_found(&self) -> bool {
-        self.nights.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
+        self.nights.is_some()
+            || !self.scenarios.is_empty()
+            || !self.unmet.is_empty()
+            || !self.corpus.is_empty()
     }
 }
 

@@ -11,7 +11,7 @@ use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::nodefence::{NodeFence, Phase, State};
 use node_remedy_api::remedybudget::{self, RemedyBudget};
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
-use node_remedy_decide::{Span, Time};
+use node_remedy_decide::Span;
 use serde_json::json;
 
 use super::out::{out, outln};
