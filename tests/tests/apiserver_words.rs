@@ -174,7 +174,7 @@ async fn who_is_on_call_may_read_what_is_told() -> Result<()> {
     // Of the role of this name in kube-system she has nothing: who leads is unknown, which is not all right.
     let rows: [(&[&str], i32, &str); 4] = [
         (&["status"], 2, "no incidents"),
-        (&["status"], 2, "who leads cannot be told"),
+        (&["status"], 2, "failed to read the leader's Lease"),
         (&["explain", node], 0, "nothing was refused"),
         (&["history"], 0, ""),
     ];
