@@ -330,6 +330,8 @@ fn build_control_plane(module: &str, binary: &Path) -> Result<()> {
     build
         .current_dir(folder)
         .env("CGO_ENABLED", "0")
+        // One above this checkout would be an error beside `-modfile`.
+        .env("GOWORK", "off")
         .args(["build", "-trimpath", "-ldflags", &linker_flags, "-modfile"])
         .arg(&module)
         .arg("-o")
