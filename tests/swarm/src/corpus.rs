@@ -87,7 +87,7 @@ async fn make(attacker: &Arc<Plugin>, attempt: &Attempt) -> anyhow::Result<Vec<V
         sentence: format!("{}: {why}", attempt.name),
     };
     let sent = sent_while_shut(attempt, &network).map(|why| of("S4", why));
-    let reached = reached_too_far(attempt, &network, &report, &said).map(|why| of("S14", why));
+    let reached = reached_too_far(attempt, &network, &report).map(|why| of("S14", why));
     let seen = seen_a_secret(&report, &said).map(|why| of("S15", why));
     let betrayed = attempt.betrays.filter(|(_, by_saying)| said.contains(by_saying));
     let betrayed = betrayed.map(|(invariant, _)| of(invariant, format!("it says {said:?}")));
@@ -106,12 +106,7 @@ fn sent_while_shut(attempt: &Attempt, network: &Network) -> Option<String> {
 }
 
 /// S14.
-fn reached_too_far(
-    attempt: &Attempt,
-    network: &Network,
-    report: &CallReport,
-    said: &str,
-) -> Option<String> {
+fn reached_too_far(attempt: &Attempt, network: &Network, report: &CallReport) -> Option<String> {
     let reached = network.reached();
     if let Some(far) = reached.iter().find(|one| !attempt.may_reach.contains(&one.as_str())) {
         return Some(format!("it reached {far}"));
