@@ -245,6 +245,7 @@ impl Night {
             sound_bmcs: draft.sound_bmcs(&names),
             switches: draft.rack.switches(),
             impostors,
+            twins: twins.into_iter().collect(),
             lost,
             drivers_check,
             dumps_release_all: policies.text.contains("kdumpReleases: all"),

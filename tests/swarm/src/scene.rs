@@ -44,6 +44,8 @@ pub struct Setting {
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
     pub impostors: BTreeSet<String>,
+    /// Nodes of one machine identity, which are among the impostors.
+    pub twins: BTreeSet<String>,
     /// Outlets and ports that the configuration gives to the wrong node. S5 and S10 skip them.
     pub miswired: BTreeSet<u64>,
     /// How long a node has to be silent before it is fenced; none where something else can have it fenced.
@@ -77,6 +79,7 @@ impl Default for Setting {
             sound_bmcs: BTreeSet::new(),
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
+            twins: BTreeSet::new(),
             miswired: BTreeSet::new(),
             silent_for: None,
             needs_approval: false,

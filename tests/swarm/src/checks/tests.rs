@@ -372,6 +372,14 @@ fn s7_the_bmc_of_another_machine_is_told_nothing() {
     let setting = Setting { impostors: ["n".to_owned()].into(), ..Setting::default() };
     let found = judged(cut_then(vec![]), &setting);
     assert_eq!(found, ["S7", "S7"]);
+    // With one identity for two Nodes; and once the other one is gone.
+    let twins = || ["n".to_owned(), "m".to_owned()].into();
+    let setting = Setting { impostors: twins(), twins: twins(), ..Setting::default() };
+    let made = || (0, What::NodeCreated { node: "m".into() });
+    let night = |more: Story| [vec![made()], more, cut_then(vec![])].concat();
+    assert_eq!(judged(night(vec![]), &setting), ["S7", "S7"]);
+    let deleted = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
+    assert_eq!(judged(night(vec![(0, deleted)]), &setting), [""; 0]);
 }
 
 #[test]
