@@ -384,6 +384,7 @@ fn lost() -> View {
         gate: Verdict::default(),
         people: People::default(),
         dump: Dump::None,
+        is_another_machine: false,
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,

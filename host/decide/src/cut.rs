@@ -77,8 +77,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
             && proof.voided_at.is_none()
             && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
     })?;
-    // A Node of that name counts whatever its UID: it is the same machine.
-    let node = run.seen().and_then(|view| view.node.as_ref());
+    let node = run.seen().and_then(|view| run.machine(view));
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
     }
@@ -122,8 +121,8 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     Flow::Go(Phase::Isolating)
 }
 
-/// Whether somebody gave back what pods of the boot that still runs were released behind. `node` may have another UID;
-/// without a Node the boot that was cut may still run.
+/// Whether somebody gave back what pods of the boot that still runs were released behind. `node` is the
+/// [machine's](Run::machine); without one the boot that was cut may still run.
 pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())

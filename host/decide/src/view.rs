@@ -35,6 +35,8 @@ pub struct View {
     pub people: People,
     /// Whether the node writes a kernel dump.
     pub dump: Dump,
+    /// The Node has another UID than the one that the run is about, and is not known to be the same machine.
+    pub is_another_machine: bool,
     /// Our own process runs on this node.
     pub hosts_us: bool,
     /// Another process says that it reaches the device that is waited for.

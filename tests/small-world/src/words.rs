@@ -127,6 +127,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         gate: Verdict::default(),
         people: People::default(),
         dump: Dump::None,
+        is_another_machine: false,
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,

@@ -27,6 +27,11 @@ pub fn changed(pins: &BTreeMap<String, String>, node: &NodeSeen) -> Option<Strin
     })
 }
 
+/// Whether a Node is not known to be the machine that said this systemUUID: what many machines say names none.
+pub fn is_another(system_uuid: &str, node: &NodeSeen) -> bool {
+    identity::machines(system_uuid).is_disjoint(&identity::machines(&node.system_uuid))
+}
+
 /// One machine's UUID has a spelling for each order of bytes; what is no UUID has one.
 fn same(one: &str, other: &str) -> bool {
     let machines = [identity::machines(one), identity::machines(other)];
@@ -96,6 +101,20 @@ mod tests {
         let vendors = pins(&[("u1", "Not Settable")]);
         assert_eq!(changed(&vendors, &node("u1", "not settable")), None);
         assert!(changed(&vendors, &node("u1", UUID)).unwrap().contains("take the key u1"));
+    }
+
+    #[test]
+    fn a_node_is_the_same_machine_only_where_both_name_one() {
+        for (known, said, is_another_one) in [
+            (UUID, UUID, false),
+            (UUID, "44454C4C-5100-1048-8031-B8C04F4E3231", false),
+            (UUID, "4c4c4544-0051-4810-8031-b8c04f4e3232", true),
+            (UUID, "", true),
+            ("", "", true),
+            ("Not Settable", "Not Settable", true),
+        ] {
+            assert_eq!(is_another(known, &node("u2", said)), is_another_one, "{known} {said}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, 
 use super::signs::threshold_of;
 use super::volumes::Volumes;
 use super::{Mirror, lease_key};
-use super::{begun, closed, dumps, neighbours, unread, words};
+use super::{begun, closed, dumps, neighbours, pins, unread, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -57,11 +57,23 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, &incident.volumes, node, trigger, decide::gate(&policy, &gate, now));
+    let is_another_machine = facts.node.as_ref().is_some_and(|node| {
+        node.uid != spec.node.uid && pins::is_another(&spec.node.system_uuid, node)
+    });
     let dump = dumps::seen(parts, facts);
     let (people, neighbours) = (people_of(incident), neighbours::of(incident));
     let reached_elsewhere = is_reached_elsewhere(incident);
     let job = incident.job.clone();
-    View { hosts_us, reached_elsewhere, dump, people, neighbours, job, ..looked }
+    View {
+        is_another_machine,
+        hosts_us,
+        reached_elsewhere,
+        dump,
+        people,
+        neighbours,
+        job,
+        ..looked
+    }
 }
 
 /// Whether another process says that it reaches the device that is waited for.
@@ -101,6 +113,7 @@ pub fn view(
         gate,
         people: People::default(),
         dump: decide::Dump::None,
+        is_another_machine: false,
         hosts_us: false,
         reached_elsewhere: false,
         neighbours: decide::Neighbours::Heard,

@@ -83,6 +83,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         gate: Verdict::default(),
         people: People::default(),
         dump: Dump::None,
+        is_another_machine: false,
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,

@@ -192,11 +192,16 @@ fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
 }
 
 /// The Node was deleted and its machine registered anew. The boot that pods were released from is cut again when
-/// somebody gives its storage back, also where the Node was made by hand and names no boot; one that began since is
-/// let alone: it is theirs.
+/// somebody gives its storage back, also where the Node was made by hand and names no boot, or is another machine's,
+/// which says nothing of the one that was cut; a boot of that one that began since is let alone: it is theirs.
 #[test]
 fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut() {
-    for (boot, cut_again) in [(None, true), (Some(""), true), (Some("another-boot"), false)] {
+    for (boot, is_another_machine, cut_again) in [
+        (None, false, true),
+        (Some(""), false, true),
+        (Some("another-boot"), false, false),
+        (Some("another-boot"), true, true),
+    ] {
         let mut story = story_of(storage_only());
         story.until(Phase::AwaitingWell);
         let node = story.view.node.take().unwrap();
@@ -204,6 +209,7 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
         let boot_id = boot.map_or(node.signs.boot_id.clone(), Into::into);
         let signs = Signs { boot_id, ..node.signs.clone() };
         story.view.node = Some(NodeView { uid: "registered-anew".into(), signs, ..node });
+        story.view.is_another_machine = is_another_machine;
         story.plugs[1] = PlugState::On;
         story.until_now(Span::minutes(5));
         let expected = if cut_again { (PlugState::Off, 2) } else { (PlugState::On, 1) };
