@@ -13,7 +13,7 @@ use crate::call::{Action, Call, Direction, Effect, Exchange, LogLevel, LogLine};
 use crate::cancel::Cancel;
 use crate::exchange::Exchanges;
 use crate::grants::Grants;
-use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MOST, RESOURCES_MAX};
+use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MOST, RESOURCES_MAX, STDERR_BYTES_MAX};
 use crate::meter::Meter;
 use crate::net::session::Entered;
 use crate::net::{Connection, Socket, auth};
@@ -130,8 +130,13 @@ impl CallState {
 
     /// Takes what the guest wrote to standard error into its log.
     pub(crate) fn keep_stderr(&mut self) {
+        let mut bytes = self.stderr.bytes();
+        if bytes.len() >= STDERR_BYTES_MAX {
+            // What was dropped may have been the rest of a secret.
+            bytes.truncate(bytes.len() - self.secrets.begun_in(&bytes));
+        }
         // As a whole first: a secret may have several lines.
-        for line in stderr::lines(&self.secrets.blot(&self.stderr.bytes())) {
+        for line in stderr::lines(&self.secrets.blot(&bytes)) {
             self.keep_log(LogLevel::Warn, &line);
         }
     }
@@ -230,6 +235,20 @@ mod tests {
         state.keep_stderr();
         let kept: Vec<_> = state.record.log.into_iter().map(|line| line.message).collect();
         assert_eq!(kept, ["panicked at *************"]);
+    }
+
+    #[test]
+    fn a_secret_that_standard_error_has_no_room_for_is_not_begun() {
+        let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct-horse".to_vec()) };
+        let call = Call {
+            credentials: BTreeMap::from([("key".to_owned(), secret)]),
+            ..trial::call(Grants::default())
+        };
+        let mut state = CallState::new(call, [0; 32], trial::seams());
+        let before = "x".repeat(STDERR_BYTES_MAX - 9);
+        state.stderr.write(format!("{before}\ncorrect-horse").into()).unwrap();
+        state.keep_stderr();
+        assert_eq!(state.record.log.len(), 1, "{:?}", state.record.log);
     }
 
     /// A command that sets a password carries it inside of the session.
