@@ -77,7 +77,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
             && proof.voided_at.is_none()
             && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
     })?;
-    let node = run.seen().and_then(|view| run.machine(view));
+    let node = run.seen().and_then(View::machine);
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
     }
@@ -122,7 +122,7 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
 }
 
 /// Whether somebody gave back what pods of the boot that still runs were released behind. `node` is the
-/// [machine's](Run::machine); without one the boot that was cut may still run.
+/// [machine's](View::machine); without one the boot that was cut may still run.
 pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())

@@ -142,11 +142,6 @@ impl<'a> Run<'a> {
         view.node.as_ref().filter(|node| node.uid == self.plan.node.uid)
     }
 
-    /// The Node of the machine that the run is about, which may have registered anew under another UID.
-    pub(crate) fn machine<'v>(&self, view: &'v View) -> Option<&'v NodeView> {
-        view.node.as_ref().filter(|_| !view.is_another_machine)
-    }
-
     /// Well: the trigger is clear and Ready is True, by a report newer than at the opening and than
     /// the proof. A kubelet that boots renews its Lease before it reports which boot it runs.
     pub(crate) fn is_well(&self, view: &View) -> bool {

@@ -313,6 +313,11 @@ pub struct AttachmentView {
 }
 
 impl View {
+    /// The Node of the machine that the run is about, which may have registered anew under another UID.
+    pub(crate) fn machine(&self) -> Option<&NodeView> {
+        self.node.as_ref().filter(|_| !self.is_another_machine)
+    }
+
     /// Whether the sign that asked for the run is known to be gone.
     pub(crate) fn trigger_clear(&self) -> bool {
         matches!(self.trigger, Crossing::Clear { .. })

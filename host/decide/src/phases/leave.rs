@@ -45,7 +45,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
 /// people are told at once.
 pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(view) = run.look() else { return Err(Flow::Stay) };
-    if !is_cut_again(run, run.machine(view)) {
+    if !is_cut_again(run, view.machine()) {
         return leave_to_cut(run);
     }
     let Some(word) = persons_word(view) else { return Ok(()) };
