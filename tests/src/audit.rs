@@ -1,7 +1,8 @@
 //! The API server's audit log: what it is told to record, and how it is read back.
 //!
 //! Of everybody only writes that can take a pod, an attachment or a node's taints away are
-//! recorded; of node-remedy all that it asks, so that a refusal is found.
+//! recorded; of node-remedy all that it asks, so that a refusal is found, and its patches with
+//! their bodies, so that a race that was lost is told from a refusal.
 
 use std::path::Path;
 
@@ -41,6 +42,7 @@ pub fn policy() -> Value {
                 "verbs": ["patch"],
                 "resources": [{"group": "", "resources": ["pods/status"]}],
             },
+            {"level": "Request", "users": [User::NodeRemedy.name()], "verbs": ["patch"]},
             {"level": "Metadata", "users": [User::NodeRemedy.name()]},
             {"level": "None"},
         ],
