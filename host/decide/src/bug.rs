@@ -35,6 +35,8 @@ macro_rules! bugs {
 bugs! {
     /// A read proves that a machine is off, whatever it says.
     AnyReadIsOff = "any-read-is-off" breaks "S1",
+    /// A read proves that a feed is off, however long ago it was made.
+    OldReadIsProof = "old-read-is-proof" breaks "S1",
     /// An `off` that a device said yes to proves that its machine is off.
     ReplyIsProof = "release-on-reply" breaks "S1",
     /// Power is not read again before a batch of deletes.
@@ -59,6 +61,8 @@ bugs! {
     TaintOfAPart = "taint-of-a-part" breaks "S1",
     /// Storage that somebody gave back behind a release is not cut again.
     UndoneCutLeft = "undone-cut-left" breaks "S1",
+    /// A cut that was undone behind a release and could not be made again at once stays undone.
+    LostCutGivenUp = "lost-cut-given-up" breaks "S1",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.

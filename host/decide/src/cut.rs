@@ -3,16 +3,16 @@
 //! A cut stands between two writers. Whatever vanished from the node since, by whose hand ever, may run
 //! elsewhere by now: then only a machine that is off, a newer boot or a person's word lets it back.
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::phases::releasing::void;
-use crate::retry::end_release;
+use crate::retry::{end_release, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Backing, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice, ParkReason,
-    Phase, PlugState, PodView, Proof, Rule, Span, View, VolumeView,
+    Action, Backing, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
+    PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Rule, Span, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -70,16 +70,19 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
 /// as a kubelet renews its Lease.
 const READ_EVERY: Span = Span::seconds(10);
 
-/// A16: reads the cut that a release rests on for as long as the machine may run behind it.
+/// A16: reads the cut that a release rests on for as long as the machine may run behind it; one that was undone is
+/// made again.
 pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     let proof = run.record.proof.as_ref().filter(|proof| {
         proof.grade == Grade::StorageFenced
-            && proof.voided_at.is_none()
             && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
     })?;
     let node = run.seen().and_then(View::machine);
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
+    }
+    if proof.voided_at.is_some() {
+        return in_a_while(run);
     }
     for cut in run.record.read_by(proof) {
         let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
@@ -109,16 +112,66 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.notice(Notice::ProofVoided);
     void(run);
     end_release(run);
-    run.record.retries = 0;
-    run.record.resume = None;
-    run.record.parked = None;
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     run.record.goal = if run.switches_power() {
         Goal::BringBack
     } else {
-        Goal::Park(ParkReason::CutUndone { method })
+        Goal::Park(ParkReason::CutUndone { method, failure: None })
     };
+    cut_again(run)
+}
+
+/// Cuts once more what was given back behind a release. The proof stays: it says that this is no first cut.
+pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
+    let open = open(run);
+    let record = &mut run.record;
+    record.failed.retain(|method| !open.contains(method));
+    record.retries = 0;
+    record.resume = None;
+    record.parked = None;
     Flow::Go(Phase::Isolating)
+}
+
+/// What could not be cut again is tried for as long as it may write, unless a person said otherwise.
+fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
+    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let is_kept = matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted));
+    if is_kept || !guard(Bug::LostCutGivenUp, !open(run).is_empty()) {
+        return None;
+    }
+    let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
+    if run.now < next {
+        run.look_at(next);
+        return None;
+    }
+    run.rule(Rule::A16);
+    Some(cut_again(run))
+}
+
+/// Cuts that a release rested on, that somebody gave back, and that do not read as made again.
+pub(crate) fn open(run: &Run<'_>) -> Vec<MethodIndex> {
+    if !is_undone(run, run.seen().and_then(View::machine)) {
+        return Vec::new();
+    }
+    let is_open = |cut: &MethodIndex| {
+        run.record.last_effect(*cut).is_some_and(|effect| effect.action == Action::Off)
+            && run.record.state_since_effect(*cut) != Some(PlugState::Off)
+    };
+    let proof = run.record.proof.as_ref();
+    proof.map(|proof| run.record.read_by(proof)).into_iter().flatten().filter(is_open).collect()
+}
+
+/// Why a person is told of a cut that was undone, with what kept it from being made again.
+pub(crate) fn told(run: &Run<'_>, reason: ParkReason) -> ParkReason {
+    match (reason, open(run).first()) {
+        (ParkReason::CutUndone { .. }, Some(cut)) => {
+            let method = run.plan.method(*cut).map(|method| method.name.clone());
+            let failure = last_failure(run, |one| one.method == *cut);
+            let failure = failure.unwrap_or_else(|| "it does not read as cut".to_string());
+            ParkReason::CutUndone { method: method.unwrap_or_default(), failure: Some(failure) }
+        }
+        (reason, _) => reason,
+    }
 }
 
 /// Whether somebody gave back what pods of the boot that still runs were released behind. `node` is the

@@ -3,7 +3,7 @@
 //! Every answer here is drawn from operations in their order; nothing is kept twice. An end
 //! that nobody knows counts as whatever is worse.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use crate::bug::{Bug, is_sown};
@@ -13,8 +13,10 @@ use crate::{
     Time,
 };
 
-/// Reads kept per plug beyond those that a proof names; effects are always kept.
+/// Reads kept per plug beyond those that a proof names.
 const READS_KEPT: usize = 2;
+/// Calls of a kind kept per plug that may have changed it, beyond the first. More than any number of tries that ends.
+const EFFECTS_KEPT: usize = 32;
 
 impl Record {
     /// The operation that nobody has heard the end of.
@@ -52,10 +54,15 @@ impl Record {
         true
     }
 
-    /// Drops old reads and old calls that never reached a device, so that a run that waits for
-    /// a day does not outgrow its object.
+    /// Drops old reads, old calls that never reached a device, and of what was asked again and again
+    /// all but the first and the newest, so that a run that waits for a day does not outgrow its
+    /// object.
     fn forget_superseded(&mut self) {
         let proof = self.proof.as_ref().map(|proof| proof.by.clone());
+        let mut oldest: BTreeMap<(MethodIndex, Action), OpId> = BTreeMap::new();
+        for one in self.operations.iter().filter(|one| one.may_have_acted()) {
+            oldest.entry((one.method, one.action)).or_insert(one.id);
+        }
         let newest_first: alloc::vec::Vec<Operation> = self.operations.drain(..).rev().collect();
         let mut kept: alloc::vec::Vec<Operation> = alloc::vec::Vec::new();
         for operation in newest_first {
@@ -64,7 +71,10 @@ impl Record {
                 .filter(|one| one.method == operation.method && one.action == operation.action)
                 .count();
             let named = proof.as_ref().is_some_and(|by| by.names(operation.id));
-            if operation.may_have_acted() || operation.end.is_none() || named || same < READS_KEPT {
+            let is_oldest =
+                oldest.get(&(operation.method, operation.action)) == Some(&operation.id);
+            let most = if operation.may_have_acted() { EFFECTS_KEPT } else { READS_KEPT };
+            if operation.end.is_none() || named || is_oldest || same < most {
                 kept.push(operation);
             }
         }

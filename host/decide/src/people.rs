@@ -3,7 +3,7 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
-use crate::cut::still_cut;
+use crate::cut::{self, still_cut};
 use crate::phases::deciding::begin_anew;
 use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
@@ -51,6 +51,9 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
     let resume = run.record.resume;
     if run.record.phase == Phase::Parked {
         begin_anew(run);
+        if !cut::open(run).is_empty() {
+            return Some(cut::cut_again(run));
+        }
         if still_off && (parked_on_the_way_back || waits_on_the_way_back(run)) {
             return Some(go_on_back(run));
         }

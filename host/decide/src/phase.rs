@@ -128,6 +128,8 @@ pub enum ParkReason {
     CutUndone {
         /// The method that had cut it.
         method: String,
+        /// What kept it from being cut once more; none: it is cut.
+        failure: Option<String>,
     },
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
@@ -269,11 +271,17 @@ impl fmt::Display for ParkReason {
                  proves the machine off; switch it off by hand, then node-remedy confirm-off NODEFENCE, \
                  which gives back what was cut",
             ),
-            Self::CutUndone { method } => write!(
+            Self::CutUndone { method, failure: None } => write!(
                 f,
-                "somebody gave back what {method} had cut while pods of the node were being released: \
-                 it may write again; see who did, switch the machine off, then node-remedy \
-                 confirm-off NODEFENCE"
+                "somebody gave back what {method} had cut while pods of the node were being released, \
+                 and it was cut once more: it may have written in between; see who did, switch the \
+                 machine off, then node-remedy confirm-off NODEFENCE"
+            ),
+            Self::CutUndone { method, failure: Some(failure) } => write!(
+                f,
+                "somebody gave back what {method} had cut while pods of the node were being released, \
+                 and it could not be cut once more: {failure}; node-remedy keeps trying; it may write: \
+                 switch the machine off now, then node-remedy confirm-off NODEFENCE"
             ),
             Self::GateClosed => f.write_str(
                 "the gate stayed closed after power was cut or pods were released; the last Held \

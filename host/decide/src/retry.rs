@@ -195,7 +195,7 @@ pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase
 }
 
 /// What the last failure among these operations says.
-fn last_failure(run: &Run<'_>, is_its: impl Fn(&Operation) -> bool) -> Option<String> {
+pub(crate) fn last_failure(run: &Run<'_>, is_its: impl Fn(&Operation) -> bool) -> Option<String> {
     run.record.operations.iter().rev().find_map(|one| match &one.end {
         Some(End::Failed(failure) | End::NotAttempted(failure)) if is_its(one) => {
             Some(failure.detail.clone())

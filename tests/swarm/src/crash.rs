@@ -142,7 +142,7 @@ pub struct Reference {
 struct End {
     ready: BTreeMap<String, String>,
     off: BTreeSet<String>,
-    ours: BTreeSet<(String, String)>,
+    ours: BTreeSet<(String, String, String)>,
     running: BTreeSet<String>,
     parked: BTreeSet<String>,
 }

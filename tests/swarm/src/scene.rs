@@ -137,8 +137,8 @@ pub struct Scene {
     pub lost: BTreeMap<String, Time>,
     /// Since when a node is well that was lost.
     pub well_since: BTreeMap<String, Time>,
-    /// Taints on each node, and who put them there.
-    pub taints: BTreeMap<(String, String), String>,
+    /// Taints by node, key and effect, and who put them there.
+    pub taints: BTreeMap<(String, String, String), String>,
     /// Cordoned nodes, and who said so.
     pub cordoned: BTreeMap<String, String>,
     /// Since when nodes are cordoned.
@@ -258,14 +258,14 @@ impl Scene {
             What::InstanceTerminated { node } => {
                 self.gone.insert(node.clone());
             }
-            What::TaintAdded { node, key, by, .. } => {
+            What::TaintAdded { node, key, effect, by } => {
                 if by == PEOPLE && key == OUT_OF_SERVICE {
                     self.released_by_people.insert(node.clone());
                 }
-                self.taints.insert((node.clone(), key.clone()), by.clone());
+                self.taints.insert((node.clone(), key.clone(), effect.clone()), by.clone());
             }
-            What::TaintRemoved { node, key, .. } => {
-                self.taints.remove(&(node.clone(), key.clone()));
+            What::TaintRemoved { node, key, effect, .. } => {
+                self.taints.remove(&(node.clone(), key.clone(), effect.clone()));
             }
             What::Cordoned { node, by } => {
                 self.cordoned.insert(node.clone(), by.clone());
@@ -277,8 +277,7 @@ impl Scene {
             }
             What::NodeDeleted { node, by } => {
                 self.nodes.remove(node);
-                self.undone.remove(node);
-                self.taints.retain(|(of, _), _| of != node);
+                self.taints.retain(|(of, _, _), _| of != node);
                 self.cordoned.remove(node);
                 self.cordoned_since.remove(node);
                 self.gave_away(node, by);
@@ -307,10 +306,9 @@ impl Scene {
                 self.let_back_at.insert(node.clone(), at);
                 let by_people =
                     self.edited_fence_at.is_some_and(|edit| between(edit, at) <= LET_BACK);
-                // What is off writes nothing, and of a Node that is gone a person is told.
-                let may_write = self.nodes.contains(node) && !self.off.contains_key(node);
-                let is_lost = self.lost.contains_key(node);
-                if by_people && may_write && is_lost && self.released.contains(node) {
+                // What is off writes nothing.
+                let may_write = !self.off.contains_key(node);
+                if by_people && may_write && self.released.contains(node) {
                     self.undone.insert(node.clone(), at);
                 }
             }
@@ -410,13 +408,21 @@ impl Scene {
     }
 
     /// Who put this taint on the node, if it is there.
-    pub fn tainted_by(&self, node: &str, key: &str) -> Option<&str> {
-        self.taints.get(&(node.to_owned(), key.to_owned())).map(String::as_str)
+    pub fn tainted_by(&self, node: &str, key: &str, effect: &str) -> Option<&str> {
+        let taint = (node.to_owned(), key.to_owned(), effect.to_owned());
+        self.taints.get(&taint).map(String::as_str)
+    }
+
+    /// Whether the node carries our out-of-service taint.
+    pub fn is_out_of_service_by_us(&self, node: &str) -> bool {
+        let is_ours =
+            |taint: &(String, String, String)| taint.0 == node && taint.1 == OUT_OF_SERVICE;
+        self.taints.iter().any(|(taint, by)| is_ours(taint) && by == CLIENT)
     }
 
     /// Whether the node carries a taint of ours.
     pub fn is_quarantined(&self, node: &str) -> bool {
-        self.taints.keys().any(|(of, key)| of == node && key.starts_with(OURS))
+        self.taints.keys().any(|(of, key, _)| of == node && key.starts_with(OURS))
     }
 
     /// The state of a node's latest incident.

@@ -31,6 +31,9 @@ pub(crate) const AUTOSCALERS: [(&str, &str); 2] = [
     (DO_NOT_DISRUPT, "node-remedy.io/do-not-disrupt"),
 ];
 
+/// The effect of our taints: nothing new comes, and nothing goes.
+const NO_SCHEDULE: &str = "NoSchedule";
+
 /// A change to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeChange {
@@ -131,12 +134,12 @@ fn put_taint(node: &Node, key: &str, value: &str, effect: &str) -> Vec<Value> {
     }
 }
 
-fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
-    if !has_taint(node, key) {
+fn drop_taints(node: &Node, is_ours: impl Fn(&Taint) -> bool) -> Vec<Value> {
+    let before = taints(node).cloned().unwrap_or_default();
+    if !before.iter().any(&is_ours) {
         return Vec::new();
     }
-    let before = taints(node).cloned().unwrap_or_default();
-    let others = before.iter().filter(|taint| guard(Bug::TaintsWiped, taint.key != key));
+    let others = before.iter().filter(|taint| guard(Bug::TaintsWiped, !is_ours(taint)));
     let after: Vec<&Taint> = others.collect();
     let edit = if after.is_empty() {
         remove("/spec/taints")
@@ -148,7 +151,7 @@ fn drop_taint(node: &Node, key: &str) -> Vec<Value> {
 
 /// A16: while it is ours to bring back, no autoscaler takes it away.
 fn quarantine(node: &Node) -> Vec<Value> {
-    let mut edits = put_taint(node, QUARANTINE, "", "NoSchedule");
+    let mut edits = put_taint(node, QUARANTINE, "", NO_SCHEDULE);
     if !edits.is_empty() {
         let free =
             AUTOSCALERS.iter().filter(|(theirs, _)| !node.annotations().contains_key(*theirs));
@@ -159,7 +162,7 @@ fn quarantine(node: &Node) -> Vec<Value> {
 }
 
 fn unquarantine(node: &Node) -> Vec<Value> {
-    let mut edits = drop_taint(node, QUARANTINE);
+    let mut edits = drop_taints(node, |taint| taint.key == QUARANTINE);
     for (key, by) in AUTOSCALERS {
         if node.annotations().contains_key(by) {
             edits.extend(annotate(node, by, None));
@@ -178,7 +181,7 @@ fn out_of_service(node: &Node, nodefence: &str) -> Vec<Value> {
         return Vec::new();
     }
     let mut edits = annotate(node, OUT_OF_SERVICE_BY, Some(nodefence));
-    edits.extend(put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, "NoSchedule"));
+    edits.extend(put_taint(node, OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, NO_SCHEDULE));
     edits
 }
 
@@ -186,8 +189,13 @@ fn in_service(node: &Node) -> Vec<Value> {
     if !node.annotations().contains_key(OUT_OF_SERVICE_BY) {
         return Vec::new();
     }
+    let is_ours = |taint: &Taint| taint.key == OUT_OF_SERVICE && taint.effect == NO_SCHEDULE;
+    let has_ours = taints(node).is_some_and(|taints| taints.iter().any(is_ours));
     let mut edits = annotate(node, OUT_OF_SERVICE_BY, None);
-    edits.extend(drop_taint(node, OUT_OF_SERVICE));
+    // An older node-remedy put it with another effect. Beside ours that one is a person's.
+    edits.extend(drop_taints(node, |taint| {
+        taint.key == OUT_OF_SERVICE && (!has_ours || taint.effect == NO_SCHEDULE)
+    }));
     edits
 }
 
@@ -294,6 +302,16 @@ mod tests {
         let declare = NodeChange::OutOfService { nodefence: "a-1".to_owned() };
         assert_eq!(after(&theirs, &declare), None);
         assert_eq!(after(&theirs, &NodeChange::LiftOutOfService), None);
+
+        let ours = json!({"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoSchedule"});
+        for taints in [json!([ours, taint]), json!([taint, ours])] {
+            let both = node(json!({"taints": taints}), json!({OUT_OF_SERVICE_BY: "a-1"}));
+            let lifted = after(&both, &NodeChange::LiftOutOfService).unwrap();
+            assert_eq!(lifted["spec"]["taints"], json!([taint]), "a person put it beside ours");
+        }
+        let by_an_older = node(json!({"taints": [taint]}), json!({OUT_OF_SERVICE_BY: "a-1"}));
+        let lifted = after(&by_an_older, &NodeChange::LiftOutOfService).unwrap();
+        assert_eq!(lifted["spec"].get("taints"), None);
     }
 
     #[test]

@@ -49,9 +49,10 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
-    if let Some(seen) = &facts.node {
-        gate.words = words::of_node(&facts.said, seen, &spec.gate, now);
-    }
+    gate.words = match &facts.node {
+        Some(seen) => words::of_node(&facts.said, seen, &spec.gate, now),
+        None => words::of_gone(&facts.said, &spec.node.name, &spec.gate, now),
+    };
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);

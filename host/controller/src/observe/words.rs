@@ -4,6 +4,7 @@
 //! Pauses and maintenances are read live like everything that allows a cut, but apart from it:
 //! where they cannot be read nothing is cut, and what is on its way back goes on (rule A2).
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -132,7 +133,7 @@ pub fn cached(mirror: &Mirror) -> Said {
 
 /// What was said about this node, under these limits.
 pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> Words {
-    let mut words = Words {
+    let by_its_own = Words {
         excluded_by: EXCLUDES.into_iter().find(|key| is_marked(node, key)).map(str::to_owned),
         cordoned_by_other: node.unschedulable && !node.annotations.contains_key(CORDONED_BY),
         removed_by: node
@@ -141,16 +142,32 @@ pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> 
             .map(|(key, ..)| key)
             .find(|key| REMOVES.contains(&key.as_str()))
             .cloned(),
+        maintenance: planned(node, now),
         ..Words::default()
     };
-    words.maintenance = planned(node, now);
+    by_objects(by_its_own, said, &node.name, Some(&node.labels), limits, now)
+}
+
+/// What was said about a machine whose Node is gone: its labels and its own marks went with it.
+pub fn of_gone(said: &Said, name: &str, limits: &GateLimits, now: Time) -> Words {
+    by_objects(Words::default(), said, name, None, limits, now)
+}
+
+fn by_objects(
+    mut words: Words,
+    said: &Said,
+    name: &str,
+    labels: Option<&BTreeMap<String, String>>,
+    limits: &GateLimits,
+    now: Time,
+) -> Words {
     match &said.pauses {
-        Ok(pauses) => words.pauses.extend(pauses.iter().filter_map(|one| pause(one, node))),
+        Ok(pauses) => words.pauses.extend(pauses.iter().filter_map(|one| pause(one, labels))),
         Err(why) => words.unread.push(why.clone()),
     }
     match &said.maintenances {
         Ok(all) => {
-            let of_node = all.iter().find(|one| one.spec.node_name == node.name);
+            let of_node = all.iter().find(|one| one.spec.node_name == name);
             let by_object = of_node.map(|one| {
                 let reason = Some(&one.spec.reason).filter(|reason| !reason.is_empty());
                 let reason = reason.map_or("no reason given", String::as_str);
@@ -198,11 +215,17 @@ fn is_marked(node: &NodeSeen, key: &str) -> bool {
     marks.into_iter().flatten().any(|value| value != "false")
 }
 
-/// A pause, if it is for this node; one that names nodes unreadably is for all.
-fn pause(pause: &RemedyPause, node: &NodeSeen) -> Option<Pause> {
+/// A pause, if it is for the node of these labels; one that names nodes unreadably is for all, and any is for a
+/// node whose labels nobody knows any more.
+fn pause(pause: &RemedyPause, labels: Option<&BTreeMap<String, String>>) -> Option<Pause> {
     let selector = pause.spec.node_selector.as_deref().map(Selector::parse);
     let reason = match selector {
-        Some(Ok(selector)) if !selector.matches(&node.labels) => return None,
+        Some(Ok(selector)) if labels.is_some_and(|labels| !selector.matches(labels)) => {
+            return None;
+        }
+        Some(Ok(_)) if labels.is_none() => {
+            format!("{} (its labels are gone with the Node)", pause.spec.reason)
+        }
         Some(Err(error)) => {
             format!("{} (every node: its nodeSelector is not {error})", pause.spec.reason)
         }
@@ -260,6 +283,22 @@ mod tests {
             let pause = paused(&json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
             let said = Said { pauses: Ok(vec![pause]), ..nothing() };
             assert_eq!(words(&said, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
+            let of_gone = of_gone(&said, "worker-3", &GateLimits::default(), Time(0));
+            assert_eq!(of_gone.pauses.len(), 1, "nobody knows the labels any more: {selector}");
+        }
+    }
+
+    #[test]
+    fn a_maintenance_is_of_a_machine_whose_node_is_gone_too() {
+        let maintenance = |node: &str| {
+            let spec =
+                NodeMaintenanceSpec { node_name: node.to_owned(), reason: "disks".to_owned() };
+            NodeMaintenance::new("m", spec)
+        };
+        for (of, is_for_it) in [("worker-3", true), ("worker-4", false)] {
+            let said = Said { maintenances: Ok(vec![maintenance(of)]), ..nothing() };
+            let words = of_gone(&said, "worker-3", &GateLimits::default(), Time(0));
+            assert_eq!(words.maintenance.is_some(), is_for_it, "{of}");
         }
     }
 

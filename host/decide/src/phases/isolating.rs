@@ -1,6 +1,6 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
-use crate::cut::note_before;
+use crate::cut::{self, note_before};
 use crate::plan::{Progress, Want};
 use crate::retry::{
     await_device, fail, give_up, method_failed, node_gone, park, retry, unreachable,
@@ -8,7 +8,7 @@ use crate::retry::{
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Effect, End, Evidence, Goal, Grade, IsolatedForGood, Kind, Method,
-    MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
+    MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule, View,
 };
 
 use super::leave::leave_to_isolate;
@@ -29,7 +29,9 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     let is_others = node.is_some_and(|node| node.cordoned && !node.cordoned_by_us);
     let mut is_cordoned = is_others || run.record.marks.cordon;
     loop {
-        match run.next_wanted(&stages, |method| progress(plan, &run.record, is_cordoned, method)) {
+        let want =
+            run.next_wanted(&stages, |method| progress(plan, &run.record, is_cordoned, method));
+        match goes_on(run, want) {
             Want::Nothing => break,
             Want::Failed(method) => {
                 let reason = method_failed(run, method);
@@ -44,7 +46,7 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
                     is_cordoned = true;
                     run.record.marks.cordon = true;
                     run.effect(Effect::Cordon);
-                } else if let Some(flow) = cut(run, index, method) {
+                } else if let Some(flow) = cut_off(run, index, method) {
                     return flow;
                 }
             }
@@ -52,9 +54,22 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     }
     run.record.retries = 0;
     if let Goal::Park(reason) = run.record.goal.clone() {
-        return park(run, reason);
+        return park(run, cut::told(run, reason));
     }
     if run.switches_power() { Flow::Go(Phase::AwaitingPower) } else { isolated_for_good(run) }
+}
+
+/// Of what was undone behind a release each is cut for itself: one that fails keeps no other one open, nor power on.
+fn goes_on(run: &Run<'_>, want: Want) -> Want {
+    let seen = run.seen().and_then(View::machine);
+    match want {
+        Want::Failed(_) if cut::is_undone(run, seen) => {
+            let mut others = cut::open(run).into_iter();
+            let next = others.find(|method| !run.record.failed.contains(method));
+            next.map_or(Want::Nothing, Want::Method)
+        }
+        want => want,
+    }
 }
 
 fn is_cordon(kind: &Kind) -> bool {
@@ -96,7 +111,7 @@ pub(crate) fn is_cut(record: &Record, index: MethodIndex) -> bool {
 }
 
 /// Does the next thing for one method that cuts; `None` when it has ended one way or the other.
-fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
+fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
     let asked = run.record.last_in_phase(index, Action::Off);
     let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     let Some(asked) = in_this_try else {
@@ -112,7 +127,7 @@ fn cut(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flow> {
     }
     // Asked, read, and still not cut: this try has failed.
     let silent = unreachable(asked.end.as_ref());
-    if silent && method.must_success {
+    if silent && method.must_success && cut::open(run).is_empty() {
         return Some(await_device(run, index, Phase::Isolating));
     }
     if let Some(flow) = retry(run, Phase::Isolating) {

@@ -79,12 +79,15 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let Some(open) = run.record.in_flight() else { return };
     let (op, intended_at) = (open.id, open.intended_at);
     let cuts = matches!(open.action, Action::Off | Action::Reset);
-    let Some(node) = run.node(view).filter(|_| cuts && view.taken_at >= intended_at) else {
+    if !cuts || view.taken_at < intended_at {
         return;
-    };
-    let is_clear = matches!(view.trigger, Crossing::Clear { .. }) && !is_cut_again(run, Some(node));
+    }
+    let has_a_say = run.node(view).is_some_and(|node| trigger_counts(run, node));
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. })
+        && has_a_say
+        && !is_cut_again(run, view.machine());
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
-    if guard(Bug::TriggerNotRead, is_clear && trigger_counts(run, node)) || is_kept {
+    if guard(Bug::TriggerNotRead, is_clear) || is_kept {
         run.rule(Rule::A1);
         run.effect(Effect::Withdraw(op));
     }

@@ -158,6 +158,9 @@ fn left_alone(run: &mut Run<'_>) -> Flow {
     }
     run.rule(Rule::A17);
     run.notice(Notice::WordTakenBack);
+    if guard(Bug::LostCutGivenUp, !cut::open(run).is_empty()) {
+        return cut::cut_again(run);
+    }
     crate::retry::begin_pass(run);
     Flow::Go(Phase::Waiting)
 }
@@ -194,6 +197,10 @@ fn probe(run: &mut Run<'_>, method: MethodIndex, every: crate::Span) -> Flow {
 
 /// What ends a pause without a device or a person: the node is gone, or it is well.
 fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
+    if !cut::open(run).is_empty() {
+        // Whoever writes behind a release is not left to its own.
+        return None;
+    }
     let view = run.seen()?;
     let parked = run.record.phase == Phase::Parked;
     let Some(node) = run.node(view) else {

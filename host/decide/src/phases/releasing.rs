@@ -12,7 +12,7 @@ use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex,
-    NodeView, Notice, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
+    NodeView, Notice, OpId, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
     ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span, Time, View,
 };
 
@@ -293,6 +293,19 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
         }
     }
     None
+}
+
+/// A feed whose last read is too old for what all of these reads are to prove: one may be slow to go off, and
+/// another come on meanwhile.
+pub(crate) fn outdated(run: &Run<'_>, reads: &[OpId]) -> Option<MethodIndex> {
+    let read = run.record.operations.iter().filter(|one| reads.contains(&one.id));
+    let feeds: BTreeSet<MethodIndex> = read.map(|one| one.method).collect();
+    let in_round = is_round(run, &feeds);
+    feeds.into_iter().find(|feed| {
+        let last = run.record.last_ended(*feed, Action::Status);
+        let is_young = |one: &Operation| one.intended_at.is_within(PROOF_READ_AGE_MAX, run.now);
+        !in_round && !last.is_some_and(is_young)
+    })
 }
 
 /// Whether a read that was in no round is young enough for the next batch. A machine that is off has to

@@ -18,6 +18,7 @@ use crate::{
 
 use super::leave::heed_trigger;
 use super::power::stop_if_other_machine;
+use super::releasing::outdated;
 
 /// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
 pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
@@ -206,6 +207,11 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     if !run.policy.grades.contains(&Grade::PowerOffVerified) {
         run.rule(Rule::P1);
         return go_back(run, Goal::BringBack);
+    }
+    let outdated = outdated(run, &reads).filter(|_| !is_sown(Bug::ReplyIsProof));
+    if let Some(feed) = outdated.filter(|_| !is_sown(Bug::OldReadIsProof)) {
+        run.rule(Rule::P1);
+        return run.call(feed, Action::Status);
     }
     run.notice(Notice::Proven { grade: Grade::PowerOffVerified });
     run.record.retries = 0;

@@ -1,8 +1,8 @@
 //! A kubelet: renews its Lease, reports its node, runs and ends the pods bound to it.
 //!
-//! No kinder than a real one. It takes pods only from the API server, but what a boot
-//! started before the first sync is there already. One simplification: a change of the
-//! volumes in use is reported at once and not with the next round of ten seconds.
+//! No kinder than a real one. It takes pods only from the API server: a boot starts none before its
+//! first list. One simplification: a change of the volumes in use is reported at once and not with
+//! the next round of ten seconds.
 
 use std::time::Duration;
 

@@ -324,7 +324,6 @@ impl Machine {
                 self.kernel = Kernel::Runs;
                 let seed = self.boots.draw();
                 self.take(stage, Kubelet::start(&self.spec.name, seed, stage.now));
-                self.processes.restart_old(stage, &self.spec.name);
                 self.run_software(stage)
             }
             (Power::On, Kernel::Dumps) => {

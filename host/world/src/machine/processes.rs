@@ -1,26 +1,19 @@
-//! The processes of pods on one machine, and what its disk remembers of them.
+//! The processes of pods on one machine.
 //!
 //! Processes know nothing of the API: they start, write to their volumes, end when told
-//! to, and die with the power. After a boot the pods that were running are started
-//! again from what the disk remembers, before anybody asks the API server.
+//! to, and die with the power.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::stage::Stage;
-use crate::time::{Time, after};
-use crate::volumes::{self, Sharing, Volume};
+use crate::time::Time;
+use crate::volumes::{Sharing, Volume};
 use crate::writers::Writer;
-
-/// How soon after a boot the old containers are started again.
-const OLD_CONTAINER_START: Duration = Duration::from_millis(300);
 
 /// The processes of one machine, by pod UID.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     running: BTreeMap<String, Process>,
-    /// What a boot starts again.
-    remembered: BTreeMap<String, Pod>,
     /// How often one of them changed.
     changes: u64,
 }
@@ -80,14 +73,12 @@ impl Processes {
     /// Starts a container that will run at `until`.
     pub(super) fn start(&mut self, uid: &str, pod: Pod, until: Time) {
         self.changes += 1;
-        self.remembered.insert(uid.to_owned(), pod.clone());
         self.running.insert(uid.to_owned(), Process { pod, stage: Life::Starting { until } });
     }
 
     /// Tells a process to be gone at `until`, unless it was told before.
     pub(super) fn stop(&mut self, uid: &str, until: Time) {
         self.changes += 1;
-        self.remembered.remove(uid);
         if let Some(process) = self.running.get_mut(uid) {
             match process.stage {
                 // What has not run yet is gone as soon as anybody looks.
@@ -153,19 +144,6 @@ impl Processes {
         self.pause(stage, node, boot);
         self.changes += 1;
         self.running.clear();
-    }
-
-    /// Starts what the disk remembers, as far as its volumes are still attached here.
-    pub(super) fn restart_old(&mut self, stage: &mut Stage<'_>, node: &str) {
-        let until = after(stage.now, OLD_CONTAINER_START);
-        self.changes += 1;
-        for (uid, pod) in &self.remembered {
-            let there = |volume: &Volume| volumes::is_attached(stage.api, &volume.name, node);
-            if pod.volumes.iter().all(there) {
-                let process = Process { pod: pod.clone(), stage: Life::Starting { until } };
-                self.running.insert(uid.clone(), process);
-            }
-        }
     }
 }
 

@@ -131,20 +131,29 @@ fn a_machine_that_hangs_through_a_release_writes_again_when_it_goes_on() {
 }
 
 #[test]
-fn a_machine_switched_on_before_the_release_starts_its_old_pods_again() {
+fn a_machine_that_boots_starts_no_pod_before_it_has_listed_them() {
     let world = run(&scenario(
         "- { at: 60s, powerOffByHand: node-a }
 - { at: 80s, powerOnByHand: node-a }",
     ));
     let started = first(&world, 80.0, "node-a: the kubelet started").unwrap();
     assert!((started - 125.0).abs() < 0.001, "45 s of boot: {started}");
-    let writes = first(&world, 80.0, "pv-default-db-0: written by default/db-0 on node-a");
-    assert_eq!(writes, Some(started + 0.3), "before the first sync");
-    // By then it was Terminating: the first sync ends it, and the set makes a new one.
+    // By then it is Terminating: the first list ends it, and the set makes a new one.
     let gone = first(&world, started, "db-0: gone from node-a (kubelet:node-a)").unwrap();
     assert!(gone - started < 5.0, "{gone}");
+    let writes = first(&world, 80.0, "pv-default-db-0: written by default/db-0 on node-a");
+    assert!(writes.is_none_or(|writes| writes > gone), "{writes:?}");
     assert!(first(&world, gone, "db-0: Running on").is_some());
     assert_eq!(first(&world, 0.0, "TWO WRITERS"), None);
+
+    // Without a network it lists none: what ran here before stays stopped.
+    let world = run(&scenario(
+        "- { at: 60s, networkLost: node-a }
+- { at: 61s, powerOffByHand: node-a }
+- { at: 62s, powerOnByHand: node-a }",
+    ));
+    assert!(first(&world, 62.0, "node-a: the kubelet started").is_some());
+    assert_eq!(first(&world, 62.0, "written by default/db-0 on node-a"), None);
 }
 
 #[test]

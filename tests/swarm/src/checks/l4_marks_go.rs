@@ -22,7 +22,7 @@ impl Check for MarksGo {
         }
         let ours = scene.taints.iter().filter(|(_, by)| *by == CLIENT);
         let is_over = |node: &str| scene.state_of(node).is_none_or(|state| state == "Final");
-        let left = ours.filter(|((node, _), _)| is_over(node));
-        left.map(|((node, key), _)| format!("{node} still carries {key}")).collect()
+        let left = ours.filter(|((node, ..), _)| is_over(node));
+        left.map(|((node, key, _), _)| format!("{node} still carries {key}")).collect()
     }
 }

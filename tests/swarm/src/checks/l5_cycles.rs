@@ -11,6 +11,7 @@ use crate::scene::{Scene, Setting};
 
 pub(super) struct Cycles {
     max: usize,
+    has_stale_bmc: bool,
     /// By incident.
     offs: BTreeMap<String, usize>,
     /// How often somebody said that an incident is to try again.
@@ -19,7 +20,12 @@ pub(super) struct Cycles {
 
 impl Cycles {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { max: setting.cycles_max, offs: BTreeMap::new(), retries: BTreeMap::new() }
+        Self {
+            max: setting.cycles_max,
+            has_stale_bmc: setting.has_stale_bmc,
+            offs: BTreeMap::new(),
+            retries: BTreeMap::new(),
+        }
     }
 }
 
@@ -40,7 +46,8 @@ impl Check for Cycles {
         let incident = scene.incident.get(node).cloned().unwrap_or_default();
         // Whoever says so lets it try all of it once more.
         let retries = self.retries.get(&incident).copied().unwrap_or_default();
-        let max = self.max.saturating_mul(retries + 1);
+        // A BMC that tells old news hides an off that has landed: the one asked for once more lands later.
+        let max = self.max.saturating_mul(retries + 1) + usize::from(self.has_stale_bmc);
         let offs = self.offs.entry(incident).or_default();
         *offs += 1;
         (*offs > max).then(|| format!("off for the {offs}th time, allowed {max}"))

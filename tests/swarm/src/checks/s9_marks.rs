@@ -38,8 +38,8 @@ impl Check for Marks {
             return Some(format!("{node} is not in quarantine"));
         }
         match what {
-            What::TaintRemoved { node, key, by, .. } if by == CLIENT => {
-                let put_by = scene.tainted_by(node, key);
+            What::TaintRemoved { node, key, effect, by } if by == CLIENT => {
+                let put_by = scene.tainted_by(node, key, effect);
                 if put_by != Some(CLIENT) {
                     return Some(format!("it was put there by {}", put_by.unwrap_or("nobody")));
                 }
@@ -62,7 +62,7 @@ impl Check for Marks {
                 (said_by != CLIENT).then(|| format!("it was cordoned by {said_by}"))
             }
             What::PowerChanged { node, power: Power::On, cause: PowerCause::Command } => {
-                let kept = scene.tainted_by(node, OUT_OF_SERVICE) == Some(CLIENT);
+                let kept = scene.is_out_of_service_by_us(node);
                 kept.then(|| "it boots into our out-of-service taint".to_owned())
             }
             _ => None,
@@ -73,7 +73,7 @@ impl Check for Marks {
         let Some(now) = self.now else { return Vec::new() };
         let is_well = |(_, since): &(&String, &Time)| between(**since, now) > CLEANED_WITHIN;
         let well = scene.well_since.iter().filter(is_well).map(|(node, _)| node);
-        let ours = well.filter(|node| scene.tainted_by(node, OUT_OF_SERVICE) == Some(CLIENT));
+        let ours = well.filter(|node| scene.is_out_of_service_by_us(node));
         ours.map(|node| format!("{node} is well and still out of service by us")).collect()
     }
 }

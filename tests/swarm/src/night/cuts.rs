@@ -4,7 +4,7 @@
 use node_remedy_world::rng::Rng;
 use sha2::{Digest as _, Sha256};
 
-use super::others::as_object;
+use super::others::{ONE_METHOD, as_object};
 use super::{Draft, FENCE, Machines};
 
 /// Storage is cut first, then power.
@@ -52,7 +52,9 @@ impl Draft {
         let node = lost.first().filter(|_| is_plain && rng.below(100) < PERCENT);
         let Some(node) = node else { return (fence, false) };
         self.drawn.push(CUT.to_owned());
-        let text = if rng.below(100) < 30 {
+        // What climbs over one method needs its power.
+        let climbs = self.drawn.iter().any(|one| one == ONE_METHOD);
+        let text = if rng.below(100) < 30 && !climbs {
             self.drawn.push(CUT_ALONE.to_owned());
             format!("{HEAD}{METHOD}  isolation:\n{ISOLATION}{RECOVERY}")
         } else {

@@ -4,7 +4,7 @@
 mod people;
 mod repairs;
 
-pub(super) use self::repairs::REPAIR;
+pub(super) use self::repairs::{ONE_METHOD, REPAIR};
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ pub(super) const CLASSES: [&str; 13] = [
     "clock drifts",
     "server's clock set",
     REPAIR,
-    repairs::ONE_METHOD,
+    ONE_METHOD,
     DEVICES_LOST,
     PAUSE,
     people::APPROVAL,

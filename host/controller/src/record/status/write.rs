@@ -379,8 +379,9 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = Some(cut(why, SENTENCE_MAX));
             Word::PluginFailed
         }
-        Why::CutUndone { method } => {
+        Why::CutUndone { method, failure } => {
             written.method = Some(cut(method, NAME_MAX));
+            written.detail = failure.as_ref().map(|failure| cut(failure, SENTENCE_MAX));
             Word::CutUndone
         }
         Why::LeftAlone { word } => {

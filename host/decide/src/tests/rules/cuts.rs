@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::*;
-use crate::tests::fixtures::{failed, paused_by_alice, signs, storage, storm};
+use crate::tests::fixtures::{failed, not_attempted, paused_by_alice, signs, storage, storm};
 use crate::tests::story::{honest, silent};
 
 /// A plan that cuts storage and does nothing else.
@@ -17,6 +17,19 @@ fn storage_only() -> Plan {
 
 fn story_of(plan: Plan) -> Story {
     Story::new(plan, RunPolicy::default())
+}
+
+fn cut_undone(failure: Option<&str>) -> ParkReason {
+    ParkReason::CutUndone { method: "switch".into(), failure: failure.map(Into::into) }
+}
+
+/// A device that can be read, and does not cut: it says why, or nobody hears it.
+fn cutting_nothing(kind: FailureKind) -> impl Fn(&Operation, &mut [PlugState]) -> End {
+    move |operation, plugs| match operation.action {
+        Action::Off if kind == FailureKind::Unreachable => not_attempted(kind),
+        Action::Off => failed(kind),
+        _ => honest(operation, plugs),
+    }
 }
 
 /// The device of the cut (method 1) is honest; the other one is silent.
@@ -97,7 +110,7 @@ fn a16_a_cut_is_read_again_before_a_batch() {
     story.until_now(CUT_READ_AGE_MAX.times(2));
     story.holders = false;
     story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+    assert_eq!(story.parked(), Some(&cut_undone(None)));
     assert!(story.did(|one| matches!(one, Effect::DeleteAttachments(_))).is_none());
     assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
     assert!(story.notices.contains(&Notice::ProofVoided));
@@ -132,7 +145,7 @@ fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     assert!(story.released());
     story.plugs[1] = PlugState::On;
     story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+    assert_eq!(story.parked(), Some(&cut_undone(None)));
     assert_eq!(story.plugs[1], PlugState::Off);
     // It is not fought over: a person was told.
     story.plugs[1] = PlugState::On;
@@ -156,7 +169,7 @@ fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_say
             assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
             assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
         } else {
-            assert_eq!(story.parked(), Some(&ParkReason::CutUndone { method: "switch".into() }));
+            assert_eq!(story.parked(), Some(&cut_undone(None)));
             assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
         }
     }
@@ -215,6 +228,58 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
         let expected = if cut_again { (PlugState::Off, 2) } else { (PlugState::On, 1) };
         assert_eq!((story.plugs[1], story.count(Action::Off)), expected, "{boot:?}");
         assert_eq!(story.record.phase, Phase::Parked, "a person is told of it");
+    }
+}
+
+/// A person's word kept a cut from being made again that was undone behind a release. Once it is taken back it is
+/// made again, whatever the gate says, and although the Node is gone by then.
+#[test]
+fn a17_a_cut_that_a_word_kept_undone_is_made_again_once_the_word_is_taken_back() {
+    for node_is_gone in [false, true] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        story.view.gate.refusals = vec![paused_by_alice()];
+        story.plugs[1] = PlugState::On;
+        story.until(Phase::Parked);
+        assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
+        if node_is_gone {
+            story.view.node = None;
+        }
+        story.until_now(Span::minutes(2));
+        assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
+        story.view.gate.refusals = vec![storm()];
+        story.until_now(Span::minutes(2));
+        assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+        assert_eq!(story.parked(), Some(&cut_undone(None)), "{node_is_gone}");
+    }
+}
+
+/// A cut that was undone behind a release and cannot be made again is tried for as long as its boot may write,
+/// whether or not its Node is there, and the run says that it is not cut.
+#[test]
+fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
+    let kinds = [FailureKind::Device, FailureKind::Unreachable];
+    for (node_is_gone, kind) in
+        [false, true].into_iter().flat_map(|gone| kinds.map(|it| (gone, it)))
+    {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        if node_is_gone {
+            story.view.node = None;
+            story.until(Phase::Parked);
+        }
+        story.plugs[1] = PlugState::On;
+        story.device = Box::new(cutting_nothing(kind));
+        story.until_now(Span::minutes(300));
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&cut_undone(Some("detail"))), "{node_is_gone}");
+        assert_eq!(story.plugs[1], PlugState::On);
+        assert!(story.record.operations.len() < 100, "{}", story.record.operations.len());
+        story.device = Box::new(honest);
+        story.until_now(Span::minutes(3));
+        story.until(Phase::Parked);
+        assert_eq!(story.plugs[1], PlugState::Off);
+        assert_eq!(story.parked(), Some(&cut_undone(None)), "{node_is_gone}");
     }
 }
 

@@ -508,6 +508,27 @@ fn a16_slow_feeds_are_read_in_one_round() {
     assert!(!lives.todo.iter().any(|one| matches!(one, Effect::DeletePods(_))));
 }
 
+/// One feed is slow to go off, and the other comes on meanwhile: what was read of it before that is no proof.
+#[test]
+fn p1_a_read_that_is_old_when_the_last_feed_goes_off_is_made_again() {
+    let mut plan = bmc_plan();
+    plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+    plan.power = vec![stage(Execution::All, &[0, 1])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.until(Phase::VerifyingOff);
+    story.device = Box::new(honest);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span(PROOF_READ_AGE_MAX.0 + 5000));
+    assert_eq!(story.record.phase, Phase::VerifyingOff, "pdu-b takes its time");
+    (story.plugs[0], story.plugs[1]) = (PlugState::On, PlugState::Off);
+    let offs = story.count(Action::Off);
+    story.until_now(Span::seconds(10));
+    assert!(story.record.proof.is_none() && !story.released(), "pdu-a is on again");
+    story.until_released();
+    assert!(story.count(Action::Off) > offs, "it is asked to go off once more");
+    assert_eq!(story.plugs[..2], [PlugState::Off; 2]);
+}
+
 /// A machine on two PDUs, off and about to be released; each read takes so long.
 fn slow_feeds(each: Span) -> Story {
     let mut plan = bmc_plan();

@@ -9,7 +9,7 @@ use crate::night::{Draft, FENCE as IPMI, Machines};
 pub(in crate::night) const REPAIR: &str = "repair first";
 
 /// The class of fault.
-pub(super) const ONE_METHOD: &str = "one method first";
+pub(in crate::night) const ONE_METHOD: &str = "one method first";
 
 /// A method that no stage names.
 const RESET: &str = "  - name: reset
