@@ -25,13 +25,15 @@ use self::script::Script;
 use self::side::Company;
 
 /// Plays scripts side by side on a real control plane of each release and one after the other on the models. Fails
-/// with all differences of the first release that has any.
+/// with all differences of all releases.
 async fn compare(name: &str, company: Company, scripts: Vec<Script>) -> Result<()> {
+    let mut failures = Vec::new();
     for release in Kubernetes::ALL {
-        compare_with(release, name, company, &scripts)
-            .await
-            .with_context(|| format!("on Kubernetes {release:?}"))?;
+        let compared = compare_with(release, name, company, &scripts).await;
+        let failed = |failure| format!("on Kubernetes {release:?}: {failure:#}");
+        failures.extend(compared.err().map(failed));
     }
+    ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
     Ok(())
 }
 

@@ -177,7 +177,12 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "apiserver",
         lane: Lane::Waiting,
-        needs: &[Part::DebianPackages, Part::PythonVenv, Part::ControlPlane],
+        needs: &[
+            Part::DebianPackages,
+            Part::PythonVenv,
+            Part::ControlPlane,
+            Part::OlderControlPlane,
+        ],
         likes: &[],
         runs: &[&[
             "test",
@@ -302,6 +307,7 @@ fn outcome(level: &Level) -> Outcome {
                 | Part::OpenStackVenv
                 | Part::AgentsVenv
                 | Part::ControlPlane
+                | Part::OlderControlPlane
                 | Part::Languages => Outcome::Skipped { reason },
             };
         }

@@ -52,9 +52,11 @@ const PACKAGES: [(&str, &str); 9] = [
     ("iproute2", "ip"),
     ("openssl", "openssl"),
 ];
-/// The `go.mod` of each control plane in `tests/control-plane`, and where its binary goes.
-const CONTROL_PLANES: [(&str, &str); 2] =
-    [("go.mod", "control-plane"), ("v1.36/go.mod", "v1.36/control-plane")];
+/// The `go.mod` of a control plane in `tests/control-plane`, and where its binary goes.
+type Release = (&'static str, &'static str);
+const CONTROL_PLANE: Release = ("go.mod", "control-plane");
+/// The models are compared with this release, too.
+const OLDER_CONTROL_PLANE: Release = ("v1.36/go.mod", "v1.36/control-plane");
 
 /// Something that a level of tests needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +69,7 @@ pub(crate) enum Part {
     OpenStackVenv,
     AgentsVenv,
     ControlPlane,
+    OlderControlPlane,
     Plugins,
     Binary,
     Languages,
@@ -74,7 +77,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// What `setup` brings. The binary is built by those who run it, and the agents' venv serves one bench.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::WasmTarget,
         Self::DebianPackages,
         Self::Namespaces,
@@ -82,6 +85,7 @@ impl Part {
         Self::PythonVenv,
         Self::OpenStackVenv,
         Self::ControlPlane,
+        Self::OlderControlPlane,
         Self::Plugins,
         Self::Languages,
     ];
@@ -96,6 +100,7 @@ impl Part {
             Self::OpenStackVenv => "OpenStack venv",
             Self::AgentsVenv => "agents' venv",
             Self::ControlPlane => "control plane",
+            Self::OlderControlPlane => "older control plane",
             Self::Plugins => "plugins",
             Self::Binary => "node-remedy",
             Self::Languages => "languages",
@@ -104,7 +109,7 @@ impl Part {
 
     /// Makes sure that it is there. Of several who ask for the same at once, one makes it.
     pub(crate) fn provide(self) -> Result<()> {
-        static MAKERS: [Mutex<()>; 11] = [const { Mutex::new(()) }; 11];
+        static MAKERS: [Mutex<()>; 12] = [const { Mutex::new(()) }; 12];
         let maker = MAKERS.get(self as usize).map(Mutex::lock);
         // What a maker that panicked left behind is looked at as anything else is.
         let _maker = maker.map(|maker| maker.unwrap_or_else(PoisonError::into_inner));
@@ -118,7 +123,8 @@ impl Part {
                 python_venv("openstack-venv", "tests/sims/openstack/requirements.txt")
             }
             Self::AgentsVenv => python_venv("agents-venv", "tests/sims/agents/requirements.txt"),
-            Self::ControlPlane => control_planes(),
+            Self::ControlPlane => control_plane(CONTROL_PLANE),
+            Self::OlderControlPlane => control_plane(OLDER_CONTROL_PLANE),
             Self::Plugins => plugins::build_all().map(|_| ()),
             Self::Binary => binary(),
             Self::Languages => languages::build_all().map(|_| ()),
@@ -292,17 +298,14 @@ pub(crate) fn python_venv(name: &str, requirements: &str) -> Result<()> {
     stamp::put(&python, &hash)
 }
 
-fn control_planes() -> Result<()> {
+fn control_plane((module, binary): Release) -> Result<()> {
     // What starts the components, and ends them with the tests; and a terminal to type at.
     for (program, package) in [("setpriv", "util-linux"), ("script", "bsdutils")] {
         if find_program(program).is_none() {
             bail!("{program} is not installed (Debian package {package})");
         }
     }
-    for (module, binary) in CONTROL_PLANES {
-        build_control_plane(module, &at("target/control-plane").join(binary))?;
-    }
-    Ok(())
+    build_control_plane(module, &at("target/control-plane").join(binary))
 }
 
 /// Builds one of the Kubernetes release that `module`, a `go.mod` in `tests/control-plane`, names.

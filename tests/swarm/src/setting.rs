@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use node_remedy_api::policy::TopologyLimit;
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::{Document, Event, NodeSpec, read_duration};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::guards::Guards;
@@ -73,18 +75,18 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
     ages?.into_iter().min()
 }
 
-/// The zone of each node that has one, and `maxUnhealthyPercent` of the first topology that a policy names.
+/// The zone of each node that has one, and `maxUnhealthyPercent` of the topology that the policies name.
 fn zone_limit(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
     let mut configuration = scenario.configuration.iter();
     let limit = configuration.find_map(|one| one.object.pointer("/spec/policies/topologies/0"));
     let Some(limit) = limit else { return (BTreeMap::new(), 0) };
-    let (key, percent) = (limit.get("key"), limit.get("maxUnhealthyPercent"));
+    let Ok(limit) = TopologyLimit::deserialize(limit) else { return (BTreeMap::new(), 0) };
     let zone = |node: &NodeSpec| {
-        let of_key = |(name, _): &&(String, String)| key.is_some_and(|key| key == name.as_str());
+        let of_key = |(name, _): &&(String, String)| *name == limit.key;
         Some((node.name.clone(), node.labels.iter().find(of_key)?.1.clone()))
     };
-    let percent = percent.and_then(Value::as_u64).and_then(|one| usize::try_from(one).ok());
-    (scenario.nodes.iter().filter_map(zone).collect(), percent.unwrap_or_default())
+    let percent = usize::try_from(limit.max_unhealthy_percent).unwrap_or(usize::MAX);
+    (scenario.nodes.iter().filter_map(zone).collect(), percent)
 }
 
 /// Outlets and ports that a FenceConfiguration names although no node that it selects is plugged into them.
@@ -114,6 +116,21 @@ fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
 mod tests {
     use super::*;
     use crate::crash::{files_of, parse};
+
+    /// S13 knows one topology.
+    #[test]
+    fn no_scenario_names_two_topologies() {
+        for folder in ["scenarios", "seams"] {
+            let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
+            for file in files_of(&folder).unwrap() {
+                let scenario = parse(&file).unwrap();
+                let named = scenario.configuration.iter().filter_map(|one| {
+                    one.object.pointer("/spec/policies/topologies")?.as_array().map(Vec::len)
+                });
+                assert!(named.sum::<usize>() < 2, "{}", file.display());
+            }
+        }
+    }
 
     /// S5 and S10 skip these plugs, so no other scenario may have one.
     #[test]

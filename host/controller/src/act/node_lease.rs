@@ -110,10 +110,12 @@ impl<C: Cluster> NodeLocks<C> {
         let name = name_of(node);
         let at = At::within(NAMESPACE, &name);
         let Some(lease) = self.cluster.get::<Lease>(at).await? else { return Ok(()) };
-        if lease.spec.and_then(|spec| spec.holder_identity).as_deref() != Some(HOLDER) {
+        if lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) != Some(HOLDER) {
             return Ok(());
         }
-        let how = DeleteHow { uid: lease.metadata.uid, ..DeleteHow::default() };
+        // Carried out late, it must not take a lock away that was taken anew meanwhile.
+        let ObjectMeta { uid, resource_version, .. } = lease.metadata;
+        let how = DeleteHow { uid, resource_version, ..DeleteHow::default() };
         match self.cluster.delete::<Lease>(at, &how).await {
             Ok(_) | Err(ClusterError::Conflict(_)) => Ok(()),
             Err(error) => Err(error),
@@ -169,6 +171,7 @@ fn name_of(node: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
     use std::time::Duration;
 
     use node_remedy_decide::Time;
@@ -176,7 +179,8 @@ mod tests {
 
     use super::*;
     use crate::simulate::cluster::ModelCluster;
-    use crate::testing::{Bench, in_quiet_world};
+    use crate::simulate::door::Guarded;
+    use crate::testing::{Bench, Door, Request, in_quiet_world};
 
     impl Bench {
         fn locks(&self) -> NodeLocks<ModelCluster> {
@@ -304,6 +308,33 @@ mod tests {
             let at = At::within(NAMESPACE, "node-a");
             let lease = bench.client("us").get::<Lease>(at).await.unwrap();
             assert!(lease.is_none(), "{lease:?}");
+        });
+    }
+
+    /// Its client has given this delete up, and taken the lock anew.
+    struct TakenMeanwhile(NodeLocks<ModelCluster>);
+
+    impl Door for TakenMeanwhile {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            if request.verb == "delete" {
+                assert_eq!(self.0.take("a").await, Ok(Lock::Ours));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_given_up_late_is_not_taken_from_who_has_it_by_then() {
+        in_quiet_world(|bench| async move {
+            let locks = bench.locks();
+            assert_eq!(locks.take("a").await, Ok(Lock::Ours));
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let door = Rc::new(TakenMeanwhile(bench.locks()));
+            let late = Guarded::new(bench.client("us"), door);
+            NodeLocks::new(late, bench.clock.clone()).release("a").await.unwrap();
+            let at = At::within(NAMESPACE, "node-a");
+            let lease = bench.client("us").get::<Lease>(at).await.unwrap();
+            assert!(lease.is_some(), "it was renewed since");
         });
     }
 }

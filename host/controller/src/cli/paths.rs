@@ -19,7 +19,8 @@ pub async fn told(cluster: &KubeCluster) -> anyhow::Result<String> {
             conditions.find(|one| one.kind == FENCE_READY && one.status == ConditionStatus::False);
         if let Some(condition) = is_dead {
             let name = configuration.name_any();
-            let _ = writeln!(out, "FenceConfiguration {name}: {}", condition.message);
+            let message = condition.message.replace('\n', "; ");
+            let _ = writeln!(out, "FenceConfiguration {name}: {message}");
         }
     }
     Ok(out)
@@ -35,7 +36,8 @@ pub async fn of_node(cluster: &KubeCluster, node: &str) -> anyhow::Result<String
             let _ = writeln!(
                 out,
                 "{node} could not be fenced now: {} is INACTIVE: {}",
-                device.device, device.detail
+                device.device,
+                device.detail.replace('\n', "; ")
             );
         }
     }

@@ -82,7 +82,14 @@ async fn leader<C: Cluster>(cluster: &C, namespace: &str) -> String {
         return format!("nobody leads: {hint}\n");
     };
     let renewed = lease.spec.and_then(|spec| spec.renew_time);
-    let silent = now.since(renewed.map(|at| time_of(&at.0)).unwrap_or_default());
+    let renewed = renewed.map(|at| time_of(&at.0)).unwrap_or_default();
+    let (silent, ahead) = (now.since(renewed), renewed.since(now));
+    if ahead > LEADER_SILENT_MAX {
+        return format!(
+            "the leader's Lease was renewed {ahead} ahead of the API server's clock, so nobody can tell \
+             whether it lives: compare the clocks, and see: kubectl -n {namespace} get pods\n"
+        );
+    }
     if silent <= LEADER_SILENT_MAX {
         return String::new();
     }
@@ -209,7 +216,10 @@ mod tests {
     use std::rc::Rc;
     use std::time::Duration;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
     use super::*;
+    use crate::clock::timestamp;
     use crate::lease::{Leadership, LeaseGate};
     use crate::testing::{Open, example, in_quiet_world, play_behind};
 
@@ -230,6 +240,15 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(90)).await;
             let silent = told().await;
             assert!(silent.starts_with("the leader has been silent for 1 min 30 s"), "{silent}");
+
+            let at = At::within(LEASE_NAMESPACE, LEASE_NAME);
+            let mut lease = client.get::<Lease>(at).await.unwrap().unwrap();
+            let ahead = client.server_time().await.unwrap().after(Span::minutes(5));
+            let spec = lease.spec.as_mut().unwrap();
+            spec.renew_time = Some(MicroTime(timestamp(ahead)));
+            client.replace(&lease).await.unwrap();
+            let told = told().await;
+            assert!(told.contains("ahead of the API server's clock"), "{told}");
         });
     }
 

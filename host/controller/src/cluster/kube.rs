@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::{At, Change, Cluster, ClusterError, DeleteHow, Object, Read, Scope, Watch, unread};
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Objects of a large collection that are read at once: half of what kubectl takes, as all of a
 /// page is in memory twice, as JSON and typed.
 const PAGE: u32 = 250;
@@ -97,10 +97,9 @@ async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Resul
 fn delete_params(how: &DeleteHow) -> DeleteParams {
     DeleteParams {
         grace_period_seconds: how.grace_s,
-        preconditions: how
-            .uid
-            .clone()
-            .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+        preconditions: (how.uid.is_some() || how.resource_version.is_some()).then(|| {
+            Preconditions { uid: how.uid.clone(), resource_version: how.resource_version.clone() }
+        }),
         propagation_policy: how.with_dependents.then_some(PropagationPolicy::Background),
         ..DeleteParams::default()
     }

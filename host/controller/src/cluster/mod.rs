@@ -108,6 +108,8 @@ pub struct DeleteHow {
     pub grace_s: Option<u32>,
     /// The delete is refused with a conflict if the object has another UID.
     pub uid: Option<String>,
+    /// The delete is refused with a conflict if the object was written since.
+    pub resource_version: Option<String>,
     /// What it owns goes with it; the default of some kinds is to leave it behind.
     pub with_dependents: bool,
 }

@@ -14,6 +14,7 @@ use super::door::{Door, Request};
 use super::shared::Shared;
 use crate::clock::VirtualClock;
 use crate::cluster::ClusterError;
+use crate::cluster::kube::REQUEST_TIMEOUT;
 
 /// What a throttled client is asked to wait.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -98,7 +99,12 @@ impl Door for BadWay {
                 ApiFaultKind::Conflict if matches!(request.verb, "update" | "patch") => {
                     return Err(ClusterError::Conflict("a lost race".to_owned()));
                 }
-                ApiFaultKind::Slow(takes) => tokio::time::sleep(takes).await,
+                ApiFaultKind::Slow(takes) => {
+                    tokio::time::sleep(takes.min(REQUEST_TIMEOUT)).await;
+                    if takes > REQUEST_TIMEOUT {
+                        return Err(ClusterError::Unavailable("no answer in time".to_owned()));
+                    }
+                }
                 ApiFaultKind::Conflict
                 | ApiFaultKind::AnswerLost
                 | ApiFaultKind::CarriedOutLate(_)

@@ -66,7 +66,7 @@ fn classify(error: &ApiError) -> ClusterError {
 
 fn options(how: &DeleteHow) -> DeleteOptions {
     let grace_s = how.grace_s.map(u64::from);
-    DeleteOptions { grace_s, uid: how.uid.clone(), resource_version: None }
+    DeleteOptions { grace_s, uid: how.uid.clone(), resource_version: how.resource_version.clone() }
 }
 
 fn was_there(answer: Result<Deleted, ClusterError>) -> Result<bool, ClusterError> {

@@ -39,6 +39,8 @@ pub(crate) struct CsiAddons {
     answered: BTreeMap<String, u64>,
     /// By name: the machines that it keeps away. The storage knows them, whether they have a Node or not.
     kept_away: BTreeMap<String, BTreeSet<String>>,
+    /// By address: its machine, whether it has a Node or not.
+    machines: BTreeMap<String, String>,
 }
 
 impl CsiAddons {
@@ -48,6 +50,9 @@ impl CsiAddons {
             return None;
         }
         let all: Vec<Value> = stage.api.all(Kind::NetworkFence).cloned().collect();
+        if !all.is_empty() {
+            self.note_addresses(stage);
+        }
         let is_there = |wanted: &String| all.iter().any(|fence| name(fence) == wanted);
         self.work.retain(|fence, _| is_there(fence));
         self.answered.retain(|fence, _| is_there(fence));
@@ -71,14 +76,28 @@ impl CsiAddons {
                 self.work.remove(&own);
                 self.answered.insert(own, generation);
                 let kept_away = self.kept_away.entry(name(fence).to_owned()).or_default();
-                answer(stage, fence, kept_away);
+                answer(stage, fence, kept_away, &self.machines);
             }
         }
         self.work.values().map(|(_, due)| *due).min()
     }
+
+    fn note_addresses(&mut self, stage: &Stage<'_>) {
+        for node in stage.api.all(Kind::Node) {
+            for address in list(node, "/status/addresses") {
+                let address = text(address, "/address").to_owned();
+                self.machines.insert(address, name(node).to_owned());
+            }
+        }
+    }
 }
 
-fn answer(stage: &mut Stage<'_>, fence: &Value, kept_away: &mut BTreeSet<String>) {
+fn answer(
+    stage: &mut Stage<'_>,
+    fence: &Value,
+    kept_away: &mut BTreeSet<String>,
+    machines: &BTreeMap<String, String>,
+) {
     let own = name(fence);
     let is_fenced = text(fence, "/spec/fenceState") == "Fenced";
     write(stage, own, &json!({ "metadata": { "finalizers": [FINALIZER] } }), Part::Main);
@@ -88,7 +107,7 @@ fn answer(stage: &mut Stage<'_>, fence: &Value, kept_away: &mut BTreeSet<String>
         (Failed | Never, _) => ("Failed", "the driver does not answer"),
     };
     if result == "Succeeded" {
-        kept_away.extend(nodes(stage, fence));
+        kept_away.extend(meant(fence, machines));
         if is_fenced {
             for node in kept_away.iter() {
                 stage.writers.cut(stage.facts, stage.now, node);
@@ -103,16 +122,11 @@ fn answer(stage: &mut Stage<'_>, fence: &Value, kept_away: &mut BTreeSet<String>
     write(stage, own, &status, Part::Status);
 }
 
-/// The nodes of which an address is fenced; only single addresses are modelled.
-fn nodes(stage: &Stage<'_>, fence: &Value) -> Vec<String> {
-    let cidrs = list(fence, "/spec/cidrs");
-    let is_meant = |address: &Value| {
-        let own = format!("{}/32", text(address, "/address"));
-        cidrs.iter().any(|cidr| cidr.as_str() == Some(&own))
-    };
-    let nodes = stage.api.all(Kind::Node);
-    let meant = nodes.filter(|node| list(node, "/status/addresses").iter().any(is_meant));
-    meant.map(|node| name(node).to_owned()).collect()
+/// The machines of which an address is fenced; only single addresses are modelled.
+fn meant(fence: &Value, machines: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    let cidrs = list(fence, "/spec/cidrs").iter().filter_map(Value::as_str);
+    let addresses = cidrs.filter_map(|cidr| cidr.strip_suffix("/32"));
+    addresses.filter_map(|address| machines.get(address).cloned())
 }
 
 fn write(stage: &mut Stage<'_>, fence: &str, patch: &Value, part: Part) {

@@ -89,6 +89,8 @@ impl Check for Trigger {
             self.to_end.remove(node);
         }
         if let Some(node) = self.offs.of(scene, what)
+            && !self.ill.contains(node)
+            && !self.to_end.contains(node)
             && let Some(since) = scene.lost.get(node)
             && self
                 .silent_for
