@@ -15,7 +15,7 @@ use std::time::Duration;
 use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
 use node_remedy_api::policy::Sign;
-use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State};
+use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State, Time};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Cidr, Executor, Names};
 use tokio::sync::{Notify, mpsc};
@@ -135,6 +135,8 @@ pub struct Parts<C> {
     pub hand_over: Notify,
     /// An incident was given no slot: whether all are held by somebody is looked at.
     pub slots_refused: Cell<bool>,
+    /// When the API server last dropped a part of a new NodeFence.
+    pub pruned_at: Cell<Option<Time>>,
     notes: Cell<u64>,
 }
 
@@ -274,6 +276,7 @@ impl<C: Cluster> Controller<C> {
             job_accounts: settings.job_accounts.clone(),
             hand_over: Notify::new(),
             slots_refused: Cell::default(),
+            pruned_at: Cell::new(None),
             notes: Cell::new(0),
         });
         Self { parts, readiness, settings, listen: seams.listen, changes }

@@ -11,13 +11,13 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, Rung};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Time, crossed, gate};
+use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Span, Time, crossed, gate};
 
 use crate::act::ask::remedy_of;
 use crate::act::budget::{self, Room, Taken};
 use crate::act::node_lease::Lock;
 use crate::act::{job, network_fence};
-use crate::cluster::{At, Cluster, ClusterError};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::begun;
@@ -30,7 +30,7 @@ use crate::observe::seen::NodeSeen;
 use crate::observe::volumes::Volumes;
 use crate::observe::{view, words};
 use crate::reconcile::slot_of;
-use crate::record::keep::FINALIZER;
+use crate::record::keep::{self, FINALIZER};
 use crate::record::{notices, repeats, status};
 use crate::refusals::Reason;
 
@@ -50,6 +50,11 @@ fn not_ready(why: &(impl ToString + ?Sized)) -> Opened {
     Opened::Held(Reason::NotReady(why.to_string()), None)
 }
 
+/// Why there is no incident where the API server dropped parts of one.
+const PRUNED: &str = "a NodeFence is not stored as it is written: its definition is older than node-remedy; apply \
+                      the definitions of this version: kubectl apply -f deploy/crds";
+/// After so long it is tried whether they are.
+const TRIED_AGAIN: Span = Span::seconds(60);
 /// Numbers of one node's NodeFences tried in a row; each is a lost race.
 const NAMES_TRIED: u64 = 5;
 /// Object names are at most 253 long; a number and a dash must fit.
@@ -63,6 +68,10 @@ pub async fn open<C: Cluster>(
     number: usize,
     seen: &NodeSeen,
 ) -> Result<Opened, ClusterError> {
+    let is_recent = |at: Time| parts.clock.now().since(at) < TRIED_AGAIN;
+    if parts.pruned_at.get().is_some_and(is_recent) {
+        return Ok(not_ready(PRUNED));
+    }
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
@@ -205,6 +214,13 @@ async fn create<C: Cluster>(
             Taken::NewerEpoch(_) => return Ok(held(Hold::NoSlot, None)),
         }
         match parts.cluster.create(&nodefence).await {
+            Ok(created) if created.spec != nodefence.spec => {
+                // What a policy says would be lost with it. Nothing was done yet.
+                forget(parts, &created).await?;
+                budget::give_back(&parts.cluster, epoch, &entry).await?;
+                parts.pruned_at.set(Some(parts.clock.now()));
+                return Ok(not_ready(PRUNED));
+            }
             Ok(mut created) => {
                 created.status = Some(status(&created));
                 let written = parts.cluster.replace_status(&created).await?;
@@ -232,6 +248,14 @@ async fn create<C: Cluster>(
         }
     }
     Err(ClusterError::AlreadyExists(format!("{stem}-{first} and the next ones")))
+}
+
+/// Takes a NodeFence away that was just created.
+async fn forget<C: Cluster>(parts: &Parts<C>, created: &NodeFence) -> Result<(), ClusterError> {
+    keep::let_go(&parts.cluster, created).await?;
+    let how = DeleteHow { uid: created.uid(), ..DeleteHow::default() };
+    parts.cluster.delete::<NodeFence>(At::cluster(&created.name_any()), &how).await?;
+    Ok(())
 }
 
 /// Why nobody can say whose machine would be cut: another Node claims it, or this one says something else now
@@ -310,9 +334,38 @@ pub(crate) fn stem(node: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::time::Duration;
+
+    use node_remedy_world::api::Kind;
+    use node_remedy_world::facts::What;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::simulate::{Part, play};
+    use crate::testing::example;
+
+    /// A definition that does not know of ladders.
+    fn knows_no_ladder(kind: Kind, part: &str, object: &mut Value) -> Result<Vec<String>, String> {
+        let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+        let spec = spec.filter(|_| kind == Kind::NodeFence && part == "spec");
+        let dropped = spec.and_then(|spec| spec.remove("ladder"));
+        Ok(dropped.map(|_| "spec.ladder".to_owned()).into_iter().collect())
+    }
+
+    #[test]
+    fn nothing_is_done_where_a_nodefence_is_not_stored_as_it_was_written() {
+        let mut scenario = example("lost-node.yaml", |text| text);
+        scenario.duration = Duration::from_mins(4);
+        scenario.admit = Some(knows_no_ladder);
+        let played = play(&scenario, Part::With).unwrap();
+        let is_off = |what: &What| matches!(what, What::BmcSaidYes { .. });
+        assert!(!played.facts.iter().any(|fact| is_off(&fact.what)), "nothing was switched");
+        let mut refused = played.collected.refused.iter();
+        let told = |reason: &Reason| matches!(reason, Reason::NotReady(why) if why == PRUNED);
+        assert!(refused.any(|refused| told(&refused.reason)), "{:?}", played.collected.refused);
+        let left = played.collected.incidents;
+        assert!(left.is_empty(), "{left:?}");
+    }
 
     /// What is missing for a Job as this account, where the controller was told of one.
     fn missing(account: Option<&str>) -> Option<String> {

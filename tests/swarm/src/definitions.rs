@@ -11,15 +11,22 @@ use jsonschema::Validator;
 use node_remedy_world::api::Kind;
 use serde_json::{Value, json};
 
-/// The definitions as they are applied.
-const FILES: [(Kind, &str); 6] = [
-    (Kind::FenceConfiguration, include_str!("../../../deploy/crds/fenceconfigurations.yaml")),
-    (Kind::FencePlugin, include_str!("../../../deploy/crds/fenceplugins.yaml")),
-    (Kind::NodeFence, include_str!("../../../deploy/crds/nodefences.yaml")),
-    (Kind::RemedyBudget, include_str!("../../../deploy/crds/remedybudgets.yaml")),
-    (Kind::RemedyConfiguration, include_str!("../../../deploy/crds/remedyconfigurations.yaml")),
-    (Kind::RemedyPause, include_str!("../../../deploy/crds/remedypauses.yaml")),
-];
+/// The definitions of all kinds, from this folder.
+macro_rules! files {
+    ($folder:literal) => {
+        [
+            (Kind::FenceConfiguration, include_str!(concat!($folder, "/fenceconfigurations.yaml"))),
+            (Kind::FencePlugin, include_str!(concat!($folder, "/fenceplugins.yaml"))),
+            (Kind::NodeFence, include_str!(concat!($folder, "/nodefences.yaml"))),
+            (Kind::RemedyBudget, include_str!(concat!($folder, "/remedybudgets.yaml"))),
+            (
+                Kind::RemedyConfiguration,
+                include_str!(concat!($folder, "/remedyconfigurations.yaml")),
+            ),
+            (Kind::RemedyPause, include_str!(concat!($folder, "/remedypauses.yaml"))),
+        ]
+    };
+}
 
 /// One part, `spec` or `status`, of one kind.
 struct Definition {
@@ -27,24 +34,50 @@ struct Definition {
     validator: Validator,
 }
 
-static DEFINITIONS: LazyLock<anyhow::Result<BTreeMap<(Kind, &str), Definition>>> =
-    LazyLock::new(|| {
-        let mut all = BTreeMap::new();
-        for (kind, file) in FILES {
-            let crd: Value = serde_saphyr::from_str(file)?;
-            for part in ["spec", "status"] {
-                let place = format!("/spec/versions/0/schema/openAPIV3Schema/properties/{part}");
-                let Some(schema) = crd.pointer(&place) else { continue };
-                let validator = jsonschema::validator_for(&plain(schema))?;
-                all.insert((kind, part), Definition { schema: schema.clone(), validator });
-            }
+type Definitions = anyhow::Result<BTreeMap<(Kind, &'static str), Definition>>;
+
+/// As they are applied.
+static PRESENT: LazyLock<Definitions> = LazyLock::new(|| read(files!("../../../deploy/crds")));
+
+/// As somebody left them who brought node-remedy up to date and not its definitions.
+static OLDER: LazyLock<Definitions> = LazyLock::new(|| read(files!("../../fixtures/crds/0.1.0")));
+
+fn read(files: [(Kind, &str); 6]) -> Definitions {
+    let mut all = BTreeMap::new();
+    for (kind, file) in files {
+        let crd: Value = serde_saphyr::from_str(file)?;
+        for part in ["spec", "status"] {
+            let place = format!("/spec/versions/0/schema/openAPIV3Schema/properties/{part}");
+            let Some(schema) = crd.pointer(&place) else { continue };
+            let validator = jsonschema::validator_for(&plain(schema))?;
+            all.insert((kind, part), Definition { schema: schema.clone(), validator });
         }
-        Ok(all)
-    });
+    }
+    Ok(all)
+}
 
 /// Drops what is not defined of a part, and says where that was; or says what of the rest is refused.
 pub(crate) fn admit(kind: Kind, part: &str, object: &mut Value) -> Result<Vec<String>, String> {
-    let definitions = DEFINITIONS.as_ref().map_err(|error| format!("deploy/crds: {error:#}"))?;
+    admit_by(&PRESENT, kind, part, object)
+}
+
+/// The same where the definitions are older than node-remedy.
+pub(crate) fn admit_by_older(
+    kind: Kind,
+    part: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, String> {
+    admit_by(&OLDER, kind, part, object)
+}
+
+fn admit_by(
+    definitions: &Definitions,
+    kind: Kind,
+    part: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, String> {
+    let definitions =
+        definitions.as_ref().map_err(|error| format!("the definitions: {error:#}"))?;
     let definition = definitions.get(&(kind, part));
     let Some((definition, value)) = definition.zip(object.get_mut(part)) else {
         return Ok(Vec::new());

@@ -259,6 +259,11 @@ impl Night {
         Self { seed, text, drawn: draft.drawn, setting }
     }
 
+    /// Whether the cluster has the definitions of an older node-remedy.
+    pub fn has_older_definitions(&self) -> bool {
+        self.drawn.iter().any(|class| class == cluster::OLDER_DEFINITIONS)
+    }
+
     /// The night as the simulator takes it.
     pub fn scenario(&self) -> Result<Scenario, ScenarioErrors> {
         let load = |file: &str| {

@@ -51,6 +51,10 @@ impl Check for InFlight {
             What::FenceState { node, state, .. } if state == "Error" || state == "Final" => {
                 self.held.remove(node);
             }
+            // Its provider ended it: nobody brings it back.
+            What::InstanceTerminated { node } => {
+                self.held.remove(node);
+            }
             // Cut off by isolation, and waiting for a person's yes to its power.
             What::FenceState { node, state, .. } if self.needs_approval && state == "Running" => {
                 self.held.remove(node);

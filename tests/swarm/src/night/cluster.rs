@@ -22,9 +22,11 @@ const TWINS_PERCENT: u64 = 4;
 const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which what a process does next is drawn.
 const SHUFFLED: &str = "tasks shuffled";
+/// The class of nights in which the definitions in the cluster are older than node-remedy.
+pub(super) const OLDER_DEFINITIONS: &str = "older definitions";
 
 /// Every class.
-pub(super) const CLASSES: [&str; 4] = [CROWD, TWINS, LEASE_FIRST, SHUFFLED];
+pub(super) const CLASSES: [&str; 5] = [CROWD, TWINS, LEASE_FIRST, SHUFFLED, OLDER_DEFINITIONS];
 
 impl Draft {
     /// A lost node and another one that say of themselves, and whose BMCs say of them, that they are the same
@@ -81,6 +83,9 @@ impl Draft {
         let mut fields = Vec::new();
         if drivers_check {
             fields.push("checksAtDetach: true".to_owned());
+        }
+        if Rng::named(seed, OLDER_DEFINITIONS).below(100) < 3 {
+            self.drawn.push(OLDER_DEFINITIONS.to_owned());
         }
         if rng.below(2) == 0 {
             self.drawn.push(LEASE_FIRST.to_owned());
