@@ -193,6 +193,8 @@ bugs! {
     RequestsUncounted = "requests-uncounted" breaks "S14",
     /// The budget of datagrams is not enforced.
     DatagramsUncounted = "datagrams-uncounted" breaks "S14",
+    /// What was parked because something could not be given back tries it again at once, and again.
+    ParkedTriesAtOnce = "parked-tries-at-once" breaks "L5",
     /// The budget of credential operations is not enforced.
     OperationsUncounted = "operations-uncounted" breaks "S14",
     /// A plugin has everything done with a credential of which it is granted something.

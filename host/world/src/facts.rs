@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub use self::devices::Taken;
 use crate::time::Time;
 
+/// What [`What::Edited`] calls the data of the whole cluster, which somebody set back.
+pub const ETCD: &str = "etcd";
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {

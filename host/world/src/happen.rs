@@ -10,7 +10,7 @@ use crate::api::{ApiServer, DeleteOptions, Kind, Part};
 use crate::detector;
 use crate::facts::Power;
 use crate::machine::{Machine, Network};
-use crate::scenario::{Event, Word};
+use crate::scenario::{Etcd, Event, Word};
 use crate::stage::{LOCKS, Stage};
 use crate::time::{Time, after, micros_stamp, read_stamp, seconds_stamp};
 
@@ -52,6 +52,7 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::OtherRemedy { .. }
         | Event::Word { .. }
         | Event::ServerClock(_)
+        | Event::Etcd(_)
         | Event::OfController(_) => None,
     }
 }
@@ -96,6 +97,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::OtherRemedy { .. }
         | Event::Word { .. }
         | Event::ServerClock(_)
+        | Event::Etcd(_)
         | Event::OfController(_) => {}
     }
 }
@@ -142,6 +144,10 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
         Event::Word { node, says } => say(api, node, *says),
         Event::ServerClock(by_ms) => api.set_clock(*by_ms),
+        Event::Etcd(Etcd::Saved) => api.save(),
+        Event::Etcd(Etcd::Restored) => {
+            api.set_back(PEOPLE);
+        }
         Event::KubeletStops(_)
         | Event::NetworkLost(_)
         | Event::MachineHangs(_)

@@ -24,10 +24,10 @@ use crate::agenda::{Actor, Agenda};
 use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
 use crate::cloud::Cloud;
-use crate::facts::{Fact, Facts, Power, What};
+use crate::facts::{ETCD, Fact, Facts, Power, What};
 use crate::happen::{self, PEOPLE};
 use crate::machine::{Machine, Peer, Sent};
-use crate::scenario::{ControllerEvent, Event, Happening, START, Scenario, Trigger};
+use crate::scenario::{ControllerEvent, Etcd, Event, Happening, START, Scenario, Trigger};
 use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage, Timings};
 use crate::time::{Time, after};
 use crate::writers::{Writer, Writers};
@@ -384,6 +384,10 @@ impl World {
             && self.api.version() != before
         {
             let object = format!("{} {}", key.kind.name(), key.name);
+            self.facts.note(self.now, What::Edited { object, by: PEOPLE.to_owned() });
+        }
+        if *what == Event::Etcd(Etcd::Restored) && self.api.version() != before {
+            let object = ETCD.to_owned();
             self.facts.note(self.now, What::Edited { object, by: PEOPLE.to_owned() });
         }
     }

@@ -183,6 +183,7 @@ impl Night {
         draft.one_kind(seed);
         draft.frozen_watch(seed);
         draft.late_writes(seed);
+        let has_people = draft.set_back(seed, &lost) || has_people;
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
         let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
@@ -262,6 +263,11 @@ impl Night {
     /// Whether the cluster has the definitions of an older node-remedy.
     pub fn has_older_definitions(&self) -> bool {
         self.drawn.iter().any(|class| class == cluster::OLDER_DEFINITIONS)
+    }
+
+    /// Whether somebody sets the data of the cluster back.
+    pub fn is_set_back(&self) -> bool {
+        self.drawn.iter().any(|class| class == kinds::SET_BACK)
     }
 
     /// The night as the simulator takes it.

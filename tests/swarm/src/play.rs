@@ -31,6 +31,9 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
     judged(Night::of(seed, lasts))
 }
 
+/// Invariants that hold whatever became of the API server's objects.
+const OF_DEVICES: [&str; 3] = ["S1", "S3", "S7"];
+
 /// Plays a night.
 pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     let seed = night.seed;
@@ -39,7 +42,11 @@ pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     scenario.admit = Some(if is_older { definitions::admit_by_older } else { definitions::admit });
     let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
     let mut broken = judge(&played.facts, &night.setting).broken;
-    if is_older {
+    if night.is_set_back() {
+        // What was written, said and counted is forgotten, by whoever it was. That nobody writes twice, and no wrong
+        // machine is touched, goes by what devices and machines say.
+        broken.retain(|violation| OF_DEVICES.contains(&violation.invariant));
+    } else if is_older {
         // What it cannot record it does not do, and says so: nothing wrong is done, and nothing has to come of it.
         broken.retain(|violation| violation.invariant.starts_with('S'));
     } else {

@@ -222,6 +222,16 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
             None
         };
     }
+    if guard(Bug::ParkedTriesAtOnce, parked && has_failed_to_give_back(run)) {
+        // It was tried a moment ago, and is tried again at leisure.
+        let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
+        if run.now < next {
+            run.look_at(next);
+            return None;
+        }
+        run.record.retries = 0;
+        run.record.attempt = run.record.attempt.saturating_add(1);
+    }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let may_go_on = !run.sent_off() && run.record.first_released_at.is_none();
         if !may_go_on || parked && !has_let_go(run, view, node) {
@@ -240,6 +250,12 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether it is parked because something could not be given back.
+fn has_failed_to_give_back(run: &Run<'_>) -> bool {
+    let reason = run.record.parked.as_ref().map(|parked| &parked.reason);
+    matches!(reason, Some(ParkReason::RestoreFailed | ParkReason::OnFailed | ParkReason::StillCut))
 }
 
 /// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;

@@ -56,6 +56,8 @@ struct Defined {
 pub struct ApiServer {
     defined: Option<Defined>,
     objects: BTreeMap<Key, Arc<Value>>,
+    /// A copy of all objects that somebody keeps.
+    saved: Option<BTreeMap<Key, Arc<Value>>>,
     history: History,
     version: u64,
     /// The last version at which an object of this kind changed.
@@ -75,6 +77,7 @@ impl ApiServer {
         Self {
             defined: None,
             objects: BTreeMap::new(),
+            saved: None,
             history: History::default(),
             version: 1,
             changed: BTreeMap::new(),
@@ -164,6 +167,33 @@ impl ApiServer {
             object::set(object::part(&mut object, "metadata"), "uid", uid);
         }
         self.commit(by, key, object, None);
+    }
+
+    /// Keeps a copy of everything, as `etcdctl snapshot save` does.
+    pub(crate) fn save(&mut self) {
+        self.saved = Some(self.objects.clone());
+    }
+
+    /// Makes everything what it was when it was saved; false where nothing was. As Kubernetes' documentation asks for
+    /// ("Operating etcd clusters for Kubernetes", `etcdutl snapshot restore --bump-revision --mark-compacted`), versions
+    /// go on from where they were and no watch survives it.
+    pub(crate) fn set_back(&mut self, by: &str) -> bool {
+        let Some(saved) = self.saved.clone() else { return false };
+        let is_new = |key: &&Key| !saved.contains_key(*key);
+        let new: Vec<Key> = self.objects.keys().filter(is_new).cloned().collect();
+        for key in new {
+            if let Some(last) = self.objects.get(&key).cloned() {
+                self.erase(by, key, &last, Value::clone(&last));
+            }
+        }
+        for (key, object) in saved {
+            let now = self.objects.get(&key).cloned();
+            if now.as_ref() != Some(&object) {
+                self.commit(by, key, Value::clone(&object), now);
+            }
+        }
+        self.compact();
+        true
     }
 
     pub(crate) fn set_now(&mut self, now: Time) {

@@ -185,6 +185,10 @@ pub(super) fn read(
         kinds += 1;
         events.extend(server_clock(reader, said));
     }
+    if let Some(said) = raw.etcd {
+        kinds += 1;
+        events.push(Event::Etcd(said));
+    }
     for (field, said) in [("edit", &raw.edit), ("remove", &raw.remove)] {
         let Some(said) = said else { continue };
         kinds += 1;

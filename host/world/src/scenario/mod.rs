@@ -381,8 +381,20 @@ pub enum Event {
     },
     /// The clock of the control plane's machine is set so many milliseconds ahead or back.
     ServerClock(i64),
+    /// Somebody saves the cluster's data, or sets it back.
+    Etcd(Etcd),
     /// Something befalls node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
+}
+
+/// What is done with the data of the cluster, all at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Etcd {
+    /// A copy is kept, in place of any before it.
+    Saved,
+    /// Everything is what the copy says, if there is one.
+    Restored,
 }
 
 /// What a person says about an incident, as the command line does.

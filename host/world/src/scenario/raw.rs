@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use super::Etcd;
 use crate::actors::csi_addons::Answer;
 
 pub(super) type Text = Spanned<String>;
@@ -198,6 +199,7 @@ pub(super) struct RawHappening {
     pub(super) other_remedy: Option<RawOtherRemedy>,
     pub(super) word: Option<RawWord>,
     pub(super) server_clock: Option<Spanned<RawServerClock>>,
+    pub(super) etcd: Option<Etcd>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,19 +1,26 @@
 //! L5: no incident switches its machine off more often than restarts allow. An off that somebody
-//! else undid is no cycle of ours.
+//! else undid is no cycle of ours. And none begins operations without a pause for long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
-use node_remedy_world::facts::{Power, PowerCause, What};
-use node_remedy_world::time::Time;
+use node_remedy_world::facts::{ETCD, Power, PowerCause, What};
+use node_remedy_world::time::{Time, between};
 
 use super::Check;
 use crate::scene::{Scene, Setting};
+
+/// An incident begins no more than so many operations within [`WITHIN`]: a hand-over and a retry may fall together.
+const OPERATIONS_MAX: usize = 60;
+const WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct Cycles {
     max: usize,
     has_stale_bmc: bool,
     /// By incident.
     offs: BTreeMap<String, usize>,
+    /// When each node's last operations were begun.
+    begun: BTreeMap<String, VecDeque<Time>>,
     /// How often somebody said that an incident is to try again.
     retries: BTreeMap<String, usize>,
 }
@@ -24,13 +31,33 @@ impl Cycles {
             max: setting.cycles_max,
             has_stale_bmc: setting.has_stale_bmc,
             offs: BTreeMap::new(),
+            begun: BTreeMap::new(),
             retries: BTreeMap::new(),
         }
+    }
+
+    /// How many operations were begun on a node lately, with the one of now.
+    fn begin(&mut self, node: &str, at: Time) -> usize {
+        let begun = self.begun.entry(node.to_owned()).or_default();
+        begun.push_back(at);
+        while begun.front().is_some_and(|first| between(*first, at) > WITHIN) {
+            begun.pop_front();
+        }
+        begun.len()
     }
 }
 
 impl Check for Cycles {
-    fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        // Who sets the cluster's data back has its incidents forget what they did.
+        if matches!(what, What::Edited { object, .. } if object == ETCD) {
+            self.offs.clear();
+        }
+        if let What::IntentRecorded { node, .. } = what {
+            let begun = self.begin(node, at);
+            return (begun > OPERATIONS_MAX)
+                .then(|| format!("{begun} operations on {node} were begun within {WITHIN:?}"));
+        }
         if let What::WordSaid { fence, word, .. } = what
             && word == "retry"
         {

@@ -39,8 +39,19 @@ const WATCHED: [&str; 6] = ["nodes", "leases", "pods", "volumeattachments", "nod
 const LATE_WRITES: &str = "api carriedOutLate";
 const LATE_PERCENT: u64 = 12;
 
+/// The class of nights in which the data of the cluster is set back.
+pub(super) const SET_BACK: &str = "etcd set back";
+const SET_BACK_PERCENT: u64 = 3;
+/// What an incident has come to when its data is saved, or when it is set back.
+const MOMENTS: [(&str, &str); 4] = [
+    ("intentRecorded", "action: \"off\""),
+    ("proofRecorded", "grade: power-off-verified"),
+    ("intentRecorded", "action: \"on\""),
+    ("fenceState", "state: Final"),
+];
+
 /// Every class.
-pub(super) const CLASSES: [&str; 3] = [CLASS, FROZEN, LATE_WRITES];
+pub(super) const CLASSES: [&str; 4] = [CLASS, FROZEN, LATE_WRITES, SET_BACK];
 
 impl Draft {
     /// It draws from a seed of its own, so that other nights stay as they were.
@@ -63,6 +74,28 @@ impl Draft {
             );
             self.happens(at, &what, CLASS);
         }
+    }
+
+    /// Somebody saves the data of the cluster, and sets it back later: what was recorded, written and released since
+    /// is forgotten; machines and storage are not. Answers whether they did.
+    pub(super) fn set_back(&mut self, seed: u64, lost: &[String]) -> bool {
+        let mut rng = Rng::named(seed, SET_BACK);
+        let node = lost.first().filter(|_| rng.below(100) < SET_BACK_PERCENT);
+        let Some(node) = node else { return false };
+        let mut of_incident = |draft: &mut Self, longest: u64, what: &str| {
+            let drawn = usize::try_from(rng.below(4)).unwrap_or_default();
+            if let Some((fact, fields)) = MOMENTS.get(drawn) {
+                draft.blow(node, fact, fields, rng.below(longest), what);
+            }
+        };
+        of_incident(self, 2_000, "etcd: saved");
+        of_incident(self, 60_000, "etcd: restored");
+        let (saved, restored) = (rng.within(20_000, 120_000), rng.within(130_000, 400_000));
+        if rng.below(2) == 0 {
+            self.happens(saved, "etcd: saved", SET_BACK);
+        }
+        self.happens(restored, "etcd: restored", SET_BACK);
+        true
     }
 
     /// Writes that are carried out when nobody waits for them any more.

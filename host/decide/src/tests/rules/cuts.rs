@@ -283,6 +283,28 @@ fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
     }
 }
 
+/// The node is well in a newer boot and what was cut cannot be given back: that is tried again now and then, and ends
+/// when it can.
+#[test]
+fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => failed(FailureKind::Device),
+        _ => honest(operation, plugs),
+    });
+    story.boots();
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
+    let (reads, ons) = (story.count(Action::Status), story.count(Action::On));
+    story.until_now(Span::minutes(60));
+    let (reads, ons) = (story.count(Action::Status) - reads, story.count(Action::On) - ons);
+    assert!(ons > 10 && ons < 200 && reads < 2_000, "{ons} of {reads}");
+    story.device = Box::new(honest);
+    story.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
 /// A node that is only cut off does not come back by being cut off once more: a person is told after one
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
