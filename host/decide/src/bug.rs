@@ -37,6 +37,8 @@ bugs! {
     AnyReadIsOff = "any-read-is-off" breaks "S1",
     /// A read proves that a feed is off, however long ago it was made.
     OldReadIsProof = "old-read-is-proof" breaks "S1",
+    /// Of what one method switched on another one of the same machine believes that it is off.
+    OnOfOtherMethodForgotten = "on-of-other-method-forgotten" breaks "S1",
     /// An `off` that a device said yes to proves that its machine is off.
     ReplyIsProof = "release-on-reply" breaks "S1",
     /// Power is not read again before a batch of deletes.

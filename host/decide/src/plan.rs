@@ -215,6 +215,28 @@ impl Plan {
         })
     }
 
+    /// Methods that switch the same power as this one: the same plug, or all that the machine has.
+    pub(crate) fn of_one_power(
+        &self,
+        method: MethodIndex,
+    ) -> impl Iterator<Item = MethodIndex> + '_ {
+        let one = self.method(method);
+        let is_whole =
+            |one: &Method| matches!(one.kind, Kind::Power(Feed::Whole) | Kind::ResetOnly);
+        let is_same = move |other: &&Method| {
+            one.is_some_and(|one| {
+                let of_a_plug = one.device == other.device && one.plug == other.plug;
+                let switch = one.switches_power() && other.switches_power();
+                switch && (of_a_plug || is_whole(one) && is_whole(other))
+            })
+        };
+        self.methods
+            .iter()
+            .enumerate()
+            .filter(move |(_, other)| is_same(other))
+            .map(|(index, _)| index)
+    }
+
     /// Methods that cut something on a device, in the order of the isolation stages.
     pub fn cut_methods(&self) -> impl Iterator<Item = MethodIndex> + '_ {
         self.of_stages(&self.isolation)

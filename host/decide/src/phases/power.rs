@@ -38,7 +38,9 @@ pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
 pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
     let (plan, stages) = (run.plan, run.power());
     loop {
-        let asked = |method| progress(plan, &run.record, method, Record::is_asked_off);
+        let asked = |method| {
+            progress(plan, &run.record, method, |record, one| record.is_asked_off(plan, one))
+        };
         match run.next_wanted(&stages, asked) {
             Want::Nothing => return Flow::Go(Phase::VerifyingOff),
             Want::Failed(_) => {
@@ -77,25 +79,29 @@ impl Record {
     }
 
     /// Asked in this try, or asked and not read since, or found off: nothing is asked of it now.
-    fn is_asked_off(&self, method: MethodIndex) -> bool {
+    fn is_asked_off(&self, plan: &Plan, method: MethodIndex) -> bool {
         let asked = |effect: &Operation| {
             let stands =
                 effect.attempt == self.attempt || self.state_since_effect(method).is_none();
             stands && matches!(effect.action, Action::Off | Action::Reset)
         };
-        self.last_effect(method).is_some_and(asked) || self.is_found_off(method)
+        self.last_effect(method).is_some_and(asked) || self.is_found_off(plan, method)
     }
 
-    /// Reads off, and we did not switch it on: of what we did a device may tell what was before.
-    fn is_found_off(&self, method: MethodIndex) -> bool {
-        let last = self.last_effect(method);
+    /// Reads off, and we did not switch it on, by this method or by another one of the same power: of what we did
+    /// a device may tell what was before.
+    fn is_found_off(&self, plan: &Plan, method: MethodIndex) -> bool {
+        let of_it = plan.of_one_power(method).filter_map(|one| self.last_effect(one));
+        let own = self.last_effect(method);
+        let of_it = of_it.filter(|_| !is_sown(Bug::OnOfOtherMethodForgotten)).chain(own);
+        let last = of_it.max_by_key(|effect| effect.id);
         self.reads_off(method) && last.is_none_or(|effect| effect.action != Action::On)
     }
 
     /// Whether a verifying read is due: it was asked off and not on since, or it was found off.
-    pub(crate) fn is_to_verify(&self, method: MethodIndex) -> bool {
+    pub(crate) fn is_to_verify(&self, plan: &Plan, method: MethodIndex) -> bool {
         let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
-        !self.failed.contains(&method) && (off || self.is_found_off(method))
+        !self.failed.contains(&method) && (off || self.is_found_off(plan, method))
     }
 
     /// Off by the last read, with nothing done to it since.

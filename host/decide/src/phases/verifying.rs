@@ -29,7 +29,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     }
     let Some(baseline_at) = baseline(run) else { return Flow::Stay };
     let methods: Vec<MethodIndex> =
-        run.plan.power_methods().filter(|one| run.record.is_to_verify(*one)).collect();
+        run.plan.power_methods().filter(|one| run.record.is_to_verify(run.plan, *one)).collect();
     let mut reads = Vec::new();
     let mut off = Vec::new();
     for method in methods {

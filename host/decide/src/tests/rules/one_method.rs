@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::cutting_plan;
-use crate::tests::fixtures::{bmc_plan, not_attempted, power, stage};
+use crate::tests::fixtures::{bmc_plan, not_attempted, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
@@ -54,6 +54,23 @@ fn one_method_of_power_is_switched_and_proves_like_the_whole_plan() {
     story.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(cut(&story), [(BMC, Action::Off)], "isolation is no part of it");
     assert_eq!(story.plugs, vec![PlugState::On; 2]);
+}
+
+/// A machine that somebody switched off: a reset cannot help, and it is switched on again. Its BMC still tells the
+/// off of before, by whichever method it is asked: that is no proof.
+#[test]
+fn a_machine_that_one_method_switched_on_is_not_found_off_by_another() {
+    let mut story = story(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
+    story.plugs = vec![PlugState::Off; 2];
+    story.device = Box::new(|operation, plugs| match operation.action {
+        // Asked off it tells the truth at last.
+        Action::Off => honest(operation, plugs),
+        _ => succeeded(PlugState::Off),
+    });
+    story.until(Phase::Releasing);
+    let ons = story.calls.iter().position(|(_, action)| *action == Action::On);
+    let offs = story.calls.iter().position(|(_, action)| *action == Action::Off);
+    assert!(ons.is_some() && ons < offs, "{:?}", story.calls);
 }
 
 #[test]
@@ -139,7 +156,7 @@ fn a_reset_of_a_machine_that_is_off_gives_way_at_once() {
     let mut story = Story::new(plan, RunPolicy { restarts: 3, ..RunPolicy::default() });
     story.plugs = vec![PlugState::Off; 2];
     story.until(Phase::VerifyingOff);
-    assert_eq!(cut(&story), []);
+    assert_eq!(cut(&story), [(BMC, Action::Off)], "it was switched on again before that");
     let (method, detail) = ("beside".to_string(), "the machine is off".to_string());
     let told = Notice::RemedyFailed(ParkReason::MethodFailed { method, detail });
     assert!(story.notices.contains(&told), "{:?}", story.notices);
