@@ -14,7 +14,7 @@ mod side;
 mod trace;
 mod volumes;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use futures::future::join_all;
 use node_remedy_tests::control_plane::Kubernetes;
 

@@ -180,9 +180,7 @@ impl Night {
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
         let has_people = has_people || cut_by_people;
-        draft.one_kind(seed);
-        draft.frozen_watch(seed);
-        draft.late_writes(seed);
+        draft.fails_in_part(seed);
         let has_people = draft.set_back(seed, &lost) || has_people;
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
         let cluster = draft.cluster(seed, drivers_check);
@@ -251,23 +249,13 @@ impl Night {
             drivers_check,
             dumps_release_all: policies.text.contains("kdumpReleases: all"),
             needs_approval: policies.text.contains("approval: true"),
-            silent_for: Some(NODE_LEASE_AGE),
+            silent_for: Some(others::NODE_LEASE_AGE),
             ill: ill.into_iter().collect(),
             has_people,
             guards: guards.told,
             ..plain
         };
         Self { seed, text, drawn: draft.drawn, setting }
-    }
-
-    /// Whether the cluster has the definitions of an older node-remedy.
-    pub fn has_older_definitions(&self) -> bool {
-        self.drawn.iter().any(|class| class == cluster::OLDER_DEFINITIONS)
-    }
-
-    /// Whether somebody sets the data of the cluster back.
-    pub fn is_set_back(&self) -> bool {
-        self.drawn.iter().any(|class| class == kinds::SET_BACK)
     }
 
     /// The night as the simulator takes it.
@@ -280,10 +268,6 @@ impl Night {
         Scenario::parse(&path(self.seed), &self.text, &load)
     }
 }
-
-/// The `nodeLeaseAge` of every policy. The conditions that they name besides are of nodes that are ill, or true
-/// only of a kubelet that is heard.
-const NODE_LEASE_AGE: Duration = Duration::from_secs(20);
 
 /// Classes of fault besides those of the tables.
 const OTHER_CLASSES: [&str; 13] = [

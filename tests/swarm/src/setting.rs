@@ -4,11 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy_api::policy::TopologyLimit;
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::{Document, Event, NodeSpec, read_duration};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::guards::Guards;
@@ -16,6 +14,9 @@ use crate::scene::Setting;
 
 /// The label by which seams keep a node from being fenced.
 const EXCLUDES: &str = "node-remedy.io/exclude";
+
+/// `maxUnhealthyPercent` of a topology where nobody says one (docs/defaults.md).
+const DOMAIN_PERCENT: usize = 50;
 
 /// What the checks know beforehand of a scenario.
 pub fn setting_of(scenario: &Scenario) -> Setting {
@@ -80,13 +81,13 @@ fn zone_limit(scenario: &Scenario) -> (BTreeMap<String, String>, usize) {
     let mut configuration = scenario.configuration.iter();
     let limit = configuration.find_map(|one| one.object.pointer("/spec/policies/topologies/0"));
     let Some(limit) = limit else { return (BTreeMap::new(), 0) };
-    let Ok(limit) = TopologyLimit::deserialize(limit) else { return (BTreeMap::new(), 0) };
+    let (key, percent) = (limit.get("key"), limit.get("maxUnhealthyPercent"));
     let zone = |node: &NodeSpec| {
-        let of_key = |(name, _): &&(String, String)| *name == limit.key;
+        let of_key = |(name, _): &&(String, String)| key.is_some_and(|key| key == name.as_str());
         Some((node.name.clone(), node.labels.iter().find(of_key)?.1.clone()))
     };
-    let percent = usize::try_from(limit.max_unhealthy_percent).unwrap_or(usize::MAX);
-    (scenario.nodes.iter().filter_map(zone).collect(), percent)
+    let percent = percent.and_then(Value::as_u64).and_then(|one| usize::try_from(one).ok());
+    (scenario.nodes.iter().filter_map(zone).collect(), percent.unwrap_or(DOMAIN_PERCENT))
 }
 
 /// Outlets and ports that a FenceConfiguration names although no node that it selects is plugged into them.

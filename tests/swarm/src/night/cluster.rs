@@ -4,7 +4,7 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::{Draft, Machines};
+use super::{Draft, Machines, Night};
 
 /// What a BMC says whose machine is another one.
 const OF_OTHER: &str = ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, \
@@ -23,10 +23,17 @@ const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which what a process does next is drawn.
 const SHUFFLED: &str = "tasks shuffled";
 /// The class of nights in which the definitions in the cluster are older than node-remedy.
-pub(super) const OLDER_DEFINITIONS: &str = "older definitions";
+const OLDER_DEFINITIONS: &str = "older definitions";
 
 /// Every class.
 pub(super) const CLASSES: [&str; 5] = [CROWD, TWINS, LEASE_FIRST, SHUFFLED, OLDER_DEFINITIONS];
+
+impl Night {
+    /// Whether the cluster has the definitions of an older node-remedy.
+    pub fn has_older_definitions(&self) -> bool {
+        self.drawn.iter().any(|class| class == OLDER_DEFINITIONS)
+    }
+}
 
 impl Draft {
     /// A lost node and another one that say of themselves, and whose BMCs say of them, that they are the same

@@ -4,7 +4,7 @@
 
 use node_remedy_world::rng::Rng;
 
-use super::Draft;
+use super::{Draft, Night};
 
 /// The class of these nights.
 const CLASS: &str = "api of one kind";
@@ -40,7 +40,7 @@ const LATE_WRITES: &str = "api carriedOutLate";
 const LATE_PERCENT: u64 = 12;
 
 /// The class of nights in which the data of the cluster is set back.
-pub(super) const SET_BACK: &str = "etcd set back";
+const SET_BACK: &str = "etcd set back";
 const SET_BACK_PERCENT: u64 = 3;
 /// What an incident has come to when its data is saved, or when it is set back.
 const MOMENTS: [(&str, &str); 4] = [
@@ -53,9 +53,23 @@ const MOMENTS: [(&str, &str); 4] = [
 /// Every class.
 pub(super) const CLASSES: [&str; 4] = [CLASS, FROZEN, LATE_WRITES, SET_BACK];
 
+impl Night {
+    /// Whether somebody sets the data of the cluster back.
+    pub fn is_set_back(&self) -> bool {
+        self.drawn.iter().any(|class| class == SET_BACK)
+    }
+}
+
 impl Draft {
+    /// An API server that fails in part.
+    pub(super) fn fails_in_part(&mut self, seed: u64) {
+        self.one_kind(seed);
+        self.frozen_watch(seed);
+        self.late_writes(seed);
+    }
+
     /// It draws from a seed of its own, so that other nights stay as they were.
-    pub(super) fn one_kind(&mut self, seed: u64) {
+    fn one_kind(&mut self, seed: u64) {
         let mut rng = Rng::named(seed, CLASS);
         if rng.below(100) >= PERCENT {
             return;
@@ -99,7 +113,7 @@ impl Draft {
     }
 
     /// Writes that are carried out when nobody waits for them any more.
-    pub(super) fn late_writes(&mut self, seed: u64) {
+    fn late_writes(&mut self, seed: u64) {
         let mut rng = Rng::named(seed, LATE_WRITES);
         if rng.below(100) >= LATE_PERCENT {
             return;
@@ -113,7 +127,7 @@ impl Draft {
     }
 
     /// What is watched when it freezes stays silent until somebody asks anew.
-    pub(super) fn frozen_watch(&mut self, seed: u64) {
+    fn frozen_watch(&mut self, seed: u64) {
         let mut rng = Rng::named(seed, FROZEN);
         if rng.below(100) >= FROZEN_PERCENT {
             return;

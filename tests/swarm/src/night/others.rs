@@ -7,6 +7,7 @@ mod repairs;
 pub(super) use self::repairs::{ONE_METHOD, REPAIR};
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use node_remedy_world::rng::Rng;
 
@@ -99,6 +100,10 @@ impl Policies {
         }
     }
 }
+
+/// The `nodeLeaseAge` of every policy. The conditions that they name besides are of nodes that are ill, or true
+/// only of a kubelet that is heard.
+pub(super) const NODE_LEASE_AGE: Duration = Duration::from_secs(20);
 
 impl Draft {
     /// The numbers that policies differ in most; now and then there are two policies.

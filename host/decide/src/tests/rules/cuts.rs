@@ -28,7 +28,7 @@ fn cutting_nothing(kind: FailureKind) -> impl Fn(&Operation, &mut [PlugState]) -
     move |operation, plugs| match operation.action {
         Action::Off if kind == FailureKind::Unreachable => not_attempted(kind),
         Action::Off => failed(kind),
-        _ => honest(operation, plugs),
+        Action::Status | Action::On | Action::Reset | Action::Monitor => honest(operation, plugs),
     }
 }
 
@@ -291,7 +291,7 @@ fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure
     story.until(Phase::AwaitingWell);
     story.device = Box::new(|operation, plugs| match operation.action {
         Action::On => failed(FailureKind::Device),
-        _ => honest(operation, plugs),
+        Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
     });
     story.boots();
     story.until(Phase::Parked);
