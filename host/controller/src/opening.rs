@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
     use crate::simulate::{Part, play};
-    use crate::testing::example;
+    use crate::testing::{Door, Request, example, play_behind};
 
     /// A definition that does not know of ladders.
     #[expect(clippy::unnecessary_wraps, reason = "it is asked as any definition is")]
@@ -351,6 +351,41 @@ mod tests {
         let spec = spec.filter(|_| kind == Kind::NodeFence && part == "spec");
         let dropped = spec.and_then(|spec| spec.remove("ladder"));
         Ok(dropped.map(|_| "spec.ladder".to_owned()).into_iter().collect())
+    }
+
+    /// A definition that does not know how an incident goes on.
+    fn knows_no_off(kind: Kind, part: &str, object: &mut Value) -> Result<Vec<String>, String> {
+        let is_record = kind == Kind::NodeFence && part == "status";
+        let phase = object.pointer("/status/phase").and_then(Value::as_str);
+        match phase.filter(|phase| is_record && *phase == "PoweringOff") {
+            Some(phase) => Err(format!("phase: unsupported value {phase}")),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Counts the Events that tell of a record that does not stand.
+    #[derive(Default)]
+    struct Told(std::cell::Cell<usize>);
+
+    impl Door for Told {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            let event = request.object().filter(|_| request.resource == "events");
+            let is_it = event.is_some_and(|event| event["reason"] == "RecordPruned");
+            self.0.set(self.0.get() + usize::from(is_it));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_refused_is_told_of_and_not_acted_on() {
+        let mut scenario = example("lost-node.yaml", |text| text);
+        scenario.duration = Duration::from_mins(4);
+        scenario.admit = Some(knows_no_off);
+        let told = Rc::new(Told::default());
+        let played = play_behind(&scenario, &told);
+        let is_off = |what: &What| matches!(what, What::BmcSaidYes { .. });
+        assert!(!played.facts.iter().any(|fact| is_off(&fact.what)), "nothing was switched");
+        assert_eq!(told.0.get(), 1, "a person is told once");
     }
 
     #[test]

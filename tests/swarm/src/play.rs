@@ -49,8 +49,11 @@ pub fn judged(night: Night) -> anyhow::Result<Outcome> {
         // Nobody remembers an `on` that the BMC does not tell of yet.
         broken.retain(|violation| violation.invariant != "S1" || !night.setting.has_stale_bmc);
     } else if is_older {
-        // What it cannot record it does not do, and says so: nothing wrong is done, and nothing has to come of it.
-        broken.retain(|violation| violation.invariant.starts_with('S'));
+        // What it cannot record it does not do, and says so: nothing wrong is done, and nothing has to come of it, not
+        // even an `on`.
+        broken.retain(|violation| {
+            violation.invariant.starts_with('S') && violation.invariant != "S6"
+        });
     } else {
         broken.extend(misfits(&played));
     }

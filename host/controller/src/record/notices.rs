@@ -257,14 +257,21 @@ pub fn deleted() -> Note {
     Note { reason: "DeletionWaits".to_owned(), text: text.to_owned(), warning: true }
 }
 
-/// The record of an incident does not stand there as it was meant.
-pub fn pruned(nodefence: &str) -> Note {
+/// The record of an incident does not stand there as it was meant, or was refused for this reason.
+pub fn pruned(nodefence: &str, refusal: &str) -> Note {
+    let (what, rest) = if refusal.is_empty() {
+        (String::new(), "its definition is older than node-remedy")
+    } else {
+        (
+            format!(": the API server refused it: {refusal}"),
+            "where its definition is older than node-remedy",
+        )
+    };
     Note {
         reason: "RecordPruned".to_owned(),
         text: format!(
-            "NodeFence {nodefence} was not stored as it was written: its definition is older than node-remedy; \
-             nothing is done about the node until the definitions are those of this version: kubectl apply \
-             -f deploy/crds"
+            "NodeFence {nodefence} was not stored as it was written{what}; nothing is done about the node until it \
+             is; {rest}: kubectl apply -f deploy/crds"
         ),
         warning: true,
     }

@@ -93,19 +93,22 @@ impl<C: Cluster> Incident<C> {
         let mut backoff = BACKOFF_MIN;
         // What stands there of what we meant, where that is not all of it.
         let mut pruned = None;
+        let mut is_told = false;
         loop {
             match self.parts.cluster.replace_status(&meant).await {
                 Ok(written) if written.status == meant.status => return Ok(written),
                 Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
                 Ok(written) => {
-                    if pruned.is_none() {
-                        self.tell_pruned().await;
+                    if !std::mem::replace(&mut is_told, true) {
+                        self.tell_pruned("").await;
                     }
                     meant.metadata = written.metadata;
                     pruned = Some(written.status);
                 }
                 Err(ClusterError::Invalid(why) | ClusterError::Denied(why)) => {
-                    tracing::error!(nodefence = self.name(), why, "the record is refused");
+                    if !std::mem::replace(&mut is_told, true) {
+                        self.tell_pruned(&why).await;
+                    }
                 }
                 Err(error) => {
                     tracing::debug!(nodefence = self.name(), %error, "failed to write the record");
@@ -136,8 +139,8 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// Nothing is done until the record stands there, so somebody has to hear of it.
-    async fn tell_pruned(&self) {
-        let note = notices::pruned(&self.name());
+    async fn tell_pruned(&self, refusal: &str) {
+        let note = notices::pruned(&self.name(), refusal);
         tracing::error!(nodefence = self.name(), "{}", note.text);
         self.parts.tell(&self.nodefence.spec.node, &note).await;
     }
