@@ -80,7 +80,7 @@ const WITH_OFF_PERCENT: u64 = 40;
 /// Nights in which each class of fault has to come, once there are many.
 const OF_EACH_CLASS: u64 = 100;
 /// Before, one in so many.
-const ONE_IN: u64 = 200;
+const ONE_IN: u64 = 400;
 
 impl Coverage {
     /// What these nights have not seen, and should have.
