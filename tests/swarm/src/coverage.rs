@@ -155,7 +155,7 @@ mod tests {
             simulated_s: count,
         };
         assert_eq!(full(10).missing(), [""; 0]);
-        assert_eq!(full(9).missing().len(), classes().len());
+        assert_eq!(full(4).missing().len(), classes().len());
         let few_offs = Coverage { with_off: 799, ..full(10) };
         assert_eq!(few_offs.missing(), ["799 of 2000 nights came to an off"]);
         let mut without = full(10);
