@@ -216,9 +216,9 @@ async fn create<C: Cluster>(
         match parts.cluster.create(&nodefence).await {
             Ok(created) if created.spec != nodefence.spec => {
                 // What a policy says would be lost with it. Nothing was done yet.
+                parts.pruned_at.set(Some(parts.clock.now()));
                 forget(parts, &created).await?;
                 budget::give_back(&parts.cluster, epoch, &entry).await?;
-                parts.pruned_at.set(Some(parts.clock.now()));
                 return Ok(not_ready(PRUNED));
             }
             Ok(mut created) => {

@@ -1,6 +1,6 @@
 //! Power-management, first half: which machine is it, is it on, switch it off.
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::identity::{Match, matches};
 use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
@@ -85,23 +85,30 @@ impl Record {
                 effect.attempt == self.attempt || self.state_since_effect(method).is_none();
             stands && matches!(effect.action, Action::Off | Action::Reset)
         };
-        self.last_effect(method).is_some_and(asked) || self.is_found_off(plan, method)
+        let is_asked = self.last_effect(method).is_some_and(asked);
+        is_asked && !self.is_switched_on(plan, method) || self.is_found_off(plan, method)
     }
 
-    /// Reads off, and we did not switch it on, by this method or by another one of the same power: of what we did
-    /// a device may tell what was before.
+    /// Reads off, and we did not switch it on.
     fn is_found_off(&self, plan: &Plan, method: MethodIndex) -> bool {
-        let of_it = plan.of_one_power(method).filter_map(|one| self.last_effect(one));
-        let own = self.last_effect(method);
-        let of_it = of_it.filter(|_| !is_sown(Bug::OnOfOtherMethodForgotten)).chain(own);
-        let last = of_it.max_by_key(|effect| effect.id);
-        self.reads_off(method) && last.is_none_or(|effect| effect.action != Action::On)
+        self.reads_off(method) && !self.is_switched_on(plan, method)
+    }
+
+    /// Whether the last that we did was to switch it on, by this method or by another one of the same power: of what
+    /// we did a device may tell what was before.
+    fn is_switched_on(&self, plan: &Plan, method: MethodIndex) -> bool {
+        let counts =
+            |one: &MethodIndex| *one == method || guard(Bug::OnOfOtherMethodForgotten, true);
+        let of_it = plan.of_one_power(method).filter(counts);
+        let last = of_it.filter_map(|one| self.last_effect(one)).max_by_key(|effect| effect.id);
+        last.is_some_and(|effect| effect.action == Action::On)
     }
 
     /// Whether a verifying read is due: it was asked off and not on since, or it was found off.
     pub(crate) fn is_to_verify(&self, plan: &Plan, method: MethodIndex) -> bool {
         let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
-        !self.failed.contains(&method) && (off || self.is_found_off(plan, method))
+        let is_off = off && !self.is_switched_on(plan, method);
+        !self.failed.contains(&method) && (is_off || self.is_found_off(plan, method))
     }
 
     /// Off by the last read, with nothing done to it since.
