@@ -114,6 +114,17 @@ fn a_network_fence_that_failed_or_has_no_answer_releases_nothing() {
     }
 }
 
+/// What the API server refuses is known not to have been done: a person is told what it said, at once.
+#[test]
+fn a_network_fence_that_may_not_be_made_is_told_of_with_the_answer() {
+    let denied = "- { at: 30s, apiFault: { fault: denied, verb: create, resource: networkfences, lasts: 15m } }\n";
+    let told = format!(
+        "{NOT_RELEASED}
+- {{ fact: parkedRecorded, where: {{ node: node-a, reason: x }}, by: 4m }}"
+    );
+    check("{}", OURS, denied, &told);
+}
+
 /// Neither taken over nor let back: it is theirs.
 #[test]
 fn a_network_fence_of_somebody_else_is_left_alone() {

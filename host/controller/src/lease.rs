@@ -71,6 +71,8 @@ pub struct Leadership<C> {
     gate: Arc<LeaseGate>,
     /// The Lease's resourceVersion as last seen, and since when it has not changed.
     watched: Option<(String, u64)>,
+    /// The largest resourceVersion that it ever had. They grow, and can be compared (KEP-5504).
+    newest: u64,
     /// Another installation that leads, by its namespace, as it was last told of.
     told_of: Option<String>,
     /// The Lease as this process last wrote it, until a write of it fails: to renew takes one
@@ -95,6 +97,7 @@ impl<C: Cluster> Leadership<C> {
             identity,
             gate,
             watched: None,
+            newest: 0,
             told_of: None,
             written: None,
         }
@@ -162,11 +165,10 @@ impl<C: Cluster> Leadership<C> {
     {
         let started = self.clock.boot_ms();
         let found = self.read().await?;
-        if let Some(lease) = &found
-            && holder(lease).is_some()
-            && self.is_taken(lease)
-        {
-            self.tell_of(lease);
+        self.newest = self.newest.max(order(&version(found.as_ref())));
+        let is_held = found.as_ref().is_some_and(|lease| holder(lease).is_some());
+        if (is_held || self.is_set_back(found.as_ref())) && self.is_taken(found.as_ref()) {
+            found.iter().for_each(|lease| self.tell_of(lease));
             return Ok(None);
         }
         let epoch = 1 + epoch_of(found.as_ref()).max(largest().await?);
@@ -198,16 +200,22 @@ impl<C: Cluster> Leadership<C> {
         self.told_of = other.cloned();
     }
 
+    /// Whether the Lease is older than it was, or gone: the cluster's data was set back, or somebody deleted it.
+    /// Whoever led a moment ago may not know.
+    fn is_set_back(&self, found: Option<&Lease>) -> bool {
+        order(&version(found)) < self.newest
+    }
+
     /// Whether its holder still has it.
-    fn is_taken(&mut self, lease: &Lease) -> bool {
+    fn is_taken(&mut self, lease: Option<&Lease>) -> bool {
         let is_taken = guard(Bug::TakesLeaseAtOnce, !self.has_been_silent(lease));
         is_taken || is_sown(Bug::NeverTakesOver)
     }
 
     /// Whether the Lease has not changed for its whole duration on our own clock.
-    fn has_been_silent(&mut self, lease: &Lease) -> bool {
+    fn has_been_silent(&mut self, lease: Option<&Lease>) -> bool {
         let now = self.clock.boot_ms();
-        let version = lease.metadata.resource_version.clone().unwrap_or_default();
+        let version = version(lease);
         match &self.watched {
             Some((seen, since)) if *seen == version => {
                 now.saturating_sub(*since) >= millis(LEASE_DURATION)
@@ -277,6 +285,15 @@ impl<C: Cluster> Leadership<C> {
     }
 }
 
+/// Its resourceVersion; nothing where there is no Lease.
+fn version(lease: Option<&Lease>) -> String {
+    lease.and_then(|lease| lease.metadata.resource_version.clone()).unwrap_or_default()
+}
+
+fn order(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
+}
+
 /// Who has it, if anybody.
 pub(crate) fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
@@ -302,7 +319,7 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::At;
+    use crate::cluster::{At, DeleteHow};
     use crate::testing::{Bench, in_quiet_world};
 
     fn contender(bench: &Bench, name: &str) -> Leadership<impl Cluster + use<>> {
@@ -353,6 +370,31 @@ mod tests {
             }
             assert!(first.gate.remaining_ms() > 0);
             assert_eq!(second.gate.remaining_ms(), 0);
+        });
+    }
+
+    /// Somebody deleted it, or set the cluster's data back to before it was there: its leader may not know yet.
+    #[test]
+    fn a_lease_that_is_gone_or_older_than_it_was_is_not_taken_at_once() {
+        in_quiet_world(|bench| async move {
+            let (mut first, mut second) = (contender(&bench, "a"), contender(&bench, "b"));
+            first.acquire(nothing).await;
+            assert!(second.try_acquire(&nothing).await.is_ok_and(|epoch| epoch.is_none()));
+            let at = At::within(LEASE_NAMESPACE, LEASE_NAME);
+            let how = DeleteHow::default();
+            bench.client("somebody").delete::<Lease>(at, &how).await.unwrap();
+            assert!(first.gate.remaining_ms() > 0);
+            let deleted_at = bench.clock.boot_ms();
+            second.acquire(nothing).await;
+            let waited = bench.clock.boot_ms() - deleted_at;
+            assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
+            assert_eq!(first.gate.remaining_ms(), 0);
+
+            second.newest = u64::MAX;
+            second.release().await;
+            let released_at = bench.clock.boot_ms();
+            second.acquire(nothing).await;
+            assert!(bench.clock.boot_ms() - released_at >= millis(LEASE_DURATION));
         });
     }
 

@@ -65,6 +65,8 @@ bugs! {
     UndoneCutLeft = "undone-cut-left" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.
     LostCutGivenUp = "lost-cut-given-up" breaks "S1",
+    /// A cut that we gave back ourselves counts as undone by somebody else.
+    OwnGivingBackAccused = "own-giving-back-accused" breaks "S1",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.
@@ -101,6 +103,8 @@ bugs! {
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
     /// A machine that is well on one feed leaves the other one off.
     DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
+    /// An outlet that goes off late, after our `on`, of a machine that is well by another one, stays off.
+    LateOffForgotten = "late-off-forgotten" breaks "S6",
     /// A machine whose Node is gone, or whose incident was withdrawn, stays off.
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
@@ -131,6 +135,8 @@ bugs! {
     TaintOutlives = "taint-outlives" breaks "S9",
     /// The trigger is not read again before an `off`.
     TriggerNotRead = "trigger-not-read" breaks "S10",
+    /// A node that has just come back gets no time to report before it is cut.
+    JustBackIgnored = "just-back-ignored" breaks "S10",
     /// An `off` is sent however long ago it was allowed.
     OldLeave = "old-leave" breaks "S10",
     /// Time is what the machine's wall clock says, whoever sets it.

@@ -85,6 +85,10 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         return in_a_while(run);
     }
     for cut in run.record.read_by(proof) {
+        let given_back = run.record.last_effect(cut).is_some_and(|one| one.action == Action::On);
+        if guard(Bug::OwnGivingBackAccused, given_back) {
+            continue;
+        }
         let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
         if guard(Bug::UndoneCutLeft, is_on) {
             // A newer boot is not cut, so it takes a fresh look.
@@ -109,7 +113,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
 pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::A16);
     run.rule(Rule::P2);
-    run.notice(Notice::ProofVoided);
+    run.notice(Notice::ProofVoided { reads_on: Some(cut) });
     void(run);
     end_release(run);
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();

@@ -113,8 +113,11 @@ pub enum Notice {
         /// Who.
         by: String,
     },
-    /// A sign of life voided the proof.
-    ProofVoided,
+    /// The proof counts no more.
+    ProofVoided {
+        /// What it rests on and reads on again; none: the node gave a sign of life.
+        reads_on: Option<MethodIndex>,
+    },
     /// Pods and attachments are given back.
     Releasing {
         /// So many pods.

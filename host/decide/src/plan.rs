@@ -274,6 +274,11 @@ impl Plan {
         parts > 0 && parts == parts_off
     }
 
+    /// Whether part of the machine's power goes through this plug, and the rest elsewhere.
+    pub(crate) fn is_part(&self, plug: MethodIndex) -> bool {
+        self.method(plug).is_some_and(|method| method.kind == Kind::Power(Feed::Part))
+    }
+
     /// Whether the plan knows how to switch the machine off.
     pub fn has_power(&self) -> bool {
         self.power_methods().next().is_some()

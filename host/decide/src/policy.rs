@@ -41,6 +41,9 @@ pub const FOREIGN_CALL_MAX: Span = Span::seconds(20);
 /// Kubelets and node-problem-detector report at least every five minutes: three reports in a row are
 /// seldom lost.
 pub const STALE_AFTER: Span = Span::minutes(15);
+/// A kubelet that is heard again renews its Lease at once and reports its status seconds later, when its first
+/// attempt has gone through: it tries every 10 s (`nodeStatusUpdateFrequency`, kubelet-config.v1beta1).
+pub const REPORTS_WITHIN: Span = Span::minutes(1);
 /// A view older than this allows nothing that cannot be undone.
 pub const VIEW_AGE_MAX: Span = Span::seconds(5);
 /// A power read older than this is read again before the next batch is released.

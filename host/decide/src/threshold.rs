@@ -2,9 +2,10 @@
 
 use alloc::collections::BTreeSet;
 
+use crate::bug::{Bug, guard};
 use crate::sign::READY;
 use crate::sign::{self, Finding, condition};
-use crate::{ConditionStatus, ConditionView, NodeView, Sign, Span, Time};
+use crate::{ConditionStatus, ConditionView, NodeView, REPORTS_WITHIN, Sign, Span, Time};
 
 /// What has to be seen, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -65,7 +66,7 @@ pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
         }
         Finding::Unclear => return Crossing::Unclear,
     };
-    let crosses_at = there_at.after(threshold.period);
+    let crosses_at = there_at.after(threshold.period).max(reports_until(node, now));
     if now >= crosses_at {
         Crossing::Crossed { since }
     } else {
@@ -91,6 +92,16 @@ pub fn since_across(
     } else {
         seen.since
     }
+}
+
+/// Until when a node that has just come back is given time to say how it is. What stands of it meanwhile is the
+/// node controller's word, and others', from before.
+fn reports_until(node: &NodeView, now: Time) -> Time {
+    let is_unreported =
+        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
+    let is_back = is_unreported && sign::is_renewed(node, now);
+    let heard_since = node.heard_since.filter(|_| guard(Bug::JustBackIgnored, is_back));
+    heard_since.map_or(Time(0), |since| since.after(REPORTS_WITHIN))
 }
 
 fn is_ready(node: &NodeView) -> bool {

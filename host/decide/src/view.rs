@@ -109,6 +109,9 @@ pub struct NodeView {
     pub lease_duration: crate::Span,
     /// When the Lease last changed as the observer timed it; `None` without a Lease.
     pub lease_seen_at: Option<Time>,
+    /// Since when it is renewed without a break, as the observer timed it: the renewal that ended the last
+    /// silence, or when it was first seen.
+    pub heard_since: Option<Time>,
     /// The observer saw it renewed. One that it only found says nothing of now: the node may have
     /// fallen silent long before.
     pub lease_was_renewed: bool,

@@ -20,7 +20,7 @@ pub struct Proof {
     pub by: Evidence,
     /// The last signs of life known; any other sign voids it.
     pub signs: Signs,
-    /// When a sign of life voided it.
+    /// When a sign of life voided it, or a later read of what it rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voided_at: Option<Moment>,
 }

@@ -211,7 +211,10 @@ impl<C: Cluster> Work<'_, C> {
     }
 
     async fn off(&mut self, stands: &Stands, found: Found) -> Result<Turn, Stop> {
-        self.may_have_acted |= found.ours.is_some();
+        self.may_have_acted |= match stands {
+            Stands::Nowhere | Stands::Unfenced | Stands::Unfencing(_) => false,
+            Stands::Fenced | Stands::Fencing(_) | Stands::Leaving | Stands::Changed => true,
+        };
         if let Some(other) = found.others.first() {
             return Err(taken(other));
         }
@@ -229,9 +232,8 @@ impl<C: Cluster> Work<'_, C> {
                 let mut fence = NetworkFence::new(&self.wanted.name, self.wanted.spec.clone());
                 let incident = self.wanted.incident.to_owned();
                 fence.annotations_mut().insert(OF_NODEFENCE.to_owned(), incident);
-                self.begin()?;
-                let created = self.calls.cluster.create(&fence).await;
-                Self::written(created.map(|_| ()))
+                let create = self.calls.cluster.create(&fence);
+                self.write(async { create.await.map(|_| ()) }).await
             }
         }
     }
@@ -260,41 +262,43 @@ impl<C: Cluster> Work<'_, C> {
                     let detail = error.to_string();
                     Stop::Failed(Failure { kind: FailureKind::Other, detail })
                 })?;
-                self.begin()?;
-                let at = At::cluster(&self.wanted.name);
-                let patched = self.calls.cluster.patch::<NetworkFence>(at, &patch).await;
-                Self::written(patched.map(|_| ()))
+                let name = self.wanted.name.clone();
+                let patched = self.calls.cluster.patch::<NetworkFence>(At::cluster(&name), &patch);
+                self.write(async { patched.await.map(|_| ()) }).await
             }
         }
     }
 
     /// Takes away an object that keeps nobody from anything.
     async fn remove(&mut self, ours: &NetworkFence) -> Result<Turn, Stop> {
-        self.begin()?;
+        let name = self.wanted.name.clone();
         let how = DeleteHow { uid: ours.metadata.uid.clone(), ..DeleteHow::default() };
-        let deleted =
-            self.calls.cluster.delete::<NetworkFence>(At::cluster(&self.wanted.name), &how).await;
-        Self::written(deleted.map(|_| ()))
+        let deleted = self.calls.cluster.delete::<NetworkFence>(At::cluster(&name), &how);
+        self.write(async { deleted.await.map(|_| ()) }).await
     }
 
-    /// Whether a write may still be sent.
-    fn begin(&mut self) -> Result<(), Stop> {
+    /// Sends a write, if one may still be sent. What the next look sees is the answer, whatever this one was;
+    /// but what the API server refused, it did not do.
+    async fn write(
+        &mut self,
+        write: impl Future<Output = Result<(), ClusterError>>,
+    ) -> Result<Turn, Stop> {
         self.calls
             .gate
             .begin(&self.asked.operation)
             .map_err(|detail| Stop::Failed(Failure { kind: FailureKind::Other, detail }))?;
-        self.may_have_acted = true;
-        Ok(())
-    }
-
-    /// What the next look sees is the answer, whatever this one was.
-    fn written(answer: Result<(), ClusterError>) -> Result<Turn, Stop> {
-        match answer {
+        let before = std::mem::replace(&mut self.may_have_acted, true);
+        match write.await {
             Ok(()) => Ok(Turn::Wait("csi-addons did not answer yet".to_owned())),
             Err(ClusterError::AlreadyExists(why) | ClusterError::Conflict(why)) => {
                 Ok(Turn::Wait(why))
             }
-            Err(error) => Self::after(&error),
+            Err(error) => {
+                if matches!(error, ClusterError::Denied(_) | ClusterError::Invalid(_)) {
+                    self.may_have_acted = before;
+                }
+                Self::after(&error)
+            }
         }
     }
 

@@ -336,6 +336,8 @@ pub struct LeaseSeen {
     pub duration_s: u64,
     /// When *we* saw the renewal: clocks of nodes are not trusted.
     pub observed: Time,
+    /// Since when it was renewed without a silence, or found.
+    pub heard_since: Time,
     /// How far our clock was ahead of the node's at its last sightings, milliseconds, newest last.
     ahead_ms: Vec<i64>,
     /// The last silence that ended: the renewal before it, and the one that ended it.
@@ -360,6 +362,7 @@ impl LeaseSeen {
             renewed: spec.renew_time.map(|stamp| stamp.0.to_string()).unwrap_or_default(),
             duration_s: u64::try_from(spec.lease_duration_seconds.unwrap_or(40)).unwrap_or(40),
             observed: now,
+            heard_since: now,
             silence: None,
         })
     }
@@ -381,6 +384,7 @@ impl LeaseSeen {
             self.observed > before.observed.after(Span(before.interval().0.saturating_mul(2)));
         let silence = is_late.then_some((before.observed, self.observed));
         self.silence = silence.or(before.silence);
+        self.heard_since = if is_late { self.observed } else { before.heard_since };
         let known = before.ahead_ms.len().saturating_add(1).saturating_sub(SIGHTINGS);
         self.ahead_ms.splice(0..0, before.ahead_ms.iter().skip(known).copied());
         self

@@ -54,9 +54,16 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::Confirmed { by } => {
             normal("Confirmed", format!("{by} says that the machine is off"))
         }
-        Notice::ProofVoided => warning(
+        Notice::ProofVoided { reads_on: None } => warning(
             "ProofVoided",
             "a sign of life voided the proof; nothing more is released".to_owned(),
+        ),
+        Notice::ProofVoided { reads_on: Some(method) } => warning(
+            "ProofVoided",
+            format!(
+                "{} reads on again, which voids the proof; nothing more is released",
+                name(method)
+            ),
         ),
         Notice::Releasing { pods, attachments } => normal(
             "Releasing",

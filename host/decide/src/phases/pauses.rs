@@ -6,12 +6,11 @@ use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Crossing, Effect, End, Feed, FinalReason, Goal, HAND_OVER_AGAIN, Kind, MethodIndex,
-    Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, Time,
-    WORD_LOOK_EVERY,
+    Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, Notice,
+    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, Time, WORD_LOOK_EVERY,
 };
 
-use super::recovering::{end, has_let_go};
+use super::recovering::{end, has_dark_feed, has_let_go};
 use super::waiting::of_a_part;
 
 /// Waits before the next try.
@@ -256,13 +255,4 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
 fn has_failed_to_give_back(run: &Run<'_>) -> bool {
     let reason = run.record.parked.as_ref().map(|parked| &parked.reason);
     matches!(reason, Some(ParkReason::RestoreFailed | ParkReason::OnFailed | ParkReason::StillCut))
-}
-
-/// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;
-/// the others are still ours to switch on, or to tell a person of.
-fn has_dark_feed(run: &Run<'_>) -> bool {
-    let is_part = |plug: &MethodIndex| {
-        run.plan.method(*plug).is_some_and(|method| method.kind == Kind::Power(Feed::Part))
-    };
-    run.record.powered_off_by_us(run.plan, run.now).iter().any(is_part)
 }

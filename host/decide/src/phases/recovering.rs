@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
@@ -103,14 +103,47 @@ fn not_well(run: &Run<'_>) -> ParkReason {
 /// Whoever is told that a node does not come back hears what its plugs read now: an off may have
 /// landed after all, or a hand may have been at work. Nothing is switched for it; a person is.
 fn read_plugs_once_more(run: &mut Run<'_>) -> Option<Flow> {
-    // Nothing else is read in this phase.
+    read_once_more(run, |_| true)
+}
+
+/// Reads those of the plugs that we switched, each once in this phase; `None` when all are read. What a
+/// device answered counts, also that it cannot say.
+fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Option<Flow> {
     let is_read = |plug: &MethodIndex| {
         let read = run.record.last_in_phase(*plug, Action::Status);
         read.is_some_and(|read| !read.is_held_back())
     };
-    let touched = |plug: &MethodIndex| run.record.last_effect(*plug).is_some();
+    let touched = |plug: &MethodIndex| run.record.last_effect(*plug).is_some() && plugs(*plug);
     let unread = run.plan.power_methods().filter(touched).find(|plug| !is_read(plug))?;
     Some(run.call(unread, Action::Status))
+}
+
+/// A machine is well on one of several feeds, and an off that its device was slow to carry out may have
+/// reached another one after its `on`. They are read once more before the end, when nothing can come late any
+/// more; what is off is switched on again. What a person was told of is that person's.
+fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
+    if run.record.parked.is_some() || is_sown(Bug::LateOffForgotten) {
+        return None;
+    }
+    let plan = run.plan;
+    let parts: Vec<MethodIndex> = plan.power_methods().filter(|one| plan.is_part(*one)).collect();
+    let settled = parts.iter().map(|part| run.record.may_land_until(plan, *part)).max()?;
+    if run.now < settled {
+        run.rule(Rule::A3);
+        run.look_at(settled);
+        return Some(Flow::Stay);
+    }
+    if let Some(flow) = read_once_more(run, |plug| parts.contains(&plug)) {
+        return Some(flow);
+    }
+    has_dark_feed(run).then_some(Flow::Go(Phase::Untainting))
+}
+
+/// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;
+/// the others are still ours to switch on, or to tell a person of.
+pub(crate) fn has_dark_feed(run: &Run<'_>) -> bool {
+    let dark = run.record.powered_off_by_us(run.plan, run.now);
+    dark.into_iter().any(|plug| run.plan.is_part(plug))
 }
 
 /// Whether the boot that was fenced must have ended before the node counts as well.
@@ -171,7 +204,7 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
             return flow;
         }
     }
-    if let Some(flow) = run_recovery_stages(run) {
+    if let Some(flow) = run_recovery_stages(run).or_else(|| switch_on_dark_feeds(run)) {
         return flow;
     }
     unmark(run, node)

@@ -143,7 +143,7 @@ fn voids(proof: &Proof, node: &NodeView) -> bool {
 /// P2: any sign of a newer boot, any renewal or report ends release at once.
 fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
     run.rule(Rule::P2);
-    run.notice(Notice::ProofVoided);
+    run.notice(Notice::ProofVoided { reads_on: None });
     void(run);
     end_release(run);
     let is_unreleased = run.record.first_released_at.is_none();
@@ -259,7 +259,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
             Some(End::Succeeded { state: PlugState::On, .. }) => {
                 run.rule(Rule::A16);
                 run.rule(Rule::P2);
-                run.notice(Notice::ProofVoided);
+                run.notice(Notice::ProofVoided { reads_on: Some(feed) });
                 void(run);
                 end_release(run);
                 return Some(go_back(run, Goal::BringBack));

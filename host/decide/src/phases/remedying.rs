@@ -189,7 +189,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
     };
     if guard(Bug::JobOfTheLiving, node.signs != baseline.signs) {
         run.rule(Rule::P2);
-        run.notice(Notice::ProofVoided);
+        run.notice(Notice::ProofVoided { reads_on: None });
         return Flow::Go(Phase::AwaitingWell);
     }
     let until = baseline.at.after(Span(node.lease_duration.0 / 2));

@@ -62,6 +62,25 @@ fn found(node: &NodeView, sign: Sign, now: Time) -> String {
     word + &next.unwrap_or_default()
 }
 
+/// The node controller's word stands until the kubelet reports, which takes it seconds from its first renewal on.
+#[test]
+fn a_node_that_is_heard_again_is_given_a_minute_to_report() {
+    let mut node = node();
+    node.conditions = vec![seen(READY, ConditionStatus::Unknown, 1_000)];
+    let found = |node: &NodeView, now| found(node, not_ready(), now);
+    let there = "there since 1000";
+    assert_eq!(found(&node, NOW), there, "heard for long, and it did not report");
+    node.heard_since = Some(at(9_990));
+    assert_eq!(found(&node, NOW), "coming since 1000");
+    node.lease_seen_at = Some(at(10_049));
+    assert_eq!(found(&node, at(10_049)), "coming since 1000");
+    assert_eq!(found(&node, at(10_050)), there, "its minute is over");
+    node.lease_seen_at = Some(at(10_000));
+    assert_eq!(found(&node, at(10_012)), there, "it fell silent again");
+    node.conditions = vec![seen(READY, ConditionStatus::False, 1_000)];
+    assert_eq!(found(&node, NOW), there, "it has reported");
+}
+
 /// Kleene's tables. What is there is `T`, what is absent `F`, what nobody knows `U`.
 #[test]
 fn what_nobody_knows_neither_crosses_nor_clears() {

@@ -95,7 +95,12 @@ fn fenced(status: &NodeFenceStatus) -> Said {
         return no("NotProven", "nothing proves the node off or isolated");
     };
     if let Some(at) = proof.voided_at {
-        return no("ProofVoided", format!("a sign of life voided the proof at {at}"));
+        return no(
+            "ProofVoided",
+            format!(
+                "the proof is void since {at}: the node gave a sign of life, or what was off reads on"
+            ),
+        );
     }
     if given_back_since(status, proof) {
         return no("SwitchedOn", "the proof was good until power or paths were given back");

@@ -229,7 +229,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
             Weight::Key
         }
         Notice::MethodFailed { .. }
-        | Notice::ProofVoided
+        | Notice::ProofVoided { .. }
         | Notice::ReleaseStalled { .. }
         | Notice::Indeterminate { .. }
         | Notice::DeviceUnreachable { .. }

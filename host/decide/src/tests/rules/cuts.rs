@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::*;
-use crate::tests::fixtures::{failed, not_attempted, paused_by_alice, signs, storage, storm};
+use crate::tests::fixtures::{
+    DRIVER, failed, not_attempted, paused_by_alice, signs, storage, storm,
+};
 use crate::tests::story::{honest, silent};
 
 /// A plan that cuts storage and does nothing else.
@@ -113,7 +115,7 @@ fn a16_a_cut_is_read_again_before_a_batch() {
     assert_eq!(story.parked(), Some(&cut_undone(None)));
     assert!(story.did(|one| matches!(one, Effect::DeleteAttachments(_))).is_none());
     assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
-    assert!(story.notices.contains(&Notice::ProofVoided));
+    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
     story.view.attachments.clear();
     story.view.pods.clear();
     story.boots();
@@ -151,6 +153,22 @@ fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(5));
     assert_eq!(story.count(Action::Off), 2);
+}
+
+/// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
+/// and nobody else is held to have done that.
+#[test]
+fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
+    let mut story = story_of(storage_only());
+    let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
+    story.node(|node| node.volumes_in_use = vec![in_use.clone()]);
+    story.until(Phase::AwaitingWell);
+    story.wakes();
+    story.node(|node| node.volumes_in_use.clear());
+    story.until(Phase::Parked);
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
 }
 
 /// Another node fell silent meanwhile and the gate is closed: what speaks against cutting off one more node

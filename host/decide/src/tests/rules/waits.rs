@@ -265,14 +265,16 @@ fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
     );
 }
 
+fn plan_of_two_feeds() -> Plan {
+    let methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
+    Plan { methods, power: vec![stage(Execution::All, &[0, 1])], ..bmc_plan() }
+}
+
 #[test]
 fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
-    let mut plan = bmc_plan();
-    plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
-    plan.power = vec![stage(Execution::All, &[0, 1])];
     let well_on_one = || {
         let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
-        let mut story = Story::new(plan.clone(), policy);
+        let mut story = Story::new(plan_of_two_feeds(), policy);
         story.device = Box::new(|operation, plugs| {
             let is_dead = operation.method == 1 && *plugs == [PlugState::On, PlugState::Off];
             if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
@@ -294,6 +296,27 @@ fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     assert!(silent_on.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
     let left_off = silent_on.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!(left_off, Some(vec![1]));
+}
+
+#[test]
+fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched_on_again() {
+    let mut plan = plan_of_two_feeds();
+    plan.methods.iter_mut().for_each(|one| one.late_effect = Span::seconds(30));
+    let mut story = Story::new(plan.clone(), RunPolicy::default());
+    story.until(Phase::AwaitingWell).boots();
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+    let on_at = story.now;
+    story.plugs[0] = PlugState::Off;
+    story.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+    assert!(story.now.since(on_at) >= Span::seconds(30), "nothing can come late any more");
+    assert_eq!(story.count(Action::Off), 2, "it is not cut for it");
+
+    // One that cannot be read once more is no reason to keep a well node from its pods.
+    let mut dead = Story::new(plan, RunPolicy::default());
+    dead.until(Phase::AwaitingWell).boots();
+    dead.device = Box::new(silent);
+    dead.until(Phase::Final(FinalReason::Remedied));
 }
 
 #[test]
