@@ -17,7 +17,11 @@ fn check(cluster: &str, drivers: &str, and_then: &str, expected: &str) {
 
 /// The same, where csi-addons is asked so.
 fn check_asked(asked: &str, cluster: &str, drivers: &str, and_then: &str, expected: &str) {
-    let text = format!(
+    check_text(&text(asked, cluster, drivers, and_then, expected));
+}
+
+fn text(asked: &str, cluster: &str, drivers: &str, and_then: &str, expected: &str) -> String {
+    format!(
         "title: storage is cut by its driver
 seed: 3
 duration: 20m
@@ -57,8 +61,11 @@ happenings:
 - {{ fact: twoWriters, times: 0 }}
 {expected}
 "
-    );
-    let scenario = parse(&text);
+    )
+}
+
+fn check_text(text: &str) {
+    let scenario = parse(text);
     let played = play(&scenario, Part::With).expect("a night");
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
     let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
@@ -114,15 +121,22 @@ fn a_network_fence_that_failed_or_has_no_answer_releases_nothing() {
     }
 }
 
-/// What the API server refuses is known not to have been done: a person is told what it said, at once.
+/// What the API server refuses is known not to have been done: a person is told, and nothing is given back.
 #[test]
 fn a_network_fence_that_may_not_be_made_is_told_of_with_the_answer() {
     let denied = "- { at: 30s, apiFault: { fault: denied, verb: create, resource: networkfences, lasts: 15m } }\n";
     let told = format!(
         "{NOT_RELEASED}
-- {{ fact: parkedRecorded, where: {{ node: node-a, reason: x }}, by: 4m }}"
+- {{ fact: parkedRecorded, where: {{ node: node-a, reason: MethodFailed }}, by: 2m }}
+- {{ fact: intentRecorded, where: {{ node: node-a, action: \"on\" }}, times: 0 }}
+- {{ fact: fenceState, where: {{ node: node-a, state: Final }} }}"
     );
-    check("{}", OURS, denied, &told);
+    let asked = "driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a";
+    let denied = format!("{denied}{REBOOTS}");
+    let may_fail = text(asked, "{}", OURS, &denied, &told);
+    let must_succeed =
+        may_fail.replace("name: cut, methods", "name: cut, mustSuccess: true, methods");
+    check_text(&must_succeed);
 }
 
 /// Neither taken over nor let back: it is theirs.

@@ -168,7 +168,9 @@ impl<C: Cluster> Leadership<C> {
         self.newest = self.newest.max(order(&version(found.as_ref())));
         let is_held = found.as_ref().is_some_and(|lease| holder(lease).is_some());
         if (is_held || self.is_set_back(found.as_ref())) && self.is_taken(found.as_ref()) {
-            found.iter().for_each(|lease| self.tell_of(lease));
+            if let Some(lease) = &found {
+                self.tell_of(lease);
+            }
             return Ok(None);
         }
         let epoch = 1 + epoch_of(found.as_ref()).max(largest().await?);

@@ -66,7 +66,7 @@ bugs! {
     /// A cut that was undone behind a release and could not be made again at once stays undone.
     LostCutGivenUp = "lost-cut-given-up" breaks "S1",
     /// A cut that we gave back ourselves counts as undone by somebody else.
-    OwnGivingBackAccused = "own-giving-back-accused" breaks "S1",
+    OwnGivingBackAccused = "own-giving-back-accused" breaks "S23",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.
@@ -254,7 +254,7 @@ bugs! {
     /// A NodeFence's history is not trimmed to the length that its definition allows.
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
-    LookForgotten = "look-forgotten" breaks "L1",
+    LookForgotten = "look-forgotten" breaks "L8",
     /// Tries are not counted.
     TriesUncounted = "tries-uncounted" breaks "L1",
     /// A release that does not get on is never given up.

@@ -7,6 +7,7 @@ mod guards;
 mod kinds;
 mod others;
 mod rack;
+mod sound;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -242,6 +243,7 @@ impl Night {
             seen_after: seen_after + seen_after / 9,
             well_after,
             sound_bmcs: draft.sound_bmcs(&names),
+            is_sound: draft.is_sound(),
             switches: draft.rack.switches(),
             impostors,
             twins: twins.into_iter().collect(),
@@ -561,20 +563,6 @@ impl Draft {
             self.blow(node, fact, fields, after, &blow);
             self.drawn.push(class.to_owned());
         }
-    }
-
-    /// Nodes whose BMC no fault befalls, where every process lives all night.
-    fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
-        let text = &self.happenings;
-        let befall_it = ["controllerKilled", "controllerPaused", "devicesLost"];
-        if befall_it.iter().any(|what| text.contains(what)) {
-            return BTreeSet::new();
-        }
-        let is_sound = |name: &&String| {
-            let of_it = format!("bmcFault: {{ node: {name},");
-            !text.lines().any(|line| line.contains(&of_it) && !line.contains("fault: none"))
-        };
-        names.iter().filter(is_sound).cloned().collect()
     }
 
     fn bad_way(&mut self, lasts_ms: u64) -> String {

@@ -40,6 +40,8 @@ pub struct Setting {
     pub drivers_check: bool,
     /// Nodes whose BMC nothing is wrong with, where every process lives all night.
     pub sound_bmcs: BTreeSet<String>,
+    /// Nothing is wrong with the API server, the clocks and the processes of node-remedy.
+    pub is_sound: bool,
     /// Devices whose plugs are ports: what hangs on one keeps its power.
     pub switches: BTreeSet<String>,
     /// Nodes whose BMC is another machine's.
@@ -77,6 +79,7 @@ impl Default for Setting {
             dumps_release_all: false,
             drivers_check: false,
             sound_bmcs: BTreeSet::new(),
+            is_sound: false,
             switches: BTreeSet::new(),
             impostors: BTreeSet::new(),
             twins: BTreeSet::new(),

@@ -217,7 +217,7 @@ impl<C: Cluster> Calls<C> {
     pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
         let noted = self.gate.note(&asked.operation);
         if network_fence::is(&asked.method) {
-            return self.network_fence(asked, || noted.is_withdrawn()).await;
+            return Box::pin(self.network_fence(asked, || noted.is_withdrawn())).await;
         }
         let (plugin, call) = match self.prepare(asked, cancel).await {
             Ok(ready) => ready,

@@ -1,4 +1,5 @@
-//! L1: once trouble is over, a lost node is well again or a person is told.
+//! L1: once trouble is over, a lost node is well again or a person is told; of a machine that was taken away for good
+//! the incident is over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,12 +49,21 @@ impl Check for ItEnds {
                 && off_at.is_some_and(|off_at| between(*off_at, self.now) < RECOVERS_WITHIN)
         };
         // A closed device was told of, and what is refused for it is told by Events.
-        left.filter(|node| scene.state_of(node) != Some("Error") && !scene.has_closed_devices)
+        let untold = left
+            .filter(|node| scene.state_of(node) != Some("Error") && !scene.has_closed_devices)
             .filter(|node| !is_waited_for(node))
             .map(|node| {
                 let state = scene.state_of(node).unwrap_or("no incident");
                 format!("{node} is still lost and nobody is told: {state}")
-            })
-            .collect()
+            });
+        // What was taken away for good has nothing left to wait for.
+        let goes_on = |node: &&String| {
+            scene.state_of(node).is_some_and(|state| !["Final", "Error"].contains(&state))
+        };
+        let of_nobody = scene.gone.iter().filter(|node| !scene.nodes.contains(*node));
+        let of_nobody = of_nobody.filter(goes_on).map(|node| {
+            format!("{node} was taken away for good, its Node is gone, and its incident goes on")
+        });
+        untold.chain(of_nobody).collect()
     }
 }

@@ -9,6 +9,7 @@ mod l3_somebody_leads;
 mod l4_marks_go;
 mod l5_cycles;
 mod l7_sessions;
+mod l8_in_time;
 mod s10_trigger;
 mod s13_storm;
 mod s17_storage_veto;
@@ -17,6 +18,7 @@ mod s19_headroom;
 mod s1_release;
 mod s20_budgets;
 mod s21_jobs;
+mod s23_told;
 mod s2_in_flight;
 mod s3_quorum;
 mod s4_leader;
@@ -66,7 +68,7 @@ impl std::fmt::Display for Violation {
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
-pub const ALL: [(&str, Maker); 21] = [
+pub const ALL: [(&str, Maker); 23] = [
     ("S1", |setting| Box::new(s1_release::Release::new(setting))),
     ("S2", |setting| Box::new(s2_in_flight::InFlight::new(setting))),
     ("S3", |setting| Box::new(s3_quorum::Quorum::new(setting))),
@@ -83,11 +85,13 @@ pub const ALL: [(&str, Maker); 21] = [
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
     ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
     ("S21", |setting| Box::new(s21_jobs::Jobs::new(setting))),
+    ("S23", |setting| Box::new(s23_told::Told::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),
     ("L5", |setting| Box::new(l5_cycles::Cycles::new(setting))),
     ("L7", |setting| Box::new(l7_sessions::Sessions::new(setting))),
+    ("L8", |setting| Box::new(l8_in_time::InTime::new(setting))),
 ];
 
 /// Holds the facts of a night against every invariant; `note` is told each with the scene before.

@@ -1,0 +1,140 @@
+//! S23: why a person is needed is true, as far as the world can tell.
+//!
+//! - `CutUndone`: somebody else gave back what was cut.
+//! - `NotWell`: the node is not well, or only just.
+//! - `SameBootAfterRelease`, `AliveThoughOff`: the node was heard since its incident began.
+//! - `OffBeforeUs`: its machine was off before, or a device said so.
+//! - `OnFailed`: something of its machine is off, was until a moment ago, or its BMC, or cloud, does not say that it is on.
+//!
+//! What cannot be told of the world is believed: a device that could not be reached, a Job that failed.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::time::{Time, between};
+
+use super::Check;
+use crate::scene::{PEOPLE, Scene, Setting};
+
+/// What was true so long ago may be told: a look takes a while, a call and its record, too.
+const LATELY: Duration = Duration::from_mins(1);
+/// The storage lets a node back within this time after somebody edited its NetworkFence.
+const LET_BACK: Duration = Duration::from_secs(5);
+
+pub(super) struct Told {
+    ill: BTreeSet<String>,
+    /// When somebody other than node-remedy last edited a NetworkFence.
+    edited_at: Option<Time>,
+    /// Nodes that somebody other than node-remedy let back.
+    given_back: BTreeSet<String>,
+    /// Nodes whose machine was off by others' doing, or of which a device said so before we switched it off.
+    off_before: BTreeSet<String>,
+    /// When something of a node's machine was last off, or said to be.
+    off_at: BTreeMap<String, Time>,
+    /// Machines that are on, by what their BMC or cloud said last.
+    says_on: BTreeSet<String>,
+    /// Since when a node's incident goes on.
+    began_at: BTreeMap<String, Time>,
+}
+
+impl Told {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self {
+            ill: setting.ill.clone(),
+            edited_at: None,
+            given_back: BTreeSet::new(),
+            off_before: BTreeSet::new(),
+            off_at: BTreeMap::new(),
+            says_on: BTreeSet::new(),
+            began_at: BTreeMap::new(),
+        }
+    }
+
+    fn note(&mut self, scene: &Scene, at: Time, what: &What) {
+        if let Some(node) = what.told_off() {
+            self.off_at.insert(node.to_owned(), at);
+            self.off_before.insert(node.to_owned());
+        }
+        match what {
+            What::BmcTold { node, power: Power::On, .. } => {
+                self.says_on.insert(node.clone());
+            }
+            What::CloudTold { node, state, .. } if state == "running" => {
+                self.says_on.insert(node.clone());
+            }
+            What::PowerChanged { node, .. } => {
+                self.says_on.remove(node);
+            }
+            _ => {}
+        }
+        if let What::FenceState { fence, node, .. } = what
+            && !scene.states.contains_key(fence)
+        {
+            self.began_at.insert(node.clone(), at);
+            self.given_back.remove(node);
+        }
+        if let What::Edited { object, by } = what
+            && by == PEOPLE
+            && object.starts_with("NetworkFence ")
+        {
+            self.edited_at = Some(at);
+        }
+        if let What::StorageBack { node } = what
+            && self.edited_at.is_some_and(|edit| between(edit, at) <= LET_BACK)
+        {
+            self.given_back.insert(node.clone());
+        }
+        if let What::PlugChanged { node, power: Power::On, cause, .. } = what {
+            self.off_at.insert(node.clone(), at);
+            if *cause != PowerCause::Command {
+                self.given_back.insert(node.clone());
+            }
+        }
+        if let What::PowerChanged { node, power, cause } = what {
+            self.off_at.insert(node.clone(), at);
+            if *power == Power::Off && *cause != PowerCause::Command {
+                self.off_before.insert(node.clone());
+            }
+        }
+    }
+
+    /// Why what is told of a node is not true.
+    fn is_wrong(&self, scene: &Scene, at: Time, node: &str, reason: &str) -> Option<&'static str> {
+        let long_before = |since: &Time| between(*since, at) > LATELY;
+        let (is_wrong, why) = match reason {
+            "CutUndone" => (!self.given_back.contains(node), "nobody gave it back"),
+            "NotWell" => {
+                let is_well = scene.well_since.get(node).is_some_and(long_before);
+                let is_ready = scene.ready.get(node).is_some_and(|ready| ready == "True");
+                (is_well && is_ready && !self.ill.contains(node), "it is well")
+            }
+            "SameBootAfterRelease" | "AliveThoughOff" => {
+                let began_at = self.began_at.get(node);
+                let is_silent = scene.lost.get(node).zip(began_at).is_some_and(|(a, b)| a <= b);
+                (is_silent, "nobody heard it since its incident began")
+            }
+            "OffBeforeUs" => (!self.off_before.contains(node), "it was on"),
+            "OnFailed" => {
+                let is_off = scene.off.contains_key(node)
+                    || scene.dark_plugs.values().any(|(of, _)| of == node);
+                let was_off = self.off_at.get(node).is_some_and(|at| !long_before(at));
+                let says_on = self.says_on.contains(node);
+                (!is_off && !was_off && says_on, "all of it is on, and has been")
+            }
+            _ => return None,
+        };
+        is_wrong.then_some(why)
+    }
+}
+
+impl Check for Told {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        self.note(scene, at, what);
+        let What::ParkedRecorded { node, reason, .. } = what else { return None };
+        let why = self.is_wrong(scene, at, node, reason)?;
+        Some(format!("a person is told {reason} of {node}, and {why}"))
+    }
+}

@@ -1,0 +1,56 @@
+//! What people are told, and how soon something comes of an off.
+
+use super::*;
+
+#[test]
+fn s23_a_person_is_told_what_is_true() {
+    let is_wrong = |reason: &str, story: Story| {
+        let night = [story, vec![(200, parked_for(reason, 0))]].concat();
+        judged(night, &Setting::default()).contains(&"S23")
+    };
+    let begun = || vec![(0, What::NodeCreated { node: "n".into() }), (2, state("Running"))];
+    let then = |story: Story| [begun(), story].concat();
+    let back = |by: &str| {
+        let edited = What::Edited { object: "NetworkFence f".into(), by: by.into() };
+        let (cut, back) =
+            (What::StorageCut { node: "n".into() }, What::StorageBack { node: "n".into() });
+        then(vec![(3, cut.clone()), (8, edited), (9, back), (11, cut)])
+    };
+    assert!(is_wrong("CutUndone", back(CLIENT)));
+    assert!(!is_wrong("CutUndone", back(PEOPLE)));
+    let ready = || What::NodeReady { node: "n".into(), status: "True".into(), by: "k".into() };
+    let well_again =
+        |at| then(vec![(3, lost()), (at, What::NetworkBack { node: "n".into() }), (at, ready())]);
+    assert!(is_wrong("NotWell", well_again(100)));
+    assert!(!is_wrong("NotWell", well_again(190)));
+    assert!(is_wrong("AliveThoughOff", [vec![(1, lost())], begun()].concat()));
+    assert!(!is_wrong("AliveThoughOff", well_again(100)));
+    let off = |cause| then(vec![(3, power(Power::Off, cause)), (4, power(Power::On, cause))]);
+    assert!(is_wrong("OffBeforeUs", off(Command)));
+    assert!(!is_wrong("OffBeforeUs", off(ByHand)));
+    let on_again = |power| [off(Command), vec![(5, told(power))]].concat();
+    assert!(is_wrong("OnFailed", on_again(Power::On)));
+    assert!(!is_wrong("OnFailed", off(Command)), "nobody could say that it is on");
+    assert!(!is_wrong("OnFailed", then(vec![(3, power(Power::Off, Command))])));
+}
+
+#[test]
+fn l8_something_comes_of_an_off_in_time() {
+    let setting =
+        || Setting { is_sound: true, sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
+    let is_late = |setting: &Setting, then: Story| {
+        let night = [cut(), then, vec![(60, told(Power::Off))]].concat();
+        judged(night, setting).contains(&"L8")
+    };
+    assert!(is_late(&setting(), vec![]));
+    assert!(is_late(&setting(), vec![(50, proven())]));
+    for what in [proven(), parked(1), power(Power::On, Command)] {
+        assert!(!is_late(&setting(), vec![(20, what.clone())]), "{what}");
+    }
+    assert!(!is_late(&Setting { is_sound: false, ..setting() }, vec![]));
+    let by_an_outlet = |mut night: Story| {
+        night.insert(0, (0, plug("pdu", Power::Off, Command)));
+        judged([night, vec![(60, told(Power::Off))]].concat(), &setting()).contains(&"L8")
+    };
+    assert!(!by_an_outlet(cut()));
+}

@@ -1,0 +1,27 @@
+//! What nothing befalls in a night.
+
+use std::collections::BTreeSet;
+
+use super::Draft;
+
+impl Draft {
+    /// Nodes whose BMC no fault befalls, where every process lives all night.
+    pub(super) fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
+        let text = &self.happenings;
+        let befall_it = ["controllerKilled", "controllerPaused", "devicesLost"];
+        if befall_it.iter().any(|what| text.contains(what)) {
+            return BTreeSet::new();
+        }
+        let is_sound = |name: &&String| {
+            let of_it = format!("bmcFault: {{ node: {name},");
+            !text.lines().any(|line| line.contains(&of_it) && !line.contains("fault: none"))
+        };
+        names.iter().filter(is_sound).cloned().collect()
+    }
+
+    /// Whether nothing is wrong but with machines, their BMCs, and what runs there.
+    pub(super) fn is_sound(&self) -> bool {
+        let of_others = ["apiFault", "clockFault", "serverClock", "etcd", "controller"];
+        !of_others.iter().any(|what| self.happenings.contains(what))
+    }
+}
