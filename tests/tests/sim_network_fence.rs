@@ -123,7 +123,7 @@ fn a_network_fence_that_failed_or_has_no_answer_releases_nothing() {
 
 /// What the API server refuses is known not to have been done: a person is told, and nothing is given back.
 #[test]
-fn a_network_fence_that_may_not_be_made_is_told_of_with_the_answer() {
+fn a_network_fence_that_may_not_be_made_is_told_of_and_not_given_back() {
     let denied = "- { at: 30s, apiFault: { fault: denied, verb: create, resource: networkfences, lasts: 15m } }\n";
     let told = format!(
         "{NOT_RELEASED}

@@ -44,6 +44,7 @@ use crate::probing::{Paths, probe_devices, stand_in};
 use crate::record::audit::Audit;
 use crate::record::events::{About, Note, tell};
 use crate::record::metrics::{CallLabels, Metrics, StateLabel};
+use crate::second_opinion::ask_silent_nodes;
 
 /// How often the API server is asked for its time: the freshness of our own view.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
@@ -328,6 +329,7 @@ impl<C: Cluster> Controller<C> {
         let plugins = self.parts.clone();
         listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
         listening.spawn_local(async move { match outside::keep(plugins).await {} });
+        listening.spawn_local(ask_silent_nodes(self.parts.clone()));
         if let Some(every) = self.settings.probe_every {
             listening.spawn_local(probe_devices(self.parts.clone(), every));
             listening.spawn_local(stand_in(self.parts.clone()));

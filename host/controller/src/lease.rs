@@ -71,7 +71,8 @@ pub struct Leadership<C> {
     gate: Arc<LeaseGate>,
     /// The Lease's resourceVersion as last seen, and since when it has not changed.
     watched: Option<(String, u64)>,
-    /// The largest resourceVersion that it ever had. They grow, and can be compared (KEP-5504).
+    /// The largest resourceVersion that this process saw it have, or that of its own last take-over. They grow, and
+    /// can be compared (KEP-5504).
     newest: u64,
     /// Another installation that leads, by its namespace, as it was last told of.
     told_of: Option<String>,
@@ -168,7 +169,7 @@ impl<C: Cluster> Leadership<C> {
         self.newest = self.newest.max(order(&version(found.as_ref())));
         let is_held = found.as_ref().is_some_and(|lease| holder(lease).is_some());
         if (is_held || self.is_set_back(found.as_ref())) && self.is_taken(found.as_ref()) {
-            if let Some(lease) = &found {
+            if let Some(lease) = found.as_ref().filter(|_| is_held) {
                 self.tell_of(lease);
             }
             return Ok(None);
@@ -182,6 +183,7 @@ impl<C: Cluster> Leadership<C> {
         match written {
             Ok(written) => {
                 self.gate.renewed_at(started);
+                self.newest = order(&version(Some(&written)));
                 self.written = Some(written);
                 Ok(Some(epoch))
             }
@@ -208,7 +210,7 @@ impl<C: Cluster> Leadership<C> {
         order(&version(found)) < self.newest
     }
 
-    /// Whether its holder still has it.
+    /// Whether whoever had it last may still lead.
     fn is_taken(&mut self, lease: Option<&Lease>) -> bool {
         let is_taken = guard(Bug::TakesLeaseAtOnce, !self.has_been_silent(lease));
         is_taken || is_sown(Bug::NeverTakesOver)

@@ -26,6 +26,7 @@ pub mod probing;
 pub mod reconcile;
 pub mod record;
 pub mod refusals;
+pub mod second_opinion;
 pub mod simulate;
 pub mod sweep;
 #[cfg(test)]

@@ -272,6 +272,7 @@ fn node(number: usize, lease_seen_at: Time) -> NodeView {
         changes: None,
         lease_duration: Span::seconds(40),
         lease_seen_at: Some(lease_seen_at),
+        answers_since: None,
         heard_since: Some(Time(1)),
         lease_was_renewed: true,
         quarantined: false,

@@ -103,6 +103,8 @@ bugs! {
     UnheardOffForgotten = "unheard-off-forgotten" breaks "S6",
     /// A machine that is well on one feed leaves the other one off.
     DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
+    /// Of a machine whose `on` failed a person is told that it is off, whatever it reads.
+    OnNotReadAgain = "on-not-read-again" breaks "S23",
     /// An outlet that goes off late, after our `on`, of a machine that is well by another one, stays off.
     LateOffForgotten = "late-off-forgotten" breaks "S6",
     /// A machine whose Node is gone, or whose incident was withdrawn, stays off.
@@ -137,6 +139,8 @@ bugs! {
     TriggerNotRead = "trigger-not-read" breaks "S10",
     /// A node that has just come back gets no time to report before it is cut.
     JustBackIgnored = "just-back-ignored" breaks "S10",
+    /// A silent node that answers gets no time to renew its Lease before it is cut.
+    AnswersIgnored = "answers-ignored" breaks "S10",
     /// An `off` is sent however long ago it was allowed.
     OldLeave = "old-leave" breaks "S10",
     /// Time is what the machine's wall clock says, whoever sets it.

@@ -85,8 +85,8 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         return in_a_while(run);
     }
     for cut in run.record.read_by(proof) {
-        let given_back = run.record.last_effect(cut).is_some_and(|one| one.action == Action::On);
-        if guard(Bug::OwnGivingBackAccused, given_back) {
+        // What we gave back ourselves, nobody undid.
+        if guard(Bug::OwnGivingBackAccused, goes_back(run, &[cut])) {
             continue;
         }
         let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);

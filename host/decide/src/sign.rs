@@ -374,9 +374,9 @@ fn of_joining(node: &NodeView, after: Span, now: Time) -> Finding {
     }
 }
 
-/// Whether its Lease is being renewed: the next renewal is not overdue.
-pub(crate) fn is_renewed(node: &NodeView, now: Time) -> bool {
-    node.lease_seen_at.is_some_and(|at| now.since(at) < overdue_after(node))
+/// When its next renewal is overdue.
+pub(crate) fn overdue_at(node: &NodeView) -> Option<Time> {
+    node.lease_seen_at.map(|at| at.after(overdue_after(node)))
 }
 
 /// A renewal is overdue after 1.2 times the renewal interval, four of which fill a Lease.

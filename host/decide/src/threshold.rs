@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::sign::READY;
 use crate::sign::{self, Finding, condition};
 use crate::{ConditionStatus, ConditionView, NodeView, REPORTS_WITHIN, Sign, Span, Time};
@@ -66,7 +66,7 @@ pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
         }
         Finding::Unclear => return Crossing::Unclear,
     };
-    let crosses_at = there_at.after(threshold.period).max(reports_until(node, now));
+    let crosses_at = there_at.after(threshold.period).max(reports_until(node));
     if now >= crosses_at {
         Crossing::Crossed { since }
     } else {
@@ -94,14 +94,18 @@ pub fn since_across(
     }
 }
 
-/// Until when a node that has just come back is given time to say how it is. What stands of it meanwhile is the
-/// node controller's word, and others', from before.
-fn reports_until(node: &NodeView, now: Time) -> Time {
+/// Until when a node that has just come back, or that answers, is given time to say how it is. What stands of it
+/// meanwhile is the node controller's word, and others', from before.
+fn reports_until(node: &NodeView) -> Time {
     let is_unreported =
         condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
-    let is_back = is_unreported && sign::is_renewed(node, now);
-    let heard_since = node.heard_since.filter(|_| guard(Bug::JustBackIgnored, is_back));
-    heard_since.map_or(Time(0), |since| since.after(REPORTS_WITHIN))
+    let is_back = guard(Bug::JustBackIgnored, is_unreported);
+    let within_a_minute = |since: Time| since.after(REPORTS_WITHIN);
+    // Only for as long as it is not silent again.
+    let heard = node.heard_since.zip(sign::overdue_at(node)).filter(|_| is_back);
+    let heard = heard.map(|(since, overdue)| within_a_minute(since).min(overdue));
+    let answers = node.answers_since.filter(|_| !is_sown(Bug::AnswersIgnored)).map(within_a_minute);
+    heard.max(answers).unwrap_or_default()
 }
 
 fn is_ready(node: &NodeView) -> bool {

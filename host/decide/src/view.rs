@@ -112,6 +112,9 @@ pub struct NodeView {
     /// Since when it is renewed without a break, as the observer timed it: the renewal that ended the last
     /// silence, or when it was first seen.
     pub heard_since: Option<Time>,
+    /// Since when the kubelet's port takes connections although the Lease is not renewed; `None` where it does not,
+    /// or nobody asked.
+    pub answers_since: Option<Time>,
     /// The observer saw it renewed. One that it only found says nothing of now: the node may have
     /// fallen silent long before.
     pub lease_was_renewed: bool,

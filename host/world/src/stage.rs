@@ -39,6 +39,8 @@ pub struct Timings {
     /// From a kubelet's start after a boot, and its first renewal, to its first status: the new boot's ID, Ready,
     /// and the volumes in use come together.
     pub first_status: Duration,
+    /// From a network that is back to the kubelet's first request: its connections wait before they try again.
+    pub network_back: Duration,
     /// From a mounted volume to a running container.
     pub pod_start: Duration,
     /// How long a container takes to end when asked to.
@@ -60,6 +62,7 @@ impl Default for Timings {
             node_monitor_period: Duration::from_secs(5),
             lease_renewal: Duration::from_secs(10),
             first_status: Duration::ZERO,
+            network_back: Duration::ZERO,
             pod_start: Duration::from_secs(1),
             pod_stop: Duration::from_secs(2),
             attach: Duration::from_millis(200),

@@ -26,6 +26,7 @@ use crate::api::{ApiServer, Change, Kind};
 use crate::cloud::Cloud;
 use crate::facts::{ETCD, Fact, Facts, Power, What};
 use crate::happen::{self, PEOPLE};
+use crate::machine::node_status::KUBELET_PORT;
 use crate::machine::{Machine, Peer, Sent};
 use crate::scenario::{ControllerEvent, Etcd, Event, Happening, START, Scenario, Trigger};
 use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage, Timings};
@@ -259,6 +260,13 @@ impl World {
     /// The id of the machine's current or last boot.
     pub fn boot(&self, node: &str) -> Option<&str> {
         Some(self.machine(node)?.boot())
+    }
+
+    /// Whether the kubelet of a node of this address takes connections.
+    pub fn takes_connections(&self, to: SocketAddr) -> bool {
+        let is_there = |machine: &&Machine| machine.spec.address == to.ip().to_string();
+        let machine = self.machines.iter().find(is_there);
+        to.port() == KUBELET_PORT && machine.is_some_and(Machine::takes_connections)
     }
 
     /// Where the node's BMC listens.

@@ -104,6 +104,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         changes: None,
         lease_duration: Span::seconds(40),
         lease_seen_at: None,
+        answers_since: None,
         heard_since: None,
         lease_was_renewed: false,
         quarantined: sight.quarantined,

@@ -307,8 +307,7 @@ impl Scene {
             What::StorageBack { node } => {
                 self.kept_away.remove(node);
                 self.let_back_at.insert(node.clone(), at);
-                let by_people =
-                    self.edited_fence_at.is_some_and(|edit| between(edit, at) <= LET_BACK);
+                let by_people = self.is_let_back_by_people(at);
                 // What is off writes nothing.
                 let may_write = !self.off.contains_key(node);
                 if by_people && may_write && self.released.contains(node) {
@@ -374,6 +373,11 @@ impl Scene {
             What::LeaderChanged { process } => self.leader.clone_from(process),
             _ => {}
         }
+    }
+
+    /// Whether the storage lets a node back now because a person edited a NetworkFence.
+    pub fn is_let_back_by_people(&self, at: Time) -> bool {
+        self.edited_fence_at.is_some_and(|edit| between(edit, at) <= LET_BACK)
     }
 
     /// Since when a node's pods may be given back because drivers check; what is decided while it is not

@@ -81,7 +81,7 @@ struct Work<'a, C> {
     calls: &'a Calls<C>,
     asked: &'a Asked,
     wanted: Wanted<'a>,
-    /// Something was asked of csi-addons, by this call or before.
+    /// What is asked may have been done, by this call or before.
     may_have_acted: bool,
 }
 
@@ -233,7 +233,7 @@ impl<C: Cluster> Work<'_, C> {
                 let incident = self.wanted.incident.to_owned();
                 fence.annotations_mut().insert(OF_NODEFENCE.to_owned(), incident);
                 let create = self.calls.cluster.create(&fence);
-                self.write(async { create.await.map(|_| ()) }).await
+                self.write(create).await
             }
         }
     }
@@ -264,7 +264,7 @@ impl<C: Cluster> Work<'_, C> {
                 })?;
                 let name = self.wanted.name.clone();
                 let patched = self.calls.cluster.patch::<NetworkFence>(At::cluster(&name), &patch);
-                self.write(async { patched.await.map(|_| ()) }).await
+                self.write(patched).await
             }
         }
     }
@@ -274,14 +274,14 @@ impl<C: Cluster> Work<'_, C> {
         let name = self.wanted.name.clone();
         let how = DeleteHow { uid: ours.metadata.uid.clone(), ..DeleteHow::default() };
         let deleted = self.calls.cluster.delete::<NetworkFence>(At::cluster(&name), &how);
-        self.write(async { deleted.await.map(|_| ()) }).await
+        self.write(deleted).await
     }
 
     /// Sends a write, if one may still be sent. What the next look sees is the answer, whatever this one was;
     /// but what the API server refused, it did not do.
-    async fn write(
+    async fn write<T>(
         &mut self,
-        write: impl Future<Output = Result<(), ClusterError>>,
+        write: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<Turn, Stop> {
         self.calls
             .gate
@@ -289,7 +289,7 @@ impl<C: Cluster> Work<'_, C> {
             .map_err(|detail| Stop::Failed(Failure { kind: FailureKind::Other, detail }))?;
         let before = std::mem::replace(&mut self.may_have_acted, true);
         match write.await {
-            Ok(()) => Ok(Turn::Wait("csi-addons did not answer yet".to_owned())),
+            Ok(_) => Ok(Turn::Wait("csi-addons did not answer yet".to_owned())),
             Err(ClusterError::AlreadyExists(why) | ClusterError::Conflict(why)) => {
                 Ok(Turn::Wait(why))
             }

@@ -4,6 +4,7 @@
 //! keeps the stores equal to the API server, [`Mirror`] is all stores together, `view`
 //! makes of them what `decide` reads. Nothing here judges.
 
+pub mod answers;
 pub mod begun;
 pub mod changes;
 pub mod claims;
@@ -44,6 +45,7 @@ use node_remedy_decide::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use self::answers::Answers;
 use self::changes::Changes;
 use self::events::NodeEvents;
 use self::reflect::{Heard, reflect};
@@ -87,6 +89,8 @@ pub struct Mirror {
     pub changes: Rc<Changes>,
     /// Nodes with a sign of their own.
     pub unwell: Unwell,
+    /// Which silent nodes answer.
+    pub answers: Answers,
     /// By name.
     pub pauses: Rc<Store<Kept<RemedyPause>>>,
     heard: Rc<Cell<Time>>,
@@ -129,6 +133,7 @@ impl Mirror {
             events: NodeEvents::new(changes),
             changes: Rc::default(),
             unwell: Unwell::default(),
+            answers: Answers::new(changes),
             pauses: Store::new("RemedyPause", changes.clone()),
             heard: Rc::new(Cell::new(Time(0))),
         })

@@ -65,6 +65,8 @@ pub struct NodeSeen {
     pub boot_id: String,
     /// Address by type; the first of each type.
     pub addresses: BTreeMap<String, String>,
+    /// `status.daemonEndpoints.kubeletEndpoint.Port`.
+    pub kubelet_port: Option<u16>,
     /// All of `status.addresses` that are of type InternalIP.
     pub internal_ips: Vec<String>,
     /// By type.
@@ -105,6 +107,8 @@ impl NodeSeen {
             }
             addresses.entry(address.type_).or_insert(address.address);
         }
+        let kubelet = status.daemon_endpoints.and_then(|all| all.kubelet_endpoint);
+        let kubelet_port = kubelet.and_then(|one| u16::try_from(one.port).ok());
         let conditions = status
             .conditions
             .unwrap_or_default()
@@ -133,6 +137,7 @@ impl NodeSeen {
             system_uuid: info.system_uuid,
             boot_id: info.boot_id,
             addresses,
+            kubelet_port,
             internal_ips,
             conditions,
             taints: spec

@@ -176,6 +176,7 @@ pub fn node_view(
             lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
         ),
         lease_seen_at: lease.map(|lease| lease.observed),
+        answers_since: mirror.answers.since(&node.name, clock.now()),
         heard_since: lease.map(|lease| lease.heard_since),
         lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),

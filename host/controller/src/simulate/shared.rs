@@ -15,7 +15,7 @@ use http::{Request, Response};
 use node_remedy_decide::Time;
 use node_remedy_devices::ec2::{self, Answer};
 use node_remedy_sandbox::Names;
-use node_remedy_sandbox::net::{Fabric, HttpPeer, HttpReply, NetError};
+use node_remedy_sandbox::net::{self, Conversation, Fabric, HttpPeer, HttpReply, NetError, Said};
 use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::ControllerEvent;
 use node_remedy_world::time::after;
@@ -248,7 +248,21 @@ impl Listen for Line {
     }
 }
 
+/// Takes a connection, and says nothing.
+struct Mute;
+
+impl Conversation for Mute {
+    fn hear(&mut self, _: &[u8]) -> Vec<(Duration, Said)> {
+        Vec::new()
+    }
+}
+
 impl Fabric for Line {
+    fn stream(&self, to: &net::Peer) -> Option<Box<dyn Conversation>> {
+        let answers = self.shared.with(|world| world.takes_connections(to.address));
+        answers.then(|| Box::new(Mute) as Box<dyn Conversation>)
+    }
+
     fn datagram(&self, to: SocketAddr, from_port: u16, data: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         let now = self.shared.clock.now();
         if self.is_cut_off() {

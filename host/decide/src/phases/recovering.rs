@@ -119,21 +119,21 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 }
 
 /// A machine is well on one of several feeds, and an off that its device was slow to carry out may have
-/// reached another one after its `on`. They are read once more before the end, when nothing can come late any
-/// more; what is off is switched on again. What a person was told of is that person's.
+/// reached another one after its `on`. Once no off can come late any more they are read again, and what is off
+/// is switched on. What a person was told of is that person's.
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     if run.record.parked.is_some() || is_sown(Bug::LateOffForgotten) {
         return None;
     }
     let plan = run.plan;
-    let parts: Vec<MethodIndex> = plan.power_methods().filter(|one| plan.is_part(*one)).collect();
-    let settled = parts.iter().map(|part| run.record.may_land_until(plan, *part)).max()?;
+    let parts = plan.power_methods().filter(|one| plan.is_part(*one));
+    let settled = parts.map(|part| run.record.may_land_until(plan, part)).max()?;
     if run.now < settled {
         run.rule(Rule::A3);
         run.look_at(settled);
         return Some(Flow::Stay);
     }
-    if let Some(flow) = read_once_more(run, |plug| parts.contains(&plug)) {
+    if let Some(flow) = read_once_more(run, |plug| plan.is_part(plug)) {
         return Some(flow);
     }
     has_dark_feed(run).then_some(Flow::Go(Phase::Untainting))
@@ -165,7 +165,7 @@ pub(crate) fn has_let_go(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
     is_newer && node.volumes_in_use.iter().all(is_a_pods)
 }
 
-/// The node is well, or nothing was done to it: left-overs, cuts, recovery stages, marks.
+/// The node is well, or nothing was done to it: left-overs, cuts, recovery stages, feeds, marks.
 pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_is_gone(run) };

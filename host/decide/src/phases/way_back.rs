@@ -215,8 +215,24 @@ fn arrive(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// A13: nothing more is switched off through a device that does not switch on.
+/// A13: nothing more is switched off through a device that does not switch on. Whoever is told hears what it reads
+/// now: somebody may have switched the machine on meanwhile.
 fn on_failed(run: &mut Run<'_>, plug: MethodIndex) -> Flow {
+    let asked = run.record.last_ended(plug, Action::On).cloned();
+    let asked_at = asked.as_ref().map(|on| on.intended_at);
+    let is_closed = |one: &OnFailure| one.method == plug && Some(one.at) >= asked_at;
+    if !run.record.on_failed.iter().any(is_closed) {
+        close_device(run, plug);
+    }
+    let read = run.record.last_in_phase(plug, Action::Status).filter(|read| !read.is_held_back());
+    let is_read = read.is_some_and(|read| asked.is_none_or(|on| read.id > on.id));
+    if guard(Bug::OnNotReadAgain, !is_read) {
+        return run.call(plug, Action::Status);
+    }
+    park(run, ParkReason::OnFailed)
+}
+
+fn close_device(run: &mut Run<'_>, plug: MethodIndex) {
     run.rule(Rule::A13);
     let failure = run.record.last_in_phase(plug, Action::On).and_then(|one| match &one.end {
         Some(End::Failed(failure) | End::NotAttempted(failure)) => Some(failure.kind),
@@ -230,7 +246,6 @@ fn on_failed(run: &mut Run<'_>, plug: MethodIndex) -> Flow {
     let at = run.now;
     run.record.on_failed.retain(|one| one.method != plug);
     run.record.on_failed.push(OnFailure { method: plug, at, kind });
-    park(run, ParkReason::OnFailed)
 }
 
 /// A wrong credential is the whole fleet's; anything else is this device's, until a second

@@ -62,6 +62,7 @@ pub(crate) fn lost_view(now: Time) -> View {
             changes: None,
             lease_duration: Span::seconds(40),
             lease_seen_at: Some(Time(0)),
+            answers_since: None,
             heard_since: Some(Time(0)),
             lease_was_renewed: true,
             quarantined: false,

@@ -72,6 +72,9 @@ fn a_node_that_is_heard_again_is_given_a_minute_to_report() {
     assert_eq!(found(&node, NOW), there, "heard for long, and it did not report");
     node.heard_since = Some(at(9_990));
     assert_eq!(found(&node, NOW), "coming since 1000");
+    let threshold = Threshold { sign: not_ready(), period: Span::ZERO, stale_after: STALE_AFTER };
+    let next = crossed(&node, &threshold, NOW).next_look();
+    assert_eq!(next, Some(at(10_007)), "when its next renewal is overdue");
     node.lease_seen_at = Some(at(10_049));
     assert_eq!(found(&node, at(10_049)), "coming since 1000");
     assert_eq!(found(&node, at(10_050)), there, "its minute is over");
@@ -79,6 +82,19 @@ fn a_node_that_is_heard_again_is_given_a_minute_to_report() {
     assert_eq!(found(&node, at(10_012)), there, "it fell silent again");
     node.conditions = vec![seen(READY, ConditionStatus::False, 1_000)];
     assert_eq!(found(&node, NOW), there, "it has reported");
+}
+
+/// Its Lease is overdue, and its kubelet takes connections: its renewal may be on its way.
+#[test]
+fn a_silent_node_that_answers_is_given_a_minute_to_renew() {
+    let mut node = node();
+    node.lease_seen_at = Some(at(9_900));
+    let found = |node: &NodeView, now| found(node, Sign::LeaseAge(Span::seconds(60)), now);
+    let there = "there since 9900";
+    assert_eq!(found(&node, NOW), there);
+    node.answers_since = Some(at(9_950));
+    assert_eq!(found(&node, NOW), "coming since 9900");
+    assert_eq!(found(&node, at(10_010)), there, "its minute is over");
 }
 
 /// Kleene's tables. What is there is `T`, what is absent `F`, what nobody knows `U`.

@@ -46,6 +46,8 @@ pub(super) struct Kubelet {
     ready_from: Time,
     next_lease: Time,
     next_status: Time,
+    /// Its connections to the API server wait until then.
+    asks_from: Time,
     last_report: Option<Time>,
     /// What the pods were last made to follow.
     synced: Option<Seen>,
@@ -84,6 +86,7 @@ impl Kubelet {
             ready_from: after(now, NETWORK_READY),
             next_lease: now,
             next_status: now,
+            asks_from: now,
             last_report: None,
             synced: None,
             looked: None,
@@ -96,10 +99,11 @@ impl Kubelet {
         Self { ready_from: now, boots: false, ..Self::start(node, seed, now) }
     }
 
-    /// The API server is reachable again.
-    pub(super) fn report_soon(&mut self, now: Time) {
-        self.next_status = now;
-        self.next_lease = self.next_lease.min(now);
+    /// The API server is reachable again, and is asked from then on.
+    pub(super) fn report_soon(&mut self, at: Time) {
+        self.next_status = at;
+        self.next_lease = at;
+        self.asks_from = at;
     }
 
     /// One turn; says when the next one is due.
@@ -113,6 +117,9 @@ impl Kubelet {
     ) -> Option<Time> {
         if network == Network::Lost {
             return None;
+        }
+        if stage.now < self.asks_from {
+            return Some(self.asks_from);
         }
         if self.last_report.is_none() {
             node_status::register(stage.api, machine, &self.client);

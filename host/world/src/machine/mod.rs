@@ -18,7 +18,7 @@
 mod cloud;
 mod dump;
 mod kubelet;
-mod node_status;
+pub(crate) mod node_status;
 mod processes;
 
 use std::net::SocketAddr;
@@ -275,8 +275,14 @@ impl Machine {
             Network::Lost => What::NetworkLost { node },
         });
         if let Some(kubelet) = self.kubelet.as_mut().filter(|_| network == Network::Up) {
-            kubelet.report_soon(stage.now);
+            kubelet.report_soon(after(stage.now, stage.timings.network_back));
         }
+    }
+
+    /// Whether its kubelet takes connections from others.
+    pub(crate) fn takes_connections(&self) -> bool {
+        let is_up = self.power == Power::On && self.kernel == Kernel::Runs;
+        is_up && self.network == Network::Up && self.kubelet.is_some()
     }
 
     /// The kernel stops. Nothing writes while it hangs; it may go on at any time.

@@ -57,6 +57,9 @@ pub(super) fn is_current(node: &Value, boot: &str, readiness: &str) -> bool {
             .all(|pressure| ["False", "True"].contains(&condition_status(node, pressure)))
 }
 
+/// Where a kubelet takes connections (`port` of kubelet-config.v1beta1).
+pub(crate) const KUBELET_PORT: u16 = 10_250;
+
 /// Fills in the status as the kubelet sees it; heartbeats are left as they are.
 pub(super) fn fill(node: &mut Value, machine: &Spec, boot: &str, readiness: &str, now: Time) {
     let stamp = seconds_stamp(now);
@@ -69,6 +72,7 @@ pub(super) fn fill(node: &mut Value, machine: &Spec, boot: &str, readiness: &str
             { "type": "Hostname", "address": machine.name },
         ]),
     );
+    set(status, "daemonEndpoints", json!({ "kubeletEndpoint": { "Port": KUBELET_PORT } }));
     let resources = json!({ "cpu": "8", "memory": "16Gi", "pods": "110" });
     set(status, "capacity", resources.clone());
     set(status, "allocatable", resources);

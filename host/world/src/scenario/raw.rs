@@ -55,6 +55,7 @@ pub(super) struct RawCluster {
     pub(super) node_monitor_period: Option<Text>,
     pub(super) lease_renewal: Option<Text>,
     pub(super) first_status: Option<Text>,
+    pub(super) network_back: Option<Text>,
     pub(super) pod_start: Option<Text>,
     pub(super) pod_stop: Option<Text>,
     pub(super) attach: Option<Text>,

@@ -263,6 +263,7 @@ impl Reader {
             ("nodeMonitorPeriod", &raw.node_monitor_period, &mut timings.node_monitor_period),
             ("leaseRenewal", &raw.lease_renewal, &mut timings.lease_renewal),
             ("firstStatus", &raw.first_status, &mut timings.first_status),
+            ("networkBack", &raw.network_back, &mut timings.network_back),
             ("podStart", &raw.pod_start, &mut timings.pod_start),
             ("podStop", &raw.pod_stop, &mut timings.pod_stop),
             ("attach", &raw.attach, &mut timings.attach),

@@ -15,6 +15,7 @@ const RECOVERS_WITHIN: Duration = Duration::from_mins(15);
 
 pub(super) struct ItEnds {
     lost: Vec<String>,
+    has_people: bool,
     /// When each machine was last switched off by somebody else.
     off_by_others: BTreeMap<String, Time>,
     /// When the last fact was.
@@ -24,8 +25,9 @@ pub(super) struct ItEnds {
 impl ItEnds {
     pub(super) fn new(setting: &Setting) -> Self {
         // Where people act the end is theirs.
-        let lost = if setting.has_people { Vec::new() } else { setting.lost.clone() };
-        Self { lost, off_by_others: BTreeMap::new(), now: Time(0) }
+        let has_people = setting.has_people;
+        let lost = if has_people { Vec::new() } else { setting.lost.clone() };
+        Self { lost, has_people, off_by_others: BTreeMap::new(), now: Time(0) }
     }
 }
 
@@ -60,10 +62,13 @@ impl Check for ItEnds {
         let goes_on = |node: &&String| {
             scene.state_of(node).is_some_and(|state| !["Final", "Error"].contains(&state))
         };
-        let of_nobody = scene.gone.iter().filter(|node| !scene.nodes.contains(*node));
-        let of_nobody = of_nobody.filter(goes_on).map(|node| {
-            format!("{node} was taken away for good, its Node is gone, and its incident goes on")
-        });
+        let of_nobody = scene.gone.iter().filter(|_| !self.has_people);
+        let of_nobody =
+            of_nobody.filter(|node| !scene.nodes.contains(*node)).filter(goes_on).map(|node| {
+                format!(
+                    "{node} was taken away for good, its Node is gone, and its incident goes on"
+                )
+            });
         untold.chain(of_nobody).collect()
     }
 }

@@ -1,5 +1,5 @@
 //! L8: a machine that its BMC switched off for us is proven off, given its power back, or told of in time, where nothing
-//! is wrong with the BMC, the API server, the clocks and our processes. Whoever waits for its pods waits for that.
+//! is wrong with the BMC, the API server, the clocks and our processes. Pods that are to start elsewhere wait for it.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
 
@@ -51,6 +51,7 @@ impl Check for InTime {
             What::LeaderChanged { .. } => self.off_since.clear(),
             _ => {}
         }
-        Some(format!("{} was switched off 45 s ago, and nothing came of it", late?.0))
+        let (node, within) = (late?.0, IN_TIME.as_secs());
+        Some(format!("{node} was switched off more than {within} s ago, and nothing came of it"))
     }
 }

@@ -3,7 +3,8 @@
 //! - `CutUndone`: somebody else gave back what was cut.
 //! - `NotWell`: the node is not well, or only just.
 //! - `SameBootAfterRelease`, `AliveThoughOff`: the node was heard since its incident began.
-//! - `OffBeforeUs`: its machine was off before, or a device said so.
+//! - `OffBeforeUs`: its machine was off before, or a device said so before we switched it off. One of several outlets that
+//!   we switched off counts as off before.
 //! - `OnFailed`: something of its machine is off, was until a moment ago, or its BMC, or cloud, does not say that it is on.
 //!
 //! What cannot be told of the world is believed: a device that could not be reached, a Job that failed.
@@ -17,17 +18,13 @@ use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{PEOPLE, Scene, Setting};
+use crate::scene::{Scene, Setting};
 
 /// What was true so long ago may be told: a look takes a while, a call and its record, too.
 const LATELY: Duration = Duration::from_mins(1);
-/// The storage lets a node back within this time after somebody edited its NetworkFence.
-const LET_BACK: Duration = Duration::from_secs(5);
 
 pub(super) struct Told {
     ill: BTreeSet<String>,
-    /// When somebody other than node-remedy last edited a NetworkFence.
-    edited_at: Option<Time>,
     /// Nodes that somebody other than node-remedy let back.
     given_back: BTreeSet<String>,
     /// Nodes whose machine was off by others' doing, or of which a device said so before we switched it off.
@@ -44,7 +41,6 @@ impl Told {
     pub(super) fn new(setting: &Setting) -> Self {
         Self {
             ill: setting.ill.clone(),
-            edited_at: None,
             given_back: BTreeSet::new(),
             off_before: BTreeSet::new(),
             off_at: BTreeMap::new(),
@@ -56,7 +52,14 @@ impl Told {
     fn note(&mut self, scene: &Scene, at: Time, what: &What) {
         if let Some(node) = what.told_off() {
             self.off_at.insert(node.to_owned(), at);
-            self.off_before.insert(node.to_owned());
+            self.says_on.remove(node);
+            let is_ours = scene.off.get(node) == Some(&PowerCause::Command);
+            let off_since = scene.off_at.get(node).filter(|_| is_ours);
+            let is_of_it =
+                off_since.zip(self.began_at.get(node)).is_some_and(|(off, began)| off >= began);
+            if !is_of_it {
+                self.off_before.insert(node.to_owned());
+            }
         }
         match what {
             What::BmcTold { node, power: Power::On, .. } => {
@@ -64,6 +67,9 @@ impl Told {
             }
             What::CloudTold { node, state, .. } if state == "running" => {
                 self.says_on.insert(node.clone());
+            }
+            What::CloudTold { node, .. } => {
+                self.says_on.remove(node);
             }
             What::PowerChanged { node, .. } => {
                 self.says_on.remove(node);
@@ -75,15 +81,10 @@ impl Told {
         {
             self.began_at.insert(node.clone(), at);
             self.given_back.remove(node);
-        }
-        if let What::Edited { object, by } = what
-            && by == PEOPLE
-            && object.starts_with("NetworkFence ")
-        {
-            self.edited_at = Some(at);
+            self.off_before.remove(node);
         }
         if let What::StorageBack { node } = what
-            && self.edited_at.is_some_and(|edit| between(edit, at) <= LET_BACK)
+            && scene.is_let_back_by_people(at)
         {
             self.given_back.insert(node.clone());
         }

@@ -20,13 +20,16 @@ const TWINS: &str = "two of one identity";
 const TWINS_PERCENT: u64 = 4;
 /// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
 const LEASE_FIRST: &str = "lease before status";
+/// The class of nights in which a kubelet's requests wait when its network is back.
+const NETWORK_BACK: &str = "late after a network";
 /// The class of nights in which what a process does next is drawn.
 const SHUFFLED: &str = "tasks shuffled";
 /// The class of nights in which the definitions in the cluster are older than node-remedy.
 const OLDER_DEFINITIONS: &str = "older definitions";
 
 /// Every class.
-pub(super) const CLASSES: [&str; 5] = [CROWD, TWINS, LEASE_FIRST, SHUFFLED, OLDER_DEFINITIONS];
+pub(super) const CLASSES: [&str; 6] =
+    [CROWD, TWINS, LEASE_FIRST, NETWORK_BACK, SHUFFLED, OLDER_DEFINITIONS];
 
 impl Night {
     /// Whether the cluster has the definitions of an older node-remedy.
@@ -97,6 +100,10 @@ impl Draft {
         if rng.below(2) == 0 {
             self.drawn.push(LEASE_FIRST.to_owned());
             fields.push(format!("firstStatus: {}ms", rng.within(4_000, 9_000)));
+        }
+        if rng.below(3) == 0 {
+            self.drawn.push(NETWORK_BACK.to_owned());
+            fields.push(format!("networkBack: {}ms", rng.within(2_000, 14_000)));
         }
         if fields.is_empty() {
             String::new()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Draft;
 
 impl Draft {
-    /// Nodes whose BMC no fault befalls, where every process lives all night.
+    /// Nodes whose BMC, or cloud, no fault befalls, where every process lives all night.
     pub(super) fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
         let text = &self.happenings;
         let befall_it = ["controllerKilled", "controllerPaused", "devicesLost"];
@@ -13,7 +13,7 @@ impl Draft {
             return BTreeSet::new();
         }
         let is_sound = |name: &&String| {
-            let of_it = format!("bmcFault: {{ node: {name},");
+            let of_it = format!("Fault: {{ node: {name},");
             !text.lines().any(|line| line.contains(&of_it) && !line.contains("fault: none"))
         };
         names.iter().filter(is_sound).cloned().collect()

@@ -319,6 +319,26 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
     dead.until(Phase::Final(FinalReason::Remedied));
 }
 
+/// The device takes no `on`, and somebody switches the machine on by hand: nobody is told that it is off.
+#[test]
+fn a13_a_machine_that_is_on_although_its_device_took_no_on_is_waited_for() {
+    let mut story = story();
+    story.until(Phase::PoweringOn);
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => not_attempted(FailureKind::Protocol),
+        Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    story.until(Phase::Backoff);
+    story.plugs[0] = PlugState::On;
+    story.until(Phase::AwaitingWell);
+    assert_eq!(
+        (story.parked(), story.record.on_failed.len()),
+        (None, 1),
+        "its device stays closed"
+    );
+    story.boots().until(Phase::Final(FinalReason::Remedied));
+}
+
 #[test]
 fn a_dump_and_the_boot_after_it_hold_power_off_back_for_the_grace() {
     let grace = Span::minutes(3);

@@ -27,11 +27,29 @@ fn s23_a_person_is_told_what_is_true() {
     assert!(!is_wrong("AliveThoughOff", well_again(100)));
     let off = |cause| then(vec![(3, power(Power::Off, cause)), (4, power(Power::On, cause))]);
     assert!(is_wrong("OffBeforeUs", off(Command)));
+    let read = vec![(3, power(Power::Off, Command)), (4, told(Power::Off))];
+    assert!(is_wrong("OffBeforeUs", then(read)));
     assert!(!is_wrong("OffBeforeUs", off(ByHand)));
     let on_again = |power| [off(Command), vec![(5, told(power))]].concat();
     assert!(is_wrong("OnFailed", on_again(Power::On)));
     assert!(!is_wrong("OnFailed", off(Command)), "nobody could say that it is on");
     assert!(!is_wrong("OnFailed", then(vec![(3, power(Power::Off, Command))])));
+}
+
+#[test]
+fn l1_the_incident_of_a_machine_that_was_taken_away_ends() {
+    let goes_on = |last: &str, setting: &Setting| {
+        let deleted = What::NodeDeleted { node: "n".into(), by: "cloud".into() };
+        let away = vec![
+            (5, What::InstanceTerminated { node: "n".into() }),
+            (6, deleted),
+            (7, state(last)),
+        ];
+        judged([cut(), away].concat(), setting).contains(&"L1")
+    };
+    assert!(goes_on("Running", &Setting::default()));
+    assert!(!goes_on("Final", &Setting::default()));
+    assert!(!goes_on("Running", &Setting { has_people: true, ..Setting::default() }));
 }
 
 #[test]
