@@ -43,6 +43,7 @@
 //! one call is under way at any time.
 
 use crate::bug::{Bug, guard, is_sown};
+use crate::cut;
 use crate::phases::deciding::Answered;
 use crate::phases::{
     chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
@@ -50,8 +51,8 @@ use crate::phases::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Command, Cover, Effect, End, Event, LOOK_EVERY, Notice, Phase, Plan, Record, Remedy,
-    Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
+    Action, Command, Cover, Effect, End, Event, LOOK_EVERY, Notice, ParkReason, Phase, Plan,
+    Record, Remedy, Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
 };
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
@@ -158,7 +159,7 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (Waiting | Remedying | Untainting | Backoff, EventKind::Ended) => {
+        (Untainting, EventKind::Ended) => {
             Never("no call is made here, and a phase is not left while one is under way")
         }
         (
@@ -168,8 +169,9 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             EventKind::Slot | EventKind::Abort | EventKind::Adopted,
         )
         | (
-            Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff | Releasing
-            | Restoring | PoweringOn | AwaitingWell | Recovering | AwaitingDevice | Parked,
+            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
+            | VerifyingOff | Releasing | Restoring | PoweringOn | AwaitingWell | Recovering
+            | AwaitingDevice | Backoff | Parked,
             EventKind::Ended,
         )
         | (Remedying, EventKind::Decided)
@@ -240,6 +242,12 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::ConfirmOff { .. }) if releases_everything(run) => {
             return ignore(run, "the node is proven off already");
         }
+        Event::Command(Command::Retry) if is_wrong_plug(run) => {
+            return ignore(
+                run,
+                "its plan still names the neighbour's plug; correct the wiring and delete it",
+            );
+        }
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
         Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
         Event::Command(Command::AbortLeaveOff) => {
@@ -260,6 +268,12 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         }
     }
     Taken::Yes
+}
+
+/// Whether it is parked because its plug is another machine's, which another try would cut once more.
+fn is_wrong_plug(run: &Run<'_>) -> bool {
+    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    matches!(parked, Some(ParkReason::WrongPlug { .. }))
 }
 
 /// Whether a person's abort waits for a call, or a Job, to end.
@@ -334,6 +348,21 @@ fn advance(run: &mut Run<'_>) {
 }
 
 fn proceed(run: &mut Run<'_>) -> Flow {
+    // Elsewhere before the way back the phase itself says when; releasing reads its cuts before each batch.
+    let watches = matches!(
+        run.record.phase,
+        Phase::Waiting
+            | Phase::Remedying
+            | Phase::ReadingIdentity
+            | Phase::PoweringOff
+            | Phase::VerifyingOff
+            | Phase::Backoff
+    );
+    if guard(Bug::CutNotReadMeanwhile, watches)
+        && let Some(flow) = cut::watch(run)
+    {
+        return flow;
+    }
     match run.record.phase {
         Phase::Waiting => waiting::waiting(run),
         Phase::Isolating => isolating::isolating(run),

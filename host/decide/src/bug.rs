@@ -61,6 +61,10 @@ bugs! {
     DumpsCoverAll = "dumps-cover-all" breaks "S1",
     /// What covers some of a node's pods allows the out-of-service taint.
     TaintOfAPart = "taint-of-a-part" breaks "S1",
+    /// What an earlier pass cut and released behind is not read any more.
+    EarlierCutsForgotten = "earlier-cuts-forgotten" breaks "S1",
+    /// Cuts behind a release are not read while power is tried.
+    CutNotReadMeanwhile = "cut-not-read-meanwhile" breaks "S1",
     /// Storage that somebody gave back behind a release is not cut again.
     UndoneCutLeft = "undone-cut-left" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.
@@ -205,6 +209,8 @@ bugs! {
     RequestsUncounted = "requests-uncounted" breaks "S14",
     /// The budget of datagrams is not enforced.
     DatagramsUncounted = "datagrams-uncounted" breaks "S14",
+    /// A device that is to give back what it cut, and is silent, is asked again at once under a node that is well.
+    ProbedAtOnce = "probed-at-once" breaks "L5",
     /// What was parked because something could not be given back tries it again at once, and again.
     ParkedTriesAtOnce = "parked-tries-at-once" breaks "L5",
     /// The budget of credential operations is not enforced.

@@ -11,8 +11,9 @@ use crate::phases::releasing::void;
 use crate::retry::{end_release, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Backing, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Rule, Span, View, VolumeView,
+    Action, Backing, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
+    PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span, View,
+    VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -70,27 +71,21 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
 /// as a kubelet renews its Lease.
 const READ_EVERY: Span = Span::seconds(10);
 
-/// A16: reads the cut that a release rests on for as long as the machine may run behind it; one that was undone is
+/// A16: reads the cuts that a release rests on for as long as the machine may run behind them; one that was undone is
 /// made again.
 pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
-    let proof = run.record.proof.as_ref().filter(|proof| {
-        proof.grade == Grade::StorageFenced
-            && guard(Bug::CutNotWatched, run.record.first_released_at.is_some())
-    })?;
+    if !guard(Bug::CutNotWatched, run.record.first_released_at.is_some()) {
+        return None;
+    }
     let node = run.seen().and_then(View::machine);
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
     }
-    if proof.voided_at.is_some() {
+    if is_undone(run, node) {
         return in_a_while(run);
     }
-    for cut in run.record.read_by(proof) {
-        // What we gave back ourselves, nobody undid.
-        if guard(Bug::OwnGivingBackAccused, goes_back(run, &[cut])) {
-            continue;
-        }
-        let is_on = run.record.state_since_effect(cut) == Some(PlugState::On);
-        if guard(Bug::UndoneCutLeft, is_on) {
+    for cut in watched(run) {
+        if guard(Bug::UndoneCutLeft, reads_on_again(&run.record, cut)) {
             // A newer boot is not cut, so it takes a fresh look.
             if run.look().is_none() {
                 return Some(Flow::Stay);
@@ -108,13 +103,41 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     None
 }
 
+/// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
+/// any. What we gave back ourselves, nobody undid.
+fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
+    let is_storage = |cut: &MethodIndex| {
+        run.plan.method(*cut).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
+    };
+    let of_earlier = || still_cut(run).into_iter().filter(is_storage).collect();
+    let cuts: Vec<MethodIndex> = match run.record.proof.as_ref() {
+        Some(proof) if proof.grade == Grade::StorageFenced => {
+            run.record.read_by(proof).into_iter().collect()
+        }
+        // The machine is off, or said to be dead.
+        Some(proof) if proof.voided_at.is_none() => Vec::new(),
+        Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
+        Some(_) | None => of_earlier(),
+    };
+    let is_ours = |cut: &MethodIndex| !guard(Bug::OwnGivingBackAccused, goes_back(run, &[*cut]));
+    cuts.into_iter().filter(is_ours).collect()
+}
+
+/// Whether a cut stood, by its own answer or a read, and somebody gave it back since.
+fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
+    let of_cut = || record.operations.iter().filter(|one| one.method == cut);
+    let mut off = of_cut().filter(|one| matches!(one.action, Action::Off | Action::Status));
+    let stood = off.any(|one| one.state().is_some_and(PlugState::is_off));
+    stood && record.state_since_effect(cut) == Some(PlugState::On)
+}
+
 /// P2: somebody gave back what a release rests on. It is cut once more, and no more is released behind it:
 /// whoever undid it may do so again.
 pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::A16);
     run.rule(Rule::P2);
     run.notice(Notice::ProofVoided { reads_on: Some(cut) });
-    void(run);
+    note_undone(run);
     end_release(run);
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     run.record.goal = if run.switches_power() {
@@ -123,6 +146,19 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
         Goal::Park(ParkReason::CutUndone { method, failure: None })
     };
     cut_again(run)
+}
+
+/// The proof says that what it rests on was undone; behind cuts of an earlier pass it is made for that.
+fn note_undone(run: &mut Run<'_>) {
+    let proof = run.record.proof.as_ref();
+    if !proof.is_some_and(|proof| proof.grade == Grade::StorageFenced) {
+        let signs = proof.map_or(&run.record.signs_at_open, |proof| &proof.signs).clone();
+        let reads = watched(run).into_iter().filter_map(|cut| run.record.last_read(cut));
+        let by = Evidence::Reads(reads.map(|read| read.id).collect());
+        let grade = Grade::StorageFenced;
+        run.record.proof = Some(Proof { grade, at: run.now, by, signs, voided_at: None });
+    }
+    void(run);
 }
 
 /// Cuts once more what was given back behind a release. The proof stays: it says that this is no first cut.

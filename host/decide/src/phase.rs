@@ -73,11 +73,11 @@ pub enum Step {
 pub enum FinalReason {
     /// The node is well again.
     Remedied,
-    /// The trigger cleared before anything was sent.
+    /// The trigger cleared before the machine was switched off.
     Recovered,
     /// A parked node came back well.
     RecoveredByHand,
-    /// A person stopped it before anything was switched off.
+    /// A person stopped it before the machine was switched off.
     Aborted,
     /// The provider terminated the instance.
     Replaced,
@@ -242,13 +242,15 @@ impl fmt::Display for ParkReason {
             ),
             Self::AliveThoughOff => f.write_str(
                 "the device says off and the node still gives signs of life: the plug powers \
-                 another machine, or the device lies; check the wiring, then node-remedy retry \
-                 NODEFENCE",
+                 another machine, or the device lies; check the wiring; where it was wrong, correct it, \
+                 then kubectl delete nodefence NODEFENCE: the next incident uses the correction; where it \
+                 was right, node-remedy retry NODEFENCE",
             ),
             Self::WrongPlug { neighbour } => write!(
                 f,
-                "{neighbour} fell silent when this plug was cut: the plug is {neighbour}'s; correct \
-                 the wiring table, then node-remedy retry NODEFENCE"
+                "{neighbour} fell silent when this plug was cut: the plug is {neighbour}'s; switch that \
+                 one on, correct the wiring table, then kubectl delete nodefence NODEFENCE: the next \
+                 incident uses the correction"
             ),
             Self::OnFailed => f.write_str(
                 "the machine was switched off and could not be switched on; switch it on by hand, see \
@@ -297,8 +299,8 @@ impl fmt::Display for ParkReason {
                 "the machine was off before us and stays off; switch it on when its work is done",
             ),
             Self::NotWell => f.write_str(
-                "the machine is on and the node did not become well in time; look at its console, \
-                 then node-remedy retry NODEFENCE",
+                "the machine was given its power, and the node did not become well in time; look at its \
+                 console, then node-remedy retry NODEFENCE",
             ),
             Self::NoProofPossible => f.write_str(
                 "nothing in the plan can prove the node off; check the machine, then node-remedy \

@@ -43,7 +43,11 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         (key.kind == Kind::Node && excludes).then(|| key.name.clone())
     });
     let (zones, zone_percent_max) = zone_limit(scenario);
+    let of_others = |one: &Event| {
+        matches!(one, Event::ServerClock(_) | Event::Etcd(_) | Event::OfController(_))
+    };
     Setting {
+        is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
         miswired: miswired(scenario),

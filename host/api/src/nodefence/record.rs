@@ -228,11 +228,11 @@ pub enum Phase {
 pub enum FinalReason {
     /// The node is well again.
     Remedied,
-    /// The trigger cleared before anything was sent.
+    /// The trigger cleared before the machine was switched off.
     Recovered,
     /// A parked node came back well.
     RecoveredByHand,
-    /// A person stopped it before anything was switched off.
+    /// A person stopped it before the machine was switched off.
     Aborted,
     /// The provider terminated the instance.
     Replaced,

@@ -83,7 +83,8 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
         return;
     }
     let has_a_say = run.node(view).is_some_and(|node| trigger_counts(run, node));
-    let is_clear = matches!(view.trigger, Crossing::Clear { .. })
+    // What has just come back may have been heard since.
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. } | Crossing::Ripening { .. })
         && has_a_say
         && !is_cut_again(run, view.machine());
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);

@@ -238,6 +238,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         }
         return Some(go_back(run, Goal::BringBack));
     }
+    if guard(Bug::ProbedAtOnce, waits_to_give_back(run)) {
+        // Its device is probed, and a person is told in the end.
+        return None;
+    }
     if !parked && !run.committed() {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
@@ -249,6 +253,16 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether it waits for a device that is to give back what it cut.
+fn waits_to_give_back(run: &Run<'_>) -> bool {
+    let gives_back = matches!(run.record.resume, Some(Phase::Restoring | Phase::Recovering));
+    let reason = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let is_parked = run.record.phase == Phase::Parked;
+    let waits = run.record.phase == Phase::AwaitingDevice
+        || is_parked && reason == Some(&ParkReason::DeviceUnreachable);
+    gives_back && waits && !still_cut(run).is_empty()
 }
 
 /// Whether it is parked because something could not be given back.

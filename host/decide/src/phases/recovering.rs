@@ -120,23 +120,28 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 
 /// A machine is well on one of several feeds, and an off that its device was slow to carry out may have
 /// reached another one after its `on`. Once no off can come late any more they are read again, and what is off
-/// is switched on. What a person was told of is that person's.
+/// is switched on. What a person was told of is that person's, and so is all where they stopped it.
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
-    if run.record.parked.is_some() || is_sown(Bug::LateOffForgotten) {
+    let parked = run.record.parked.as_ref();
+    let is_stopped = parked.is_some_and(|parked| parked.reason == ParkReason::Aborted);
+    if is_stopped || is_sown(Bug::LateOffForgotten) {
         return None;
     }
+    let told = parked.map(|parked| parked.powered_off_by_us.clone()).unwrap_or_default();
     let plan = run.plan;
-    let parts = plan.power_methods().filter(|one| plan.is_part(*one));
+    let counts = |plug: MethodIndex| plan.is_part(plug) && !told.contains(&plug);
+    let parts = plan.power_methods().filter(|part| counts(*part));
     let settled = parts.map(|part| run.record.may_land_until(plan, part)).max()?;
     if run.now < settled {
         run.rule(Rule::A3);
         run.look_at(settled);
         return Some(Flow::Stay);
     }
-    if let Some(flow) = read_once_more(run, |plug| plan.is_part(plug)) {
+    if let Some(flow) = read_once_more(run, counts) {
         return Some(flow);
     }
-    has_dark_feed(run).then_some(Flow::Go(Phase::Untainting))
+    let dark = run.record.powered_off_by_us(plan, run.now);
+    dark.into_iter().any(counts).then_some(Flow::Go(Phase::Untainting))
 }
 
 /// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;

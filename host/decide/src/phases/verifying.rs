@@ -11,9 +11,9 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Baseline, Binding, Closure, End, Evidence, FailureKind, FinalReason, Goal, Grade,
-    LOOK_EVERY, MethodIndex, Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase,
-    PlugState, Proof, Rule, Span, Time, View,
+    Action, Baseline, Binding, End, Evidence, FinalReason, Goal, Grade, LOOK_EVERY, MethodIndex,
+    Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase, PlugState, Proof, Rule, Span,
+    Time, View,
 };
 
 use super::leave::heed_trigger;
@@ -257,16 +257,14 @@ fn doubt_the_wiring(
     baseline_at: Time,
 ) -> Option<Flow> {
     let plan = run.plan;
-    let labelled = off.iter().find_map(|index| {
-        plan.method(*index).filter(|method| method.binding == Binding::Labelled)
-    })?;
+    let is_labelled = |index: &MethodIndex| {
+        plan.method(*index).is_some_and(|method| method.binding == Binding::Labelled)
+    };
+    if !off.iter().any(is_labelled) {
+        return None;
+    }
     run.rule(Rule::P8);
     if let Neighbours::Silent(neighbour) = view.neighbours.clone() {
-        run.notice(Notice::CloseDevice {
-            device: labelled.device.clone(),
-            kind: FailureKind::Other,
-            scope: Closure::Device,
-        });
         return Some(go_back(run, Goal::Park(ParkReason::WrongPlug { neighbour })));
     }
     let until = baseline_at.after(Span(node.lease_duration.0 / 4).times(2));

@@ -170,5 +170,5 @@ fn what_cannot_come_is_named_with_why() {
             }
         }
     }
-    assert_eq!(never, 45);
+    assert_eq!(never, 42);
 }

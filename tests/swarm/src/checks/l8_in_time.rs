@@ -1,5 +1,8 @@
-//! L8: a machine that its BMC switched off for us is proven off, given its power back, or told of in time, where nothing
-//! is wrong with the BMC, the API server, the clocks and our processes. Pods that are to start elsewhere wait for it.
+//! L8: where nothing is wrong with the API server, the clocks and our processes, something comes of what cannot wait.
+//!
+//! - A machine that its BMC switched off for us, and nothing is wrong with that BMC, is proven off, given its power back, or
+//!   told of in time. Pods that are to start elsewhere wait for it.
+//! - Storage that a person gave back behind a release is cut again in time, unless a person wants the node left alone.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
 
@@ -10,21 +13,55 @@ use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{Scene, Setting};
+use crate::scene::{PEOPLE, Scene, Setting};
 
+/// A cut is read every 10 s, cutting it takes two calls, and a call of another device may be under way.
+const CUT_AGAIN_WITHIN: Duration = Duration::from_secs(35);
 /// Two readings of power that lie 16 s apart, and what comes before and after them.
 const IN_TIME: Duration = Duration::from_secs(45);
 
 pub(super) struct InTime {
     sound: BTreeSet<String>,
+    is_sound: bool,
     /// Since when a machine is off by us, and nothing came of it.
     off_since: BTreeMap<String, Time>,
+    /// When somebody last wanted a node left alone.
+    kept_at: BTreeMap<String, Time>,
+    /// Nodes of which that was told, or that a person wants left alone.
+    left: BTreeSet<String>,
 }
 
 impl InTime {
     pub(super) fn new(setting: &Setting) -> Self {
         let sound = setting.sound_bmcs.iter().filter(|_| setting.is_sound).cloned().collect();
-        Self { sound, off_since: BTreeMap::new() }
+        let left = setting.guards.excluded.clone();
+        Self {
+            sound,
+            is_sound: setting.is_sound,
+            off_since: BTreeMap::new(),
+            kept_at: BTreeMap::new(),
+            left,
+        }
+    }
+}
+
+impl InTime {
+    /// A node whose storage a person gave back too long ago; each once.
+    fn given_back(&mut self, scene: &Scene, at: Time) -> Option<String> {
+        let is_kept = |node: &String| {
+            let by_a_person = scene.cordoned.get(node).is_some_and(|by| by == PEOPLE);
+            by_a_person || scene.maintained_since.contains_key(node) || scene.paused_since.is_some()
+        };
+        let kept = scene.undone.keys().filter(|node| is_kept(node));
+        self.kept_at.extend(kept.map(|node| (node.clone(), at)));
+        let is_late = |(node, since): &(&String, &Time)| {
+            let since = self.kept_at.get(*node).max(Some(*since));
+            since.is_some_and(|since| between(*since, at) > CUT_AGAIN_WITHIN)
+        };
+        let mut late = scene.undone.iter().filter(is_late);
+        let (node, _) = late.find(|(node, _)| self.is_sound && !self.left.contains(*node))?;
+        self.left.insert(node.clone());
+        Some(node.clone())
     }
 }
 
@@ -49,7 +86,15 @@ impl Check for InTime {
                 self.off_since.remove(node);
             }
             What::LeaderChanged { .. } => self.off_since.clear(),
+            What::WordSaid { node, .. } => {
+                self.left.insert(node.clone());
+            }
             _ => {}
+        }
+        if let Some(node) = self.given_back(scene, at) {
+            return Some(format!(
+                "{node} has had its storage back for long, and nobody cuts it again"
+            ));
         }
         let (node, within) = (late?.0, IN_TIME.as_secs());
         Some(format!("{node} was switched off more than {within} s ago, and nothing came of it"))

@@ -68,9 +68,9 @@ pub(super) const fn phase_sentence(phase: Phase) -> &'static str {
 pub(super) const fn final_sentence(reason: FinalReason) -> &'static str {
     match reason {
         FinalReason::Remedied => "the node is well again",
-        FinalReason::Recovered => "the node was well before anything was sent",
+        FinalReason::Recovered => "the node was well again before its machine was switched off",
         FinalReason::RecoveredByHand => "the parked node came back well",
-        FinalReason::Aborted => "a person stopped it before anything was switched off",
+        FinalReason::Aborted => "a person stopped it before the machine was switched off",
         FinalReason::Replaced => "the provider terminated the instance",
         FinalReason::NodeGone => "the Node object is gone or is another one",
     }

@@ -52,6 +52,11 @@ fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
     };
     assert!(!withdrawn(&|_| ()), "it is lost still");
     assert!(withdrawn(&|story| story.view.trigger = CLEAR));
+    let just_back = |story: &mut Story| {
+        let (since, crosses_at) = (Time(0), story.now.after(Span::minutes(1)));
+        story.view.trigger = Crossing::Ripening { since, crosses_at };
+    };
+    assert!(withdrawn(&just_back), "it is given a minute to report");
     assert!(withdrawn(&|story| {
         story.view.trigger = CLEAR;
         story.view.freshness = Freshness::Cached;

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::*;
 use crate::tests::fixtures::{
-    DRIVER, failed, not_attempted, paused_by_alice, signs, storage, storm,
+    DRIVER, failed, not_attempted, paused_by_alice, signs, storage, storm, succeeded,
 };
 use crate::tests::story::{honest, silent};
 
@@ -153,6 +153,60 @@ fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(5));
     assert_eq!(story.count(Action::Off), 2);
+}
+
+/// A BMC that says yes and cuts nothing, and a cut behind which pods were released meanwhile.
+fn released_behind_a_cut(retries: u32) -> Story {
+    let policy = RunPolicy { retries, ..RunPolicy::default() };
+    let mut story = Story::new(cutting_plan(storage()), policy);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Off | Action::Reset) => succeeded(plugs[0]),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Releasing).until(Phase::VerifyingOff);
+    assert!(story.released() && story.view.pods.iter().all(|pod| pod.exempt.is_some()));
+    story
+}
+
+/// How often storage was cut.
+fn cuts(story: &Story) -> usize {
+    story.calls.iter().filter(|call| **call == (1, Action::Off)).count()
+}
+
+/// Its power is being read, or asked once more, and that takes minutes.
+#[test]
+fn a16_a_cut_is_read_while_power_is_tried() {
+    for phase in [Phase::VerifyingOff, Phase::Backoff] {
+        let mut story = released_behind_a_cut(10);
+        story.until(phase);
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(25));
+        assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2), "{phase:?}");
+    }
+}
+
+/// Another pass has no proof yet, and rests on what was cut in the one before.
+#[test]
+fn a16_a_cut_of_an_earlier_pass_is_read_for_as_long_as_the_machine_may_run() {
+    let mut story = released_behind_a_cut(0);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OffNotVerified { tries: 1 }));
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::VerifyingOff).until(Phase::Parked);
+    assert_eq!((story.record.proof.clone(), cuts(&story)), (None, 1));
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(25));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
+    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
+
+    // While nobody may cut, it is read as well.
+    story.until(Phase::Parked);
+    story.view.gate.refusals = vec![storm()];
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::Waiting);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(25));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 3));
 }
 
 /// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
@@ -321,6 +375,29 @@ fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure
     story.device = Box::new(honest);
     story.until(Phase::Final(FinalReason::RecoveredByHand));
     assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// The same where its device cannot be reached, or its Secret not be read: it is probed, and a person is told.
+#[test]
+fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is_well() {
+    for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
+        let device_timeout = Span::minutes(10);
+        let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
+        let mut story = Story::new(storage_only(), policy);
+        story.until(Phase::AwaitingWell);
+        story.device = Box::new(move |operation, plugs| match operation.action {
+            Action::Status => honest(operation, plugs),
+            Action::On | Action::Off | Action::Reset | Action::Monitor => not_attempted(kind),
+        });
+        story.boots();
+        let since = story.now;
+        story.until(Phase::Parked);
+        assert!(story.now.since(since) >= device_timeout, "{kind:?}");
+        assert!(story.count(Action::On) < 5, "{kind:?}: {} times", story.count(Action::On));
+        story.device = Box::new(honest);
+        story.until(Phase::Final(FinalReason::Remedied));
+        assert_eq!(story.plugs[1], PlugState::On, "{kind:?}");
+    }
 }
 
 /// A node that is only cut off does not come back by being cut off once more: a person is told after one

@@ -440,6 +440,10 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     crossed_wires.until(Phase::Parked);
     assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
     assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");
+    crossed_wires.event(Event::Command(Command::Retry));
+    crossed_wires.until_now(Span::minutes(5));
+    assert_eq!(crossed_wires.record.phase, Phase::Parked);
+    assert_eq!(crossed_wires.count(Action::Off), 1, "it is not cut once more");
     assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
 }
 

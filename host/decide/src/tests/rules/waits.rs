@@ -312,6 +312,18 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
     assert!(story.now.since(on_at) >= Span::seconds(30), "nothing can come late any more");
     assert_eq!(story.count(Action::Off), 2, "it is not cut for it");
 
+    // A person was told of the other one, which takes no `on`, and switched it on by hand.
+    let mut told = Story::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    told.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (1, Action::On) => failed(FailureKind::Device),
+        _ => honest(operation, plugs),
+    });
+    told.until(Phase::Parked).boots();
+    assert_eq!(told.record.parked.as_ref().map(|one| one.powered_off_by_us.clone()), Some(vec![1]));
+    told.plugs = vec![PlugState::Off, PlugState::On];
+    told.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(told.plugs, [PlugState::On, PlugState::On]);
+
     // One that cannot be read once more is no reason to keep a well node from its pods.
     let mut dead = Story::new(plan, RunPolicy::default());
     dead.until(Phase::AwaitingWell).boots();

@@ -66,6 +66,16 @@ fn l8_something_comes_of_an_off_in_time() {
         assert!(!is_late(&setting(), vec![(20, what.clone())]), "{what}");
     }
     assert!(!is_late(&Setting { is_sound: false, ..setting() }, vec![]));
+    let edited = What::Edited { object: "NetworkFence f".into(), by: PEOPLE.into() };
+    let given_back = |then: Story| {
+        let made = (0, What::NodeCreated { node: "n".into() });
+        let story =
+            vec![made, (1, lost()), (2, What::StorageCut { node: "n".into() }), (3, detach())];
+        let back = vec![(8, edited.clone()), (9, What::StorageBack { node: "n".into() })];
+        judged([story, back, then, vec![(60, leads(US))]].concat(), &setting()).contains(&"L8")
+    };
+    assert!(given_back(vec![]));
+    assert!(!given_back(vec![(30, What::StorageCut { node: "n".into() })]));
     let by_an_outlet = |mut night: Story| {
         night.insert(0, (0, plug("pdu", Power::Off, Command)));
         judged([night, vec![(60, told(Power::Off))]].concat(), &setting()).contains(&"L8")
