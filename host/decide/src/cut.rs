@@ -151,7 +151,7 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
 /// The proof says that what it rests on was undone; behind cuts of an earlier pass it is made for that.
 fn note_undone(run: &mut Run<'_>) {
     let proof = run.record.proof.as_ref();
-    if !proof.is_some_and(|proof| proof.grade == Grade::StorageFenced) {
+    if proof.is_none_or(|proof| proof.grade != Grade::StorageFenced) {
         let signs = proof.map_or(&run.record.signs_at_open, |proof| &proof.signs).clone();
         let reads = watched(run).into_iter().filter_map(|cut| run.record.last_read(cut));
         let by = Evidence::Reads(reads.map(|read| read.id).collect());

@@ -174,7 +174,10 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
         say(What::DeviceAwaited { fence: fence(), node: node() });
     }
     let proof = |object| text(object, "/status/proof/at").to_owned();
-    if proof(&change.object) != proof(before) && !proof(&change.object).is_empty() {
+    // One that is void from the start says what was undone, and allows nothing.
+    let is_void = !text(&change.object, "/status/proof/voidedAt").is_empty();
+    let is_new = proof(&change.object) != proof(before) && !proof(&change.object).is_empty();
+    if is_new && !is_void {
         let grade = text(&change.object, "/status/proof/grade").to_owned();
         say(What::ProofRecorded { fence: fence(), node: node(), grade });
     }

@@ -31,8 +31,9 @@ pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
     judged(Night::of(seed, lasts))
 }
 
-/// Invariants that hold whatever became of the API server's objects: those of devices, and that one process speaks to them.
-const OF_DEVICES: [&str; 4] = ["S1", "S3", "S4", "S7"];
+/// Invariants that hold whatever became of the API server's objects. Who leads is one of these: a Lease that was set back
+/// names who held it then, and who may be dead.
+const OF_DEVICES: [&str; 3] = ["S1", "S3", "S7"];
 
 /// Plays a night.
 pub fn judged(night: Night) -> anyhow::Result<Outcome> {

@@ -17,8 +17,10 @@ const GONE: &str = "node deleted behind its cut";
 const BY_FORCE: &str = "pod taken by force behind the cut";
 /// Somebody gives the storage back while pods are released.
 const UNDONE: &str = "cut undone";
+/// A person has it tried again.
+const TRIED_AGAIN: &str = "tried again behind the cut";
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 5] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE];
+pub(super) const CLASSES: [&str; 6] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE, TRIED_AGAIN];
 /// In so many of a hundred nights.
 const PERCENT: u64 = 30;
 
@@ -64,7 +66,9 @@ impl Draft {
                 .replace("  grants:\n", &format!("{RECOVERY}  grants:\n"))
         };
         if rng.below(100) < 30 {
-            let (begins, class) = self.fault(node, "dead", 1);
+            // One that says yes and does nothing is tried for long, and again when a person says so.
+            let fault = if rng.below(2) == 0 { "dead" } else { "stuck" };
+            let (begins, class) = self.fault(node, fault, 1);
             self.happens(1, &begins, &class);
         }
         let cut = "method: storage, action: \"off\"";
@@ -83,7 +87,8 @@ impl Draft {
             has_people = true;
         }
         if rng.below(100) < 25 {
-            let after = rng.below(40_000);
+            let soon_or_late = if rng.below(2) == 0 { 40_000 } else { 600_000 };
+            let after = rng.below(soon_or_late);
             let deed = format!(
                 "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
                 network_fence(node)
@@ -91,6 +96,10 @@ impl Draft {
             self.blow(node, "proofRecorded", "grade: storage-fenced", after, &deed);
             self.drawn.push(UNDONE.to_owned());
             has_people = true;
+        }
+        if rng.below(100) < 25 {
+            let at = rng.within(150_000, 600_000);
+            self.happens(at, &format!("word: {{ node: {node}, says: retry }}"), TRIED_AGAIN);
         }
         (as_object(&text), has_people)
     }
