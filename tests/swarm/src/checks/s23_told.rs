@@ -5,7 +5,8 @@
 //! - `SameBootAfterRelease`, `AliveThoughOff`: the node was heard since its incident began.
 //! - `OffBeforeUs`: its machine was off before, or a device said so before we switched it off. One of several outlets that
 //!   we switched off counts as off before.
-//! - `OnFailed`: something of its machine is off, was until a moment ago, or its BMC, or cloud, does not say that it is on.
+//! - `OnFailed`: something of its machine is off, or was until a moment ago; or it was read since it was asked to go on, and
+//!   nobody could say that it is.
 //!
 //! What cannot be told of the world is believed: a device that could not be reached, a Job that failed.
 
@@ -31,8 +32,8 @@ pub(super) struct Told {
     off_before: BTreeSet<String>,
     /// When something of a node's machine was last off, or said to be.
     off_at: BTreeMap<String, Time>,
-    /// Machines that are on, by what their BMC or cloud said last.
-    says_on: BTreeSet<String>,
+    /// Nodes whose machine was asked to go on, by which method, and not read by it since.
+    asked_on: BTreeMap<String, String>,
     /// Since when a node's incident goes on.
     began_at: BTreeMap<String, Time>,
 }
@@ -44,7 +45,7 @@ impl Told {
             given_back: BTreeSet::new(),
             off_before: BTreeSet::new(),
             off_at: BTreeMap::new(),
-            says_on: BTreeSet::new(),
+            asked_on: BTreeMap::new(),
             began_at: BTreeMap::new(),
         }
     }
@@ -52,7 +53,6 @@ impl Told {
     fn note(&mut self, scene: &Scene, at: Time, what: &What) {
         if let Some(node) = what.told_off() {
             self.off_at.insert(node.to_owned(), at);
-            self.says_on.remove(node);
             let is_ours = scene.off.get(node) == Some(&PowerCause::Command);
             let off_since = scene.off_at.get(node).filter(|_| is_ours);
             let is_of_it =
@@ -61,20 +61,17 @@ impl Told {
                 self.off_before.insert(node.to_owned());
             }
         }
-        match what {
-            What::BmcTold { node, power: Power::On, .. } => {
-                self.says_on.insert(node.clone());
+        if let What::IntentRecorded { node, method, action, .. } = what {
+            let asked = self.asked_on.get(node);
+            match action.as_str() {
+                "on" => {
+                    self.asked_on.insert(node.clone(), method.clone());
+                }
+                "status" if asked == Some(method) => {
+                    self.asked_on.remove(node);
+                }
+                _ => {}
             }
-            What::CloudTold { node, state, .. } if state == "running" => {
-                self.says_on.insert(node.clone());
-            }
-            What::CloudTold { node, .. } => {
-                self.says_on.remove(node);
-            }
-            What::PowerChanged { node, .. } => {
-                self.says_on.remove(node);
-            }
-            _ => {}
         }
         if let What::FenceState { fence, node, .. } = what
             && !scene.states.contains_key(fence)
@@ -122,8 +119,8 @@ impl Told {
                 let is_off = scene.off.contains_key(node)
                     || scene.dark_plugs.values().any(|(of, _)| of == node);
                 let was_off = self.off_at.get(node).is_some_and(|at| !long_before(at));
-                let says_on = self.says_on.contains(node);
-                (!is_off && !was_off && says_on, "all of it is on, and has been")
+                let is_unread = self.asked_on.contains_key(node);
+                (!is_off && !was_off && is_unread, "all of it is on, and nobody has read it since")
             }
             _ => return None,
         };

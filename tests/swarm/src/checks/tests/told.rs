@@ -30,9 +30,9 @@ fn s23_a_person_is_told_what_is_true() {
     let read = vec![(3, power(Power::Off, Command)), (4, told(Power::Off))];
     assert!(is_wrong("OffBeforeUs", then(read)));
     assert!(!is_wrong("OffBeforeUs", off(ByHand)));
-    let on_again = |power| [off(Command), vec![(5, told(power))]].concat();
-    assert!(is_wrong("OnFailed", on_again(Power::On)));
-    assert!(!is_wrong("OnFailed", off(Command)), "nobody could say that it is on");
+    let asked = || [off(Command), vec![(5, meant(3, "on"))]].concat();
+    assert!(is_wrong("OnFailed", asked()));
+    assert!(!is_wrong("OnFailed", [asked(), vec![(6, meant(4, "status"))]].concat()), "read since");
     assert!(!is_wrong("OnFailed", then(vec![(3, power(Power::Off, Command))])));
 }
 
