@@ -10,8 +10,6 @@
 //!
 //! What cannot be told of the world is believed: a device that could not be reached, a Job that failed.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
