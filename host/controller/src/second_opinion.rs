@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 use node_remedy_sandbox::net::{NetBackend, Peer};
+use node_remedy_sandbox::{Hazard, destination};
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::Cluster;
@@ -56,14 +57,35 @@ fn silent<C>(parts: &Parts<C>) -> Vec<(String, SocketAddr)> {
     };
     let silent = nodes.values().filter(|node| is_silent(&node.name));
     let listening = silent.filter_map(|node| {
-        let address: IpAddr = node.internal_ips.first()?.parse().ok()?;
-        Some((node.name.clone(), SocketAddr::new(address, node.kubelet_port?)))
+        let at = listens(node.internal_ips.first()?, node.kubelet_port?)?;
+        Some((node.name.clone(), at))
     });
     listening.take(ASKED_MAX).collect()
+}
+
+/// Where a kubelet listens, by its own word. What no node has for an address, such as our own loopback or a metadata
+/// service, is not connected to.
+fn listens(address: &str, port: u16) -> Option<SocketAddr> {
+    let address: IpAddr = address.parse().ok()?;
+    let is_safe = Hazard::of(destination(address)).is_none();
+    is_safe.then_some(SocketAddr::new(address, port))
 }
 
 /// Whether somebody takes a connection there.
 async fn answers(net: &dyn NetBackend, address: SocketAddr) -> bool {
     let peer = Peer { address, host: String::new(), tls: None };
     matches!(timeout(CONNECT_MAX, net.tcp(peer)).await, Ok(Ok(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listens;
+
+    #[test]
+    fn a_kubelet_leads_nobody_to_where_no_node_is() {
+        assert!(listens("10.0.0.7", 10_250).is_some());
+        for address in ["127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0", "fe80::1"] {
+            assert_eq!(listens(address, 10_250), None, "{address}");
+        }
+    }
 }

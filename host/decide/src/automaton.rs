@@ -245,7 +245,7 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::Retry) if is_wrong_plug(run) => {
             return ignore(
                 run,
-                "its plan still names the neighbour's plug; correct the wiring and delete it",
+                "its plan still names the neighbour's plug; correct the wiring, then delete the NodeFence",
             );
         }
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),

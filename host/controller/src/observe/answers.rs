@@ -11,10 +11,17 @@ use super::store::Changed;
 /// An answer counts for so long: until a few more were asked for.
 const ANSWER_MAX: Span = Span::seconds(10);
 
-/// What was last heard of each kubelet's port, while its node is silent.
+/// What was heard of a kubelet's port in one silence of its node.
+struct Heard {
+    /// When it first took a connection. One that answers now and then gets no more time than one that always does.
+    first: Time,
+    /// When it last did; `None` where it did not since.
+    last: Option<Time>,
+}
+
+/// What was heard of each kubelet's port, while its node is silent.
 pub struct Answers {
-    /// Since when each answers, and when it last did.
-    known: RefCell<BTreeMap<String, (Time, Time)>>,
+    known: RefCell<BTreeMap<String, Heard>>,
     changes: mpsc::UnboundedSender<Changed>,
 }
 
@@ -31,11 +38,11 @@ impl Answers {
     /// Takes note that a node's kubelet took a connection, or did not.
     pub fn note(&self, node: &str, answers: bool, now: Time) {
         let before = self.since(node, now);
-        if answers {
-            let since = before.unwrap_or(now);
-            self.known.borrow_mut().insert(node.to_owned(), (since, now));
-        } else {
-            self.known.borrow_mut().remove(node);
+        let last = answers.then_some(now);
+        if let Some(heard) = self.known.borrow_mut().get_mut(node) {
+            heard.last = last;
+        } else if answers {
+            self.known.borrow_mut().insert(node.to_owned(), Heard { first: now, last });
         }
         if before.is_some() != answers {
             let (kind, key) = ("Answer", node.to_owned());
@@ -44,11 +51,12 @@ impl Answers {
         }
     }
 
-    /// Since when a silent node answers.
+    /// Since when a silent node answers, if it does: since its first answer in this silence.
     pub fn since(&self, node: &str, now: Time) -> Option<Time> {
         let known = self.known.borrow();
-        let (since, last) = known.get(node)?;
-        (now.since(*last) <= ANSWER_MAX).then_some(*since)
+        let heard = known.get(node)?;
+        let is_young = |last: Time| now.since(last) <= ANSWER_MAX;
+        heard.last.is_some_and(is_young).then_some(heard.first)
     }
 }
 
@@ -68,6 +76,7 @@ mod tests {
         answers.note("a", false, Time(6_000));
         assert_eq!(answers.since("a", Time(6_000)), None);
         answers.note("a", true, Time(7_000));
+        assert_eq!(answers.since("a", Time(7_000)), Some(Time(1_000)), "no time anew");
         answers.keep(&BTreeSet::from(["b"]));
         assert_eq!(answers.since("a", Time(8_000)), None, "it renews again");
         let mut times = 0;

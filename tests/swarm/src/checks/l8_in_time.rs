@@ -43,9 +43,7 @@ impl InTime {
             left,
         }
     }
-}
 
-impl InTime {
     /// A node whose storage a person gave back too long ago; each once.
     fn given_back(&mut self, scene: &Scene, at: Time) -> Option<String> {
         let is_kept = |node: &String| {
