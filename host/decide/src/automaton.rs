@@ -348,17 +348,7 @@ fn advance(run: &mut Run<'_>) {
 }
 
 fn proceed(run: &mut Run<'_>) -> Flow {
-    // Elsewhere before the way back the phase itself says when; releasing reads its cuts before each batch.
-    let watches = matches!(
-        run.record.phase,
-        Phase::Waiting
-            | Phase::Remedying
-            | Phase::ReadingIdentity
-            | Phase::PoweringOff
-            | Phase::VerifyingOff
-            | Phase::Backoff
-    );
-    if guard(Bug::CutNotReadMeanwhile, watches)
+    if watches_cuts(run.record.phase)
         && let Some(flow) = cut::watch(run)
     {
         return flow;
@@ -381,6 +371,27 @@ fn proceed(run: &mut Run<'_>) -> Flow {
         Phase::Backoff => pauses::backoff(run),
         Phase::Parked => pauses::parked(run),
         Phase::Final(_) => Flow::Stay,
+    }
+}
+
+/// Before the way back, and behind it until the machine is well.
+fn watches_cuts(phase: Phase) -> bool {
+    match phase {
+        Phase::AwaitingPower | Phase::AwaitingWell | Phase::AwaitingDevice | Phase::Parked => true,
+        Phase::Waiting
+        | Phase::Remedying
+        | Phase::ReadingIdentity
+        | Phase::PoweringOff
+        | Phase::VerifyingOff
+        | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
+        // Isolation makes them, releasing reads them before each batch, and the way back gives them back.
+        Phase::Isolating
+        | Phase::Releasing
+        | Phase::Restoring
+        | Phase::Untainting
+        | Phase::PoweringOn
+        | Phase::Recovering
+        | Phase::Final(_) => false,
     }
 }
 

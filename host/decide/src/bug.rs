@@ -67,6 +67,8 @@ bugs! {
     CutNotReadMeanwhile = "cut-not-read-meanwhile" breaks "S1",
     /// Storage that somebody gave back behind a release is not cut again.
     UndoneCutLeft = "undone-cut-left" breaks "S1",
+    /// A cut that was undone once and made again is not read any more.
+    UndoneOnceOnly = "undone-once-only" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.
     LostCutGivenUp = "lost-cut-given-up" breaks "S1",
     /// A cut that we gave back ourselves counts as undone by somebody else.
@@ -247,6 +249,8 @@ bugs! {
     StorageIgnored = "storage-ignored" breaks "S17",
     /// However many incidents have begun, another one is.
     BreakerIgnored = "breaker-ignored" breaks "S18",
+    /// An incident began when a clock said that ran behind the API server's.
+    CreationIgnored = "creation-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",
     /// A cordoned node counts as one that can take pods.

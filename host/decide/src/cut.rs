@@ -11,9 +11,9 @@ use crate::phases::releasing::void;
 use crate::retry::{end_release, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Backing, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span, View,
-    VolumeView,
+    Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
+    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span,
+    Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -81,11 +81,14 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
         return None;
     }
-    if is_undone(run, node) {
-        return in_a_while(run);
+    let is_undone = is_undone(run, node);
+    let again = if is_undone { in_a_while(run) } else { None };
+    if again.is_some() || is_undone && (is_left_alone(run) || is_sown(Bug::UndoneOnceOnly)) {
+        return again;
     }
-    for cut in watched(run) {
-        if guard(Bug::UndoneCutLeft, reads_on_again(&run.record, cut)) {
+    let open = open(run);
+    for cut in watched(run).into_iter().filter(|cut| !open.contains(cut)) {
+        if guard(Bug::UndoneCutLeft, !is_undone && reads_on_again(&run.record, cut)) {
             // A newer boot is not cut, so it takes a fresh look.
             if run.look().is_none() {
                 return Some(Flow::Stay);
@@ -172,20 +175,50 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::Isolating)
 }
 
-/// What could not be cut again is tried for as long as it may write, unless a person said otherwise.
-fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
+/// Whether a person said that what was undone is to stay so.
+fn is_left_alone(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
-    let is_kept = matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted));
-    if is_kept || !guard(Bug::LostCutGivenUp, !open(run).is_empty()) {
+    matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
+}
+
+/// What was undone is cut again, once a minute where that fails, for as long as it may write.
+fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
+    let open = open(run);
+    if is_left_alone(run) || !guard(Bug::LostCutGivenUp, !open.is_empty()) {
         return None;
     }
-    let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
+    let record = &run.record;
+    let next = open.into_iter().map(|cut| match tried(record, cut) {
+        Some(tried) if !has_stood_since(record, tried) => {
+            tried.ended_at.unwrap_or(tried.intended_at).after(PARKED_LOOK_EVERY)
+        }
+        // Whoever undid it did so again.
+        Some(_) | None => Time::default(),
+    });
+    let next = next.min().unwrap_or_default();
     if run.now < next {
         run.look_at(next);
         return None;
     }
     run.rule(Rule::A16);
     Some(cut_again(run))
+}
+
+/// When a cut was last asked for, or its device was last of no use.
+fn tried(record: &Record, cut: MethodIndex) -> Option<&Operation> {
+    let is_try = |one: &&Operation| {
+        let has_failed = !matches!(one.end, None | Some(End::Succeeded { .. }));
+        one.method == cut && (one.action == Action::Off || has_failed)
+    };
+    record.operations.iter().rfind(is_try)
+}
+
+/// Whether a cut was read to stand after it was asked for.
+fn has_stood_since(record: &Record, tried: &Operation) -> bool {
+    let mut later = record.operations.iter().filter(|one| {
+        one.method == tried.method && one.action == Action::Status && one.id > tried.id
+    });
+    later.any(|one| one.state().is_some_and(PlugState::is_off))
 }
 
 /// Cuts that a release rested on, that somebody gave back, and that do not read as made again.

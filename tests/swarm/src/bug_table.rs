@@ -27,12 +27,14 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
         "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
     );
     print!("{table}");
-    let mut unfound = 0_usize;
+    let mut unfound: Vec<&str> = Vec::new();
     for bug in bugs {
         let found = node_remedy_swarm::bugs::seek(bug, &search)?;
         let is_found = found.is_found();
         let Found { bug, corpus, scenarios, unmet, nights } = found;
-        unfound += usize::from(!is_found);
+        if !is_found {
+            unfound.push(bug.name());
+        }
         let (by, nights) = match nights {
             Some((nights, found)) => (found.join(" "), nights.to_string()),
             None if !corpus.is_empty() => {
@@ -56,11 +58,12 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
         print!("{row}");
         table.push_str(&row);
     }
-    println!("\nin {} s on {threads} threads; {unfound} not found", began.elapsed().as_secs());
+    let (took, count) = (began.elapsed().as_secs(), unfound.len());
+    println!("\nin {took} s on {threads} threads; {count} not found {}", unfound.join(" "));
     if let Some(file) = &arguments.write {
         write_between(file, &table)?;
     }
-    Ok(verdict(unfound == 0))
+    Ok(verdict(unfound.is_empty()))
 }
 
 /// Puts a table between its two marks in a file.

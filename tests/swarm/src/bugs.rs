@@ -67,7 +67,8 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     if let Some(place) = known_place(bug).filter(|_| search.first_only) {
         if let Ok(seed) = place.parse() {
             let broken = invariants(&night(seed, search.lasts)?.broken);
-            found.nights = Some((seed + 1, broken)).filter(|(_, broken)| !broken.is_empty());
+            let is_found = !broken.is_empty() && is_sound(bug, seed, search)?;
+            found.nights = Some((seed + 1, broken)).filter(|_| is_found);
         } else {
             play_scenarios(&mut found, search, Some(place))?;
         }
@@ -81,9 +82,21 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
         (true, false) => search.nights.min(A_FEW),
         (false, _) => search.nights,
     };
-    let first = first_that_breaks(nights, search.lasts, search.threads)?;
-    found.nights = first.map(|outcome| (outcome.night.seed + 1, invariants(&outcome.broken)));
+    let Some(first) = first_that_breaks(nights, search.lasts, search.threads)? else {
+        return Ok(found);
+    };
+    let seed = first.night.seed;
+    anyhow::ensure!(is_sound(bug, seed, search)?, "night {seed} goes wrong without any bug");
+    found.nights = Some((seed + 1, invariants(&first.broken)));
     Ok(found)
+}
+
+/// Whether a night goes well without the bug that is sown: one that does not would find every bug.
+fn is_sound(bug: Bug, seed: u64, search: &Search) -> anyhow::Result<bool> {
+    sow(None);
+    let outcome = night(seed, search.lasts);
+    sow(Some(bug));
+    Ok(outcome?.broken.is_empty())
 }
 
 /// The seed of the night, or the name of the scenario, that found this bug before.

@@ -9,7 +9,7 @@ use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::{Document, Event, NodeSpec, read_duration};
 use serde_json::Value;
 
-use crate::guards::Guards;
+use crate::guards::{Breaker, Guards};
 use crate::scene::Setting;
 
 /// The label by which seams keep a node from being fenced.
@@ -63,10 +63,20 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
             excluded: excluded.collect(),
             zones,
             zone_percent_max,
+            breaker: breaker(scenario),
             ..Guards::default()
         },
         ..Setting::default()
     }
+}
+
+/// The breaker that the policies ask for, where they say all of it.
+fn breaker(scenario: &Scenario) -> Option<Breaker> {
+    let mut configuration = scenario.configuration.iter();
+    let said = configuration.find_map(|one| one.object.pointer("/spec/policies/breaker"))?;
+    let incidents_max = usize::try_from(said.get("maxIncidents")?.as_u64()?).ok()?;
+    let cool_down = read_duration(said.get("coolDown")?.as_str()?)?;
+    Some(Breaker { incidents_max, cool_down })
 }
 
 /// The shortest `nodeLeaseAge` of all thresholds; none where one goes by something else.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{FinalReason, NodeFence, NodeFenceStatus, Phase};
 use node_remedy_api::policy::GateLimits;
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 
 use super::Mirror;
@@ -70,7 +71,12 @@ fn incident_of(nodefence: &NodeFence) -> Result<IncidentView, String> {
             ending
         }
     };
-    Ok(IncidentView { name, begun_at: Time(status.opened_at.ms), ending })
+    // The API server's clock may have been set ahead before whoever opened it took that over. Too late rather than
+    // too early: the cool-down counts from there.
+    let created = nodefence.creation_timestamp().filter(|_| !is_sown(Bug::CreationIgnored));
+    let created = created.map(|created| time_of(&created.0));
+    let begun_at = Time(status.opened_at.ms).max(created.unwrap_or_default());
+    Ok(IncidentView { name, begun_at, ending: ending.not_before(begun_at) })
 }
 
 /// Of one that cannot be read nobody knows how it ends: it counts as one that failed as it began.
@@ -115,16 +121,19 @@ fn stalled_since(nodefence: &NodeFence, status: &NodeFenceStatus) -> Option<Time
 mod tests {
     use std::rc::Rc;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as Created;
     use node_remedy_api::time::Moment;
 
     use super::*;
     use crate::cli::people::APPROVE;
+    use crate::clock::timestamp;
     use crate::testing::{Open, example, night_of_a_failed_on, play_behind};
 
     #[test]
     fn what_became_of_an_incident_is_read_from_its_record() {
         let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
         let mut one = played.collected.incidents.into_values().next().unwrap().0;
+        one.metadata.creation_timestamp = None;
         let change = |one: &mut NodeFence, phase, reason, at: u64| {
             let status = one.status.as_mut().unwrap();
             (status.phase, status.final_reason) = (phase, reason);
@@ -150,6 +159,14 @@ mod tests {
             assert_eq!(incident_of(&one), Ok(expected), "{phase:?} {reason:?}");
         }
 
+        // Written by a clock that ran behind the API server's by a minute.
+        one.metadata.creation_timestamp = Some(Created(timestamp(Time(60_000))));
+        change(&mut one, Phase::Parked, None, 9);
+        let late = incident_of(&one).unwrap();
+        assert_eq!(late.begun_at, Time(60_000), "it was created then");
+        assert_eq!(late.ending, Ending::Failed(Time(60_000)), "nothing ends before it begins");
+        one.metadata.creation_timestamp = None;
+
         change(&mut one, Phase::AwaitingDevice, None, 9);
         one.status.as_mut().unwrap().unreachable_at = Some(Moment::from_ms(8));
         assert_eq!(incident_of(&one).unwrap().ending, Ending::Stalled(Time(8)), "silent since");
@@ -161,6 +178,10 @@ mod tests {
         assert_eq!(incident_of(&one).unwrap().ending, Ending::None, "approved");
 
         one.status = None;
+        let begun = incident_of(&one);
+        let name = one.name_any();
+        assert_eq!(begun, Err(format!("{name} has no record and no age")));
+        one.metadata.creation_timestamp = Some(Created(timestamp(Time(60_000))));
         let begun = incident_of(&one).unwrap();
         assert_eq!(begun.ending, Ending::None, "its record is about to be written");
         one.metadata.creation_timestamp = None;

@@ -74,6 +74,19 @@ pub enum Ending {
     Moot,
 }
 
+impl Ending {
+    /// Nothing ends before it begins, whatever a clock that ran behind wrote.
+    #[must_use]
+    pub fn not_before(self, begun_at: Time) -> Self {
+        match self {
+            Self::Stalled(at) => Self::Stalled(at.max(begun_at)),
+            Self::Well(at) => Self::Well(at.max(begun_at)),
+            Self::Failed(at) => Self::Failed(at.max(begun_at)),
+            Self::None | Self::Moot => self,
+        }
+    }
+}
+
 /// Why the breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tripped {

@@ -35,9 +35,6 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
         return flow;
     }
-    if let Some(flow) = cut::watch(run) {
-        return flow;
-    }
     if run.answers(method) || run.refuses(method) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
@@ -100,9 +97,6 @@ fn hand_over(run: &mut Run<'_>) {
 /// needs none.
 pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
-        return flow;
-    }
-    if let Some(flow) = cut::watch(run) {
         return flow;
     }
     let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());

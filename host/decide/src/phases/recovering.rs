@@ -5,7 +5,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
 use crate::retry::{climb, give_up, node_gone, park, try_again};
@@ -25,9 +25,6 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_is_gone(run) };
     run.rule(Rule::A8);
-    if let Some(flow) = cut::watch(run) {
-        return flow;
-    }
     if run.is_heard_again(node) && needs_new_boot(&run.record) {
         let grade = run.record.proof.as_ref().map(|proof| proof.grade);
         return same_boot(run, grade.unwrap_or(Grade::NewBootId));
@@ -124,7 +121,7 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.parked.as_ref();
     let is_stopped = parked.is_some_and(|parked| parked.reason == ParkReason::Aborted);
-    if is_stopped || is_sown(Bug::LateOffForgotten) {
+    if is_stopped || is_sown(Bug::LateOffForgotten) || is_sown(Bug::DarkFeedForgotten) {
         return None;
     }
     let told = parked.map(|parked| parked.powered_off_by_us.clone()).unwrap_or_default();

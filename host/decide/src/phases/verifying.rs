@@ -215,11 +215,12 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     }
     run.notice(Notice::Proven { grade: Grade::PowerOffVerified });
     run.record.retries = 0;
+    let signs = if is_sown(Bug::SignsOfLifeIgnored) { node.signs.clone() } else { baseline.signs };
     run.record.proof = Some(Proof {
         grade: Grade::PowerOffVerified,
         at: run.now,
         by: Evidence::Reads(reads),
-        signs: baseline.signs,
+        signs,
         voided_at: None,
     });
     Flow::Go(Phase::Releasing)

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
-use crate::cut::{self, still_cut};
+use crate::cut::still_cut;
 use crate::release::{Cover, cut_drivers};
 use crate::run::{Flow, Run};
 use crate::{
@@ -42,9 +42,6 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
 pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     let until = awaits_since(run).after(run.policy.power_after);
     let Some(view) = run.look() else { return Flow::Stay };
-    if let Some(flow) = cut::watch(run) {
-        return flow;
-    }
     if lacks_approval(run) {
         run.rule(Rule::A17);
         run.look_in(LOOK_EVERY);

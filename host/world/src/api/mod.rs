@@ -266,7 +266,7 @@ impl ApiServer {
         object::set(&mut object, "kind", json!(kind.name()));
         let metadata = object::part(&mut object, "metadata");
         object::set(metadata, "uid", json!(self.uids.uuid()));
-        object::set(metadata, "creationTimestamp", json!(seconds_stamp(self.now)));
+        object::set(metadata, "creationTimestamp", json!(seconds_stamp(self.shows())));
         object::remove(metadata, "generation");
         if kind.counts_generations() {
             object::set(metadata, "generation", json!(1));

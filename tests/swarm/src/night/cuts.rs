@@ -17,10 +17,12 @@ const GONE: &str = "node deleted behind its cut";
 const BY_FORCE: &str = "pod taken by force behind the cut";
 /// Somebody gives the storage back while pods are released.
 const UNDONE: &str = "cut undone";
+/// Somebody gives it back once more.
+const AGAIN: &str = "cut undone again";
 /// A person has it tried again.
 const TRIED_AGAIN: &str = "tried again behind the cut";
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 6] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE, TRIED_AGAIN];
+pub(super) const CLASSES: [&str; 7] = [CUT, CUT_ALONE, GONE, BY_FORCE, UNDONE, AGAIN, TRIED_AGAIN];
 /// In so many of a hundred nights.
 const PERCENT: u64 = 30;
 
@@ -93,8 +95,15 @@ impl Draft {
                 "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
                 network_fence(node)
             );
-            self.blow(node, "proofRecorded", "grade: storage-fenced", after, &deed);
+            let proven = ("proofRecorded", "grade: storage-fenced");
+            self.blow(node, proven.0, proven.1, after, &deed);
             self.drawn.push(UNDONE.to_owned());
+            let mut rng = Rng::named(seed, AGAIN);
+            if rng.below(2) == 0 {
+                let later = after + rng.within(15_000, 300_000);
+                self.blow(node, proven.0, proven.1, later, &deed);
+                self.drawn.push(AGAIN.to_owned());
+            }
             has_people = true;
         }
         if rng.below(100) < 25 {

@@ -149,10 +149,17 @@ fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     story.until(Phase::Parked);
     assert_eq!(story.parked(), Some(&cut_undone(None)));
     assert_eq!(story.plugs[1], PlugState::Off);
-    // It is not fought over: a person was told.
+    // Whoever undoes it once more makes two writers once more.
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(25));
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 3));
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&cut_undone(None)));
+    // Unless a person wants the machine left alone.
+    story.view.gate.refusals = vec![paused_by_alice()];
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(5));
-    assert_eq!(story.count(Action::Off), 2);
+    assert_eq!(story.count(Action::Off), 3);
 }
 
 /// A BMC that says yes and cuts nothing, and a cut behind which pods were released meanwhile.
