@@ -332,7 +332,8 @@ impl<C: Cluster> Desk<C> {
                     let mut gate = view::gate_view(&self.parts.mirror, &policy.gate, name, None);
                     view::note_sign(&mut gate, Some(&node), &sign);
                     let said = words::cached(&self.parts.mirror);
-                    gate.words = words::of_node(&said, seen, &policy.gate, now);
+                    gate.words =
+                        words::of_node(&said, seen, &self.parts.mirror.changes, &policy.gate, now);
                     gate.device_network =
                         device_network::of_opening(&self.parts, &threshold.ladder);
                     let verdict =

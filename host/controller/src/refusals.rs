@@ -170,7 +170,12 @@ impl Reason {
         match self {
             Self::NotReady(_) => true,
             Self::Hold(Hold::Gate(refusals)) => refusals.iter().all(|refusal| {
-                matches!(refusal, Refusal::DeviceClosed(_) | Refusal::DeviceNetworkLost { .. })
+                matches!(
+                    refusal,
+                    Refusal::DeviceClosed(_)
+                        | Refusal::MachineDisputed { .. }
+                        | Refusal::DeviceNetworkLost { .. }
+                )
             }),
             Self::Hold(_) | Self::Shadow { .. } | Self::ApiFailed(_) => false,
         }
@@ -257,6 +262,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::OwnView { .. } => "OwnView",
         Refusal::HeldByOther { .. } => "HeldByOther",
         Refusal::DeviceClosed(_) => "DeviceClosed",
+        Refusal::MachineDisputed { .. } => "MachineDisputed",
         Refusal::DeviceNetworkLost { .. } => DEVICE_NETWORK_LOST,
         Refusal::CoolDown { .. } => "CoolDown",
     }

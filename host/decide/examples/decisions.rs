@@ -344,6 +344,7 @@ fn cluster() -> GateView {
         heard_at: NOW,
         held_by: None,
         closed_device: None,
+        disputed: None,
         device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
         sign_since: None,

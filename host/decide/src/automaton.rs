@@ -348,6 +348,7 @@ fn advance(run: &mut Run<'_>) {
 }
 
 fn proceed(run: &mut Run<'_>) -> Flow {
+    run.learn_boot();
     if watches_cuts(run.record.phase)
         && let Some(flow) = cut::watch(run)
     {

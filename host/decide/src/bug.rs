@@ -67,6 +67,8 @@ bugs! {
     CutNotReadMeanwhile = "cut-not-read-meanwhile" breaks "S1",
     /// Storage that somebody gave back behind a release is not cut again.
     UndoneCutLeft = "undone-cut-left" breaks "S1",
+    /// A boot that names itself only after its storage was cut is taken for a newer one.
+    UnnamedBootIsOther = "unnamed-boot-is-other" breaks "S1",
     /// A cut that was undone once and made again is not read any more.
     UndoneOnceOnly = "undone-once-only" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.
@@ -247,6 +249,18 @@ bugs! {
     FormsUnblotted = "forms-unblotted" breaks "S15",
     /// A node that uses its storage is cut all the same.
     StorageIgnored = "storage-ignored" breaks "S17",
+    /// Whose machine it is, is asked only before an incident begins.
+    ClaimsReadOnce = "claims-read-once" breaks "S1",
+    /// A boot that was seen to end is believed when etcd is set back to it.
+    BootsForgotten = "boots-forgotten" breaks "S1",
+    /// What somebody else reports of a node is a sign of its life.
+    AnyReportIsLife = "any-report-is-life" breaks "S23",
+    /// How long a condition has lasted is what the node's own clock says.
+    AgesBelieved = "ages-believed" breaks "S10",
+    /// What a boot reports is held against the clock of the boot before it.
+    ClocksOrdered = "clocks-ordered" breaks "S23",
+    /// A machine that registered anew in a newer boot stays cut off.
+    AnewForgotten = "anew-forgotten" breaks "S6",
     /// However many incidents have begun, another one is.
     BreakerIgnored = "breaker-ignored" breaks "S18",
     /// An incident began when a clock said that ran behind the API server's.

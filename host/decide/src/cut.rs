@@ -298,8 +298,10 @@ pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
             && proof.voided_at.is_none()
     };
     let Some(node) = run.node(view) else {
-        // Without its Node nothing more can be heard of the machine than what was said of it.
-        return proof.is_some_and(is_said_off) || is_sown(Bug::GoneIsOff);
+        // Without its Node nothing more can be heard of the machine than what was said of it, unless it
+        // registers anew.
+        let is_newer = has_registered_anew(run, view);
+        return is_newer || proof.is_some_and(is_said_off) || is_sown(Bug::GoneIsOff);
     };
     if run.is_new_boot(&node.signs) {
         return true;
@@ -309,6 +311,12 @@ pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
         return true;
     }
     run.is_well(view) && has_let_go_of_storage(run, node)
+}
+
+/// Whether the Node is gone, and its machine runs a newer boot under another one.
+pub(crate) fn has_registered_anew(run: &Run<'_>, view: &View) -> bool {
+    let machine = view.machine().filter(|_| run.node(view).is_none());
+    guard(Bug::AnewForgotten, machine.is_some_and(|node| run.is_new_boot(&node.signs)))
 }
 
 /// Whether the kubelet says that nothing of the cut storage is in use, where it would say so.

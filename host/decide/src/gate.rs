@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::{COOL_DOWN, SILENCE_MAX, Span, Time};
 
 mod breaker;
@@ -83,6 +83,8 @@ pub struct GateView {
     pub held_by: Option<String>,
     /// A device of the plan through which nothing is switched off.
     pub closed_device: Option<ClosedDevice>,
+    /// Why nobody can say any more whose machine the plan cuts.
+    pub disputed: Option<String>,
     /// Which devices answer this process.
     pub device_network: DeviceNetwork,
     /// When this node's last incident ended.
@@ -320,6 +322,11 @@ pub enum Refusal {
     },
     /// A device of the plan failed to switch on before.
     DeviceClosed(ClosedDevice),
+    /// Since the plan was made another Node claims what it cuts, or its wiring was corrected.
+    MachineDisputed {
+        /// What was found.
+        why: String,
+    },
     /// No device answers us: we may be the one who is cut off from them.
     DeviceNetworkLost {
         /// So many were asked.
@@ -396,6 +403,9 @@ fn refuse_by_peers(view: &GateView, verdict: &mut Verdict) {
     }
     if let Some(closed) = view.closed_device.clone() {
         verdict.refusals.push(Refusal::DeviceClosed(closed));
+    }
+    if let Some(why) = view.disputed.clone().filter(|_| !is_sown(Bug::ClaimsReadOnce)) {
+        verdict.refusals.push(Refusal::MachineDisputed { why });
     }
 }
 
@@ -524,6 +534,7 @@ impl fmt::Display for Refusal {
                 f,
                 "{device} failed to switch {node} on; see to it, then node-remedy ack {node}"
             ),
+            Self::MachineDisputed { why } => f.write_str(why),
             Self::DeviceNetworkLost { devices, silent, example } => write!(
                 f,
                 "none of the {devices} devices has answered this replica for {silent}: its own network \

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::{
-    Action, Builtin, Chore, Crossing, Effect, Freshness, Hold, Kind, MethodIndex, NodeView, Notice,
-    Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time,
+    Action, Builtin, Chore, Crossing, Effect, Freshness, Grade, Hold, Kind, MethodIndex, NodeView,
+    Notice, Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time,
     Transition, VIEW_AGE_MAX, View,
 };
 
@@ -143,11 +143,15 @@ impl<'a> Run<'a> {
     }
 
     /// Well: the trigger is clear and Ready is True, by a report newer than at the opening and than
-    /// the proof. A kubelet that boots renews its Lease before it reports which boot it runs.
+    /// the proof. A kubelet that boots renews its Lease before it reports which boot it runs. A boot
+    /// has a clock of its own, which may have been set back: what it reports needs only be another stamp.
     pub(crate) fn is_well(&self, view: &View) -> bool {
         let Some(node) = self.node(view) else { return false };
+        let (reported, at_open) = (node.signs.reported, self.record.signs_at_open.reported);
         let proven = self.record.proof.as_ref().and_then(|proof| proof.signs.reported);
-        let newer = node.signs.reported > self.record.signs_at_open.reported.max(proven);
+        let is_another = reported != at_open && reported != proven;
+        let is_of_new_boot = is_another && self.is_new_boot(&node.signs);
+        let newer = reported > at_open.max(proven) || guard(Bug::ClocksOrdered, is_of_new_boot);
         let is_well = newer && matches!(view.trigger, Crossing::Clear { ready: true, .. });
         !guard(Bug::UnfenceAtOnce, !is_well)
     }
@@ -158,6 +162,28 @@ impl<'a> Run<'a> {
         let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
         let is_other = signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id;
         is_other && !signs.boot_id.is_empty()
+    }
+
+    /// Notes which boot was fenced where the Node named none: what is heard of behind a cut is what was cut. After
+    /// a proof that the machine was off it is a newer one.
+    pub(crate) fn learn_boot(&mut self) {
+        let machine = self.seen().and_then(View::machine);
+        let Some(boot_id) = machine.map(|node| node.signs.boot_id.clone()) else { return };
+        let fenced = match self.record.proof.as_mut() {
+            Some(proof) => match proof.grade {
+                Grade::StorageFenced | Grade::Partition => &mut proof.signs.boot_id,
+                Grade::PowerOffVerified
+                | Grade::WatchdogDeadline
+                | Grade::OperatorConfirmed
+                | Grade::JobSucceeded
+                | Grade::KdumpSeen
+                | Grade::NewBootId => return,
+            },
+            None => &mut self.record.signs_at_open.boot_id,
+        };
+        if guard(Bug::UnnamedBootIsOther, fenced.is_empty()) {
+            *fenced = boot_id;
+        }
     }
 
     /// Whether the boot that was proven off reported once more: the proof was wrong.

@@ -52,6 +52,8 @@ pub struct Setting {
     pub miswired: BTreeSet<u64>,
     /// How long a node has to be silent before it is fenced; none where something else can have it fenced.
     pub silent_for: Option<Duration>,
+    /// So long a node is not Ready before it is switched off, where every threshold goes by that.
+    pub unready_for: Option<Duration>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
     /// Nodes that are ill though their kubelets live.
@@ -85,6 +87,7 @@ impl Default for Setting {
             twins: BTreeSet::new(),
             miswired: BTreeSet::new(),
             silent_for: None,
+            unready_for: None,
             needs_approval: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),

@@ -59,6 +59,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         // One answer may take long, and what was decided on it is then old.
         seen_after: Duration::from_secs(26),
         silent_for: silent_for(scenario),
+        unready_for: unready_for(scenario),
         guards: Guards {
             excluded: excluded.collect(),
             zones,
@@ -88,6 +89,24 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
         .map(|threshold| read_duration(threshold.get("nodeLeaseAge")?.as_str()?))
         .collect();
     ages?.into_iter().min()
+}
+
+/// The shortest `nodeConditionPeriod` of all thresholds, where each goes by Ready and no clock is set.
+fn unready_for(scenario: &Scenario) -> Option<Duration> {
+    let is_set = |one: &Event| matches!(one, Event::ServerClock(_) | Event::Etcd(_));
+    if scenario.happenings.iter().any(|one| is_set(&one.what)) {
+        return None;
+    }
+    let policies = scenario.configuration.iter().filter_map(|one| one.object.get("spec"));
+    let thresholds = policies.filter_map(|spec| spec.get("thresholdConfigs")?.as_array()).flatten();
+    let periods: Option<Vec<Duration>> = thresholds
+        .map(|threshold| {
+            let is_ready = threshold.get("nodeConditionType").is_some_and(|kind| kind == "Ready");
+            let period = threshold.get("nodeConditionPeriod").filter(|_| is_ready)?;
+            read_duration(period.as_str()?)
+        })
+        .collect();
+    periods?.into_iter().min()
 }
 
 /// The zone of each node that has one, and `maxUnhealthyPercent` of the topology that the policies name.

@@ -4,12 +4,17 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
+use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{ChangesView, Span, Time};
 
 use super::seen::NodeSeen;
 
 /// Changes kept of one node; a sign counts to a hundred.
 const CHANGES_MAX: usize = 256;
+/// Boots kept of one node: etcd is not set back by more.
+const BOOTS_MAX: usize = 8;
+/// A watch tells of a change so long after it was written, at most.
+const TOLD_WITHIN: Span = Span::seconds(10);
 /// No sign asks for what is older.
 const KEPT_FOR: Span = Span::minutes(24 * 60);
 
@@ -32,6 +37,10 @@ struct OfNode {
     is_another: bool,
     known_since: Time,
     changes: VecDeque<(String, Time)>,
+    /// The boots that it was seen to have had before, oldest first.
+    earlier: VecDeque<String>,
+    /// The status of each condition that was seen to change or to appear, and when that was.
+    began: BTreeMap<String, (String, Time)>,
 }
 
 impl Changes {
@@ -43,14 +52,16 @@ impl Changes {
     /// Notes what became of a node. A new boot begins anew, and all of it is known.
     pub fn note(&self, before: Option<&NodeSeen>, seen: &NodeSeen, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };
-        let is_new_boot = before.boot_id != seen.boot_id;
-        let changed = seen.conditions.iter().filter(|(kind, condition)| {
-            before.conditions.get(*kind).is_some_and(|was| was.status != condition.status)
-        });
-        let changed: Vec<&String> = changed.map(|(kind, _)| kind).collect();
-        if changed.is_empty() && !is_new_boot {
+        let is_new_boot = before.boot_id != seen.boot_id && !self.is_earlier(seen);
+        let was = |kind: &String| before.conditions.get(kind).map(|was| was.status.as_str());
+        let began = seen.conditions.iter().filter(|(kind, one)| was(kind) != Some(&one.status));
+        let began: Vec<(&String, &str)> =
+            began.map(|(kind, one)| (kind, one.status.as_str())).collect();
+        if began.is_empty() && !is_new_boot {
             return;
         }
+        let changed: Vec<&String> =
+            began.iter().map(|(kind, _)| *kind).filter(|kind| was(kind).is_some()).collect();
         let mut nodes = self.nodes.borrow_mut();
         if !nodes.contains_key(&seen.name) {
             nodes.retain(|_, one| one.latest().is_within(KEPT_FOR, now));
@@ -62,14 +73,37 @@ impl Changes {
             is_another: false,
             known_since: self.begun_at.get(),
             changes: VecDeque::new(),
+            earlier: VecDeque::new(),
+            began: BTreeMap::new(),
         });
+        if of_node.began.len() > CHANGES_MAX {
+            of_node.began.clear();
+        }
+        for (kind, status) in began {
+            of_node.began.insert(kind.clone(), (status.to_owned(), now));
+        }
         if is_new_boot || of_node.uid != seen.uid {
             let (uid, boot_id) = (seen.uid.clone(), seen.boot_id.clone());
             // Nothing of this boot was missed.
             let known_since = Time(0);
             let (changes, is_another) =
                 (VecDeque::new(), is_new_boot && !before.boot_id.is_empty());
-            *of_node = OfNode { uid, boot_id, booted_at: now, is_another, known_since, changes };
+            let mut earlier = std::mem::take(&mut of_node.earlier);
+            earlier.push_back(before.boot_id.clone());
+            let surplus = earlier.len().saturating_sub(BOOTS_MAX);
+            earlier.drain(..surplus);
+            let began = std::mem::take(&mut of_node.began);
+            let booted_at = now;
+            *of_node = OfNode {
+                uid,
+                boot_id,
+                booted_at,
+                is_another,
+                known_since,
+                changes,
+                earlier,
+                began,
+            };
         }
         of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
         while of_node.changes.len() > CHANGES_MAX
@@ -78,6 +112,42 @@ impl Changes {
             let gone = of_node.changes.pop_front();
             of_node.known_since = gone.map_or(now, |(_, at)| at.after(Span(1)));
         }
+    }
+
+    /// Whether a node names a boot that was seen to end: no boot comes back, so what is read is older than what was.
+    /// An etcd that is set back says such a thing.
+    fn is_earlier(&self, node: &NodeSeen) -> bool {
+        let nodes = self.nodes.borrow();
+        let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
+        let is_known = of_node.is_some_and(|one| one.earlier.contains(&node.boot_id));
+        guard(Bug::BootsForgotten, is_known && !node.boot_id.is_empty())
+    }
+
+    /// The boot that a node runs, as far as is known.
+    pub fn boot_of(&self, node: &NodeSeen) -> String {
+        if !self.is_earlier(node) {
+            return node.boot_id.clone();
+        }
+        let nodes = self.nodes.borrow();
+        nodes.get(&node.name).map(|one| one.boot_id.clone()).unwrap_or_default()
+    }
+
+    /// Since when a condition says what it says, by our own clock where this process saw it change. `said` is when
+    /// its writer says that, whose clock may be wrong: a machine that lives is not cut for that.
+    pub fn began(&self, node: &NodeSeen, kind: &str, said: Time, now: Time) -> Time {
+        let nodes = self.nodes.borrow();
+        let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
+        let status = node.conditions.get(kind).map(|one| one.status.as_str()).unwrap_or_default();
+        let told_at = match of_node.and_then(|one| one.began.get(kind)) {
+            _ if is_sown(Bug::AgesBelieved) => return said,
+            Some((seen, at)) if seen == status => *at,
+            // What no watch has told of yet.
+            Some(_) => now,
+            // Since this process watches, or the Node is there.
+            None if said > now => return self.begun_at.get().max(node.created),
+            None => return said.max(node.created),
+        };
+        said.max(Time(told_at.0.saturating_sub(TOLD_WITHIN.0))).min(told_at)
     }
 
     /// When a node's present boot was seen to begin; 0 where this process did not see it.
@@ -163,6 +233,40 @@ mod tests {
         // A node of the same name that is another one.
         let other = NodeSeen { uid: "v".to_owned(), ..node("True", "two") };
         assert_eq!(seconds(&changes, &other), (100, vec![]));
+    }
+
+    #[test]
+    fn a_boot_that_was_seen_to_end_is_not_the_present_one() {
+        let changes = Changes::default();
+        let boots = ["one", "two", "three"].map(|boot| node("True", boot));
+        for (before, now) in boots.iter().zip(boots.iter().skip(1)) {
+            changes.note(Some(before), now, Time(10_000));
+        }
+        let [first, second, third] = &boots;
+        changes.note(Some(third), first, Time(20_000));
+        assert_eq!([first, second, third].map(|one| changes.boot_of(one)), ["three"; 3]);
+        assert_eq!(changes.boot_of(&node("True", "four")), "four");
+        assert_eq!(changes.boot_of(&node("True", "")), "", "it names none");
+        let other = NodeSeen { uid: "v".to_owned(), ..node("True", "one") };
+        assert_eq!(changes.boot_of(&other), "one", "another node");
+    }
+
+    #[test]
+    fn how_long_a_condition_has_lasted_is_not_what_a_clock_says_that_is_wrong() {
+        let changes = Changes::default();
+        changes.begin(Time(100_000));
+        let (up, down) = (node("True", "one"), node("False", "one"));
+        let began =
+            |node: &NodeSeen, said| changes.began(node, "Ready", Time(said), Time(130_000)).0;
+        assert_eq!(began(&up, 5_000), 5_000, "nobody saw it begin");
+        assert_eq!(began(&up, 900_000), 100_000, "a clock that is ahead");
+        changes.note(Some(&up), &down, Time(120_000));
+        assert_eq!(began(&down, 119_000), 119_000);
+        assert_eq!(began(&down, 5_000), 110_000, "a clock that is behind");
+        assert_eq!(began(&down, 900_000), 120_000, "a clock that is ahead");
+        assert_eq!(began(&up, 5_000), 120_000, "what no watch has told of yet");
+        let made = NodeSeen { created: Time(90_000), ..up };
+        assert_eq!(Changes::default().began(&made, "Ready", Time(5_000), Time(95_000)).0, 90_000);
     }
 
     #[test]

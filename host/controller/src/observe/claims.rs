@@ -112,6 +112,54 @@ impl Claims {
     }
 }
 
+/// Why a Node is not cut by a plan that was made a while ago: another Node says by now that what it cuts is its own. Of
+/// the others their own words are asked, and not what a configuration makes of them.
+pub fn claimed<'a>(
+    plan: &NodePlan,
+    node: &NodeSeen,
+    others: impl Iterator<Item = &'a NodeSeen>,
+) -> Option<String> {
+    let mut claims = Claims::default();
+    claims.add(node, Some(plan));
+    let machines = identity::machines(&node.system_uuid);
+    let instance = node.provider_id.as_deref().and_then(identity::instance);
+    let fenced = claims.by_node.get(&node.name).map(|own| own.fenced.clone()).unwrap_or_default();
+    let is_rival = |other: &&NodeSeen| {
+        let addresses = other.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok());
+        let of_others = || identity::machines(&other.system_uuid);
+        let provider_id = other.provider_id.as_deref();
+        addresses.into_iter().any(|address| fenced.iter().any(|cidr| cidr.holds(address)))
+            || !other.system_uuid.is_empty() && of_others().iter().any(|one| machines.contains(one))
+            || instance.is_some() && provider_id.and_then(identity::instance) == instance
+    };
+    for other in others.filter(|other| other.name != node.name).filter(is_rival) {
+        claims.add(other, None);
+    }
+    claims.shared(&node.name)
+}
+
+/// Where the configuration says of a method by now that it switches something else than the plan does.
+pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
+    let networks = |method: &Method| spec_of(&method.parameters).cidrs;
+    plan.methods.iter().find_map(|method| {
+        let now = present.methods.iter().find(|one| one.name == method.name)?;
+        let is_same_kind = now.plugin == method.plugin && now.builtin == method.builtin;
+        let (then, now) = if method.builtin == Some(Builtin::NetworkFence) {
+            (networks(method).join(", "), networks(now).join(", "))
+        } else {
+            let words = |one: &Method| format!("plug {:?} of device {}", one.plug, one.device);
+            (words(method), words(now))
+        };
+        (is_same_kind && then != now).then(|| {
+            let name = &method.name;
+            format!(
+                "method {name} of its plan cuts {then}, and the configuration says {now} by now; nothing more \
+                 is cut by the plan: node-remedy abort it, and what is lost still is looked at anew"
+            )
+        })
+    })
+}
+
 /// The plug of a method that speaks to a device.
 fn plug_of(method: &Method) -> Option<Claim> {
     let plugin = method.plugin.as_deref().filter(|name| !Plugins::is_watcher(name))?;
@@ -193,6 +241,33 @@ mod tests {
         assert_eq!(said((&a, None), (&node("b", OTHER, "", "10.1.0.1"), None)), none);
         let unnamed = node("a", PLACEHOLDER, "", "");
         assert_eq!(said((&unnamed, None), (&node("b", PLACEHOLDER, "", ""), None)), none);
+    }
+
+    #[test]
+    fn what_a_plan_cuts_is_asked_of_the_other_nodes_again() {
+        let a = node("a", UUID, "", "10.1.0.1");
+        let fence = plan("network-fence", "", "", &[(CIDRS, "10.1.0.1/32")]);
+        for (other, is_claimed) in [
+            (node("b", OTHER, "", "10.1.0.2"), false),
+            (node("b", OTHER, "", "10.1.0.1"), true),
+            (node("b", MIXED, "", "10.1.0.2"), true),
+            (node("a", MIXED, "", "10.1.0.1"), false),
+        ] {
+            let said = claimed(&fence, &a, [&other].into_iter());
+            assert_eq!(said.is_some(), is_claimed, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_says_what_the_configuration_corrected() {
+        let then = plan("apc-pdu", "192.0.2.4", "2", &[]);
+        assert_eq!(corrected(&then, &then), None);
+        let said = corrected(&then, &plan("apc-pdu", "192.0.2.4", "3", &[])).unwrap();
+        let words = r#"plug "2" of device apc-pdu/192.0.2.4, and the configuration says plug "3""#;
+        assert!(said.contains(words), "{said}");
+        assert_eq!(corrected(&then, &plan("ipmi", "192.0.2.4", "3", &[])), None, "another method");
+        let fence = |cidr| plan("network-fence", "", "", &[(CIDRS, cidr)]);
+        assert!(corrected(&fence("10.1.0.1/32"), &fence("10.1.0.9/32")).is_some());
     }
 
     #[test]

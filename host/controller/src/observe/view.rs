@@ -5,25 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, State};
+use node_remedy_api::plan::NodePlan;
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
+use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{
     AttachmentView, CameBack, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView,
     People, PodView, Signs, Span, Time, View,
 };
 
+use super::config::Tables;
 use super::events::EventSeen;
 use super::live::Facts;
 use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
 use super::signs::threshold_of;
 use super::volumes::Volumes;
 use super::{Mirror, lease_key};
-use super::{begun, closed, dumps, neighbours, pins, unread, words};
+use super::{begun, claims, closed, dumps, neighbours, pins, unread, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
 use crate::clock::{Clock, time_of};
 use crate::cluster::Cluster;
+use crate::controller::Parts;
 use crate::observe::plan::gate_policy_of;
 use crate::probing;
 use crate::reconcile::Incident;
@@ -49,11 +53,16 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
+    // What pods were released from has to end, also if its kubelet is back and there is no sign any more.
+    let released = incident.nodefence.status.as_ref().and_then(|status| status.first_released_at);
+    gate.sign_since = gate.sign_since.or(released.map(|at| Time(at.ms)));
     gate.words = match &facts.node {
-        Some(seen) => words::of_node(&facts.said, seen, &spec.gate, now),
+        Some(seen) => words::of_node(&facts.said, seen, &parts.mirror.changes, &spec.gate, now),
         None => words::of_gone(&facts.said, &spec.node.name, &spec.gate, now),
     };
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
+    let named = facts.node.as_ref().filter(|node| node.uid == spec.node.uid);
+    gate.disputed = named.and_then(|node| disputed(parts, &spec.plan, node));
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
@@ -75,6 +84,13 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         job,
         ..looked
     }
+}
+
+/// Why nobody can say any more whose machine a pinned plan cuts.
+fn disputed<C: Cluster>(parts: &Parts<C>, plan: &NodePlan, node: &NodeSeen) -> Option<String> {
+    let present = parts.config.borrow().plan_with(node, &mut Tables::new());
+    let corrected = present.ok().and_then(|present| claims::corrected(plan, &present));
+    corrected.or_else(|| claims::claimed(plan, node, parts.mirror.nodes.all().values()))
 }
 
 /// Whether another process says that it reaches the device that is waited for.
@@ -146,9 +162,9 @@ pub fn node_view(
     NodeView {
         uid: node.uid.clone(),
         signs: Signs {
-            boot_id: node.boot_id.clone(),
+            boot_id: mirror.changes.boot_of(node),
             lease_renewed: renewed.map(|stamp| time_of(&stamp)),
-            reported: node.conditions.values().map(|condition| condition.reported).max(),
+            reported: reported(node),
         },
         conditions: node
             .conditions
@@ -161,7 +177,7 @@ pub fn node_view(
                     _ => ConditionStatus::Unknown,
                 },
                 reason: condition.reason.clone().into_owned(),
-                since: clock.when(condition.since),
+                since: mirror.changes.began(node, kind, clock.when(condition.since), clock.now()),
                 reported: (condition.reported > Time(0)).then(|| clock.when(condition.reported)),
             })
             .collect(),
@@ -187,6 +203,17 @@ pub fn node_view(
         volumes_in_use: node.volumes_in_use.clone(),
         remediation_pod: node.annotations.get(REMEDIATION_POD).cloned(),
     }
+}
+
+/// What a kubelet itself reports of its node. Others, as a monitor of hardware, write conditions of a machine that is off.
+const OF_KUBELETS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/// The newest of the stamps that a node's kubelet put on its conditions, by its own clock.
+fn reported(node: &NodeSeen) -> Option<Time> {
+    let conditions = node.conditions.iter();
+    let own = conditions
+        .filter(|(kind, _)| OF_KUBELETS.contains(&kind.as_str()) || is_sown(Bug::AnyReportIsLife));
+    own.map(|(_, condition)| condition.reported).max()
 }
 
 /// When a node's present boot was first heard of: by this process, or by the record of an incident
@@ -296,6 +323,7 @@ pub fn gate_view(
         held_by: None,
         // Known once there is a plan.
         closed_device: None,
+        disputed: None,
         // Told of a run that is not open yet.
         device_network: decide::DeviceNetwork::default(),
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),

@@ -14,10 +14,11 @@ use node_remedy_api::policy::{CordonedByOthers, GateLimits};
 use node_remedy_api::remedypause::{RemedyPause, RemedyPauseSpec};
 use node_remedy_api::selector::Selector;
 use node_remedy_api::time::Moment;
-use node_remedy_decide::{ForeignCordon, Pause, Time, Words};
+use node_remedy_decide::{ForeignCordon, Pause, Span, Time, Words};
 use serde::{Deserialize, Serialize};
 
 use super::Mirror;
+use super::changes::Changes;
 use super::seen::NodeSeen;
 use crate::act::node::CORDONED_BY;
 use crate::cluster::{Cluster, ClusterError, Read, Scope, Unread};
@@ -41,6 +42,8 @@ const PLANNED: [&str; 3] =
 /// A planned absence ends: a server that tests its memory boots in a quarter of an hour. A condition that nobody
 /// wrote for longer is of a node that did not come back.
 const PLANNED_MAX: Duration = Duration::from_mins(15);
+/// Clocks of nodes that agree with ours are no further apart.
+const CLOCKS_APART_MAX: Span = Span::seconds(10);
 
 /// A maintenance as medik8s' Node Maintenance Operator has it.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +135,13 @@ pub fn cached(mirror: &Mirror) -> Said {
 }
 
 /// What was said about this node, under these limits.
-pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> Words {
+pub fn of_node(
+    said: &Said,
+    node: &NodeSeen,
+    changes: &Changes,
+    limits: &GateLimits,
+    now: Time,
+) -> Words {
     let by_its_own = Words {
         excluded_by: EXCLUDES.into_iter().find(|key| is_marked(node, key)).map(str::to_owned),
         cordoned_by_other: node.unschedulable && !node.annotations.contains_key(CORDONED_BY),
@@ -142,7 +151,7 @@ pub fn of_node(said: &Said, node: &NodeSeen, limits: &GateLimits, now: Time) -> 
             .map(|(key, ..)| key)
             .find(|key| REMOVES.contains(&key.as_str()))
             .cloned(),
-        maintenance: planned(node, now),
+        maintenance: planned(node, changes, now),
         ..Words::default()
     };
     by_objects(by_its_own, said, &node.name, Some(&node.labels), limits, now)
@@ -192,13 +201,16 @@ fn by_objects(
 }
 
 /// What a fresh condition says of a planned absence.
-fn planned(node: &NodeSeen, now: Time) -> Option<String> {
+fn planned(node: &NodeSeen, changes: &Changes, now: Time) -> Option<String> {
     let is_fresh =
         |at: Time| now.since(at).0 <= u64::try_from(PLANNED_MAX.as_millis()).unwrap_or(0);
+    // A clock that is ahead would keep a node for as long as it is.
+    let is_to_come = |at: Time| at > now.after(CLOCKS_APART_MAX);
     PLANNED.iter().find_map(|kind| {
         let condition = node.conditions.get(*kind).filter(|one| one.status == "True")?;
-        let said_at = condition.since.max(condition.reported);
-        is_fresh(said_at).then(|| format!("condition {kind}: {}", condition.reason))
+        let began = changes.began(node, kind, condition.since, now);
+        let is_reported = is_fresh(condition.reported) && !is_to_come(condition.reported);
+        (is_fresh(began) || is_reported).then(|| format!("condition {kind}: {}", condition.reason))
     })
 }
 
@@ -268,7 +280,7 @@ mod tests {
     }
 
     fn words(said: &Said, node: &NodeSeen) -> Words {
-        of_node(said, node, &GateLimits::default(), Time(0))
+        of_node(said, node, &Changes::default(), &GateLimits::default(), Time(0))
     }
 
     #[test]
@@ -377,8 +389,20 @@ mod tests {
             });
             let node = node(&json!({"status": {"conditions": [condition]}}));
             let now = Time(60_000 + u64::try_from(age.as_millis()).unwrap());
-            of_node(&nothing(), &node, &GateLimits::default(), now).maintenance
+            of_node(&nothing(), &node, &Changes::default(), &GateLimits::default(), now).maintenance
         };
+        // Its clock is a day ahead: it would keep the node for that long.
+        let ahead = json!({
+            "type": "DrainInProgress", "status": "True", "reason": "Drain",
+            "lastTransitionTime": "1970-01-02T00:00:00Z",
+            "lastHeartbeatTime": "1970-01-02T00:00:00Z",
+        });
+        let ahead = node(&json!({"status": {"conditions": [ahead]}}));
+        let by_then = |now| {
+            of_node(&nothing(), &ahead, &Changes::default(), &GateLimits::default(), Time(now))
+        };
+        assert!(by_then(60_000).maintenance.is_some());
+        assert_eq!(by_then(60 * 60_000).maintenance, None);
         for kind in PLANNED {
             let said = Some(format!("condition {kind}: Shutdown"));
             assert_eq!(told(kind, "True", PLANNED_MAX), said);
@@ -466,7 +490,8 @@ mod tests {
         };
         for broken in [window("0 25 * * *", None), window("0 8 * * *", Some("Europe/Atlantis"))] {
             let limits = GateLimits { pause_windows: vec![broken], ..GateLimits::default() };
-            let words = of_node(&nothing(), &node(&json!({})), &limits, Time(0));
+            let words =
+                of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, Time(0));
             assert_eq!((words.unread.len(), words.pauses.len()), (1, 0), "{words:?}");
         }
     }
@@ -482,7 +507,13 @@ mod tests {
         let limits = GateLimits { pause_windows: vec![window], ..GateLimits::default() };
         let hour = 3_600_000;
         for (now, until) in [(7, None), (8, Some(Time(9 * hour))), (9, None)] {
-            let words = of_node(&nothing(), &node(&json!({})), &limits, Time(now * hour));
+            let words = of_node(
+                &nothing(),
+                &node(&json!({})),
+                &Changes::default(),
+                &limits,
+                Time(now * hour),
+            );
             let found = words.pauses.first().and_then(|pause| pause.until);
             assert_eq!(found, until, "{now} o'clock");
         }

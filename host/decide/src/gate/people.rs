@@ -112,6 +112,7 @@ impl Refusal {
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
+            | Self::MachineDisputed { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }
@@ -143,6 +144,7 @@ impl Refusal {
             | Self::OwnView { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
+            | Self::MachineDisputed { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }

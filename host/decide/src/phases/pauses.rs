@@ -1,7 +1,7 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
 use crate::bug::{Bug, guard};
-use crate::cut::{self, still_cut};
+use crate::cut::{self, has_registered_anew, still_cut};
 use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
@@ -199,9 +199,13 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     let Some(node) = run.node(view) else {
         let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
         let is_left = parked && (is_off || !still_cut(run).is_empty());
-        if guard(Bug::ParkedEndsWithNode, is_left) {
+        let may_give_back = has_registered_anew(run, view);
+        if guard(Bug::ParkedEndsWithNode, is_left) && !may_give_back {
             // It says so already: a machine without a Node is off, or cut, because of us.
             return None;
+        }
+        if is_left && may_give_back {
+            return at_leisure(run).then(|| node_gone(run));
         }
         run.rule(Rule::A15);
         return Some(if parked { end(run, FinalReason::NodeGone) } else { node_gone(run) });
@@ -215,15 +219,9 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
             None
         };
     }
-    if guard(Bug::ParkedTriesAtOnce, parked && has_failed_to_give_back(run)) {
-        // It was tried a moment ago, and is tried again at leisure.
-        let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
-        if run.now < next {
-            run.look_at(next);
-            return None;
-        }
-        run.record.retries = 0;
-        run.record.attempt = run.record.attempt.saturating_add(1);
+    let may_be_hasty = parked && has_failed_to_give_back(run);
+    if guard(Bug::ParkedTriesAtOnce, may_be_hasty) && !at_leisure(run) {
+        return None;
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let may_go_on = !run.sent_off() && run.record.first_released_at.is_none();
@@ -247,6 +245,18 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether what may have been tried a moment ago is tried again now: that is done at leisure.
+fn at_leisure(run: &mut Run<'_>) -> bool {
+    let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
+    if run.now < next {
+        run.look_at(next);
+        return false;
+    }
+    run.record.retries = 0;
+    run.record.attempt = run.record.attempt.saturating_add(1);
+    true
 }
 
 /// Whether it waits for a device that is to give back what it cut.

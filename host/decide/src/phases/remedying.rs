@@ -197,12 +197,13 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
+    let signs = if is_sown(Bug::JobOfTheLiving) { node.signs.clone() } else { baseline.signs };
     run.record.marks.quarantine = true;
     run.record.proof = Some(Proof {
         grade: Grade::JobSucceeded,
         at: run.now,
         by: Evidence::Report(format!("{}: its Job succeeded", name(run))),
-        signs: baseline.signs,
+        signs,
         voided_at: None,
     });
     run.notice(Notice::Proven { grade: Grade::JobSucceeded });

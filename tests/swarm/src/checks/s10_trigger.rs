@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy_world::facts::{Taken, What};
+use node_remedy_world::facts::{PowerCause, Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -20,6 +20,9 @@ use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
 
 /// The last renewal is up to 10 s before the loss, and a kubelet may be 0.4 s late.
 const LAST_RENEWAL_BEFORE_MAX: Duration = Duration::from_secs(11);
+
+/// A watch tells within seconds, and what a condition says of its age is believed as far.
+const CLOCKS_APART_MAX: Duration = Duration::from_secs(11);
 
 pub(super) struct Trigger {
     /// A policy that says otherwise for so long counts.
@@ -31,6 +34,9 @@ pub(super) struct Trigger {
     switches: BTreeSet<String>,
     miswired: BTreeSet<u64>,
     silent_for: Option<Duration>,
+    unready_for: Option<Duration>,
+    /// Since when each node that is not Ready is not.
+    unready: BTreeMap<String, Time>,
     offs: FirstOff,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
@@ -48,6 +54,8 @@ impl Trigger {
             switches: setting.switches.clone(),
             miswired: setting.miswired.clone(),
             silent_for: setting.silent_for,
+            unready_for: setting.unready_for,
+            unready: BTreeMap::new(),
             offs: FirstOff::default(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             to_end: BTreeSet::new(),
@@ -65,6 +73,22 @@ impl Trigger {
         let stands =
             |since: Option<Time>| since.is_some_and(|since| between(since, at) > self.well_after);
         said.into_iter().find(|(_, since)| stands(*since)).map(|(who, _)| who)
+    }
+}
+
+impl Trigger {
+    /// For how long a node has not been Ready, where that is too short to switch it off.
+    fn unready_too_short(&mut self, at: Time, what: &What, off: Option<&str>) -> Option<Duration> {
+        if let What::NodeReady { node, status, .. } = what {
+            if status == "True" {
+                self.unready.remove(node);
+            } else {
+                self.unready.entry(node.clone()).or_insert(at);
+            }
+        }
+        let node = off.filter(|node| !self.ill.contains(*node) && !self.to_end.contains(*node))?;
+        let unready = self.unready.get(node).map_or(Duration::ZERO, |since| between(*since, at));
+        (unready + CLOCKS_APART_MAX < self.unready_for?).then_some(unready)
     }
 }
 
@@ -88,7 +112,12 @@ impl Check for Trigger {
         if let What::KubeletStarted { node, .. } = what {
             self.to_end.remove(node);
         }
-        if let Some(node) = self.offs.of(scene, what)
+        let off = self.offs.of(scene, what);
+        if let Some(unready) = self.unready_too_short(at, what, off) {
+            let s = unready.as_secs();
+            return Some(format!("a node was told to be off that was not Ready for {s} s only"));
+        }
+        if let Some(node) = off
             && !self.ill.contains(node)
             && !self.to_end.contains(node)
             && let Some(since) = scene.lost.get(node)
@@ -109,7 +138,10 @@ impl Check for Trigger {
         if command == "off" && is_paused {
             return Some(format!("{node} was told to be off while somebody had paused"));
         }
-        if let Some(who) = self.who_keeps(scene, node, at).filter(|_| command == "off") {
+        // One that is off because of us was told so before: a message that is sent once more changes nothing.
+        let is_off = scene.off.get(node).is_some_and(|cause| *cause == PowerCause::Command);
+        let cuts = command == "off" && !is_off;
+        if let Some(who) = self.who_keeps(scene, node, at).filter(|_| cuts) {
             return Some(format!("{node} was told to be off although {who} keeps it as it is"));
         }
         // A port is isolation, which comes before.

@@ -1,8 +1,9 @@
 //! S1: nothing of a node is given away before a read of its power, begun after the off, has shown
 //! that what ran there cannot run any more; or, of pods (and of volumes, where the policy says so), before
 //! its kernel has crashed; or, of pods whose volumes' drivers check, after nobody heard the node. What a
-//! person gives back behind a release is cut again.
+//! person gives back behind a release is cut again, and we give nothing back to what was released.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
@@ -26,12 +27,27 @@ pub(super) struct Release {
     has_stale_bmc: bool,
     dumps_release_all: bool,
     drivers_check: bool,
+    /// The node of each pod that we released.
+    released: BTreeMap<String, String>,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
         let Setting { has_stale_bmc, dumps_release_all, drivers_check, .. } = *setting;
-        Self { has_stale_bmc, dumps_release_all, drivers_check }
+        Self { has_stale_bmc, dumps_release_all, drivers_check, released: BTreeMap::new() }
+    }
+
+    /// Whether a process of a pod that was released writes again because we gave its node its storage back.
+    fn writes_again(&mut self, scene: &Scene, what: &What) -> bool {
+        if let What::PodGone { uid, node, by, .. } = what
+            && by == CLIENT
+        {
+            self.released.insert(uid.clone(), node.clone());
+        }
+        let What::WriterStarted { node, uid, .. } = what else { return false };
+        let is_theirs = scene.undone.contains_key(node) || scene.said_off.contains(node);
+        let is_released = self.released.get(uid) == Some(node);
+        is_released && scene.let_back_at.contains_key(node) && !is_theirs && !self.drivers_check
     }
 
     /// Nobody can see in time what comes on by itself or by hand after it was proven off; its old
@@ -49,6 +65,11 @@ impl Release {
 
 impl Check for Release {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        if self.writes_again(scene, what) {
+            return Some(
+                "its storage is given back to processes whose pods were released".to_owned(),
+            );
+        }
         if let What::TwoWriters { node, other, .. } = what {
             let by_people = &scene.released_by_people;
             // Who gives storage back behind a release makes two writers, until it is cut again.

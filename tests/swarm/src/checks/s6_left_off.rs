@@ -3,11 +3,14 @@
 //!
 //! - Of a port it is enough that its record is parked, or that it waits for somebody's yes, which is
 //!   asked for with the names of what is cut; after the yes the gate may stay closed for a while, and
-//!   then the port is given back.
+//!   then the port is given back. One that begins anew waits for the gate as long.
 //! - Of one feed of a machine that is on, or that somebody switched off after it, it is enough that
 //!   its record was parked and said so: it goes on when the machine is well.
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
 //!   plug that says that it is on, and is not, an incident that goes on is.
+//! - A machine that is Ready in a newer boot than the one that was cut needs no person to have its storage back.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,12 +22,20 @@ use node_remedy_world::time::{Time, between};
 use super::Check;
 use crate::scene::{Scene, Setting};
 
+/// What could not be given back is tried again once a minute.
+const GIVEN_BACK: Duration = Duration::from_mins(3);
+
 pub(super) struct LeftOff {
     has_stale_bmc: bool,
     needs_approval: bool,
     switches: BTreeSet<String>,
     /// What each outlet and port last said of itself since it changed.
     told: BTreeMap<(String, u64), Power>,
+    /// When each incident began, or began anew.
+    begun: BTreeMap<String, Time>,
+    is_sound: bool,
+    /// Nodes whose storage is cut: whether their machine was off since, and since when it is Ready after that.
+    cut: BTreeMap<String, (bool, Option<Time>)>,
     /// When the last fact was.
     now: Option<Time>,
 }
@@ -33,16 +44,50 @@ impl LeftOff {
     pub(super) fn new(setting: &Setting) -> Self {
         let Setting { has_stale_bmc, needs_approval, .. } = *setting;
         let switches = setting.switches.clone();
-        Self { has_stale_bmc, needs_approval, switches, told: BTreeMap::new(), now: None }
+        let (told, begun) = (BTreeMap::new(), BTreeMap::new());
+        let (is_sound, cut) = (setting.is_sound, BTreeMap::new());
+        Self { has_stale_bmc, needs_approval, switches, told, begun, is_sound, cut, now: None }
     }
 
-    /// Whether an incident waits for a yes, or had it so lately that the gate may be waited for.
+    fn note_cut(&mut self, at: Time, what: &What) {
+        match what {
+            What::StorageCut { node } => {
+                self.cut.insert(node.clone(), (false, None));
+            }
+            What::StorageBack { node } => {
+                self.cut.remove(node);
+            }
+            What::PowerChanged { node, power: Power::Off, .. } => {
+                self.cut.entry(node.clone()).and_modify(|cut| *cut = (true, None));
+            }
+            What::NodeReady { node, status, .. } => {
+                let since = (status == "True").then_some(at);
+                self.cut.entry(node.clone()).and_modify(|cut| cut.1 = since.filter(|_| cut.0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Nodes that were Ready in a newer boot for long enough, and their storage is cut.
+    fn cut_for_nothing(&self, scene: &Scene) -> Vec<String> {
+        let is_long = |since: &Time| self.now.is_some_and(|now| between(*since, now) > GIVEN_BACK);
+        let is_parked = |node: &&String| scene.state_of(node) == Some("Error");
+        let late = self.cut.iter().filter(|(_, (_, since))| since.as_ref().is_some_and(is_long));
+        let late = late.map(|(node, _)| node).filter(is_parked).filter(|_| self.is_sound);
+        late.map(|node| format!("{node} is Ready in a newer boot, and its storage is cut"))
+            .collect()
+    }
+
+    /// Whether an incident waits for a yes, or had it or began anew so lately that the gate may be waited for.
     fn waits(&self, scene: &Scene, node: &str) -> bool {
         let gate_timeout = Duration::from_millis(GATE_TIMEOUT.0);
-        let in_time = |fence| match (scene.approved.get(fence), self.now) {
-            (Some(since), Some(now)) => between(*since, now) < gate_timeout,
-            _ => true,
-        };
+        let is_young =
+            |since: &Time| self.now.is_some_and(|now| between(*since, now) < gate_timeout);
+        let in_time = |fence| scene.approved.get(fence).is_none_or(is_young);
+        if scene.state_of(node) == Some("New") {
+            let begun = scene.incident.get(node).and_then(|fence| self.begun.get(fence));
+            return begun.is_some_and(is_young);
+        }
         let is_running = scene.state_of(node) == Some("Running");
         self.needs_approval && is_running && scene.incident.get(node).is_some_and(in_time)
     }
@@ -51,10 +96,15 @@ impl LeftOff {
 impl Check for LeftOff {
     fn see(&mut self, _: &Scene, at: Time, what: &What) -> Option<String> {
         self.now = Some(at);
+        self.note_cut(at, what);
         if let What::PlugTold { device, plug, power, .. } = what {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
+        } else if let What::FenceState { fence, state, .. } = what
+            && state == "New"
+        {
+            self.begun.insert(fence.clone(), at);
         }
         None
     }
@@ -93,6 +143,7 @@ impl Check for LeftOff {
                 format!("{what} was left off and nobody is told: {state}")
             })
             .chain(cut)
+            .chain(self.cut_for_nothing(scene))
             .collect()
     }
 }

@@ -303,11 +303,62 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
         story.view.node = Some(NodeView { uid: "registered-anew".into(), signs, ..node });
         story.view.is_another_machine = is_another_machine;
         story.plugs[1] = PlugState::On;
-        story.until_now(Span::minutes(5));
+        if cut_again {
+            story.until_now(Span::minutes(5));
+        } else {
+            story.until(Phase::Final(FinalReason::NodeGone));
+        }
         let expected = if cut_again { (PlugState::Off, 2) } else { (PlugState::On, 1) };
         assert_eq!((story.plugs[1], story.count(Action::Off)), expected, "{boot:?}");
-        assert_eq!(story.record.phase, Phase::Parked, "a person is told of it");
+        let ended = if cut_again { Phase::Parked } else { Phase::Final(FinalReason::NodeGone) };
+        assert_eq!(
+            story.record.phase, ended,
+            "{boot:?}: a person is told, or nothing is left to do"
+        );
     }
+}
+
+/// Its Node was deleted behind the cut, which a device does not give back at first.
+#[test]
+fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    let node = story.view.node.take().unwrap();
+    story.until(Phase::Parked);
+    let anew = |boot_id: &str| NodeView {
+        uid: "registered-anew".into(),
+        signs: Signs { boot_id: boot_id.into(), ..node.signs.clone() },
+        ..node.clone()
+    };
+    story.view.node = Some(anew(&node.signs.boot_id));
+    story.until_now(Span::minutes(5));
+    assert_eq!((story.plugs[1], story.record.phase), (PlugState::Off, Phase::Parked));
+    story.view.node = Some(anew("another-boot"));
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On => failed(FailureKind::Device),
+        Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
+    });
+    story.until_now(Span::minutes(30));
+    let ons = story.count(Action::On);
+    assert!(ons > 5 && ons < 200, "{ons}: it is tried at leisure");
+    story.device = Box::new(honest);
+    story.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// Somebody made the Node by hand while its machine was silent, so it names no boot.
+#[test]
+fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
+    let mut story = story_of(storage_only());
+    let boot_id = core::mem::take(&mut story.view.node.as_mut().unwrap().signs.boot_id);
+    story.record.signs_at_open.boot_id.clear();
+    story.until(Phase::AwaitingWell);
+    story.view.node.as_mut().unwrap().signs.boot_id = boot_id;
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.plugs[1], PlugState::Off, "its pods may run on");
+    story.boots();
+    story.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.plugs[1], PlugState::On);
 }
 
 /// A person's word kept a cut from being made again that was undone behind a release. Once it is taken back it is

@@ -265,6 +265,16 @@ fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
     );
 }
 
+/// Its clock was ahead before it was switched off, and is right again since its boot.
+#[test]
+fn a8_what_a_new_boot_reports_is_not_held_against_the_clock_of_the_one_before() {
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.node(|node| node.signs.reported = Some(Time(10_000_000_000)));
+    story.record.signs_at_open.reported = Some(Time(10_000_000_000));
+    story.until(Phase::AwaitingWell).boots();
+    story.until(Phase::Final(FinalReason::Remedied));
+}
+
 fn plan_of_two_feeds() -> Plan {
     let methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     Plan { methods, power: vec![stage(Execution::All, &[0, 1])], ..bmc_plan() }
