@@ -378,13 +378,15 @@ fn proceed(run: &mut Run<'_>) -> Flow {
 /// Before the way back, and behind it until the machine is well.
 fn watches_cuts(phase: Phase) -> bool {
     match phase {
-        Phase::AwaitingPower | Phase::AwaitingWell | Phase::AwaitingDevice | Phase::Parked => true,
+        Phase::AwaitingPower | Phase::AwaitingWell => true,
         Phase::Waiting
         | Phase::Remedying
         | Phase::ReadingIdentity
         | Phase::PoweringOff
         | Phase::VerifyingOff
         | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
+        // Both ask for no look of their own, so they see to the node first, and then to its cuts.
+        Phase::AwaitingDevice | Phase::Parked => false,
         // Isolation makes them, releasing reads them before each batch, and the way back gives them back.
         Phase::Isolating
         | Phase::Releasing

@@ -307,8 +307,8 @@ impl fmt::Display for Boundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BeforeOff => "stopped before anything was switched off",
-            Self::AfterOffPowersOn => "an off was sent: the machine is switched on, then parked",
-            Self::AfterOffLeftOff => "an off was sent: parked, the machine stays as it is",
+            Self::AfterOffPowersOn => "an off was sent or pods were released: what was done is undone where that is safe, then parked",
+            Self::AfterOffLeftOff => "an off was sent or pods were released: parked, the machine stays as it is",
         })
     }
 }

@@ -293,7 +293,7 @@ impl fmt::Display for ParkReason {
                 f,
                 "{word}; the node was cut off, switched off or released before that and stays so; \
                  the run goes on by itself when the word is taken back; node-remedy abort \
-                 NODEFENCE undoes what was done"
+                 NODEFENCE undoes what can be undone safely"
             ),
             Self::OffBeforeUs => f.write_str(
                 "the machine was off before us and stays off; switch it on when its work is done",
@@ -306,14 +306,18 @@ impl fmt::Display for ParkReason {
                 "nothing in the plan can prove the node off; check the machine, then node-remedy \
                  confirm-off NODEFENCE",
             ),
-            Self::Isolated => f.write_str("the node is isolated, as its plan says"),
+            Self::Isolated => f.write_str(
+                "the node is cut off, as its plan says, until it is back in a newer boot; look at its \
+                 console and reboot it, or switch it off, then node-remedy confirm-off NODEFENCE",
+            ),
             Self::SameBootAfterRelease => f.write_str(
                 "the node is alive with the same boot after its pods were released; switch it \
                  off, then node-remedy confirm-off NODEFENCE",
             ),
             Self::Aborted => f.write_str(
-                "a person stopped the run after an off was sent; switch the machine on by hand, or \
-                 node-remedy retry NODEFENCE",
+                "a person stopped the run after an off was sent or pods were released; where the machine \
+                 is off, switch it on by hand; what isolation cut goes back to a newer boot of it; \
+                 node-remedy retry NODEFENCE goes on",
             ),
             Self::RemediesExhausted { remedy, detail } => write!(
                 f,

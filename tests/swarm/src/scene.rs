@@ -169,6 +169,10 @@ pub struct Scene {
     edited_fence_at: Option<Time>,
     /// Nodes whose storage a person gave back behind our release, and since when nobody cut it again.
     pub undone: BTreeMap<String, Time>,
+    /// The boot of each node that its kubelet last started in.
+    boots: BTreeMap<String, String>,
+    /// Nodes whose last boot has ended.
+    ended: BTreeSet<String>,
     /// When each node was last proven to be kept from its storage.
     pub storage_cut: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
@@ -220,20 +224,25 @@ impl Scene {
             What::KubeletStopped { node } => self.lose(node, Ailment::Kubelet, at),
             What::NetworkLost { node } => self.lose(node, Ailment::Network, at),
             What::MachineHung { node } => self.lose(node, Ailment::Kernel, at),
-            What::KubeletStarted { node, .. } => {
+            What::KubeletStarted { node, boot } => {
                 self.mend(node, Ailment::Kubelet, at);
                 // A machine that hung and was reset has another kernel now.
                 self.mend(node, Ailment::Kernel, at);
-                self.released.remove(node);
                 self.crashed.remove(node);
                 self.said_off.remove(node);
-                self.undone.remove(node);
+                if self.is_new_boot(node, boot) {
+                    self.released.remove(node);
+                    self.undone.remove(node);
+                }
+                self.boots.insert(node.clone(), boot.clone());
+                self.ended.remove(node);
             }
             What::NetworkBack { node } => self.mend(node, Ailment::Network, at),
             What::KernelDumpStarted { node } => {
                 self.lose(node, Ailment::Kernel, at);
                 self.lose(node, Ailment::Kubelet, at);
                 self.crashed.insert(node.clone(), at);
+                self.ended.insert(node.clone());
             }
             What::MachineResumed { node } | What::KernelDumpWritten { node } => {
                 self.mend(node, Ailment::Kernel, at);
@@ -242,6 +251,7 @@ impl Scene {
                 // Until a kubelet starts again, whoever switches the machine on.
                 self.lose(node, Ailment::Kubelet, at);
                 self.mend(node, Ailment::Kernel, at);
+                self.ended.insert(node.clone());
                 self.off.insert(node.clone(), *cause);
                 self.off_at.insert(node.clone(), at);
                 self.undone.remove(node);
@@ -388,6 +398,11 @@ impl Scene {
     pub fn partitioned_at(&self, node: &str, at: Time) -> Option<&Time> {
         let is_back = |since: &Time| between(*since, at) > HEARD_AFTER;
         self.partitioned.get(node).filter(|_| !self.well_since.get(node).is_some_and(is_back))
+    }
+
+    /// Whether a kubelet that starts does so in another boot than the last one that was known.
+    pub fn is_new_boot(&self, node: &str, boot: &str) -> bool {
+        self.ended.contains(node) || self.boots.get(node).is_some_and(|last| last != boot)
     }
 
     fn lose(&mut self, node: &str, ailment: Ailment, at: Time) {

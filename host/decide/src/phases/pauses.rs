@@ -35,6 +35,9 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = gone_or_well(run) {
         return flow;
     }
+    if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
     if run.answers(method) || run.refuses(method) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
@@ -100,6 +103,13 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
+    let is_awaited = matches!(reason, Some(ParkReason::NotWell | ParkReason::Isolated));
+    if is_awaited && is_back_in_the_same_boot(run) {
+        return park(run, ParkReason::SameBootAfterRelease);
+    }
+    if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
     if matches!(reason, Some(ParkReason::LeftAlone { .. })) {
         return left_alone(run);
     }
@@ -133,6 +143,14 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Waiting);
     }
     run.look_in(PARKED_LOOK_EVERY)
+}
+
+/// Whether a node is well with the boot that pods were released from: they may still run there.
+fn is_back_in_the_same_boot(run: &Run<'_>) -> bool {
+    let is_released = run.record.first_released_at.is_some();
+    let is_well = |view| run.is_well(view);
+    let is_new = |view| run.node(view).is_some_and(|node| run.is_new_boot(&node.signs));
+    is_released && run.seen().is_some_and(|view| is_well(view) && !is_new(view))
 }
 
 /// Whether it is parked because a device was silent that took an off: what came of it is to be read.

@@ -11,9 +11,8 @@ use crate::release::Left;
 use crate::retry::{climb, give_up, node_gone, park, try_again};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, IsolatedForGood, Kind,
-    LOOK_EVERY, Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule,
-    Rung, Span, View,
+    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY, Marks,
+    MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span, View,
 };
 
 use super::releasing::same_boot;
@@ -89,12 +88,7 @@ fn not_well(run: &Run<'_>) -> ParkReason {
             detail: detail.unwrap_or_default(),
         };
     }
-    let is_for_good = run.isolates() && !run.switches_power();
-    if is_for_good && run.policy.isolated_for_good == IsolatedForGood::Park {
-        ParkReason::Isolated
-    } else {
-        ParkReason::NotWell
-    }
+    if run.isolates() && !run.switches_power() { ParkReason::Isolated } else { ParkReason::NotWell }
 }
 
 /// Whoever is told that a node does not come back hears what its plugs read now: an off may have

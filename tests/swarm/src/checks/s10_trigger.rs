@@ -109,7 +109,9 @@ impl Check for Trigger {
         if let Some(node) = released_by_us(what).filter(|node| scene.kept_away.contains(*node)) {
             self.to_end.insert(node.to_owned());
         }
-        if let What::KubeletStarted { node, .. } = what {
+        if let What::KubeletStarted { node, boot } = what
+            && scene.is_new_boot(node, boot)
+        {
             self.to_end.remove(node);
         }
         let off = self.offs.of(scene, what);

@@ -346,6 +346,18 @@ fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut()
     assert_eq!(story.plugs[1], PlugState::On);
 }
 
+/// A plan that cuts storage and nothing else gives the machine no power, so nobody is told that it did.
+#[test]
+fn a17_a_person_is_told_what_was_done_and_of_the_same_boot_when_it_is_back() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::Isolated));
+    story.wakes();
+    story.until_now(Span::minutes(2));
+    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert_eq!(story.plugs[1], PlugState::Off);
+}
+
 /// Somebody made the Node by hand while its machine was silent, so it names no boot.
 #[test]
 fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
