@@ -264,7 +264,12 @@ mod tests {
         (status.phase, status.goal.kind) = (Phase::PoweringOn, GoalKind::Park);
         status.goal.park = serde_json::from_value(json!({"reason": "Aborted"})).unwrap();
         let told = story(&one);
-        assert!(told.contains("  aborted: an off was sent or pods were released: what was done is undone"), "{told}");
+        assert!(
+            told.contains(
+                "  aborted: an off was sent or pods were released: what was done is undone"
+            ),
+            "{told}"
+        );
         assert!(
             !told.contains("the node is well again"),
             "what is over is not what it does: {told}"
