@@ -94,6 +94,20 @@ fn a_machine_that_two_nodes_claim_is_cut_for_neither() {
 }
 
 #[test]
+fn a_silent_node_whose_kubelet_answers_is_told_of() {
+    let played = night("network-away-for-a-while", &Setting::default());
+    let said = reasons(&played, "node-a").concat();
+    assert!(said.contains("its kubelet takes connections at 10.1.0.1:10250"), "{said}");
+}
+
+#[test]
+fn an_address_that_another_node_has_by_now_is_told_of() {
+    let played = night("address-claimed-while-it-waits", &Setting::default());
+    let decided = format!("{:?}", played.collected.decided);
+    assert!(decided.contains("InternalIP 10.1.0.1 of node node-x is in what the network-fence"));
+}
+
+#[test]
 fn after_an_on_that_was_refused_no_machine_of_the_kind_is_switched_off() {
     let played = night("on-refused", &Setting::default());
     let said = reasons(&played, "node-b").concat();

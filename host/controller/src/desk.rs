@@ -28,6 +28,7 @@ use crate::record::accepted::Told;
 use crate::record::events::Note;
 use crate::record::{keep, retention, status};
 use crate::refusals::{Reason, Refusals};
+use crate::second_opinion;
 use crate::sweep;
 
 /// After a failed start of the term.
@@ -327,6 +328,11 @@ impl<C: Cluster> Desk<C> {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
                     let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
+                    if node_remedy_decide::is_held_by_answers(&node, &threshold.threshold, now) {
+                        let at = second_opinion::listens(seen).map(|at| at.to_string());
+                        refused =
+                            refused.or(Some(Reason::StillAnswers { at: at.unwrap_or_default() }));
+                    }
                 }
                 sign @ Crossing::Crossed { .. } => {
                     let mut gate = view::gate_view(&self.parts.mirror, &policy.gate, name, None);

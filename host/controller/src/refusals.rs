@@ -150,6 +150,11 @@ pub enum Reason {
         /// The remedy that would be run.
         remedy: String,
     },
+    /// Its kubelet takes connections, so it is given a minute to renew its Lease.
+    StillAnswers {
+        /// Where.
+        at: String,
+    },
     /// The API server did not answer, or not as needed.
     ApiFailed(String),
 }
@@ -161,6 +166,7 @@ impl Reason {
             Self::Hold(hold) => word(hold),
             Self::NotReady(_) => "NotReady",
             Self::Shadow { .. } => "Shadow",
+            Self::StillAnswers { .. } => "StillAnswers",
             Self::ApiFailed(_) => "ApiFailed",
         }
     }
@@ -177,7 +183,10 @@ impl Reason {
                         | Refusal::DeviceNetworkLost { .. }
                 )
             }),
-            Self::Hold(_) | Self::Shadow { .. } | Self::ApiFailed(_) => false,
+            Self::Hold(_)
+            | Self::Shadow { .. }
+            | Self::StillAnswers { .. }
+            | Self::ApiFailed(_) => false,
         }
     }
 }
@@ -190,6 +199,11 @@ impl Display for Reason {
             Self::Shadow { remedy } => {
                 write!(f, "shadow mode: would run remedy {remedy} now")
             }
+            Self::StillAnswers { at } => write!(
+                f,
+                "its kubelet takes connections at {at}, although its Lease is not renewed: it has a minute to \
+                 renew it"
+            ),
             Self::ApiFailed(error) => {
                 write!(f, "the API server must be asked before anything is done: {error}")
             }

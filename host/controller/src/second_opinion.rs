@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::Cluster;
 use crate::controller::Parts;
 use crate::observe::lease_key;
-use crate::observe::seen::LeaseSeen;
+use crate::observe::seen::{LeaseSeen, NodeSeen};
 
 /// How often silent nodes are asked.
 const ASK_EVERY: Duration = Duration::from_secs(3);
@@ -56,16 +56,17 @@ fn silent<C>(parts: &Parts<C>) -> Vec<(String, SocketAddr)> {
         lease.is_some_and(|lease| !lease.is_renewed(now))
     };
     let silent = nodes.values().filter(|node| is_silent(&node.name));
-    let listening = silent.filter_map(|node| {
-        let at = listens(node.internal_ips.first()?, node.kubelet_port?)?;
-        Some((node.name.clone(), at))
-    });
+    let listening = silent.filter_map(|node| Some((node.name.clone(), listens(node)?)));
     listening.take(ASKED_MAX).collect()
 }
 
 /// Where a kubelet listens, by its own word. What no node has for an address, such as our own loopback or a metadata
 /// service, is not connected to.
-fn listens(address: &str, port: u16) -> Option<SocketAddr> {
+pub fn listens(node: &NodeSeen) -> Option<SocketAddr> {
+    safe(node.internal_ips.first()?, node.kubelet_port?)
+}
+
+fn safe(address: &str, port: u16) -> Option<SocketAddr> {
     let address: IpAddr = address.parse().ok()?;
     let is_safe = Hazard::of(destination(address)).is_none();
     is_safe.then_some(SocketAddr::new(address, port))
@@ -79,13 +80,13 @@ async fn answers(net: &dyn NetBackend, address: SocketAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::listens;
+    use super::safe;
 
     #[test]
     fn a_kubelet_leads_nobody_to_where_no_node_is() {
-        assert!(listens("10.0.0.7", 10_250).is_some());
+        assert!(safe("10.0.0.7", 10_250).is_some());
         for address in ["127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0", "fe80::1"] {
-            assert_eq!(listens(address, 10_250), None, "{address}");
+            assert_eq!(safe(address, 10_250), None, "{address}");
         }
     }
 }

@@ -108,6 +108,17 @@ fn reports_until(node: &NodeView) -> Time {
     heard.max(answers).unwrap_or_default()
 }
 
+/// Whether only that a node answers keeps a threshold from being crossed.
+pub fn is_held_by_answers(node: &NodeView, threshold: &Threshold, now: Time) -> bool {
+    if node.answers_since.is_none() {
+        return false;
+    }
+    let unheard = NodeView { answers_since: None, ..node.clone() };
+    let is_crossed =
+        |node: &NodeView| matches!(crossed(node, threshold, now), Crossing::Crossed { .. });
+    is_crossed(&unheard) && !is_crossed(node)
+}
+
 fn is_ready(node: &NodeView) -> bool {
     condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::True)
 }

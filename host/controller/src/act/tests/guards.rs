@@ -106,7 +106,10 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
     let played = play_behind(&night(), &door);
     let words = played.collected.refused.iter().flat_map(|refused| match &refused.reason {
         Reason::Hold(hold) => hold_words(hold).split(' ').map(str::to_owned).collect(),
-        other @ (Reason::NotReady(_) | Reason::Shadow { .. } | Reason::ApiFailed(_)) => {
+        other @ (Reason::NotReady(_)
+        | Reason::Shadow { .. }
+        | Reason::StillAnswers { .. }
+        | Reason::ApiFailed(_)) => {
             vec![other.guard().to_owned()]
         }
     });

@@ -63,6 +63,9 @@ fn told(reason: &Reason) -> Vec<Told> {
         }
         Reason::Hold(_) => Vec::new(),
         Reason::NotReady(_) => one("A1, the plan", "supply what is missing"),
+        Reason::StillAnswers { .. } => {
+            one("second opinion", "nothing: it is decided within a minute")
+        }
         Reason::Shadow { .. } => one("mode", "mode: enforce, once you agree with it"),
         Reason::ApiFailed(_) => one("A1, its own view", "look at the API server"),
     }
