@@ -261,6 +261,8 @@ bugs! {
     ClocksOrdered = "clocks-ordered" breaks "S23",
     /// A machine that registered anew in a newer boot stays cut off.
     AnewForgotten = "anew-forgotten" breaks "S6",
+    /// A port that somebody shut before us is shut by us, and opened again.
+    AnothersCutIsOurs = "anothers-cut-is-ours" breaks "S6",
     /// However many incidents have begun, another one is.
     BreakerIgnored = "breaker-ignored" breaks "S18",
     /// An incident began when a clock said that ran behind the API server's.

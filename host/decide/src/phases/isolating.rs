@@ -1,5 +1,6 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
+use crate::bug::{Bug, guard};
 use crate::cut::{self, note_before};
 use crate::plan::{Progress, Want};
 use crate::retry::{
@@ -99,7 +100,9 @@ fn progress(
         | Kind::Watch
         | Kind::Power(_)
         | Kind::ResetOnly => true,
-        Kind::Fabric(_) | Kind::Storage { .. } => is_cut(record, index),
+        Kind::Fabric(_) | Kind::Storage { .. } => {
+            is_cut(record, index) || record.found_off.contains(&index) && record.reads_off(index)
+        }
     };
     if met { Progress::Met } else { Progress::Open }
 }
@@ -115,6 +118,9 @@ fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flo
     let asked = run.record.last_in_phase(index, Action::Off);
     let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     let Some(asked) = in_this_try else {
+        if let Some(flow) = look_for_anothers_cut(run, index, method) {
+            return flow;
+        }
         note_before(run);
         return Some(run.call(index, Action::Off));
     };
@@ -136,6 +142,30 @@ fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flo
     run.rule(Rule::A9);
     give_up(run, index);
     None
+}
+
+/// A4: a port that somebody shut before us is theirs, and is not opened for them. `None` when it is ours to shut.
+fn look_for_anothers_cut(
+    run: &mut Run<'_>,
+    index: MethodIndex,
+    method: &Method,
+) -> Option<Option<Flow>> {
+    let is_untouched = run.record.last_effect(index).is_none();
+    if !matches!(method.kind, Kind::Fabric(_)) || !guard(Bug::AnothersCutIsOurs, is_untouched) {
+        return None;
+    }
+    let read = run.record.last_in_phase(index, Action::Status);
+    let Some(read) = read.filter(|read| !read.is_held_back()) else {
+        return Some(Some(run.call(index, Action::Status)));
+    };
+    if read.state() != Some(PlugState::Off) {
+        return None;
+    }
+    run.rule(Rule::A4);
+    if !run.record.found_off.contains(&index) {
+        run.record.found_off.push(index);
+    }
+    Some(None)
 }
 
 /// A9: a plan with nothing but isolation ends its run isolated.

@@ -149,8 +149,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
     if run.record.goal == Goal::BringBack {
-        let found_off = run.record.found_off.iter().copied();
-        plugs.extend(found_off.filter(|one| run.record.reads_off(*one)));
+        plugs.extend(found_dark(run));
     }
     plugs.sort_unstable();
     plugs.dedup();
@@ -195,15 +194,22 @@ fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     let bring_back = run.record.goal == Goal::BringBack;
     let found_off = &run.record.found_off;
     let is_as_found = |plug| found_off.contains(&plug) || run.record.last_effect(plug).is_none();
-    let untouched = !found_off.is_empty() && run.plan.power_methods().all(is_as_found);
-    let still_off = found_off.iter().any(|one| run.record.reads_off(*one));
-    if !bring_back || !untouched || !still_off {
+    let untouched = run.plan.power_methods().all(is_as_found);
+    if !bring_back || !untouched || found_dark(run).is_empty() {
         return None;
     }
     run.rule(Rule::A4);
     let Some(view) = run.look() else { return Some(Flow::Stay) };
     let kept = view.gate.is_kept_by_a_person() || run.policy.found_off == FoundOff::LeaveOff;
     if kept { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
+}
+
+/// Plugs that carry power, were off before us, and are.
+fn found_dark(run: &Run<'_>) -> Vec<MethodIndex> {
+    let has_power =
+        |plug: MethodIndex| run.plan.method(plug).is_some_and(crate::Method::switches_power);
+    let found_off = run.record.found_off.iter().copied();
+    found_off.filter(|plug| has_power(*plug) && run.record.reads_off(*plug)).collect()
 }
 
 fn arrive(run: &mut Run<'_>) -> Flow {

@@ -8,6 +8,7 @@
 //!   its record was parked and said so: it goes on when the machine is well.
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
 //!   plug that says that it is on, and is not, an incident that goes on is.
+//! - A port that somebody shut before us is not opened by us.
 //! - A machine that is Ready in a newer boot than the one that was cut needs no person to have its storage back.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
@@ -34,6 +35,8 @@ pub(super) struct LeftOff {
     /// When each incident began, or began anew.
     begun: BTreeMap<String, Time>,
     is_sound: bool,
+    /// Ports that somebody else shut.
+    anothers: BTreeSet<(String, u64)>,
     /// Nodes whose storage is cut: whether their machine was off since, and since when it is Ready after that.
     cut: BTreeMap<String, (bool, Option<Time>)>,
     /// When the last fact was.
@@ -45,8 +48,33 @@ impl LeftOff {
         let Setting { has_stale_bmc, needs_approval, .. } = *setting;
         let switches = setting.switches.clone();
         let (told, begun) = (BTreeMap::new(), BTreeMap::new());
-        let (is_sound, cut) = (setting.is_sound, BTreeMap::new());
-        Self { has_stale_bmc, needs_approval, switches, told, begun, is_sound, cut, now: None }
+        let (is_sound, anothers, cut) = (setting.is_sound, BTreeSet::new(), BTreeMap::new());
+        Self {
+            has_stale_bmc,
+            needs_approval,
+            switches,
+            told,
+            begun,
+            is_sound,
+            anothers,
+            cut,
+            now: None,
+        }
+    }
+
+    /// Whether we opened a port that somebody else had shut.
+    fn opened_anothers(&mut self, what: &What) -> bool {
+        let What::PlugChanged { device, plug, power, cause, .. } = what else { return false };
+        let port = (device.clone(), *plug);
+        let is_ours = *cause == PowerCause::Command;
+        match power {
+            Power::Off if !is_ours && self.switches.contains(device) => {
+                self.anothers.insert(port);
+                false
+            }
+            Power::Off => false,
+            Power::On => self.anothers.remove(&port) && is_ours,
+        }
     }
 
     fn note_cut(&mut self, at: Time, what: &What) {
@@ -97,6 +125,9 @@ impl Check for LeftOff {
     fn see(&mut self, _: &Scene, at: Time, what: &What) -> Option<String> {
         self.now = Some(at);
         self.note_cut(at, what);
+        if self.opened_anothers(what) {
+            return Some("somebody else had shut it".to_owned());
+        }
         if let What::PlugTold { device, plug, power, .. } = what {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {

@@ -289,6 +289,17 @@ fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
     story.boots().until(Phase::Final(FinalReason::Remedied));
 }
 
+/// An administrator shut it, and opens it when it is time.
+#[test]
+fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
+    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    story.plugs[1] = PlugState::Off;
+    story.until(Phase::AwaitingWell).boots();
+    story.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
+    assert!(story.calls.iter().all(|call| *call == (1, Action::Status) || call.0 == 0));
+}
+
 /// What could not be restored keeps a machine off until a person has restored it. Then it is switched on;
 /// it is not cut off once more.
 #[test]
