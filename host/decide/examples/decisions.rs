@@ -256,6 +256,7 @@ fn node(number: usize, lease_seen_at: Time) -> NodeView {
         reason: "Because".to_owned(),
         since: Time(1),
         reported: Some(NOW),
+        left: Vec::new(),
     };
     NodeView {
         uid: format!("uid-{number}"),

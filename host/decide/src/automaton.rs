@@ -349,7 +349,7 @@ fn advance(run: &mut Run<'_>) {
 
 fn proceed(run: &mut Run<'_>) -> Flow {
     run.learn_boot();
-    if watches_cuts(run.record.phase)
+    if watches_cuts(run)
         && let Some(flow) = cut::watch(run)
     {
         return flow;
@@ -376,8 +376,8 @@ fn proceed(run: &mut Run<'_>) -> Flow {
 }
 
 /// Before the way back, and behind it until the machine is well.
-fn watches_cuts(phase: Phase) -> bool {
-    match phase {
+fn watches_cuts(run: &Run<'_>) -> bool {
+    match run.record.phase {
         Phase::AwaitingPower | Phase::AwaitingWell => true,
         Phase::Waiting
         | Phase::Remedying
@@ -387,9 +387,12 @@ fn watches_cuts(phase: Phase) -> bool {
         | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
         // Both ask for no look of their own, so they see to the node first, and then to its cuts.
         Phase::AwaitingDevice | Phase::Parked => false,
-        // Isolation makes them, releasing reads them before each batch, and the way back gives them back.
+        // What rests on a cut reads it before each batch.
+        Phase::Releasing => {
+            run.record.proof.as_ref().is_some_and(|proof| cut::is_of_a_part(proof.grade))
+        }
+        // Isolation makes them, and the way back gives them back.
         Phase::Isolating
-        | Phase::Releasing
         | Phase::Restoring
         | Phase::Untainting
         | Phase::PoweringOn

@@ -69,6 +69,14 @@ bugs! {
     UndoneCutLeft = "undone-cut-left" breaks "S1",
     /// A boot that names itself only after its storage was cut is taken for a newer one.
     UnnamedBootIsOther = "unnamed-boot-is-other" breaks "S1",
+    /// A cut that an earlier rung made is not made again when it is undone.
+    OtherRungsCutLeft = "other-rungs-cut-left" breaks "S1",
+    /// Proofs by a dump and by cut storage take turns, and power waits for them.
+    DumpsTakeTurns = "dumps-take-turns" breaks "L5",
+    /// A proof by silence hides that pods were released behind a cut.
+    SilenceHidesCuts = "silence-hides-cuts" breaks "S1",
+    /// What another node has by now is cut once more.
+    CutAgainUnasked = "cut-again-unasked" breaks "S10",
     /// A cut that was undone once and made again is not read any more.
     UndoneOnceOnly = "undone-once-only" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.

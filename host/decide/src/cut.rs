@@ -12,8 +12,8 @@ use crate::retry::{end_release, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span,
-    Time, View, VolumeView,
+    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Refusal,
+    Rule, Span, Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -106,6 +106,20 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     None
 }
 
+/// Whether a proof says nothing of whether the machine runs.
+pub(crate) fn is_of_a_part(grade: Grade) -> bool {
+    let is_it = match grade {
+        Grade::Partition | Grade::KdumpSeen => true,
+        Grade::StorageFenced
+        | Grade::PowerOffVerified
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::NewBootId => false,
+    };
+    guard(Bug::SilenceHidesCuts, is_it)
+}
+
 /// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
 /// any. What we gave back ourselves, nobody undid.
 fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
@@ -117,8 +131,8 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         Some(proof) if proof.grade == Grade::StorageFenced => {
             run.record.read_by(proof).into_iter().collect()
         }
-        // The machine is off, or said to be dead.
-        Some(proof) if proof.voided_at.is_none() => Vec::new(),
+        // The machine is off, or said to be dead. That it was silent, or crashed, keeps nobody from undoing a cut.
+        Some(proof) if proof.voided_at.is_none() && !is_of_a_part(proof.grade) => Vec::new(),
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => of_earlier(),
     };
@@ -184,7 +198,7 @@ fn is_left_alone(run: &Run<'_>) -> bool {
 /// What was undone is cut again, once a minute where that fails, for as long as it may write.
 fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
     let open = open(run);
-    if is_left_alone(run) || !guard(Bug::LostCutGivenUp, !open.is_empty()) {
+    if is_left_alone(run) || hits_another(run) || !guard(Bug::LostCutGivenUp, !open.is_empty()) {
         return None;
     }
     let record = &run.record;
@@ -192,8 +206,10 @@ fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
         Some(tried) if !has_stood_since(record, tried) => {
             tried.ended_at.unwrap_or(tried.intended_at).after(PARKED_LOOK_EVERY)
         }
-        // Whoever undid it did so again.
-        Some(_) | None => Time::default(),
+        // Whoever undid it did so again, as was read in this phase; one that was tried since, and not asked for,
+        // is tried at leisure.
+        Some(_) | None if is_read_here(record, cut) => Time::default(),
+        Some(_) | None => record.entered_at.after(PARKED_LOOK_EVERY),
     });
     let next = next.min().unwrap_or_default();
     if run.now < next {
@@ -211,6 +227,25 @@ fn tried(record: &Record, cut: MethodIndex) -> Option<&Operation> {
         one.method == cut && (one.action == Action::Off || has_failed)
     };
     record.operations.iter().rfind(is_try)
+}
+
+/// Whether the last read of a cut is of the present phase.
+fn is_read_here(record: &Record, cut: MethodIndex) -> bool {
+    let read = record.last_read(cut).map(|read| read.ended_at.unwrap_or(read.intended_at));
+    read.is_some_and(|at| at >= record.entered_at)
+}
+
+/// Whether what would be cut once more may be another node's by now.
+pub(crate) fn hits_another(run: &Run<'_>) -> bool {
+    let is_undone = is_undone(run, run.seen().and_then(View::machine));
+    guard(Bug::CutAgainUnasked, is_undone && dispute(run).is_some())
+}
+
+/// Why nobody can say any more whose machine is cut.
+fn dispute(run: &Run<'_>) -> Option<String> {
+    let refusals = run.seen().into_iter().flat_map(|view| &view.gate.refusals);
+    let mut disputes = refusals.filter(|one| matches!(one, Refusal::MachineDisputed { .. }));
+    disputes.next().map(alloc::string::ToString::to_string)
 }
 
 /// Whether a cut was read to stand after it was asked for.
@@ -240,6 +275,7 @@ pub(crate) fn told(run: &Run<'_>, reason: ParkReason) -> ParkReason {
         (ParkReason::CutUndone { .. }, Some(cut)) => {
             let method = run.plan.method(*cut).map(|method| method.name.clone());
             let failure = last_failure(run, |one| one.method == *cut);
+            let failure = dispute(run).or(failure);
             let failure = failure.unwrap_or_else(|| "it does not read as cut".to_string());
             ParkReason::CutUndone { method: method.unwrap_or_default(), failure: Some(failure) }
         }

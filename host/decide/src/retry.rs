@@ -7,8 +7,8 @@ use crate::cut::still_cut;
 use crate::phases::deciding;
 use crate::run::{Flow, Run};
 use crate::{
-    End, FailureKind, Goal, MethodIndex, Notice, Operation, ParkReason, Parked, Phase, Remedy,
-    Rule, Span,
+    End, FailureKind, Goal, Grade, MethodIndex, Notice, Operation, ParkReason, Parked, Phase,
+    Record, Remedy, Rule, Span,
 };
 
 /// Another try of the step after a pause, if one is left.
@@ -112,6 +112,7 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
     // The snapshot stays: its left-overs keep the quarantine up in the next pass too.
     end_release(run);
     let record = &mut run.record;
+    keep_boot(record);
     record.retries = 0;
     record.attempt = record.attempt.saturating_add(1);
     record.failed.clear();
@@ -125,6 +126,24 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
     record.dump_held_at = None;
     record.unreachable = None;
     record.unreachable_at = None;
+}
+
+/// The boot of a machine whose Node named none, and that was proven off since.
+const UNNAMED_BOOT: &str = "unnamed";
+
+/// What is known of the boot that was fenced outlives its proof. One that named itself to nobody, and has ended, is none
+/// that is heard later.
+fn keep_boot(record: &mut Record) {
+    let Some(proof) = record.proof.as_ref().filter(|_| record.signs_at_open.boot_id.is_empty())
+    else {
+        return;
+    };
+    let has_ended = proof.grade == Grade::PowerOffVerified && proof.voided_at.is_none();
+    let boot_id = &proof.signs.boot_id;
+    record.signs_at_open.boot_id = match boot_id.as_str() {
+        "" if has_ended => UNNAMED_BOOT.to_string(),
+        named => named.to_string(),
+    };
 }
 
 /// Stops for a person, and says which machines may be off because of us.

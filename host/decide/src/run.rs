@@ -171,13 +171,14 @@ impl<'a> Run<'a> {
         let Some(boot_id) = machine.map(|node| node.signs.boot_id.clone()) else { return };
         let fenced = match self.record.proof.as_mut() {
             Some(proof) => match proof.grade {
-                Grade::StorageFenced | Grade::Partition => &mut proof.signs.boot_id,
-                Grade::PowerOffVerified
+                // A person's word and a Job's may be wrong, and then it is the boot that they spoke of.
+                Grade::StorageFenced
+                | Grade::Partition
                 | Grade::WatchdogDeadline
                 | Grade::OperatorConfirmed
                 | Grade::JobSucceeded
-                | Grade::KdumpSeen
-                | Grade::NewBootId => return,
+                | Grade::KdumpSeen => &mut proof.signs.boot_id,
+                Grade::PowerOffVerified | Grade::NewBootId => return,
             },
             None => &mut self.record.signs_at_open.boot_id,
         };

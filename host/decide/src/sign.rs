@@ -6,7 +6,9 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{ChangesView, ConditionStatus, ConditionView, EventView, NodeView, Span, Time};
+use crate::{
+    ChangesView, ConditionStatus, ConditionView, EventView, NodeView, Span, Time, since_across,
+};
 
 /// What a threshold looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -94,7 +96,9 @@ pub(crate) fn find(node: &NodeView, sign: &Sign, stale_after: Span, now: Time) -
             None => Finding::Unclear,
             Some(seen) if is_stale(seen, stale_after, now) => Finding::Unclear,
             Some(seen) if statuses.contains(&seen.status) => {
-                if reasons.is_empty() || reasons.contains(&seen.reason) {
+                if reasons.is_empty() {
+                    Finding::There { since: since_across(seen, statuses) }
+                } else if reasons.contains(&seen.reason) {
                     Finding::There { since: seen.since }
                 } else {
                     Finding::Absent { since: seen.since }

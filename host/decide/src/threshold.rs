@@ -80,18 +80,11 @@ pub fn next_look(node: &NodeView, threshold: &Threshold, now: Time) -> Option<Ti
     sign::next_look(node, &threshold.sign, now)
 }
 
-/// Since when a condition has gone on, when it was `previous` before and is `seen` now: a change
-/// between statuses that both count does not start its age anew.
-pub fn since_across(
-    previous: &ConditionView,
-    seen: &ConditionView,
-    statuses: &BTreeSet<ConditionStatus>,
-) -> Time {
-    if statuses.contains(&previous.status) && statuses.contains(&seen.status) {
-        previous.since.min(seen.since)
-    } else {
-        seen.since
-    }
+/// A18: since when a condition has gone on: a change between statuses that both count does not start its age anew.
+pub fn since_across(seen: &ConditionView, statuses: &BTreeSet<ConditionStatus>) -> Time {
+    let others = seen.left.iter().filter(|(status, _)| !statuses.contains(status));
+    let left = others.map(|(_, at)| *at).max();
+    left.map_or(seen.since, |left| left.min(seen.since))
 }
 
 /// Until when a node that has just come back, or that answers, is given time to say how it is. What stands of it

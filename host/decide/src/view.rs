@@ -157,6 +157,8 @@ pub struct ConditionView {
     pub since: Time,
     /// When it was last reported, corrected likewise; `None` where its writer does not say.
     pub reported: Option<Time>,
+    /// When it was last seen to become another status than each of these.
+    pub left: Vec<(ConditionStatus, Time)>,
 }
 
 /// An event about a node, with its repetitions.

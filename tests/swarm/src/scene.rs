@@ -173,6 +173,8 @@ pub struct Scene {
     boots: BTreeMap<String, String>,
     /// Nodes whose last boot has ended.
     ended: BTreeSet<String>,
+    /// Nodes whose present boot was proven to be kept from its storage.
+    proven_cut: BTreeSet<String>,
     /// When each node was last proven to be kept from its storage.
     pub storage_cut: BTreeMap<String, Time>,
     /// Processes that write, by pod UID.
@@ -214,6 +216,17 @@ impl Scene {
     /// Takes note of what happened.
     pub fn note(&mut self, at: Time, what: &What) {
         self.released.extend(released_by_us(what).map(str::to_owned));
+        if let What::ProofRecorded { node, grade, .. } = what
+            && grade == STORAGE_FENCED
+        {
+            self.proven_cut.insert(node.clone());
+        }
+        // Others take away what is to go once a proof lets them.
+        if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what
+            && self.proven_cut.contains(node)
+        {
+            self.released.insert(node.clone());
+        }
         if let Some(node) = what.told_off().filter(|node| self.off.contains_key(*node)) {
             self.read_off_at.insert(node.to_owned(), at);
         }
@@ -231,6 +244,7 @@ impl Scene {
                 self.crashed.remove(node);
                 self.said_off.remove(node);
                 if self.is_new_boot(node, boot) {
+                    self.proven_cut.remove(node);
                     self.released.remove(node);
                     self.undone.remove(node);
                 }

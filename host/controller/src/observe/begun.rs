@@ -9,7 +9,6 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{FinalReason, NodeFence, NodeFenceStatus, Phase};
 use node_remedy_api::policy::GateLimits;
-use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 
 use super::Mirror;
@@ -63,7 +62,8 @@ fn incident_of(nodefence: &NodeFence) -> Result<IncidentView, String> {
     let Some(status) = &nodefence.status else {
         let created = nodefence.creation_timestamp();
         let created = created.ok_or_else(|| format!("{name} has no record and no age"))?;
-        return Ok(IncidentView { name, begun_at: time_of(&created.0), ending: Ending::None });
+        let begun_at = time_of(&created.0);
+        return Ok(IncidentView { name, begun_at, created_at: begun_at, ending: Ending::None });
     };
     let ending = match ending_of(status) {
         Ending::None => stalled_since(nodefence, status).map_or(Ending::None, Ending::Stalled),
@@ -71,12 +71,9 @@ fn incident_of(nodefence: &NodeFence) -> Result<IncidentView, String> {
             ending
         }
     };
-    // The API server's clock may have been set ahead before whoever opened it took that over. Too late rather than
-    // too early: the cool-down counts from there.
-    let created = nodefence.creation_timestamp().filter(|_| !is_sown(Bug::CreationIgnored));
-    let created = created.map(|created| time_of(&created.0));
-    let begun_at = Time(status.opened_at.ms).max(created.unwrap_or_default());
-    Ok(IncidentView { name, begun_at, ending: ending.not_before(begun_at) })
+    let begun_at = Time(status.opened_at.ms);
+    let created = nodefence.creation_timestamp().map(|created| time_of(&created.0));
+    Ok(IncidentView { name, begun_at, created_at: created.unwrap_or_default(), ending })
 }
 
 /// Of one that cannot be read nobody knows how it ends: it counts as one that failed as it began.
@@ -85,7 +82,7 @@ fn unread_incident(unread: &Unread) -> Result<IncidentView, String> {
     let created = unread.text("/metadata/creationTimestamp").and_then(|text| text.parse().ok());
     let created = created.ok_or_else(|| format!("{name} cannot be read, and has no age"))?;
     let begun_at = time_of(&created);
-    Ok(IncidentView { name, begun_at, ending: Ending::Failed(begun_at) })
+    Ok(IncidentView { name, begun_at, created_at: begun_at, ending: Ending::Failed(begun_at) })
 }
 
 fn ending_of(status: &NodeFenceStatus) -> Ending {
@@ -155,16 +152,12 @@ mod tests {
         for (phase, reason, ending) in rows {
             change(&mut one, phase, reason, 9);
             let name = one.name_any();
-            let expected = IncidentView { name, begun_at: Time(7), ending };
+            let expected = IncidentView { name, begun_at: Time(7), created_at: Time(0), ending };
             assert_eq!(incident_of(&one), Ok(expected), "{phase:?} {reason:?}");
         }
 
-        // Written by a clock that ran behind the API server's by a minute.
         one.metadata.creation_timestamp = Some(Created(timestamp(Time(60_000))));
-        change(&mut one, Phase::Parked, None, 9);
-        let late = incident_of(&one).unwrap();
-        assert_eq!(late.begun_at, Time(60_000), "it was created then");
-        assert_eq!(late.ending, Ending::Failed(Time(60_000)), "nothing ends before it begins");
+        assert_eq!(incident_of(&one).unwrap().created_at, Time(60_000), "by the API server");
         one.metadata.creation_timestamp = None;
 
         change(&mut one, Phase::AwaitingDevice, None, 9);

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
 use node_remedy_decide::bug::{Bug, guard, is_sown};
-use node_remedy_decide::{ChangesView, Span, Time};
+use node_remedy_decide::{ChangesView, ConditionStatus, Span, Time};
 
 use super::seen::NodeSeen;
 
@@ -41,6 +41,8 @@ struct OfNode {
     earlier: VecDeque<String>,
     /// The status of each condition that was seen to change or to appear, and when that was.
     began: BTreeMap<String, (String, Time)>,
+    /// When each condition was seen to become another status than it had.
+    left: BTreeMap<String, BTreeMap<String, Time>>,
 }
 
 impl Changes {
@@ -75,9 +77,15 @@ impl Changes {
             changes: VecDeque::new(),
             earlier: VecDeque::new(),
             began: BTreeMap::new(),
+            left: BTreeMap::new(),
         });
         if of_node.began.len() > CHANGES_MAX {
             of_node.began.clear();
+            of_node.left.clear();
+        }
+        for kind in &changed {
+            let status = was(kind).unwrap_or_default().to_owned();
+            of_node.left.entry((*kind).clone()).or_default().insert(status, now);
         }
         for (kind, status) in began {
             of_node.began.insert(kind.clone(), (status.to_owned(), now));
@@ -93,6 +101,7 @@ impl Changes {
             let surplus = earlier.len().saturating_sub(BOOTS_MAX);
             earlier.drain(..surplus);
             let began = std::mem::take(&mut of_node.began);
+            let left = std::mem::take(&mut of_node.left);
             let booted_at = now;
             *of_node = OfNode {
                 uid,
@@ -103,6 +112,7 @@ impl Changes {
                 changes,
                 earlier,
                 began,
+                left,
             };
         }
         of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
@@ -150,6 +160,14 @@ impl Changes {
         said.max(Time(told_at.0.saturating_sub(TOLD_WITHIN.0))).min(told_at)
     }
 
+    /// When a condition was last seen to become another status than each that it had.
+    pub fn left(&self, node: &NodeSeen, kind: &str) -> Vec<(ConditionStatus, Time)> {
+        let nodes = self.nodes.borrow();
+        let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
+        let left = of_node.and_then(|one| one.left.get(kind));
+        left.into_iter().flatten().map(|(status, at)| (status_of(status), *at)).collect()
+    }
+
     /// When a node's present boot was seen to begin; 0 where this process did not see it.
     pub fn booted_at(&self, node: &NodeSeen) -> Time {
         let nodes = self.nodes.borrow();
@@ -179,6 +197,15 @@ impl Changes {
             },
             Some(_) | None => ChangesView { known_since: self.begun_at.get(), changes: Vec::new() },
         }
+    }
+}
+
+/// A condition's status as decisions see it.
+pub fn status_of(text: &str) -> ConditionStatus {
+    match text {
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
     }
 }
 

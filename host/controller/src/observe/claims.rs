@@ -154,7 +154,7 @@ pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
             let name = &method.name;
             format!(
                 "method {name} of its plan cuts {then}, and the configuration says {now} by now; nothing more \
-                 is cut by the plan: node-remedy abort it, and what is lost still is looked at anew"
+                 is cut by the plan: kubectl delete its NodeFence, and what is lost still is looked at anew"
             )
         })
     })

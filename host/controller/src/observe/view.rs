@@ -10,10 +10,11 @@ use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{
-    AttachmentView, CameBack, ConditionStatus, ConditionView, GateView, NodeHealth, NodeView,
-    People, PodView, Signs, Span, Time, View,
+    AttachmentView, CameBack, ConditionView, GateView, NodeHealth, NodeView, People, PodView,
+    Signs, Span, Time, View,
 };
 
+use super::changes::status_of;
 use super::config::Tables;
 use super::events::EventSeen;
 use super::live::Facts;
@@ -171,14 +172,11 @@ pub fn node_view(
             .iter()
             .map(|(kind, condition)| ConditionView {
                 kind: kind.clone(),
-                status: match condition.status.as_str() {
-                    "True" => ConditionStatus::True,
-                    "False" => ConditionStatus::False,
-                    _ => ConditionStatus::Unknown,
-                },
+                status: status_of(&condition.status),
                 reason: condition.reason.clone().into_owned(),
                 since: mirror.changes.began(node, kind, clock.when(condition.since), clock.now()),
                 reported: (condition.reported > Time(0)).then(|| clock.when(condition.reported)),
+                left: mirror.changes.left(node, kind),
             })
             .collect(),
         created_at: clock.when(node.created),

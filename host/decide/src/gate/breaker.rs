@@ -53,10 +53,23 @@ pub enum Incidents {
 pub struct IncidentView {
     /// Its `NodeFence`.
     pub name: String,
-    /// When it was opened.
+    /// When it was opened, by who opened it.
     pub begun_at: Time,
+    /// When it was created, by the API server; 0 where nobody says.
+    pub created_at: Time,
     /// What became of it.
     pub ending: Ending,
+}
+
+impl IncidentView {
+    /// When it began. The API server's clock may have been set ahead before whoever opened it took that over: too late
+    /// rather than too early, as the cool-down counts from there. A stamp that is still to come is of a clock that was set
+    /// back since, and says nothing.
+    fn begun_at(&self, now: Time) -> Time {
+        let created_at = Some(self.created_at).filter(|created| *created <= now);
+        let is_ignored = is_sown(Bug::CreationIgnored);
+        self.begun_at.max(created_at.filter(|_| !is_ignored).unwrap_or_default())
+    }
 }
 
 /// What became of an incident.
@@ -77,12 +90,11 @@ pub enum Ending {
 impl Ending {
     /// Nothing ends before it begins, whatever a clock that ran behind wrote.
     #[must_use]
-    pub fn not_before(self, begun_at: Time) -> Self {
+    fn not_before(self, begun_at: Time) -> Self {
         match self {
-            Self::Stalled(at) => Self::Stalled(at.max(begun_at)),
             Self::Well(at) => Self::Well(at.max(begun_at)),
             Self::Failed(at) => Self::Failed(at.max(begun_at)),
-            Self::None | Self::Moot => self,
+            Self::None | Self::Stalled(_) | Self::Moot => self,
         }
     }
 }
@@ -182,8 +194,9 @@ fn breaker(policy: &BreakerPolicy, incidents: &[IncidentView], now: Time) -> Bre
     let mut events: Vec<(Time, What, &IncidentView)> = Vec::new();
     for one in incidents {
         // A stamp that is ahead of our clock counts as now: too early rather than not at all.
-        events.push((one.begun_at.min(now), What::Began, one));
-        match one.ending {
+        let begun_at = one.begun_at(now).min(now);
+        events.push((begun_at, What::Began, one));
+        match one.ending.not_before(begun_at) {
             Ending::None | Ending::Moot => {}
             Ending::Stalled(since) => {
                 let at = given_up_at(policy, since);
@@ -213,11 +226,11 @@ fn breaker(policy: &BreakerPolicy, incidents: &[IncidentView], now: Time) -> Bre
                     breaker = Breaker::Open { until: at.after(policy.cool_down), why };
                 }
             }
-            (Breaker::HalfOpen { since }, What::EndedWell) if one.begun_at >= *since => {
+            (Breaker::HalfOpen { since }, What::EndedWell) if one.begun_at(now) >= *since => {
                 begun.clear();
                 breaker = Breaker::Closed;
             }
-            (Breaker::HalfOpen { since }, What::Failed) if one.begun_at >= *since => {
+            (Breaker::HalfOpen { since }, What::Failed) if one.begun_at(now) >= *since => {
                 let why = Tripped::TrialFailed { name: one.name.clone() };
                 breaker = Breaker::Open { until: at.after(policy.cool_down), why };
             }

@@ -42,6 +42,11 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
                 if let Err(flow) = leave_to_isolate(run) {
                     return flow;
                 }
+                if cut::hits_another(run) {
+                    // Another node has by now what was cut: what is left to do is power's.
+                    give_up(run, index);
+                    continue;
+                }
                 let Some(method) = plan.method(index) else { return Flow::Stay };
                 if is_cordon(&method.kind) {
                     is_cordoned = true;
@@ -64,7 +69,10 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
 fn goes_on(run: &Run<'_>, want: Want) -> Want {
     let seen = run.seen().and_then(View::machine);
     match want {
-        Want::Failed(_) if cut::is_undone(run, seen) => {
+        // The rung that is tried by now may cut nothing by itself.
+        Want::Nothing | Want::Failed(_)
+            if guard(Bug::OtherRungsCutLeft, cut::is_undone(run, seen)) =>
+        {
             let mut others = cut::open(run).into_iter();
             let next = others.find(|method| !run.record.failed.contains(method));
             next.map_or(Want::Nothing, Want::Method)
@@ -118,8 +126,10 @@ fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flo
     let asked = run.record.last_in_phase(index, Action::Off);
     let in_this_try = asked.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
     let Some(asked) = in_this_try else {
-        if let Some(flow) = look_for_anothers_cut(run, index, method) {
-            return flow;
+        match found_before(run, index, method) {
+            Before::Open => {}
+            Before::Shut => return None,
+            Before::Reading(flow) => return Some(flow),
         }
         note_before(run);
         return Some(run.call(index, Action::Off));
@@ -144,28 +154,31 @@ fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flo
     None
 }
 
-/// A4: a port that somebody shut before us is theirs, and is not opened for them. `None` when it is ours to shut.
-fn look_for_anothers_cut(
-    run: &mut Run<'_>,
-    index: MethodIndex,
-    method: &Method,
-) -> Option<Option<Flow>> {
+/// How a port was before our first off.
+enum Before {
+    Open,
+    Shut,
+    Reading(Flow),
+}
+
+/// A4: a port that somebody shut before us is theirs, and is not opened for them.
+fn found_before(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Before {
     let is_untouched = run.record.last_effect(index).is_none();
     if !matches!(method.kind, Kind::Fabric(_)) || !guard(Bug::AnothersCutIsOurs, is_untouched) {
-        return None;
+        return Before::Open;
     }
     let read = run.record.last_in_phase(index, Action::Status);
     let Some(read) = read.filter(|read| !read.is_held_back()) else {
-        return Some(Some(run.call(index, Action::Status)));
+        return Before::Reading(run.call(index, Action::Status));
     };
     if read.state() != Some(PlugState::Off) {
-        return None;
+        return Before::Open;
     }
     run.rule(Rule::A4);
     if !run.record.found_off.contains(&index) {
         run.record.found_off.push(index);
     }
-    Some(None)
+    Before::Shut
 }
 
 /// A9: a plan with nothing but isolation ends its run isolated.

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
-use crate::cut::still_cut;
+use crate::cut::{self, still_cut};
 use crate::release::{Cover, cut_drivers};
 use crate::run::{Flow, Run};
 use crate::{
@@ -33,7 +33,11 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
             run.record.first_released_at = None;
             run.record.partly_released_at = None;
         }
-        run.record.signs_at_open = node.signs.clone();
+        let mut signs = node.signs.clone();
+        if signs.boot_id.is_empty() {
+            signs.boot_id.clone_from(&run.record.signs_at_open.boot_id);
+        }
+        run.record.signs_at_open = signs;
     }
     Flow::Go(if isolates { Phase::Isolating } else { Phase::Remedying })
 }
@@ -91,9 +95,24 @@ fn awaits_since(run: &Run<'_>) -> Time {
 /// once for a boot. What another process tells is none.
 pub(crate) fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let is_trusted = run.policy.grades.contains(&Grade::KdumpSeen) && view.dump == Dump::Heard;
-    let is_known = |proof: &Proof| proof.grade == Grade::KdumpSeen && proof.signs == node.signs;
+    // A proof by cut storage may come in between. The two do not take turns, or the grace would have no end.
+    let was_held = run.record.dump_held_at.is_some() || run.policy.kdump_grace.is_none();
+    let is_known = |proof: &Proof| match proof.grade {
+        Grade::KdumpSeen => proof.signs == node.signs,
+        Grade::StorageFenced => {
+            let is_over = was_held && proof.signs.boot_id == node.signs.boot_id;
+            guard(Bug::DumpsTakeTurns, is_over)
+        }
+        Grade::PowerOffVerified
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::Partition
+        | Grade::NewBootId => false,
+    };
     let is_proven = run.record.proof.as_ref().is_some_and(is_known);
-    (is_trusted && !is_proven).then(|| Proof {
+    let is_undone = cut::is_undone(run, Some(node));
+    (is_trusted && !is_proven && !is_undone).then(|| Proof {
         grade: Grade::KdumpSeen,
         at: run.now,
         by: Evidence::Report("messages of fence_kdump from the node".to_string()),
@@ -119,7 +138,14 @@ fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let cover = Cover { grade: Grade::Partition, dumps: run.policy.kdump_releases };
     let covers = |pod: &PodView| pod.exempt.is_none() && cover.covers_pod(pod, &BTreeSet::new());
     let is_asked = run.policy.grades.contains(&Grade::Partition) && view.pods.iter().any(covers);
-    let is_proven = run.record.proof.as_ref().is_some_and(|proof| proof.signs == node.signs);
+    // What stands of this boot already says more, and is not forgotten for it.
+    let says_more = |proof: &Proof| {
+        matches!(proof.grade, Grade::StorageFenced | Grade::KdumpSeen)
+            && proof.signs.boot_id == node.signs.boot_id
+    };
+    let is_known =
+        |proof: &Proof| proof.signs == node.signs || guard(Bug::SilenceHidesCuts, says_more(proof));
+    let is_proven = run.record.proof.as_ref().is_some_and(is_known);
     let is_cut_off = node.lease_seen_at.is_some() && run.is_silent(node);
     let is_heard = guard(Bug::HeardIsCutOff, !is_cut_off);
     (is_asked && !is_proven && !is_heard).then(|| Proof {

@@ -19,7 +19,7 @@ fn at(ago_s: u64) -> Time {
 }
 
 fn incident(name: &str, ago_s: u64, ending: Ending) -> IncidentView {
-    IncidentView { name: name.to_string(), begun_at: at(ago_s), ending }
+    IncidentView { name: name.to_string(), begun_at: at(ago_s), created_at: Time(0), ending }
 }
 
 /// Began so long ago, and the node was well a minute later.
@@ -68,6 +68,11 @@ fn so_many_within_the_window_open_it_for_the_cool_down() {
     let ahead = IncidentView { begun_at: ahead, ..well("c-1", 0) };
     let said = says(&[well("a-1", 200), well("b-1", 100), ahead]);
     assert_eq!(said, format!("{TOO_MANY}30 min"), "a clock was ahead");
+    // Who opened them went by a clock that was an hour behind the API server's.
+    let behind = three(3_700).map(|one| IncidentView { created_at: at(100), ..one });
+    assert_ne!(says(&behind), "", "they began a moment ago");
+    let to_come = three(3_700).map(|one| IncidentView { created_at: Time(at(0).0 + 1), ..one });
+    assert_eq!(says(&to_come), says(&three(3_700)), "the clock was set back since");
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn seen(kind: &str, status: ConditionStatus, since: u64) -> ConditionView {
         reason: "Because".to_string(),
         since: at(since),
         reported: Some(NOW),
+        left: vec![],
     }
 }
 

@@ -1,5 +1,6 @@
 //! L5: no incident switches its machine off more often than restarts allow. An off that somebody
-//! else undid is no cycle of ours. And none begins operations without a pause for long.
+//! else undid is no cycle of ours. And none begins operations, or is parked, without a pause for long, nor is proven again
+//! and again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use crate::scene::{Scene, Setting};
 /// An incident begins no more than so many operations within [`WITHIN`]: a hand-over and a retry may fall together.
 const OPERATIONS_MAX: usize = 60;
 const WITHIN: Duration = Duration::from_secs(10);
+/// A boot is proven by silence, a dump, cut storage and power, and an incident has few passes.
+const PROOFS_MAX: usize = 20;
 
 pub(super) struct Cycles {
     max: usize,
@@ -21,6 +24,8 @@ pub(super) struct Cycles {
     offs: BTreeMap<String, usize>,
     /// When each node's last operations were begun.
     begun: BTreeMap<String, VecDeque<Time>>,
+    /// How often each incident was proven.
+    proofs: BTreeMap<String, usize>,
     /// How often somebody said that an incident is to try again.
     retries: BTreeMap<String, usize>,
 }
@@ -32,6 +37,7 @@ impl Cycles {
             has_stale_bmc: setting.has_stale_bmc,
             offs: BTreeMap::new(),
             begun: BTreeMap::new(),
+            proofs: BTreeMap::new(),
             retries: BTreeMap::new(),
         }
     }
@@ -53,7 +59,12 @@ impl Check for Cycles {
         if matches!(what, What::Edited { object, .. } if object == ETCD) {
             self.offs.clear();
         }
-        if let What::IntentRecorded { node, .. } = what {
+        if let What::ProofRecorded { fence, .. } = what {
+            let proofs = self.proofs.entry(fence.clone()).or_default();
+            *proofs += 1;
+            return (*proofs > PROOFS_MAX).then(|| format!("proven for the {proofs}th time"));
+        }
+        if let What::IntentRecorded { node, .. } | What::ParkedRecorded { node, .. } = what {
             let begun = self.begin(node, at);
             return (begun > OPERATIONS_MAX)
                 .then(|| format!("{begun} operations on {node} were begun within {WITHIN:?}"));

@@ -114,6 +114,11 @@ impl Check for Trigger {
         {
             self.to_end.remove(node);
         }
+        if let What::StorageCut { node } = what
+            && !scene.incident.contains_key(node)
+        {
+            return Some(format!("{node} was kept from its storage, and nobody fences it"));
+        }
         let off = self.offs.of(scene, what);
         if let Some(unready) = self.unready_too_short(at, what, off) {
             let s = unready.as_secs();

@@ -518,6 +518,7 @@ fn a18_the_age_of_a_condition() {
         reason: String::new(),
         since: Time(since),
         reported: Some(Time(since)),
+        left: vec![],
     };
     let of_ready = |statuses: &[ConditionStatus]| Sign::Condition {
         kind: READY.to_string(),
@@ -538,11 +539,14 @@ fn a18_the_age_of_a_condition() {
     assert_eq!(crossed(&node, &threshold, Time(90_000)), CLEAR);
 
     let Sign::Condition { statuses, .. } = &threshold.sign else { panic!("a condition") };
-    let earlier = ready(ConditionStatus::False, 5_000);
     let later = ready(ConditionStatus::Unknown, 30_000);
-    assert_eq!(since_across(&earlier, &later, statuses), Time(5_000));
-    let well = ready(ConditionStatus::True, 5_000);
-    assert_eq!(since_across(&well, &later, statuses), Time(30_000));
+    let after = |left: &[(ConditionStatus, Time)]| {
+        since_across(&ConditionView { left: left.to_vec(), ..later.clone() }, statuses)
+    };
+    let was_false = (ConditionStatus::False, Time(30_000));
+    assert_eq!(after(&[(ConditionStatus::True, Time(5_000)), was_false]), Time(5_000));
+    assert_eq!(after(&[was_false]), Time(30_000), "nobody saw when it was True");
+    assert_eq!(after(&[(ConditionStatus::True, Time(31_000))]), Time(30_000));
 
     // Unknown clears nothing where it does not count.
     node.conditions = vec![later];
