@@ -97,7 +97,7 @@ fn a_machine_that_two_nodes_claim_is_cut_for_neither() {
 fn a_silent_node_whose_kubelet_answers_is_told_of() {
     let played = night("network-away-for-a-while", &Setting::default());
     let said = reasons(&played, "node-a").concat();
-    assert!(said.contains("its kubelet takes connections at 10.1.0.1:10250"), "{said}");
+    assert!(said.contains("its kubelet accepts connections at 10.1.0.1:10250"), "{said}");
 }
 
 #[test]

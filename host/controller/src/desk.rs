@@ -328,10 +328,11 @@ impl<C: Cluster> Desk<C> {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
                     let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
-                    if node_remedy_decide::is_held_by_answers(&node, &threshold.threshold, now) {
+                    if refused.is_none()
+                        && node_remedy_decide::is_held_by_answers(&node, &threshold.threshold, now)
+                    {
                         let at = second_opinion::listens(seen).map(|at| at.to_string());
-                        refused =
-                            refused.or(Some(Reason::StillAnswers { at: at.unwrap_or_default() }));
+                        refused = at.map(|at| Reason::StillAnswers { at });
                     }
                 }
                 sign @ Crossing::Crossed { .. } => {

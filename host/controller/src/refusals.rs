@@ -201,8 +201,7 @@ impl Display for Reason {
             }
             Self::StillAnswers { at } => write!(
                 f,
-                "its kubelet takes connections at {at}, although its Lease is not renewed: it has a minute to \
-                 renew it"
+                "its Lease is overdue, but its kubelet accepts connections at {at}: it has a minute to renew"
             ),
             Self::ApiFailed(error) => {
                 write!(f, "the API server must be asked before anything is done: {error}")

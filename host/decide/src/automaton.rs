@@ -375,7 +375,7 @@ fn proceed(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// Before the way back, and behind it until the machine is well.
+/// Whether cuts are read before the phase does its own work.
 fn watches_cuts(run: &Run<'_>) -> bool {
     match run.record.phase {
         Phase::AwaitingPower | Phase::AwaitingWell => true,
@@ -385,13 +385,13 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         | Phase::PoweringOff
         | Phase::VerifyingOff
         | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
-        // Both ask for no look of their own, so they see to the node first, and then to its cuts.
+        // Both check the node first, and then its cuts.
         Phase::AwaitingDevice | Phase::Parked => false,
-        // What rests on a cut reads it before each batch.
+        // A release that rests on a cut reads it before each batch.
         Phase::Releasing => {
-            run.record.proof.as_ref().is_some_and(|proof| cut::is_of_a_part(proof.grade))
+            run.record.proof.as_ref().is_some_and(|proof| cut::needs_earlier_cuts(proof.grade))
         }
-        // Isolation makes them, and the way back gives them back.
+        // These make cuts, or give them back.
         Phase::Isolating
         | Phase::Restoring
         | Phase::Untainting

@@ -69,13 +69,13 @@ bugs! {
     UndoneCutLeft = "undone-cut-left" breaks "S1",
     /// A boot that names itself only after its storage was cut is taken for a newer one.
     UnnamedBootIsOther = "unnamed-boot-is-other" breaks "S1",
-    /// A cut that an earlier rung made is not made again when it is undone.
+    /// A cut of an earlier step of the ladder is not made again when it is undone.
     OtherRungsCutLeft = "other-rungs-cut-left" breaks "S1",
     /// Proofs by a dump and by cut storage take turns, and power waits for them.
     DumpsTakeTurns = "dumps-take-turns" breaks "L5",
     /// A proof by silence hides that pods were released behind a cut.
     SilenceHidesCuts = "silence-hides-cuts" breaks "S1",
-    /// What another node has by now is cut once more.
+    /// An undone cut is made again although another node has the address by now.
     CutAgainUnasked = "cut-again-unasked" breaks "S10",
     /// A cut that was undone once and made again is not read any more.
     UndoneOnceOnly = "undone-once-only" breaks "S1",
@@ -257,23 +257,23 @@ bugs! {
     FormsUnblotted = "forms-unblotted" breaks "S15",
     /// A node that uses its storage is cut all the same.
     StorageIgnored = "storage-ignored" breaks "S17",
-    /// Whose machine it is, is asked only before an incident begins.
+    /// Claims of other nodes are checked only when an incident opens.
     ClaimsReadOnce = "claims-read-once" breaks "S1",
     /// A boot that was seen to end is believed when etcd is set back to it.
     BootsForgotten = "boots-forgotten" breaks "S1",
-    /// What somebody else reports of a node is a sign of its life.
+    /// A condition written by something other than the kubelet counts as a sign of life.
     AnyReportIsLife = "any-report-is-life" breaks "S23",
-    /// How long a condition has lasted is what the node's own clock says.
+    /// The age of a condition is taken from the node's own clock.
     AgesBelieved = "ages-believed" breaks "S10",
     /// What a boot reports is held against the clock of the boot before it.
     ClocksOrdered = "clocks-ordered" breaks "S23",
     /// A machine that registered anew in a newer boot stays cut off.
     AnewForgotten = "anew-forgotten" breaks "S6",
-    /// A port that somebody shut before us is shut by us, and opened again.
+    /// A port that was shut before us is cut and later opened.
     AnothersCutIsOurs = "anothers-cut-is-ours" breaks "S6",
     /// However many incidents have begun, another one is.
     BreakerIgnored = "breaker-ignored" breaks "S18",
-    /// An incident began when a clock said that ran behind the API server's.
+    /// The breaker ignores creationTimestamp and dates an incident by its opener's clock.
     CreationIgnored = "creation-ignored" breaks "S18",
     /// A node is cut however few are left that can take its pods.
     HeadroomIgnored = "headroom-ignored" breaks "S19",

@@ -82,9 +82,11 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     let is_undone = is_undone(run, node);
-    let again = if is_undone { in_a_while(run) } else { None };
-    if again.is_some() || is_undone && (is_left_alone(run) || is_sown(Bug::UndoneOnceOnly)) {
-        return again;
+    if is_undone {
+        let again = in_a_while(run);
+        if again.is_some() || is_left_alone(run) || is_sown(Bug::UndoneOnceOnly) {
+            return again;
+        }
     }
     let open = open(run);
     for cut in watched(run).into_iter().filter(|cut| !open.contains(cut)) {
@@ -106,18 +108,9 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     None
 }
 
-/// Whether a proof says nothing of whether the machine runs.
-pub(crate) fn is_of_a_part(grade: Grade) -> bool {
-    let is_it = match grade {
-        Grade::Partition | Grade::KdumpSeen => true,
-        Grade::StorageFenced
-        | Grade::PowerOffVerified
-        | Grade::WatchdogDeadline
-        | Grade::OperatorConfirmed
-        | Grade::JobSucceeded
-        | Grade::NewBootId => false,
-    };
-    guard(Bug::SilenceHidesCuts, is_it)
+/// Whether earlier cuts are still needed beside this proof: silence and a crash do not show that the machine is off.
+pub(crate) fn needs_earlier_cuts(grade: Grade) -> bool {
+    guard(Bug::SilenceHidesCuts, matches!(grade, Grade::Partition | Grade::KdumpSeen))
 }
 
 /// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
@@ -132,7 +125,7 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
             run.record.read_by(proof).into_iter().collect()
         }
         // The machine is off, or said to be dead. That it was silent, or crashed, keeps nobody from undoing a cut.
-        Some(proof) if proof.voided_at.is_none() && !is_of_a_part(proof.grade) => Vec::new(),
+        Some(proof) if proof.voided_at.is_none() && !needs_earlier_cuts(proof.grade) => Vec::new(),
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => of_earlier(),
     };
@@ -195,19 +188,18 @@ fn is_left_alone(run: &Run<'_>) -> bool {
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
 }
 
-/// What was undone is cut again, once a minute where that fails, for as long as it may write.
+/// Cuts again what was undone; after a failure once a minute, for as long as the machine may write.
 fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
     let open = open(run);
     if is_left_alone(run) || hits_another(run) || !guard(Bug::LostCutGivenUp, !open.is_empty()) {
         return None;
     }
     let record = &run.record;
-    let next = open.into_iter().map(|cut| match tried(record, cut) {
+    let next = open.into_iter().map(|cut| match last_attempt(record, cut) {
         Some(tried) if !has_stood_since(record, tried) => {
             tried.ended_at.unwrap_or(tried.intended_at).after(PARKED_LOOK_EVERY)
         }
-        // Whoever undid it did so again, as was read in this phase; one that was tried since, and not asked for,
-        // is tried at leisure.
+        // A read of this phase shows that it was undone again: it is cut at once.
         Some(_) | None if is_read_here(record, cut) => Time::default(),
         Some(_) | None => record.entered_at.after(PARKED_LOOK_EVERY),
     });
@@ -220,8 +212,8 @@ fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
     Some(cut_again(run))
 }
 
-/// When a cut was last asked for, or its device was last of no use.
-fn tried(record: &Record, cut: MethodIndex) -> Option<&Operation> {
+/// The last attempt at a cut: an off, or a call that failed.
+fn last_attempt(record: &Record, cut: MethodIndex) -> Option<&Operation> {
     let is_try = |one: &&Operation| {
         let has_failed = !matches!(one.end, None | Some(End::Succeeded { .. }));
         one.method == cut && (one.action == Action::Off || has_failed)

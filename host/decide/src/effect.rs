@@ -307,8 +307,12 @@ impl fmt::Display for Boundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BeforeOff => "stopped before anything was switched off",
-            Self::AfterOffPowersOn => "an off was sent or pods were released: what was done is undone where that is safe, then parked",
-            Self::AfterOffLeftOff => "an off was sent or pods were released: parked, the machine stays as it is",
+            Self::AfterOffPowersOn => {
+                "after an off or a release: undone where that is safe, then parked"
+            }
+            Self::AfterOffLeftOff => {
+                "after an off or a release: parked, the machine stays as it is"
+            }
         })
     }
 }

@@ -89,7 +89,7 @@ pub struct GateView {
     pub device_network: DeviceNetwork,
     /// When this node's last incident ended.
     pub last_incident_ended_at: Option<Time>,
-    /// Since when the sign is there for which the target is to be switched off.
+    /// Since when the target is to be off: by its sign, or by the first release where the sign is gone.
     pub sign_since: Option<Time>,
     /// No kubelet ever spoke for the target.
     pub never_joined: bool,

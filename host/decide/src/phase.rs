@@ -307,17 +307,16 @@ impl fmt::Display for ParkReason {
                  confirm-off NODEFENCE",
             ),
             Self::Isolated => f.write_str(
-                "the node is cut off, as its plan says, until it is back in a newer boot; look at its \
-                 console and reboot it, or switch it off, then node-remedy confirm-off NODEFENCE",
+                "the node is cut off, as its plan says; look at its console and reboot it, or switch it off, \
+                 then node-remedy confirm-off NODEFENCE; a newer boot gets back what was cut",
             ),
             Self::SameBootAfterRelease => f.write_str(
                 "the node is alive with the same boot after its pods were released; switch it \
                  off, then node-remedy confirm-off NODEFENCE",
             ),
             Self::Aborted => f.write_str(
-                "a person stopped the run after an off was sent or pods were released; where the machine \
-                 is off, switch it on by hand; what isolation cut goes back to a newer boot of it; \
-                 node-remedy retry NODEFENCE goes on",
+                "a person stopped the run after an off or a release; if the machine is off, switch it on by \
+                 hand; a newer boot gets back what isolation cut; node-remedy retry NODEFENCE begins again",
             ),
             Self::RemediesExhausted { remedy, detail } => write!(
                 f,

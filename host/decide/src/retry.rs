@@ -128,11 +128,10 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
     record.unreachable_at = None;
 }
 
-/// The boot of a machine whose Node named none, and that was proven off since.
+/// Stands for a boot that ended without a name, so that every boot named later is newer.
 const UNNAMED_BOOT: &str = "unnamed";
 
-/// What is known of the boot that was fenced outlives its proof. One that named itself to nobody, and has ended, is none
-/// that is heard later.
+/// Keeps the boot that was fenced when its proof goes.
 fn keep_boot(record: &mut Record) {
     let Some(proof) = record.proof.as_ref().filter(|_| record.signs_at_open.boot_id.is_empty())
     else {

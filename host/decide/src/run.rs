@@ -164,8 +164,8 @@ impl<'a> Run<'a> {
         is_other && !signs.boot_id.is_empty()
     }
 
-    /// Notes which boot was fenced where the Node named none: what is heard of behind a cut is what was cut. After
-    /// a proof that the machine was off it is a newer one.
+    /// If the Node named no boot when it was fenced, takes the first boot that it names as the fenced one. After a
+    /// verified off that boot is a newer one, so nothing is noted.
     pub(crate) fn learn_boot(&mut self) {
         let machine = self.seen().and_then(View::machine);
         let Some(boot_id) = machine.map(|node| node.signs.boot_id.clone()) else { return };

@@ -52,7 +52,7 @@ pub struct Setting {
     pub miswired: BTreeSet<u64>,
     /// How long a node has to be silent before it is fenced; none where something else can have it fenced.
     pub silent_for: Option<Duration>,
-    /// So long a node is not Ready before it is switched off, where every threshold goes by that.
+    /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
     pub unready_for: Option<Duration>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,

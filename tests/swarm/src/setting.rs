@@ -91,7 +91,7 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
     ages?.into_iter().min()
 }
 
-/// The shortest `nodeConditionPeriod` of all thresholds, where each goes by Ready and no clock is set.
+/// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
 fn unready_for(scenario: &Scenario) -> Option<Duration> {
     let is_set = |one: &Event| matches!(one, Event::ServerClock(_) | Event::Etcd(_));
     if scenario.happenings.iter().any(|one| is_set(&one.what)) {

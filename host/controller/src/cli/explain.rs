@@ -265,9 +265,7 @@ mod tests {
         status.goal.park = serde_json::from_value(json!({"reason": "Aborted"})).unwrap();
         let told = story(&one);
         assert!(
-            told.contains(
-                "  aborted: an off was sent or pods were released: what was done is undone"
-            ),
+            told.contains("  aborted: after an off or a release: undone where that is safe"),
             "{told}"
         );
         assert!(

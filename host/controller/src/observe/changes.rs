@@ -11,9 +11,9 @@ use super::seen::NodeSeen;
 
 /// Changes kept of one node; a sign counts to a hundred.
 const CHANGES_MAX: usize = 256;
-/// Boots kept of one node: etcd is not set back by more.
+/// Earlier boots kept of one node. An etcd that is set back to before them is not recognised.
 const BOOTS_MAX: usize = 8;
-/// A watch tells of a change so long after it was written, at most.
+/// The longest delay between a write and its watch event.
 const TOLD_WITHIN: Span = Span::seconds(10);
 /// No sign asks for what is older.
 const KEPT_FOR: Span = Span::minutes(24 * 60);
@@ -26,8 +26,8 @@ pub struct Changes {
     nodes: RefCell<BTreeMap<String, OfNode>>,
 }
 
-/// The changes of one boot of one node.
-#[derive(Debug)]
+/// The changes of one node: of its present boot, and what outlives a boot.
+#[derive(Debug, Default)]
 struct OfNode {
     uid: String,
     boot_id: String,
@@ -41,7 +41,7 @@ struct OfNode {
     earlier: VecDeque<String>,
     /// The status of each condition that was seen to change or to appear, and when that was.
     began: BTreeMap<String, (String, Time)>,
-    /// When each condition was seen to become another status than it had.
+    /// When each condition last left each status.
     left: BTreeMap<String, BTreeMap<String, Time>>,
 }
 
@@ -54,7 +54,7 @@ impl Changes {
     /// Notes what became of a node. A new boot begins anew, and all of it is known.
     pub fn note(&self, before: Option<&NodeSeen>, seen: &NodeSeen, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };
-        let is_new_boot = before.boot_id != seen.boot_id && !self.is_earlier(seen);
+        let is_new_boot = self.boot_of(before) != self.boot_of(seen);
         let was = |kind: &String| before.conditions.get(kind).map(|was| was.status.as_str());
         let began = seen.conditions.iter().filter(|(kind, one)| was(kind) != Some(&one.status));
         let began: Vec<(&String, &str)> =
@@ -71,14 +71,14 @@ impl Changes {
         let of_node = nodes.entry(seen.name.clone()).or_insert_with(|| OfNode {
             uid: seen.uid.clone(),
             boot_id: before.boot_id.clone(),
-            booted_at: Time(0),
-            is_another: false,
             known_since: self.begun_at.get(),
-            changes: VecDeque::new(),
-            earlier: VecDeque::new(),
-            began: BTreeMap::new(),
-            left: BTreeMap::new(),
+            ..OfNode::default()
         });
+        if of_node.uid != seen.uid {
+            // Another Node of this name: nothing of the one before holds, and nothing of it was missed.
+            let (uid, boot_id) = (seen.uid.clone(), before.boot_id.clone());
+            *of_node = OfNode { uid, boot_id, booted_at: now, ..OfNode::default() };
+        }
         if of_node.began.len() > CHANGES_MAX {
             of_node.began.clear();
             of_node.left.clear();
@@ -90,30 +90,16 @@ impl Changes {
         for (kind, status) in began {
             of_node.began.insert(kind.clone(), (status.to_owned(), now));
         }
-        if is_new_boot || of_node.uid != seen.uid {
-            let (uid, boot_id) = (seen.uid.clone(), seen.boot_id.clone());
+        if is_new_boot {
+            let ended = std::mem::replace(&mut of_node.boot_id, seen.boot_id.clone());
+            of_node.is_another = !ended.is_empty();
+            of_node.earlier.push_back(ended);
+            let surplus = of_node.earlier.len().saturating_sub(BOOTS_MAX);
+            of_node.earlier.drain(..surplus);
+            of_node.booted_at = now;
             // Nothing of this boot was missed.
-            let known_since = Time(0);
-            let (changes, is_another) =
-                (VecDeque::new(), is_new_boot && !before.boot_id.is_empty());
-            let mut earlier = std::mem::take(&mut of_node.earlier);
-            earlier.push_back(before.boot_id.clone());
-            let surplus = earlier.len().saturating_sub(BOOTS_MAX);
-            earlier.drain(..surplus);
-            let began = std::mem::take(&mut of_node.began);
-            let left = std::mem::take(&mut of_node.left);
-            let booted_at = now;
-            *of_node = OfNode {
-                uid,
-                boot_id,
-                booted_at,
-                is_another,
-                known_since,
-                changes,
-                earlier,
-                began,
-                left,
-            };
+            of_node.known_since = Time(0);
+            of_node.changes.clear();
         }
         of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
         while of_node.changes.len() > CHANGES_MAX
@@ -124,8 +110,7 @@ impl Changes {
         }
     }
 
-    /// Whether a node names a boot that was seen to end: no boot comes back, so what is read is older than what was.
-    /// An etcd that is set back says such a thing.
+    /// Whether a node names a boot that was seen to end: no boot comes back, so etcd was set back.
     fn is_earlier(&self, node: &NodeSeen) -> bool {
         let nodes = self.nodes.borrow();
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
@@ -157,7 +142,8 @@ impl Changes {
             None if said > now => return self.begun_at.get().max(node.created),
             None => return said.max(node.created),
         };
-        said.max(Time(told_at.0.saturating_sub(TOLD_WITHIN.0))).min(told_at)
+        let least = Time(told_at.0.saturating_sub(TOLD_WITHIN.0));
+        said.max(least).max(node.created).min(told_at)
     }
 
     /// When a condition was last seen to become another status than each that it had.
@@ -170,16 +156,18 @@ impl Changes {
 
     /// When a node's present boot was seen to begin; 0 where this process did not see it.
     pub fn booted_at(&self, node: &NodeSeen) -> Time {
+        let boot_id = self.boot_of(node);
         let nodes = self.nodes.borrow();
-        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == node.boot_id);
+        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == boot_id);
         of_boot.map_or(Time(0), |one| one.booted_at)
     }
 
     /// When a node was last seen to become Ready, or to be so no more, in its present boot. One that joined while
     /// this process watched has not come back by its first word.
     pub fn last_ready(&self, node: &NodeSeen) -> Option<Time> {
+        let boot_id = self.boot_of(node);
         let nodes = self.nodes.borrow();
-        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == node.boot_id)?;
+        let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == boot_id)?;
         let ready = of_boot.changes.iter().rev().filter(|(kind, _)| kind == "Ready");
         let mut times = ready.map(|(_, at)| *at);
         let last = times.next()?;
@@ -190,8 +178,9 @@ impl Changes {
 
     /// What is known of a node's present boot.
     pub fn of(&self, node: &NodeSeen) -> ChangesView {
+        let boot_id = self.boot_of(node);
         match self.nodes.borrow().get(&node.name) {
-            Some(one) if one.uid == node.uid && one.boot_id == node.boot_id => ChangesView {
+            Some(one) if one.uid == node.uid && one.boot_id == boot_id => ChangesView {
                 known_since: one.known_since,
                 changes: one.changes.iter().cloned().collect(),
             },
@@ -256,7 +245,8 @@ mod tests {
         changes.note(Some(&up), &booted, Time(140_000));
         changes.note(Some(&booted), &node("True", "two"), Time(150_000));
         assert_eq!(seconds(&changes, &booted), (0, vec![140, 150]));
-        assert_eq!((changes.booted_at(&booted), changes.booted_at(&up)), (Time(140_000), Time(0)));
+        // No boot comes back: what names the one before is an older copy.
+        assert_eq!([&booted, &up].map(|one| changes.booted_at(one)), [Time(140_000); 2]);
         // A node of the same name that is another one.
         let other = NodeSeen { uid: "v".to_owned(), ..node("True", "two") };
         assert_eq!(seconds(&changes, &other), (100, vec![]));
@@ -272,6 +262,8 @@ mod tests {
         let [first, second, third] = &boots;
         changes.note(Some(third), first, Time(20_000));
         assert_eq!([first, second, third].map(|one| changes.boot_of(one)), ["three"; 3]);
+        changes.note(Some(first), third, Time(30_000));
+        assert_eq!(changes.booted_at(third), Time(10_000), "no boot of its own");
         assert_eq!(changes.boot_of(&node("True", "four")), "four");
         assert_eq!(changes.boot_of(&node("True", "")), "", "it names none");
         let other = NodeSeen { uid: "v".to_owned(), ..node("True", "one") };
@@ -292,6 +284,10 @@ mod tests {
         assert_eq!(began(&down, 5_000), 110_000, "a clock that is behind");
         assert_eq!(began(&down, 900_000), 120_000, "a clock that is ahead");
         assert_eq!(began(&up, 5_000), 120_000, "what no watch has told of yet");
+        // Another Node of this name has no past.
+        let anew = |one: &NodeSeen| NodeSeen { uid: "v".to_owned(), ..one.clone() };
+        changes.note(Some(&anew(&up)), &anew(&down), Time(900_000));
+        assert_eq!(changes.left(&anew(&down), "Ready"), [(ConditionStatus::True, Time(900_000))]);
         let made = NodeSeen { created: Time(90_000), ..up };
         assert_eq!(Changes::default().began(&made, "Ready", Time(5_000), Time(95_000)).0, 90_000);
     }

@@ -112,8 +112,8 @@ impl Claims {
     }
 }
 
-/// Why a Node is not cut by a plan that was made a while ago: another Node says by now that what it cuts is its own. Of
-/// the others their own words are asked, and not what a configuration makes of them.
+/// Why the pinned plan may cut another Node: one claims the same machine, instance or address by now. Only what the other
+/// Nodes say of themselves counts, not the configuration.
 pub fn claimed<'a>(
     plan: &NodePlan,
     node: &NodeSeen,
@@ -138,7 +138,7 @@ pub fn claimed<'a>(
     claims.shared(&node.name)
 }
 
-/// Where the configuration says of a method by now that it switches something else than the plan does.
+/// Why the pinned plan may cut the wrong thing: the configuration names another plug, device or network by now.
 pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
     let networks = |method: &Method| spec_of(&method.parameters).cidrs;
     plan.methods.iter().find_map(|method| {
@@ -153,8 +153,8 @@ pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
         (is_same_kind && then != now).then(|| {
             let name = &method.name;
             format!(
-                "method {name} of its plan cuts {then}, and the configuration says {now} by now; nothing more \
-                 is cut by the plan: kubectl delete its NodeFence, and what is lost still is looked at anew"
+                "method {name} of the pinned plan cuts {then}, but the configuration now says {now}; nothing more is \
+                 cut; delete the NodeFence (kubectl delete nodefence) and the node is evaluated again"
             )
         })
     })
@@ -263,7 +263,8 @@ mod tests {
         let then = plan("apc-pdu", "192.0.2.4", "2", &[]);
         assert_eq!(corrected(&then, &then), None);
         let said = corrected(&then, &plan("apc-pdu", "192.0.2.4", "3", &[])).unwrap();
-        let words = r#"plug "2" of device apc-pdu/192.0.2.4, and the configuration says plug "3""#;
+        let words =
+            r#"plug "2" of device apc-pdu/192.0.2.4, but the configuration now says plug "3""#;
         assert!(said.contains(words), "{said}");
         assert_eq!(corrected(&then, &plan("ipmi", "192.0.2.4", "3", &[])), None, "another method");
         let fence = |cidr| plan("network-fence", "", "", &[(CIDRS, cidr)]);

@@ -54,7 +54,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
-    // What pods were released from has to end, also if its kubelet is back and there is no sign any more.
+    // Released pods may still run in this boot, so it has to end although no sign is left.
     let released = incident.nodefence.status.as_ref().and_then(|status| status.first_released_at);
     gate.sign_since = gate.sign_since.or(released.map(|at| Time(at.ms)));
     gate.words = match &facts.node {

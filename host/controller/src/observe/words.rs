@@ -42,7 +42,7 @@ const PLANNED: [&str; 3] =
 /// A planned absence ends: a server that tests its memory boots in a quarter of an hour. A condition that nobody
 /// wrote for longer is of a node that did not come back.
 const PLANNED_MAX: Duration = Duration::from_mins(15);
-/// Clocks of nodes that agree with ours are no further apart.
+/// A report further ahead of our clock than this is ignored.
 const CLOCKS_APART_MAX: Span = Span::seconds(10);
 
 /// A maintenance as medik8s' Node Maintenance Operator has it.

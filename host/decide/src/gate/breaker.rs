@@ -53,7 +53,7 @@ pub enum Incidents {
 pub struct IncidentView {
     /// Its `NodeFence`.
     pub name: String,
-    /// When it was opened, by who opened it.
+    /// When it was opened, by the clock of the replica that opened it.
     pub begun_at: Time,
     /// When it was created, by the API server; 0 where nobody says.
     pub created_at: Time,
@@ -62,13 +62,13 @@ pub struct IncidentView {
 }
 
 impl IncidentView {
-    /// When it began. The API server's clock may have been set ahead before whoever opened it took that over: too late
-    /// rather than too early, as the cool-down counts from there. A stamp that is still to come is of a clock that was set
-    /// back since, and says nothing.
-    fn begun_at(&self, now: Time) -> Time {
-        let created_at = Some(self.created_at).filter(|created| *created <= now);
-        let is_ignored = is_sown(Bug::CreationIgnored);
-        self.begun_at.max(created_at.filter(|_| !is_ignored).unwrap_or_default())
+    /// The later of both stamps: the API server's clock may have been set ahead before the opener noticed, and an early
+    /// start would end the cool-down early. A `created_at` in the future is ignored: the clock was set back.
+    fn starts_at(&self, now: Time) -> Time {
+        if self.created_at > now || is_sown(Bug::CreationIgnored) {
+            return self.begun_at;
+        }
+        self.begun_at.max(self.created_at)
     }
 }
 
@@ -194,7 +194,7 @@ fn breaker(policy: &BreakerPolicy, incidents: &[IncidentView], now: Time) -> Bre
     let mut events: Vec<(Time, What, &IncidentView)> = Vec::new();
     for one in incidents {
         // A stamp that is ahead of our clock counts as now: too early rather than not at all.
-        let begun_at = one.begun_at(now).min(now);
+        let begun_at = one.starts_at(now).min(now);
         events.push((begun_at, What::Began, one));
         match one.ending.not_before(begun_at) {
             Ending::None | Ending::Moot => {}
@@ -226,11 +226,11 @@ fn breaker(policy: &BreakerPolicy, incidents: &[IncidentView], now: Time) -> Bre
                     breaker = Breaker::Open { until: at.after(policy.cool_down), why };
                 }
             }
-            (Breaker::HalfOpen { since }, What::EndedWell) if one.begun_at(now) >= *since => {
+            (Breaker::HalfOpen { since }, What::EndedWell) if one.starts_at(now) >= *since => {
                 begun.clear();
                 breaker = Breaker::Closed;
             }
-            (Breaker::HalfOpen { since }, What::Failed) if one.begun_at(now) >= *since => {
+            (Breaker::HalfOpen { since }, What::Failed) if one.starts_at(now) >= *since => {
                 let why = Tripped::TrialFailed { name: one.name.clone() };
                 breaker = Breaker::Open { until: at.after(policy.cool_down), why };
             }

@@ -69,7 +69,7 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
 fn goes_on(run: &Run<'_>, want: Want) -> Want {
     let seen = run.seen().and_then(View::machine);
     match want {
-        // The rung that is tried by now may cut nothing by itself.
+        // The present step of the ladder may have no isolation of its own.
         Want::Nothing | Want::Failed(_)
             if guard(Bug::OtherRungsCutLeft, cut::is_undone(run, seen)) =>
         {

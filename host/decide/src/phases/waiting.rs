@@ -138,7 +138,7 @@ fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     let cover = Cover { grade: Grade::Partition, dumps: run.policy.kdump_releases };
     let covers = |pod: &PodView| pod.exempt.is_none() && cover.covers_pod(pod, &BTreeSet::new());
     let is_asked = run.policy.grades.contains(&Grade::Partition) && view.pods.iter().any(covers);
-    // What stands of this boot already says more, and is not forgotten for it.
+    // A storage or dump proof of this boot says more; silence must not replace it.
     let says_more = |proof: &Proof| {
         matches!(proof.grade, Grade::StorageFenced | Grade::KdumpSeen)
             && proof.signs.boot_id == node.signs.boot_id

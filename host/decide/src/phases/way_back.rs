@@ -204,7 +204,7 @@ fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     if kept { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
 }
 
-/// Plugs that carry power, were off before us, and are.
+/// Power plugs that were off before our first call and still read off.
 fn found_dark(run: &Run<'_>) -> Vec<MethodIndex> {
     let has_power =
         |plug: MethodIndex| run.plan.method(plug).is_some_and(crate::Method::switches_power);

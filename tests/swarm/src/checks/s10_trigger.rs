@@ -21,7 +21,7 @@ use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
 /// The last renewal is up to 10 s before the loss, and a kubelet may be 0.4 s late.
 const LAST_RENEWAL_BEFORE_MAX: Duration = Duration::from_secs(11);
 
-/// A watch tells within seconds, and what a condition says of its age is believed as far.
+/// Tolerance: the delay of a watch, and of the age that a condition claims.
 const CLOCKS_APART_MAX: Duration = Duration::from_secs(11);
 
 pub(super) struct Trigger {
@@ -74,9 +74,7 @@ impl Trigger {
             |since: Option<Time>| since.is_some_and(|since| between(since, at) > self.well_after);
         said.into_iter().find(|(_, since)| stands(*since)).map(|(who, _)| who)
     }
-}
 
-impl Trigger {
     /// For how long a node has not been Ready, where that is too short to switch it off.
     fn unready_too_short(&mut self, at: Time, what: &What, off: Option<&str>) -> Option<Duration> {
         if let What::NodeReady { node, status, .. } = what {
