@@ -292,8 +292,11 @@ fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
 fn s6_storage_is_left_cut_only_while_the_incident_goes_on() {
     let cut = |ends: &str| {
         let node = || "n".to_owned();
-        let cut =
-            vec![(1, What::NodeCreated { node: node() }), (1, What::StorageCut { node: node() })];
+        let cut = vec![
+            (1, What::NodeCreated { node: node() }),
+            (1, state("Running")),
+            (1, What::StorageCut { node: node() }),
+        ];
         [cut, vec![(2, state(ends))]].concat()
     };
     breaks(cut("Error"), &[]);
@@ -460,11 +463,14 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     // Behind a cut its pods were released: they run elsewhere, so this boot has to end.
     let cut = || (2, What::StorageCut { node: "n".into() });
     let is_broken = |released: Story| {
-        let night = [vec![(1, lost()), cut()], released, vec![(5, back())], off(13)].concat();
+        let begun = vec![(1, lost()), (1, state("Running")), cut()];
+        let night = [begun, released, vec![(5, back())], off(13)].concat();
         judged(night, &Setting::default()).contains(&"S10")
     };
     assert!(is_broken(vec![]));
     assert!(!is_broken(vec![(3, detach())]));
+    // Nobody fences it.
+    breaks(vec![cut()], &["S10"]);
 }
 
 #[test]
