@@ -221,10 +221,9 @@ fn last_attempt(record: &Record, cut: MethodIndex) -> Option<&Operation> {
     record.operations.iter().rfind(is_try)
 }
 
-/// Whether the last read of a cut is of the present phase.
+/// Whether a cut was read in the present phase.
 fn is_read_here(record: &Record, cut: MethodIndex) -> bool {
-    let read = record.last_read(cut).map(|read| read.ended_at.unwrap_or(read.intended_at));
-    read.is_some_and(|at| at >= record.entered_at)
+    record.last_in_phase(cut, Action::Status).is_some_and(|read| read.state().is_some())
 }
 
 /// Whether what would be cut once more may be another node's by now.

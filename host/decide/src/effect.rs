@@ -295,11 +295,11 @@ pub enum Hold {
 /// Where an abort took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Boundary {
-    /// Nothing had been switched off.
+    /// No off was sent, and no pod was released.
     BeforeOff,
-    /// Something may have been; it is switched on first.
+    /// An off was sent or pods were released: what can be undone safely is undone.
     AfterOffPowersOn,
-    /// Something may have been, and stays off.
+    /// Likewise, and nothing is switched on.
     AfterOffLeftOff,
 }
 

@@ -165,20 +165,22 @@ impl<'a> Run<'a> {
     }
 
     /// If the Node named no boot when it was fenced, takes the first boot that it names as the fenced one. After a
-    /// verified off that boot is a newer one, so nothing is noted.
+    /// verified off that still holds that boot is a newer one, so nothing is noted.
     pub(crate) fn learn_boot(&mut self) {
         let machine = self.seen().and_then(View::machine);
         let Some(boot_id) = machine.map(|node| node.signs.boot_id.clone()) else { return };
         let fenced = match self.record.proof.as_mut() {
             Some(proof) => match proof.grade {
+                Grade::PowerOffVerified if proof.voided_at.is_none() => return,
                 // A person's word and a Job's may be wrong, and then it is the boot that they spoke of.
                 Grade::StorageFenced
                 | Grade::Partition
                 | Grade::WatchdogDeadline
                 | Grade::OperatorConfirmed
                 | Grade::JobSucceeded
+                | Grade::PowerOffVerified
                 | Grade::KdumpSeen => &mut proof.signs.boot_id,
-                Grade::PowerOffVerified | Grade::NewBootId => return,
+                Grade::NewBootId => return,
             },
             None => &mut self.record.signs_at_open.boot_id,
         };

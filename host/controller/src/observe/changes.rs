@@ -132,6 +132,8 @@ impl Changes {
     pub fn began(&self, node: &NodeSeen, kind: &str, said: Time, now: Time) -> Time {
         let nodes = self.nodes.borrow();
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
+        // A stamp that is still to come is of a server's clock that was set back since.
+        let created = Some(node.created).filter(|created| *created <= now).unwrap_or_default();
         let status = node.conditions.get(kind).map(|one| one.status.as_str()).unwrap_or_default();
         let told_at = match of_node.and_then(|one| one.began.get(kind)) {
             _ if is_sown(Bug::AgesBelieved) => return said,
@@ -139,11 +141,11 @@ impl Changes {
             // What no watch has told of yet.
             Some(_) => now,
             // Since this process watches, or the Node is there.
-            None if said > now => return self.begun_at.get().max(node.created),
-            None => return said.max(node.created),
+            None if said > now => return self.begun_at.get().max(created),
+            None => return said.max(created),
         };
         let least = Time(told_at.0.saturating_sub(TOLD_WITHIN.0));
-        said.max(least).max(node.created).min(told_at)
+        said.max(least).max(created).min(told_at)
     }
 
     /// When a condition was last seen to become another status than each that it had.
@@ -289,7 +291,9 @@ mod tests {
         changes.note(Some(&anew(&up)), &anew(&down), Time(900_000));
         assert_eq!(changes.left(&anew(&down), "Ready"), [(ConditionStatus::True, Time(900_000))]);
         let made = NodeSeen { created: Time(90_000), ..up };
-        assert_eq!(Changes::default().began(&made, "Ready", Time(5_000), Time(95_000)).0, 90_000);
+        let of_made = |now| Changes::default().began(&made, "Ready", Time(5_000), Time(now)).0;
+        assert_eq!(of_made(95_000), 90_000);
+        assert_eq!(of_made(80_000), 5_000, "the server's clock was ahead when it was made");
     }
 
     #[test]

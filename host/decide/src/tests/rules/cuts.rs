@@ -373,6 +373,21 @@ fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
     assert_eq!(story.plugs[1], PlugState::On);
 }
 
+/// The outlet that was read off feeds nothing, and the Node names its boot only after it voided the proof.
+#[test]
+fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
+    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    story.node(|node| node.signs.boot_id.clear());
+    story.record.signs_at_open.boot_id.clear();
+    story.until(Phase::Releasing);
+    story.node(|node| node.signs.lease_renewed = Some(Time(5)));
+    story.until(Phase::AwaitingWell);
+    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    story.wakes();
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::AliveThoughOff));
+}
+
 /// A person's word kept a cut from being made again that was undone behind a release. Once it is taken back it is
 /// made again, whatever the gate says, and although the Node is gone by then.
 #[test]
