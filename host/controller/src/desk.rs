@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, Phase};
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Crossing, Hold, Span, Time};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -51,6 +52,8 @@ pub struct Desk<C: Cluster> {
     dirty: BTreeSet<String>,
     /// Nodes to look over later.
     looks: BTreeMap<String, Time>,
+    /// Nodes whose opening failed, and until when it is not tried again.
+    not_before: BTreeMap<String, Time>,
     refusals: Refusals,
     told: Told,
     /// When it was last looked who holds the slots.
@@ -71,6 +74,7 @@ impl<C: Cluster> Desk<C> {
             tasks: JoinSet::new(),
             dirty: BTreeSet::new(),
             looks: BTreeMap::new(),
+            not_before: BTreeMap::new(),
             refusals: Refusals::default(),
             told: Told::default(),
             stamped_at: Time(0),
@@ -317,6 +321,9 @@ impl<C: Cluster> Desk<C> {
             }
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
+        if let Some(at) = self.waits_until(name, now) {
+            return Some(at);
+        }
         let lease = self.parts.mirror.leases.find(&lease_key(name));
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
         let events = mirror.events.of(name);
@@ -339,8 +346,13 @@ impl<C: Cluster> Desk<C> {
                     let mut gate = view::gate_view(&self.parts.mirror, &policy.gate, name, None);
                     view::note_sign(&mut gate, Some(&node), &sign);
                     let said = words::cached(&self.parts.mirror);
-                    gate.words =
-                        words::of_node(&said, seen, &self.parts.mirror.changes, &policy.gate, now);
+                    gate.words = words::of_node(
+                        &said,
+                        seen,
+                        &self.parts.mirror.changes,
+                        &policy.gate,
+                        &self.parts.clock,
+                    );
                     gate.device_network =
                         device_network::of_opening(&self.parts, &threshold.ladder);
                     let verdict =
@@ -353,7 +365,10 @@ impl<C: Cluster> Desk<C> {
                                 return self.take_up(*nodefence).await.err().map(|_| again);
                             }
                             Ok(Opened::Held(reason, at)) => (reason, at),
-                            Err(error) => (Reason::ApiFailed(error.to_string()), None),
+                            Err(error) => {
+                                self.not_before.insert(name.to_owned(), again);
+                                (Reason::ApiFailed(error.to_string()), None)
+                            }
                         }
                     } else {
                         (Reason::Hold(Hold::Gate(verdict.refusals)), verdict.next_look)
@@ -374,6 +389,19 @@ impl<C: Cluster> Desk<C> {
         }
         self.refusals.forget(&self.parts, name);
         next
+    }
+
+    /// Until when nothing is opened on a node because the API server failed: what was created meanwhile, and is taken
+    /// away again, has its own watch events, which would have it tried anew at once.
+    fn waits_until(&mut self, node: &str, now: Time) -> Option<Time> {
+        let at = *self.not_before.get(node)?;
+        // No longer than that, whatever our clock was set to.
+        let waits = now < at && at.0.saturating_sub(now.0) <= LOOK_AGAIN_MS;
+        if !guard(Bug::OpenedAtOnce, waits) {
+            self.not_before.remove(node);
+            return None;
+        }
+        Some(at)
     }
 
     /// Whether a NodeFence of this node is open that no task works on; then one soon does.
@@ -415,7 +443,8 @@ impl<C: Cluster> Desk<C> {
 
     fn until_next_look(&self) -> Duration {
         let now = self.parts.clock.now().0;
-        let next = self.looks.values().min();
+        let writes = self.refusals.next_write();
+        let next = self.looks.values().copied().chain(writes).min();
         next.map_or(SLEEP_MAX, |at| Duration::from_millis(at.0.saturating_sub(now))).min(SLEEP_MAX)
     }
 

@@ -138,7 +138,8 @@ pub async fn open<C: Cluster>(
     view::note_sign(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
-    gate_view.words = words::of_node(&facts.said, &node, &parts.mirror.changes, &policy.gate, now);
+    gate_view.words =
+        words::of_node(&facts.said, &node, &parts.mirror.changes, &policy.gate, &parts.clock);
     gate_view.storage = storage;
     gate_view.device_network = device_network::of_opening(parts, &threshold.ladder);
     gate_view.incidents = incidents;

@@ -24,6 +24,8 @@ use crate::record::{notices, shortened};
 
 /// An unchanged reason with newer numbers is written this often.
 const WRITE_EVERY_MS: u64 = 10_000;
+/// A new reason, this often: in a storm each of many nodes has one, and another one a moment later.
+const NEWS_EVERY_MS: u64 = 1_000;
 
 /// The word of a refusal that other processes look for.
 pub const DEVICE_NETWORK_LOST: &str = "DeviceNetworkLost";
@@ -81,11 +83,17 @@ impl Refusals {
         }
     }
 
+    /// When what was not written yet is to be written; `None` while something is being written.
+    pub fn next_write(&self) -> Option<Time> {
+        let every = if self.news { NEWS_EVERY_MS } else { WRITE_EVERY_MS };
+        (self.stale && self.writing.is_empty()).then(|| Time(self.written_at.saturating_add(every)))
+    }
+
     /// Begins to write what was not written yet, unless a write is under way.
     pub fn write<C: Cluster>(&mut self, parts: &Rc<Parts<C>>) {
         let now = parts.clock.now().0;
-        let is_due = self.news || now.saturating_sub(self.written_at) >= WRITE_EVERY_MS;
-        if self.stale && is_due && self.writing.is_empty() {
+        let is_due = self.next_write().is_some_and(|at| at.0 <= now);
+        if is_due {
             (self.stale, self.news, self.written_at) = (false, false, now);
             let lines: Vec<&Refused> = self.lines.values().take(REFUSALS_MAX).collect();
             let patch = json!({"status": {"refusals": lines}});
@@ -180,6 +188,7 @@ impl Reason {
                     refusal,
                     Refusal::DeviceClosed(_)
                         | Refusal::MachineDisputed { .. }
+                        | Refusal::NeighbourUnverified { .. }
                         | Refusal::DeviceNetworkLost { .. }
                 )
             }),
@@ -276,6 +285,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::HeldByOther { .. } => "HeldByOther",
         Refusal::DeviceClosed(_) => "DeviceClosed",
         Refusal::MachineDisputed { .. } => "MachineDisputed",
+        Refusal::NeighbourUnverified { .. } => "NeighbourUnverified",
         Refusal::DeviceNetworkLost { .. } => DEVICE_NETWORK_LOST,
         Refusal::CoolDown { .. } => "CoolDown",
     }

@@ -346,6 +346,7 @@ fn cluster() -> GateView {
         held_by: None,
         closed_device: None,
         disputed: None,
+        unverified: None,
         device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
         sign_since: None,

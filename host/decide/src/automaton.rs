@@ -196,7 +196,9 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         (
             Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
             EventKind::ConfirmOff,
-        ) => Ignore("the machine is being switched on again; what it was is over"),
+        ) => Ignore(
+            "the run gives back what it took and waits for the node; say it again once it is parked",
+        ),
     }
 }
 

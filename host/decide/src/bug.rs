@@ -121,6 +121,22 @@ bugs! {
     DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
     /// Of a machine whose `on` failed a person is told that it is off, whatever it reads.
     OnNotReadAgain = "on-not-read-again" breaks "S23",
+    /// How old a condition is says the stamp of its last report, whatever clock wrote it.
+    ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
+    /// What somebody else is switching off just now counts as switched off by us.
+    OthersOffIsOurs = "others-off-is-ours" breaks "S6",
+    /// A cut that was read a while ago proves that its storage is cut.
+    OldCutIsProof = "old-cut-is-proof" breaks "S1",
+    /// Plugs of one device are switched off at once for several nodes.
+    NeighboursAtOnce = "neighbours-at-once" breaks "S23",
+    /// What waits for a silent device to give back what it took turns back anew at each look, once its Node is gone.
+    TurnsBackForEver = "turns-back-for-ever" breaks "S6",
+    /// An incident that could not be opened is opened anew as its own NodeFence is seen to go.
+    OpenedAtOnce = "opened-at-once" breaks "L5",
+    /// What does not go is asked for again at once, as fast as the API server answers.
+    AskedWithoutPause = "asked-without-pause" breaks "L5",
+    /// A cut whose end nobody heard is given back while it may still be made.
+    LateCutForgotten = "late-cut-forgotten" breaks "S6",
     /// An outlet that goes off late, after our `on`, of a machine that is well by another one, stays off.
     LateOffForgotten = "late-off-forgotten" breaks "S6",
     /// A machine whose Node is gone, or whose incident was withdrawn, stays off.

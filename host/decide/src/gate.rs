@@ -85,6 +85,8 @@ pub struct GateView {
     pub closed_device: Option<ClosedDevice>,
     /// Why nobody can say any more whose machine the plan cuts.
     pub disputed: Option<String>,
+    /// The node whose plug on a device of the plan was switched off, and is not verified yet (rule P8).
+    pub unverified: Option<String>,
     /// Which devices answer this process.
     pub device_network: DeviceNetwork,
     /// When this node's last incident ended.
@@ -327,6 +329,11 @@ pub enum Refusal {
         /// What was found.
         why: String,
     },
+    /// A plug of the same device was switched off, and it is not known yet whose it was.
+    NeighbourUnverified {
+        /// The node that it is said to feed.
+        node: String,
+    },
     /// No device answers us: we may be the one who is cut off from them.
     DeviceNetworkLost {
         /// So many were asked.
@@ -406,6 +413,9 @@ fn refuse_by_peers(view: &GateView, verdict: &mut Verdict) {
     }
     if let Some(why) = view.disputed.clone().filter(|_| !is_sown(Bug::ClaimsReadOnce)) {
         verdict.refusals.push(Refusal::MachineDisputed { why });
+    }
+    if let Some(node) = view.unverified.clone().filter(|_| !is_sown(Bug::NeighboursAtOnce)) {
+        verdict.refusals.push(Refusal::NeighbourUnverified { node });
     }
 }
 
@@ -535,6 +545,11 @@ impl fmt::Display for Refusal {
                 "{device} failed to switch {node} on; see to it, then node-remedy ack {node}"
             ),
             Self::MachineDisputed { why } => f.write_str(why),
+            Self::NeighbourUnverified { node } => write!(
+                f,
+                "the plug of {node} on the same device was switched off, and nobody knows yet whether it was the right \
+                 one"
+            ),
             Self::DeviceNetworkLost { devices, silent, example } => write!(
                 f,
                 "none of the {devices} devices has answered this replica for {silent}: its own network \

@@ -1,6 +1,7 @@
 //! Where a run stands, finer than the five states that people see.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
 /// Where a run stands.
@@ -222,6 +223,43 @@ impl Phase {
     }
 }
 
+impl ParkReason {
+    /// What was found, without what to do about it: of a remedy that failed while others are left, nobody has to do
+    /// anything.
+    pub fn found(&self) -> String {
+        match self {
+            Self::OffNotVerified { tries } => format!(
+                "the device was asked {tries} times to switch off and no later read said off"
+            ),
+            Self::MethodFailed { method, detail } => format!("{method} failed: {detail}"),
+            Self::DeviceUnreachable => "the device could not be reached".into(),
+            Self::NoProofPossible => "nothing in the plan can prove the node off".into(),
+            Self::PluginFailed { remedy, why } => format!("{remedy} gave up: {why}"),
+            Self::NotDrained { left } => format!(
+                "the drain left {left}: a disruption budget holds what stays, or the node is silent"
+            ),
+            Self::WrongMachine { .. }
+            | Self::NoIdentity
+            | Self::AliveThoughOff
+            | Self::WrongPlug { .. }
+            | Self::OnFailed
+            | Self::RestoreFailed
+            | Self::StillCut
+            | Self::CutUndone { .. }
+            | Self::GateClosed
+            | Self::LeftAlone { .. }
+            | Self::OffBeforeUs
+            | Self::NotWell
+            | Self::Isolated
+            | Self::SameBootAfterRelease
+            | Self::Aborted
+            | Self::RemediesExhausted { .. }
+            | Self::JobStuck { .. }
+            | Self::BrokenRecord => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for ParkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -235,10 +273,10 @@ impl fmt::Display for ParkReason {
                 "the device does not say which machine it powers; if you know that it is this \
                  one, set identity: prefer, then kubectl delete nodefence NODEFENCE",
             ),
-            Self::OffNotVerified { tries } => write!(
+            Self::OffNotVerified { .. } => write!(
                 f,
-                "the device was asked {tries} times to switch off and no later read said off; \
-                 check the device and the machine, then node-remedy confirm-off NODEFENCE"
+                "{}; check the device and the machine, then node-remedy confirm-off NODEFENCE",
+                self.found()
             ),
             Self::AliveThoughOff => f.write_str(
                 "the device says off and the node still gives signs of life: the plug powers \
@@ -260,13 +298,13 @@ impl fmt::Display for ParkReason {
                 "what isolation cut could not be restored; restore it by hand, then node-remedy \
                  retry NODEFENCE",
             ),
-            Self::MethodFailed { method, detail } => write!(
+            Self::MethodFailed { .. } => {
+                write!(f, "{}; check its device, then node-remedy retry NODEFENCE", self.found())
+            }
+            Self::DeviceUnreachable => write!(
                 f,
-                "{method} failed: {detail}; check its device, then node-remedy retry NODEFENCE"
-            ),
-            Self::DeviceUnreachable => f.write_str(
-                "the device could not be reached; check its network and power; the run \
-                 goes on by itself when the device answers",
+                "{}; check its network and power; the run goes on by itself when the device answers",
+                self.found()
             ),
             Self::StillCut => f.write_str(
                 "the machine is cut off, its Node or pods are gone and may run elsewhere, and nothing \
@@ -299,13 +337,12 @@ impl fmt::Display for ParkReason {
                 "the machine was off before us and stays off; switch it on when its work is done",
             ),
             Self::NotWell => f.write_str(
-                "the machine was given its power, and the node did not become well in time; look at its \
-                 console, then node-remedy retry NODEFENCE",
+                "what was to be done is done, and the node did not become well in time; look at its console, \
+                 and switch its machine on if it is off; then node-remedy retry NODEFENCE",
             ),
-            Self::NoProofPossible => f.write_str(
-                "nothing in the plan can prove the node off; check the machine, then node-remedy \
-                 confirm-off NODEFENCE",
-            ),
+            Self::NoProofPossible => {
+                write!(f, "{}; check the machine, then node-remedy confirm-off NODEFENCE", self.found())
+            }
             Self::Isolated => f.write_str(
                 "the node is cut off, as its plan says; look at its console and reboot it, or switch it off, \
                  then node-remedy confirm-off NODEFENCE; a newer boot gets back what was cut",
@@ -328,16 +365,14 @@ impl fmt::Display for ParkReason {
                 "the Job of {remedy} {why}; look at it with kubectl describe job, delete it, then \
                  node-remedy retry NODEFENCE, or abort it"
             ),
-            Self::PluginFailed { remedy, why } => write!(
+            Self::PluginFailed { .. } => write!(
                 f,
-                "{remedy} gave up: {why}; look at the node's console, then node-remedy retry NODEFENCE, \
-                 which asks its plugin anew"
+                "{}; look at the node's console, then node-remedy retry NODEFENCE, which asks its plugin anew",
+                self.found()
             ),
-            Self::NotDrained { left } => write!(
-                f,
-                "the drain left {left}: a disruption budget holds what stays, or the node is silent; \
-                 node-remedy retry NODEFENCE drains once more"
-            ),
+            Self::NotDrained { .. } => {
+                write!(f, "{}; node-remedy retry NODEFENCE drains once more", self.found())
+            }
             Self::BrokenRecord => f.write_str(
                 "the record contradicts its plan; look at the NodeFence, then node-remedy abort \
                  NODEFENCE",

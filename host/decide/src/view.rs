@@ -122,7 +122,7 @@ pub struct NodeView {
     pub quarantined: bool,
     /// The node is cordoned.
     pub cordoned: bool,
-    /// The node is cordoned and our annotation says by us.
+    /// Our annotation says that we cordoned the node; somebody may have uncordoned it since.
     pub cordoned_by_us: bool,
     /// The out-of-service taint stands.
     pub out_of_service: bool,

@@ -5,10 +5,12 @@
 
 mod devices;
 mod sentence;
+mod vocabulary;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::devices::Taken;
+pub use self::vocabulary::VOCABULARY;
 use crate::time::Time;
 
 /// What [`What::Edited`] calls the data of the whole cluster, which somebody set back.
@@ -316,7 +318,7 @@ pub enum What {
         /// `Running`, `Failed`, …
         phase: String,
     },
-    /// A pod was marked for deletion and waits.
+    /// A pod was marked for deletion and waits, or somebody took the time away that its kubelet had to end it.
     PodTerminating {
         /// Which pod.
         pod: String,
@@ -409,6 +411,13 @@ pub enum What {
         node: String,
         /// Where the one that wrote already runs.
         other: String,
+    },
+    /// A process of node-remedy sent the same write again and again, without a pause.
+    WriteRepeated {
+        /// Verb, resource and name.
+        write: String,
+        /// How often within 10 s.
+        times: usize,
     },
     /// A NodeFence was opened or its state changed.
     FenceState {
@@ -512,6 +521,7 @@ impl What {
                 | Self::PlugTold { .. }
                 | Self::BmcSessions { .. }
                 | Self::CloudTold { .. }
+                | Self::WriteRepeated { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::DeviceAwaited { .. }
@@ -521,62 +531,6 @@ impl What {
         )
     }
 }
-
-/// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 52] = [
-    ("kubeletStopped", &["node"]),
-    ("kubeletStarted", &["node", "boot"]),
-    ("networkLost", &["node"]),
-    ("networkBack", &["node"]),
-    ("machineHung", &["node"]),
-    ("machineResumed", &["node"]),
-    ("kernelDumpStarted", &["node"]),
-    ("kernelDumpWritten", &["node"]),
-    ("powerChanged", &["node", "power", "cause"]),
-    ("machineReset", &["node", "cause"]),
-    ("bmcSaidYes", &["node", "command", "by"]),
-    ("bmcTold", &["node", "power", "by"]),
-    ("bmcRefused", &["node", "command", "code", "by"]),
-    ("bmcSessions", &["node", "open"]),
-    ("plugChanged", &["node", "device", "plug", "power", "cause"]),
-    ("plugSaidYes", &["node", "device", "plug", "command", "by"]),
-    ("plugTold", &["node", "device", "plug", "power", "by"]),
-    ("plugRefused", &["node", "device", "plug", "command", "code", "by"]),
-    ("cloudSaidYes", &["node", "command", "by"]),
-    ("cloudTold", &["node", "state", "by"]),
-    ("cloudRefused", &["node", "command", "reason", "by"]),
-    ("instanceTerminated", &["node"]),
-    ("nodeReady", &["node", "status", "by"]),
-    ("nodeCreated", &["node"]),
-    ("nodeDeleted", &["node", "by"]),
-    ("taintAdded", &["node", "key", "effect", "by"]),
-    ("taintRemoved", &["node", "key", "effect", "by"]),
-    ("cordoned", &["node", "by"]),
-    ("uncordoned", &["node", "by"]),
-    ("podCreated", &["pod", "uid"]),
-    ("podScheduled", &["pod", "uid", "node"]),
-    ("podPhase", &["pod", "uid", "node", "phase"]),
-    ("podTerminating", &["pod", "uid", "node", "graceful", "by"]),
-    ("podGone", &["pod", "uid", "node", "by"]),
-    ("volumeAttached", &["volume", "node"]),
-    ("volumeDetached", &["volume", "node"]),
-    ("detachRequested", &["volume", "node", "by"]),
-    ("writerStarted", &["volume", "pod", "uid", "node", "boot"]),
-    ("writerStopped", &["volume", "pod", "uid", "node", "boot"]),
-    ("storageCut", &["node"]),
-    ("storageBack", &["node"]),
-    ("twoWriters", &["volume", "pod", "node", "other"]),
-    ("fenceState", &["fence", "node", "step", "state"]),
-    ("intentRecorded", &["fence", "node", "operation", "method", "action"]),
-    ("proofRecorded", &["fence", "node", "grade"]),
-    ("deviceAwaited", &["fence", "node"]),
-    ("parkedRecorded", &["fence", "node", "reason", "leftOff"]),
-    ("edited", &["object", "by"]),
-    ("nodeLocked", &["node", "by", "lasts"]),
-    ("wordSaid", &["fence", "node", "word", "by"]),
-    ("modeSaid", &["policy", "mode"]),
-    ("leaderChanged", &["process"]),
-];
 
 /// The facts so far.
 #[derive(Debug, Default)]

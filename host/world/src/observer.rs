@@ -101,8 +101,10 @@ fn pod(change: &Change, say: &mut impl FnMut(What)) {
     if phase != text(before, "/status/phase") && phase != "Pending" {
         say(What::PodPhase { pod: pod(), uid: uid(), node: node(), phase: phase.to_owned() });
     }
-    if is_terminating(after) && !is_terminating(before) {
-        let graceful = number(after, "/metadata/deletionGracePeriodSeconds") != Some(0);
+    let grace = |object| number(object, "/metadata/deletionGracePeriodSeconds");
+    let graceful = grace(after) != Some(0);
+    let is_cut_short = !graceful && grace(before) != Some(0);
+    if is_terminating(after) && (!is_terminating(before) || is_cut_short) {
         say(What::PodTerminating { pod: pod(), uid: uid(), node: node(), graceful, by: by() });
     }
 }

@@ -189,6 +189,11 @@ impl World {
         self.api.set_now(self.now);
     }
 
+    /// Notes what somebody else saw happen.
+    pub fn note(&mut self, what: What) {
+        self.facts.note(self.now, what);
+    }
+
     /// The API server, for clients. Their writes are stamped with [`Self::now`].
     pub fn api(&mut self) -> &mut ApiServer {
         &mut self.api

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
-use node_remedy_world::facts::{Power, PowerCause, What};
+use node_remedy_world::facts::{ETCD, Power, PowerCause, What};
 use node_remedy_world::time::{Time, after, between};
 
 use crate::guards::Guards;
@@ -177,8 +177,10 @@ pub struct Scene {
     proven_cut: BTreeSet<String>,
     /// When each node was last proven to be kept from its storage.
     pub storage_cut: BTreeMap<String, Time>,
-    /// Processes that write, by pod UID.
-    pub writing: BTreeMap<String, usize>,
+    /// The node of each process that writes, once for each of its volumes, by pod UID.
+    pub writing: BTreeMap<String, Vec<String>>,
+    /// UIDs of pods that ever wrote.
+    wrote: BTreeSet<String>,
     /// When each pod was bound, by UID.
     pub bound_at: BTreeMap<String, Time>,
     /// When each machine last lost power.
@@ -222,11 +224,13 @@ impl Scene {
             self.proven_cut.insert(node.clone());
         }
         // Others take away what is to go once a proof lets them.
-        if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what
-            && self.proven_cut.contains(node)
-        {
-            self.released.insert(node.clone());
-        }
+        let (node, has_written) = match what {
+            What::PodGone { node, uid, .. } => (Some(node), self.wrote.contains(uid)),
+            What::DetachRequested { node, .. } => (Some(node), true),
+            _ => (None, false),
+        };
+        self.released
+            .extend(node.filter(|node| has_written && self.proven_cut.contains(*node)).cloned());
         if let Some(node) = what.told_off().filter(|node| self.off.contains_key(*node)) {
             self.read_off_at.insert(node.to_owned(), at);
         }
@@ -318,13 +322,15 @@ impl Scene {
             What::PodScheduled { uid, .. } => {
                 self.bound_at.insert(uid.clone(), at);
             }
-            What::WriterStarted { uid, .. } => {
-                *self.writing.entry(uid.clone()).or_default() += 1;
+            What::WriterStarted { uid, node, .. } => {
+                self.wrote.insert(uid.clone());
+                self.writing.entry(uid.clone()).or_default().push(node.clone());
             }
             What::WriterStopped { uid, .. } => {
-                let left = self.writing.remove(uid).unwrap_or_default().saturating_sub(1);
-                if left > 0 {
-                    self.writing.insert(uid.clone(), left);
+                let nodes = self.writing.entry(uid.clone()).or_default();
+                nodes.pop();
+                if nodes.is_empty() {
+                    self.writing.remove(uid);
                 }
             }
             What::StorageCut { node } => {
@@ -343,6 +349,13 @@ impl Scene {
             }
             What::Edited { object, by } if by == PEOPLE && object.starts_with(NETWORK_FENCE) => {
                 self.edited_fence_at = Some(at);
+            }
+            // Incidents that are forgotten know of no release either, and what writes may be bound elsewhere again.
+            What::Edited { object, .. } if object == ETCD => {
+                self.released_by_people.extend(self.writing.values().flatten().cloned());
+                self.released.clear();
+                self.proven_cut.clear();
+                self.undone.clear();
             }
             What::FenceState { node, fence, state, .. } => {
                 self.incident.insert(node.clone(), fence.clone());
@@ -400,6 +413,12 @@ impl Scene {
             What::LeaderChanged { process } => self.leader.clone_from(process),
             _ => {}
         }
+    }
+
+    /// Whether a person wants this node left as it is.
+    pub fn is_kept_by_people(&self, node: &str) -> bool {
+        let is_cordoned = self.cordoned.get(node).is_some_and(|by| by == PEOPLE);
+        is_cordoned || self.maintained_since.contains_key(node) || self.paused_since.is_some()
     }
 
     /// Whether the storage lets a node back now because a person edited a NetworkFence.

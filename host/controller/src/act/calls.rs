@@ -156,7 +156,10 @@ impl SendGate for RecordedGate {
     fn begin(&self, operation_id: &str) -> Result<(), String> {
         match self.intents().get(operation_id) {
             Some(Intent::Stands) => {}
-            Some(Intent::Withdrawn) => return Err("the node is well meanwhile".to_owned()),
+            Some(Intent::Withdrawn) => {
+                return Err("it was withdrawn: the node is back, or somebody wants it left alone"
+                    .to_owned());
+            }
             None => return Err(format!("the intent of {operation_id} is not recorded")),
         }
         let left = self.lease.remaining_ms();

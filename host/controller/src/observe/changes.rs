@@ -220,6 +220,7 @@ mod tests {
             reason: "".into(),
             since: Time(0),
             reported: Time(0),
+            seen_at: None,
         };
         node.conditions.insert("Ready".to_owned(), ready);
         node

@@ -81,7 +81,7 @@ pub async fn live<C: Cluster>(
     Ok(Facts {
         taken_at,
         freshness: Freshness::Live,
-        node: node.and_then(NodeSeen::of),
+        node: node.and_then(|node| dated(mirror, clock, node)),
         lease: lease.and_then(|lease| timed(mirror, clock, lease)),
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
@@ -103,6 +103,15 @@ async fn attachments_of<C: Cluster>(
         .try_filter_map(|found| std::future::ready(Ok(found.and_then(AttachmentSeen::of))))
         .try_collect()
         .await
+}
+
+/// A Node read live: what it reports and no watch told of yet is reported now.
+fn dated(mirror: &Mirror, clock: &Clock, node: Node) -> Option<NodeSeen> {
+    let seen = NodeSeen::of(node)?;
+    Some(match mirror.nodes.find(&seen.name) {
+        Some(before) => seen.after(&before, clock.now()),
+        None => seen,
+    })
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.

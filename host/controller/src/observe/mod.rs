@@ -171,7 +171,10 @@ impl Mirror {
             move |node: Node, before: Option<&NodeSeen>| {
                 let seen = NodeSeen::of(node)?;
                 changes.note(before, &seen, clock.now());
-                Some(seen)
+                Some(match before {
+                    Some(before) => seen.after(before, clock.now()),
+                    None => seen,
+                })
             }
         };
         let events = self.events.kept(cluster.clone(), clock.clone(), heard.clone());

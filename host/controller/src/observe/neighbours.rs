@@ -3,15 +3,22 @@
 //!
 //! An outlet knows no machine, so only its neighbours' signs of life speak against a table of wiring
 //! that is wrong. A neighbour is heard by a renewal that is clearly later than the last off; it does
-//! not count if it was silent before the first. Not here: what follows, which `decide` says.
+//! not count if it was silent before the first, or if its own incident switched it off and proved that. So that
+//! this can be told, no two plugs of one device are switched off before the first one is verified. Not here: what
+//! follows, which `decide` says.
 
 use std::collections::BTreeSet;
 
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::{self as api, NodeFence};
+use node_remedy_api::plan::{Binding as BindingWritten, NodePlan, PluginKind};
 use node_remedy_decide::{Action, Binding, Neighbours, Operation, Phase, Plan, Record, Span, Time};
 
 use super::lease_key;
 use super::seen::{LeaseSeen, NodeSeen};
-use crate::clock::Clock;
+use super::signs::LEASE;
+use super::view::is_open;
+use crate::clock::{Clock, time_of};
 use crate::cluster::Cluster;
 use crate::observe::config::Config;
 use crate::reconcile::Incident;
@@ -32,11 +39,17 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
     let parts = &incident.parts;
     let (mirror, now) = (&parts.mirror, parts.clock.now());
     let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
+    let nodefences = mirror.nodefences.all();
+    let is_explained = |node: &NodeSeen, lease: Option<&LeaseSeen>| {
+        let mut open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
+        open.any(|one| one.spec.node.uid == node.uid && cut.is_explained(one, lease))
+    };
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
     let unheard = others
         .map(|node| (node, leases.get(&lease_key(&node.name))))
-        .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock));
+        .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock))
+        .filter(|(node, lease)| !is_explained(node, *lease));
     let config = parts.config.borrow();
     let neighbours = unheard.enumerate().filter(|(place, (node, lease))| {
         *place >= PLANS_MAX || cut.may_have_fed(node, *lease, &config)
@@ -49,6 +62,34 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
         found = Neighbours::Awaited;
     }
     found
+}
+
+/// The node of another incident that has switched a plug of one of our devices off, and not verified it yet.
+pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
+    let devices = labelled(&incident.nodefence.spec.plan);
+    if devices.is_empty() {
+        return None;
+    }
+    let nodefences = incident.parts.mirror.nodefences.all();
+    let open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
+    let mut others = open.filter(|one| one.name_any() != incident.name());
+    let is_unverified = |other: &&NodeFence| {
+        let phase = other.status.as_ref().map(|status| status.phase);
+        let is_off = matches!(phase, Some(api::Phase::PoweringOff | api::Phase::VerifyingOff));
+        is_off && !devices.is_disjoint(&labelled(&other.spec.plan))
+    };
+    others.find(is_unverified).map(|other| other.spec.node.name.clone())
+}
+
+/// The devices of a plan whose plugs know no machine.
+fn labelled(plan: &NodePlan) -> BTreeSet<&str> {
+    let knows_none = |method: &&node_remedy_api::plan::Method| {
+        let facts = method.facts.as_ref();
+        facts.is_some_and(|facts| {
+            facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled
+        })
+    };
+    plan.methods.iter().filter(knows_none).map(|method| method.device.as_str()).collect()
 }
 
 /// Plugs that know no machine and were switched off.
@@ -93,10 +134,26 @@ impl<'a> Cut<'a> {
             .is_some_and(|ready| ready.status == "Unknown" && clock.when(ready.since) < self.first);
         was_silent
             || lease.is_some_and(|lease| {
-                let overdue = Span(lease.duration_s.saturating_mul(1_000) * 3 / 10);
-                lease.observed.after(overdue) < self.first
+                lease.observed.after(overdue(lease)) < self.first
                     || lease.was_renewed() && lease.renewed_at() > self.last.after(ON_ITS_WAY)
             })
+    }
+
+    /// Whether a node's own incident tells why it is not heard: it was proven off before, or opened because the node
+    /// had been silent, which renewed its Lease no more since.
+    fn is_explained(&self, nodefence: &NodeFence, lease: Option<&LeaseSeen>) -> bool {
+        let Some(status) = &nodefence.status else { return false };
+        let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
+        let is_off = proof.is_some_and(|proof| {
+            proof.grade == api::Grade::PowerOffVerified && Time(proof.at.ms) <= self.first
+        });
+        let trigger = &nodefence.spec.trigger;
+        let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
+        let at_open = status.signs_at_open.lease_renewed.map(|at| Time(at.ms));
+        let is_unheard = renewed.is_some_and(|stamp| Some(time_of(&stamp)) == at_open);
+        let silent_at = lease
+            .map_or(Time(trigger.since.ms), |lease| Time(trigger.since.ms).after(overdue(lease)));
+        is_off || trigger.condition_type == LEASE && is_unheard && silent_at < self.first
     }
 
     /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may, if it
@@ -112,6 +169,11 @@ impl<'a> Cut<'a> {
         let since = lease.map_or(self.last, |lease| self.last.max(lease.observed));
         now >= since.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
     }
+}
+
+/// After so long without a renewal a kubelet is silent.
+fn overdue(lease: &LeaseSeen) -> Span {
+    Span(lease.duration_s.saturating_mul(1_000) * 3 / 10)
 }
 
 #[cfg(test)]

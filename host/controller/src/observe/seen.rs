@@ -11,9 +11,10 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::FencedNode;
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
-use crate::clock::time_of;
+use crate::clock::{Clock, time_of};
 
 /// A node condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,19 @@ pub struct Condition {
     pub reason: Cow<'static, str>,
     /// When the status last changed, by whoever wrote it.
     pub since: Time,
-    /// When it was last reported; 0 where its writer does not say.
+    /// When it was last reported, by whoever wrote it; 0 where its writer does not say.
     pub reported: Time,
+    /// When this process first saw that report; `None` for what stood before it watched.
+    pub seen_at: Option<Time>,
+}
+
+impl Condition {
+    /// When it was last reported, by our own clock where a watch told of it: the clocks of nodes and servers may be
+    /// wrong. `None` where its writer does not say.
+    pub fn reported_at(&self, clock: &Clock) -> Option<Time> {
+        let seen_at = self.seen_at.filter(|_| guard(Bug::ReportsByTheirStamps, true));
+        (self.reported > Time(0)).then(|| seen_at.unwrap_or_else(|| clock.when(self.reported)))
+    }
 }
 
 /// What most conditions of most nodes say; kept once, and not for every node.
@@ -85,6 +97,19 @@ const CONTROL_PLANE: [&str; 2] =
     ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd"];
 
 impl NodeSeen {
+    /// The same, with when each condition was first seen reported so. `before` is how this Node was last seen.
+    #[must_use]
+    pub fn after(mut self, before: &Self, now: Time) -> Self {
+        if before.uid != self.uid {
+            return self;
+        }
+        for (kind, condition) in &mut self.conditions {
+            let was = before.conditions.get(kind).filter(|was| was.reported == condition.reported);
+            condition.seen_at = was.map_or(Some(now), |was| was.seen_at);
+        }
+        self
+    }
+
     /// Whether it carries the control plane, or etcd for it.
     pub fn is_control_plane(&self) -> bool {
         CONTROL_PLANE.iter().any(|label| self.labels.contains_key(*label))
@@ -122,6 +147,7 @@ impl NodeSeen {
                     reason: reason(condition.reason.unwrap_or_default()),
                     since: at(condition.last_transition_time),
                     reported: at(condition.last_heartbeat_time),
+                    seen_at: None,
                 };
                 (condition.type_, seen)
             })
@@ -415,7 +441,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
     use super::*;
-    use crate::clock::timestamp;
+    use crate::clock::{VirtualClock, timestamp};
 
     fn seen(renewed_ms: u64, now_ms: u64) -> LeaseSeen {
         let spec = LeaseSpec {
@@ -424,6 +450,31 @@ mod tests {
         };
         let metadata = ObjectMeta { name: Some("n".to_owned()), ..ObjectMeta::default() };
         LeaseSeen::of(Lease { metadata, spec: Some(spec) }, Time(now_ms)).unwrap()
+    }
+
+    #[test]
+    fn a_report_is_as_old_as_it_was_seen_to_be_whatever_its_stamp_says() {
+        let clock = Clock::simulated(VirtualClock::start_at(Time(9_000_000)));
+        let node = |uid: &str, reported: &str| {
+            let ready = serde_json::json!(
+                {"type": "Ready", "status": "True", "lastHeartbeatTime": reported}
+            );
+            let node = serde_json::json!(
+                {"metadata": {"name": "n", "uid": uid}, "status": {"conditions": [ready]}}
+            );
+            NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap()
+        };
+        let at = |node: &NodeSeen| node.conditions["Ready"].reported_at(&clock);
+        let first = node("u", "1970-01-01T00:00:10Z");
+        assert_eq!(at(&first), Some(Time(10_000)), "by its stamp: it stood when this began");
+        let same = first.clone().after(&first, Time(8_000_000));
+        assert_eq!(at(&same), Some(Time(10_000)));
+        let second = node("u", "1970-01-01T00:00:20Z").after(&same, Time(8_100_000));
+        assert_eq!(at(&second), Some(Time(8_100_000)));
+        let same = second.clone().after(&second, Time(8_200_000));
+        assert_eq!(at(&same), Some(Time(8_100_000)), "no new report");
+        let other = node("v", "1970-01-01T00:00:20Z").after(&second, Time(8_200_000));
+        assert_eq!(at(&other), Some(Time(20_000)), "another Node of the same name");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use node_remedy_api::time::{Moment, Span as SpanWritten};
 use node_remedy_decide::{ConditionStatus, Crossing, READY, STALE_AFTER, Sign, Span, Threshold};
 
 /// The condition type that stands for the age of the node's Lease.
-const LEASE: &str = "Lease";
+pub const LEASE: &str = "Lease";
 /// The status of every sign that is not a plain condition or a Lease.
 const THERE: &str = "There";
 /// The longest condition type that a record takes.

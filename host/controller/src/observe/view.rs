@@ -58,12 +58,15 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let released = incident.nodefence.status.as_ref().and_then(|status| status.first_released_at);
     gate.sign_since = gate.sign_since.or(released.map(|at| Time(at.ms)));
     gate.words = match &facts.node {
-        Some(seen) => words::of_node(&facts.said, seen, &parts.mirror.changes, &spec.gate, now),
+        Some(seen) => {
+            words::of_node(&facts.said, seen, &parts.mirror.changes, &spec.gate, &parts.clock)
+        }
         None => words::of_gone(&facts.said, &spec.node.name, &spec.gate, now),
     };
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     let named = facts.node.as_ref().filter(|node| node.uid == spec.node.uid);
     gate.disputed = named.and_then(|node| disputed(parts, &spec.plan, node));
+    gate.unverified = neighbours::unverified(incident);
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
@@ -175,7 +178,7 @@ pub fn node_view(
                 status: status_of(&condition.status),
                 reason: condition.reason.clone().into_owned(),
                 since: mirror.changes.began(node, kind, clock.when(condition.since), clock.now()),
-                reported: (condition.reported > Time(0)).then(|| clock.when(condition.reported)),
+                reported: condition.reported_at(clock),
                 left: mirror.changes.left(node, kind),
             })
             .collect(),
@@ -195,7 +198,7 @@ pub fn node_view(
         lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
         cordoned: node.unschedulable,
-        cordoned_by_us: node.unschedulable && node.annotations.contains_key(CORDONED_BY),
+        cordoned_by_us: node.annotations.contains_key(CORDONED_BY),
         out_of_service,
         out_of_service_by_us: out_of_service && node.annotations.contains_key(OUT_OF_SERVICE_BY),
         volumes_in_use: node.volumes_in_use.clone(),
@@ -322,6 +325,7 @@ pub fn gate_view(
         // Known once there is a plan.
         closed_device: None,
         disputed: None,
+        unverified: None,
         // Told of a run that is not open yet.
         device_network: decide::DeviceNetwork::default(),
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),

@@ -21,6 +21,7 @@ use super::Mirror;
 use super::changes::Changes;
 use super::seen::NodeSeen;
 use crate::act::node::CORDONED_BY;
+use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterError, Read, Scope, Unread};
 
 /// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
@@ -140,7 +141,7 @@ pub fn of_node(
     node: &NodeSeen,
     changes: &Changes,
     limits: &GateLimits,
-    now: Time,
+    clock: &Clock,
 ) -> Words {
     let by_its_own = Words {
         excluded_by: EXCLUDES.into_iter().find(|key| is_marked(node, key)).map(str::to_owned),
@@ -151,10 +152,10 @@ pub fn of_node(
             .map(|(key, ..)| key)
             .find(|key| REMOVES.contains(&key.as_str()))
             .cloned(),
-        maintenance: planned(node, changes, now),
+        maintenance: planned(node, changes, clock),
         ..Words::default()
     };
-    by_objects(by_its_own, said, &node.name, Some(&node.labels), limits, now)
+    by_objects(by_its_own, said, &node.name, Some(&node.labels), limits, clock.now())
 }
 
 /// What was said about a machine whose Node is gone: its labels and its own marks went with it.
@@ -201,15 +202,17 @@ fn by_objects(
 }
 
 /// What a fresh condition says of a planned absence.
-fn planned(node: &NodeSeen, changes: &Changes, now: Time) -> Option<String> {
+fn planned(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Option<String> {
+    let now = clock.now();
     let is_fresh =
         |at: Time| now.since(at).0 <= u64::try_from(PLANNED_MAX.as_millis()).unwrap_or(0);
     // A clock that is ahead would keep a node for as long as it is.
     let is_to_come = |at: Time| at > now.after(CLOCKS_APART_MAX);
     PLANNED.iter().find_map(|kind| {
         let condition = node.conditions.get(*kind).filter(|one| one.status == "True")?;
-        let began = changes.began(node, kind, condition.since, now);
-        let is_reported = is_fresh(condition.reported) && !is_to_come(condition.reported);
+        let began = changes.began(node, kind, clock.when(condition.since), now);
+        let reported_at = condition.reported_at(clock);
+        let is_reported = reported_at.is_some_and(|at| is_fresh(at) && !is_to_come(at));
         (is_fresh(began) || is_reported).then(|| format!("condition {kind}: {}", condition.reason))
     })
 }
@@ -258,6 +261,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::clock::VirtualClock;
     use crate::simulate::door::Guarded;
     use crate::testing::{Door, Request, in_quiet_world};
 
@@ -279,8 +283,12 @@ mod tests {
         Said { pauses: Ok(Vec::new()), maintenances: Ok(Vec::new()) }
     }
 
+    fn at(now: u64) -> Clock {
+        Clock::simulated(VirtualClock::start_at(Time(now)))
+    }
+
     fn words(said: &Said, node: &NodeSeen) -> Words {
-        of_node(said, node, &Changes::default(), &GateLimits::default(), Time(0))
+        of_node(said, node, &Changes::default(), &GateLimits::default(), &at(0))
     }
 
     #[test]
@@ -388,8 +396,9 @@ mod tests {
                 "lastTransitionTime": "1970-01-01T00:01:00Z",
             });
             let node = node(&json!({"status": {"conditions": [condition]}}));
-            let now = Time(60_000 + u64::try_from(age.as_millis()).unwrap());
-            of_node(&nothing(), &node, &Changes::default(), &GateLimits::default(), now).maintenance
+            let clock = at(60_000 + u64::try_from(age.as_millis()).unwrap());
+            let limits = GateLimits::default();
+            of_node(&nothing(), &node, &Changes::default(), &limits, &clock).maintenance
         };
         // Its clock is a day ahead: it would keep the node for that long.
         let ahead = json!({
@@ -399,7 +408,7 @@ mod tests {
         });
         let ahead = node(&json!({"status": {"conditions": [ahead]}}));
         let by_then = |now| {
-            of_node(&nothing(), &ahead, &Changes::default(), &GateLimits::default(), Time(now))
+            of_node(&nothing(), &ahead, &Changes::default(), &GateLimits::default(), &at(now))
         };
         assert!(by_then(60_000).maintenance.is_some());
         assert_eq!(by_then(60 * 60_000).maintenance, None);
@@ -491,7 +500,7 @@ mod tests {
         for broken in [window("0 25 * * *", None), window("0 8 * * *", Some("Europe/Atlantis"))] {
             let limits = GateLimits { pause_windows: vec![broken], ..GateLimits::default() };
             let words =
-                of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, Time(0));
+                of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, &at(0));
             assert_eq!((words.unread.len(), words.pauses.len()), (1, 0), "{words:?}");
         }
     }
@@ -512,7 +521,7 @@ mod tests {
                 &node(&json!({})),
                 &Changes::default(),
                 &limits,
-                Time(now * hour),
+                &at(now * hour),
             );
             let found = words.pauses.first().and_then(|pause| pause.until);
             assert_eq!(found, until, "{now} o'clock");

@@ -128,7 +128,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         }
         Notice::RemedyFailed(reason) => warning(
             "RemedyFailed",
-            by_name(&format!("this remedy failed: {reason}"), nodefence, node),
+            by_name(&format!("this remedy failed: {}", reason.found()), nodefence, node),
         ),
         Notice::Restarting { restart } => {
             warning("Restarting", format!("back to New, restart {restart}"))

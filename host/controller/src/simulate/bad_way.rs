@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use node_remedy_decide::Time;
 use node_remedy_world::Befallen;
+use node_remedy_world::facts::What;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent, Scenario};
 use node_remedy_world::time::after;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::door::{Door, Request};
+use super::repeats::Repeats;
 use super::shared::Shared;
 use crate::clock::VirtualClock;
 use crate::cluster::ClusterError;
@@ -24,7 +26,9 @@ const OTHERS_FIRST_MAX: u64 = 6;
 
 /// The faults of a scenario, as one process meets them.
 pub(super) struct BadWay {
+    shared: Shared,
     clock: VirtualClock,
+    repeats: Repeats,
     befallen: RefCell<UnboundedReceiver<Befallen>>,
     /// From when on, until when.
     faults: RefCell<Vec<(Time, Time, ApiFault)>>,
@@ -36,16 +40,19 @@ pub(super) struct BadWay {
 impl BadWay {
     /// What is to befall the way of one process; each draws for itself.
     pub(super) fn of(
-        shared: &Shared,
+        shared: Shared,
         clock: VirtualClock,
         scenario: &Scenario,
         process: u32,
     ) -> Self {
         let draws =
             |what: &str| RefCell::new(Rng::named(scenario.seed, &format!("{what} of {process}")));
+        let befallen = RefCell::new(shared.befallen());
         Self {
+            shared,
             clock,
-            befallen: RefCell::new(shared.befallen()),
+            repeats: Repeats::default(),
+            befallen,
             faults: RefCell::default(),
             rng: draws("way"),
             order: scenario.shuffle.then(|| draws("order")),
@@ -87,6 +94,9 @@ impl BadWay {
 impl Door for BadWay {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         self.give_way().await;
+        if let Some((write, times)) = self.repeats.note(request, self.clock.now()) {
+            self.shared.with(|world| world.note(What::WriteRepeated { write, times }));
+        }
         for fault in self.met(request.verb, &request.resource) {
             match fault {
                 ApiFaultKind::Denied => return Err(ClusterError::Denied("a bad way".to_owned())),

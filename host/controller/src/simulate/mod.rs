@@ -17,6 +17,7 @@ pub mod decode;
 pub mod difference;
 pub mod door;
 mod processes;
+mod repeats;
 pub mod shared;
 pub mod story;
 
@@ -198,7 +199,7 @@ pub(crate) fn play_audited(
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {
-                let way = BadWay::of(&shared, clock.clone(), scenario, number);
+                let way = BadWay::of(shared.clone(), clock.clone(), scenario, number);
                 let seat = Seat { number, shared: shared.clone(), clock: clock.clone() };
                 let server = Guarded::new(server.clone(), Rc::new(way));
                 let stage = Stage {

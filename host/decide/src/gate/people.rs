@@ -113,6 +113,7 @@ impl Refusal {
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
             | Self::MachineDisputed { .. }
+            | Self::NeighbourUnverified { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }
@@ -145,6 +146,7 @@ impl Refusal {
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
             | Self::MachineDisputed { .. }
+            | Self::NeighbourUnverified { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
             | Self::WordsUnread { .. }

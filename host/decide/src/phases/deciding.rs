@@ -5,7 +5,7 @@
 //! that is read again there, and goes through the same phases as any other remedy.
 
 use alloc::format;
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 
 use super::leave::heed_trigger;
 use crate::decided::{DECIDING_MAX, DECISIONS_KEPT, DECISIONS_MAX, WHY_MAX};
@@ -194,7 +194,7 @@ pub(crate) fn ask_again(run: &mut Run<'_>) -> Option<Flow> {
 
 /// What was decided did not come about.
 pub(crate) fn note_failed(run: &mut Run<'_>, reason: &ParkReason) {
-    let why: String = reason.to_string().chars().take(WHY_MAX).collect();
+    let why: String = reason.found().chars().take(WHY_MAX).collect();
     if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
         open.failed = Some(why);
     }

@@ -1,6 +1,6 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, note_before};
 use crate::plan::{Progress, Want};
 use crate::retry::{
@@ -13,6 +13,7 @@ use crate::{
 };
 
 use super::leave::leave_to_isolate;
+use super::releasing::outdated;
 
 /// Quarantines, then runs the isolation stages.
 pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
@@ -187,6 +188,9 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     if let Some(proof) = storage_fenced(run, node) {
+        if let Some(flow) = read_cut_again(run, &proof) {
+            return flow;
+        }
         run.notice(Notice::Proven { grade: proof.grade });
         run.record.proof = Some(proof);
         return Flow::Go(Phase::Releasing);
@@ -196,6 +200,17 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
         return park(run, ParkReason::Isolated);
     }
     Flow::Go(Phase::AwaitingWell)
+}
+
+/// A16: a cut that was read a while ago may be undone by now, and is read again before it counts as proof.
+pub(crate) fn read_cut_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
+    let Evidence::Reads(reads) = &proof.by else { return None };
+    let cut = outdated(run, reads).filter(|_| proof.grade == Grade::StorageFenced)?;
+    if is_sown(Bug::OldCutIsProof) {
+        return None;
+    }
+    run.rule(Rule::A16);
+    Some(run.call(cut, Action::Status))
 }
 
 /// Storage access is cut and was read as cut: proof for the pods that lived on it, once for a boot. One that

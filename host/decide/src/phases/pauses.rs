@@ -225,6 +225,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         if is_left && may_give_back {
             return at_leisure(run).then(|| node_gone(run));
         }
+        if guard(Bug::TurnsBackForEver, is_on_the_way_back_of_a_gone_node(run)) {
+            // Its device is probed, whoever else reaches it is asked, and a person is told in the end.
+            return None;
+        }
         run.rule(Rule::A15);
         return Some(if parked { end(run, FinalReason::NodeGone) } else { node_gone(run) });
     };
@@ -241,16 +245,16 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     if guard(Bug::ParkedTriesAtOnce, may_be_hasty) && !at_leisure(run) {
         return None;
     }
+    if guard(Bug::ProbedAtOnce, waits_to_give_back(run)) {
+        // Its device is probed, and a person is told in the end.
+        return None;
+    }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let may_go_on = !run.sent_off() && run.record.first_released_at.is_none();
         if !may_go_on || parked && !has_let_go(run, view, node) {
             return None;
         }
         return Some(go_back(run, Goal::BringBack));
-    }
-    if guard(Bug::ProbedAtOnce, waits_to_give_back(run)) {
-        // Its device is probed, and a person is told in the end.
-        return None;
     }
     if !parked && !run.committed() {
         run.rule(Rule::A1);
@@ -275,6 +279,14 @@ fn at_leisure(run: &mut Run<'_>) -> bool {
     run.record.retries = 0;
     run.record.attempt = run.record.attempt.saturating_add(1);
     true
+}
+
+/// Whether it waits for a device that is to give back what it took from a machine whose Node is gone.
+fn is_on_the_way_back_of_a_gone_node(run: &Run<'_>) -> bool {
+    let is_back =
+        matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn | Phase::Recovering));
+    let is_closed = run.record.goal == Goal::Close(FinalReason::NodeGone);
+    run.record.phase == Phase::AwaitingDevice && is_back && is_closed
 }
 
 /// Whether it waits for a device that is to give back what it cut.

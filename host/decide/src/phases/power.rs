@@ -6,8 +6,8 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, FinalReason, Goal, Kind, MethodIndex, Notice, OpId, Operation, Phase, Plan,
-    PlugState, Record, Rule,
+    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Operation, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
 use super::leave::leave_to_cut;
@@ -126,6 +126,9 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             if let Some(flow) = stop_if_other_machine(run, index, &identity) {
                 return Some(flow);
             }
+            if let Some(flow) = await_others_switching(run, index, state) {
+                return Some(flow);
+            }
             if let Some(flow) = introduce_witness(run, index) {
                 return Some(flow);
             }
@@ -153,6 +156,28 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             None
         }
     }
+}
+
+/// A4: somebody else may be switching the machine off just now; where it is then to stay off, that is waited for.
+fn await_others_switching(run: &mut Run<'_>, index: MethodIndex, state: PlugState) -> Option<Flow> {
+    let is_untouched = run.record.last_effect(index).is_none();
+    let stays_off = run.policy.found_off == FoundOff::LeaveOff;
+    if state != PlugState::Transitioning || !guard(Bug::OthersOffIsOurs, is_untouched && stays_off)
+    {
+        return None;
+    }
+    let late = run.plan.method(index).map_or(Span::ZERO, |method| method.late_effect);
+    let until = run.record.entered_at.after(run.policy.off_timeout.max(late));
+    let read_at = run.record.last_in_phase(index, Action::Status)?.ended_at?;
+    if run.now >= until {
+        return None;
+    }
+    run.rule(Rule::A4);
+    if run.now >= read_at.after(LOOK_EVERY) {
+        return Some(run.call(index, Action::Status));
+    }
+    run.look_at(read_at.after(LOOK_EVERY));
+    Some(Flow::Stay)
 }
 
 /// A witness that sees another machine, or none, is known before anything is cut; `None` when it is settled.

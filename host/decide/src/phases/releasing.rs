@@ -13,7 +13,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex,
     NodeView, Notice, OpId, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
-    ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span, Time, View,
+    RESEND_EVERY, ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span, Time, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -47,7 +47,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         None => begin(run, view, &proof),
     };
     let left = Left::of(&released, view);
-    note_progress(run, &left);
+    note_progress(run, &left, proof.grade);
     // A driver that checks takes its time, and power is not kept waiting for it.
     let is_asked_for = left.pods.is_empty() && left.attachments_not_asked().is_empty();
     let waits_for_none = match proof.grade {
@@ -191,12 +191,30 @@ fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
     released
 }
 
-fn note_progress(run: &mut Run<'_>, left: &Left<'_>) {
+/// What goes behind a proof is released by whoever's hand.
+fn note_progress(run: &mut Run<'_>, left: &Left<'_>, grade: Grade) {
     let now = run.now;
     if let Some(released) = run.record.released.as_mut().filter(|one| left.count() < one.left) {
         released.left = left.count();
         released.progress_at = now;
+        note_first(run, grade);
     }
+}
+
+/// Notes when something was first released. What only waits for its finalizers, as somebody deleted it before, is not.
+fn note_first(run: &mut Run<'_>, grade: Grade) {
+    let now = run.now;
+    let first = match grade {
+        Grade::Partition => &mut run.record.partly_released_at,
+        Grade::PowerOffVerified
+        | Grade::StorageFenced
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen
+        | Grade::NewBootId => &mut run.record.first_released_at,
+    };
+    *first = first.or(Some(now));
 }
 
 fn after_release(run: &mut Run<'_>) -> Flow {
@@ -348,17 +366,6 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     // The taint detaches every volume, and pod GC deletes what terminates: not for a proof of less.
     let taint = released.everything && ((prompt && evicted.is_empty()) || left.pods.is_empty());
     run.record.marks.out_of_service |= taint;
-    let first = match proof.grade {
-        Grade::Partition => &mut run.record.partly_released_at,
-        Grade::PowerOffVerified
-        | Grade::StorageFenced
-        | Grade::WatchdogDeadline
-        | Grade::OperatorConfirmed
-        | Grade::JobSucceeded
-        | Grade::KdumpSeen
-        | Grade::NewBootId => &mut run.record.first_released_at,
-    };
-    *first = first.or(Some(run.now));
     let mut asked = Vec::new();
     if taint && !node.out_of_service {
         asked.push(Effect::OutOfService);
@@ -376,18 +383,30 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     if !attachments.is_empty() {
         asked.push(Effect::DeleteAttachments(attachments));
     }
-    if asked.is_empty() {
+    let quota = u32::try_from(quota).unwrap_or(u32::MAX);
+    if asked.is_empty() || is_asked_already(released, quota, &asked, run.now) {
         return;
     }
     run.rule(Rule::P4);
     let now = run.now;
+    note_first(run, proof.grade);
     if let Some(released) = run.record.released.as_mut() {
         released.sent_at = Some(now);
-        released.sent = u32::try_from(quota).unwrap_or(u32::MAX);
+        released.sent = quota;
     }
     for effect in asked {
         run.effect(effect);
     }
+}
+
+/// Whether the same was asked a moment ago, and nothing went since. A budget that allows no eviction is asked less
+/// often than a delete is sent again.
+fn is_asked_already(released: &Released, quota: u32, asked: &[Effect], now: Time) -> bool {
+    let Some(sent_at) = released.sent_at else { return false };
+    let evicts_only = asked.iter().all(|effect| matches!(effect, Effect::Evict { .. }));
+    let pause = if evicts_only { RESEND_EVERY } else { LOOK_EVERY };
+    let is_same = released.progress_at < sent_at && released.sent == quota;
+    guard(Bug::AskedWithoutPause, is_same && now < sent_at.after(pause))
 }
 
 /// P6: until when pods that still serve, on a node that is not proven off, are their budgets'; `None`

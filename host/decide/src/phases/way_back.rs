@@ -20,6 +20,9 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::Untainting);
     }
     run.rule(Rule::A2);
+    if let Some(flow) = wait_for_late_cuts(run, &cuts) {
+        return flow;
+    }
     if goes_back(run, &cuts) {
         return restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting));
     }
@@ -43,8 +46,24 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
     restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting))
 }
 
+/// A3: a cut that nobody heard the end of may still be made, and would undo the giving back. Waits until it cannot.
+fn wait_for_late_cuts(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flow> {
+    let plan = run.plan;
+    let pending = cuts.iter().map(|cut| run.record.pending_until(plan, *cut, Action::Off));
+    let until = pending.max()?;
+    if !guard(Bug::LateCutForgotten, run.now < until) {
+        return None;
+    }
+    run.rule(Rule::A3);
+    run.look_at(until);
+    Some(Flow::Stay)
+}
+
 /// Restores each of these; `None` when all are.
 pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flow> {
+    if let Some(flow) = wait_for_late_cuts(run, cuts) {
+        return Some(flow);
+    }
     for cut in cuts.iter().copied() {
         match bring_on(run, cut) {
             Brought::On => {}

@@ -48,6 +48,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         held_by: None,
         closed_device: None,
         disputed: None,
+        unverified: None,
         device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
         sign_since: None,

@@ -88,6 +88,9 @@ impl std::fmt::Display for What {
             Self::TwoWriters { volume, pod, node, other } => {
                 write!(f, "{volume}: TWO WRITERS, {pod} on {node} beside one on {other}")
             }
+            Self::WriteRepeated { write, times } => {
+                write!(f, "{write}: sent {times} times within 10 s")
+            }
             Self::FenceState { fence, node, step, state } => {
                 write!(f, "{fence}: {node} {step} {state}")
             }

@@ -242,7 +242,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -387,7 +387,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -493,7 +493,7 @@ fn the_vocabulary_is_that_of_the_facts() {
         let mut value = serde_json::Map::new();
         for field in fields {
             let sample = match *field {
-                "code" | "plug" | "operation" | "leftOff" | "lasts" | "open" => {
+                "code" | "plug" | "operation" | "leftOff" | "lasts" | "open" | "times" => {
                     serde_json::json!(1)
                 }
                 "graceful" => serde_json::json!(true),

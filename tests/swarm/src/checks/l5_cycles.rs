@@ -1,6 +1,6 @@
 //! L5: no incident switches its machine off more often than restarts allow. An off that somebody
 //! else undid is no cycle of ours. And none begins operations, or is parked, without a pause for long, nor is proven again
-//! and again.
+//! and again. And no write is sent again and again without a pause.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -58,6 +58,9 @@ impl Check for Cycles {
         // Who sets the cluster's data back has its incidents forget what they did.
         if matches!(what, What::Edited { object, .. } if object == ETCD) {
             self.offs.clear();
+        }
+        if let What::WriteRepeated { .. } = what {
+            return Some("sent without a pause".to_owned());
         }
         if let What::ProofRecorded { fence, .. } = what {
             let proofs = self.proofs.entry(fence.clone()).or_default();

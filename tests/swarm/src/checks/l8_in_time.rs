@@ -13,7 +13,7 @@ use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
-use crate::scene::{PEOPLE, Scene, Setting};
+use crate::scene::{Scene, Setting};
 
 /// A cut is read every 10 s, cutting it takes two calls, and a call of another device may be under way.
 const CUT_AGAIN_WITHIN: Duration = Duration::from_secs(35);
@@ -46,11 +46,7 @@ impl InTime {
 
     /// A node whose storage a person gave back too long ago; each once.
     fn given_back(&mut self, scene: &Scene, at: Time) -> Option<String> {
-        let is_kept = |node: &String| {
-            let by_a_person = scene.cordoned.get(node).is_some_and(|by| by == PEOPLE);
-            by_a_person || scene.maintained_since.contains_key(node) || scene.paused_since.is_some()
-        };
-        let kept = scene.undone.keys().filter(|node| is_kept(node));
+        let kept = scene.undone.keys().filter(|node| scene.is_kept_by_people(node));
         self.kept_at.extend(kept.map(|node| (node.clone(), at)));
         let is_late = |(node, since): &(&String, &Time)| {
             let since = self.kept_at.get(*node).max(Some(*since));

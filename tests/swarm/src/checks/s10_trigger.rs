@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{PowerCause, Taken, What};
 use node_remedy_world::time::{Time, between};
 
@@ -103,6 +104,12 @@ impl Check for Trigger {
             && let Some(since) = self.excluded.get_mut(node)
         {
             *since = if since.is_some() { None } else { Some(at) };
+        }
+        if let What::PodTerminating { node, by, graceful: false, .. } = what
+            && by == CLIENT
+            && scene.kept_away.contains(node)
+        {
+            self.to_end.insert(node.clone());
         }
         if let Some(node) = released_by_us(what).filter(|node| scene.kept_away.contains(*node)) {
             self.to_end.insert(node.to_owned());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
-use node_remedy_world::facts::What;
+use node_remedy_world::facts::{ETCD, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};
 
@@ -29,12 +29,15 @@ pub(super) struct Release {
     drivers_check: bool,
     /// The node of each pod that we released.
     released: BTreeMap<String, String>,
+    /// When etcd was set back.
+    set_back_at: Option<Time>,
 }
 
 impl Release {
     pub(super) fn new(setting: &Setting) -> Self {
         let Setting { has_stale_bmc, dumps_release_all, drivers_check, .. } = *setting;
-        Self { has_stale_bmc, dumps_release_all, drivers_check, released: BTreeMap::new() }
+        let (released, set_back_at) = (BTreeMap::new(), None);
+        Self { has_stale_bmc, dumps_release_all, drivers_check, released, set_back_at }
     }
 
     /// Whether a process of a pod that was released writes again because we gave its node its storage back.
@@ -65,6 +68,14 @@ impl Release {
 
 impl Check for Release {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
+        if matches!(what, What::Edited { object, .. } if object == ETCD) {
+            self.set_back_at = Some(at);
+            self.released.clear();
+        }
+        if matches!(what, What::ProofRecorded { .. }) && self.set_back_at == Some(at) {
+            // An older record, and nobody says so now.
+            return None;
+        }
         if self.writes_again(scene, what) {
             return Some(
                 "its storage is given back to processes whose pods were released".to_owned(),
@@ -145,6 +156,6 @@ impl Check for Release {
             let since = between(START, *since).as_secs();
             format!("{node} has had its storage back since {since} s, and nobody cut it again")
         };
-        scene.undone.iter().map(left).collect()
+        scene.undone.iter().filter(|(node, _)| !scene.is_kept_by_people(node)).map(left).collect()
     }
 }

@@ -7,6 +7,7 @@
 //!   we switched off counts as off before.
 //! - `OnFailed`: something of its machine is off, or was until a moment ago; or it was read since it was asked to go on, and
 //!   nobody could say that it is.
+//! - `WrongPlug`: some plug is miswired, or another node was lost when its outlet went off, not by us.
 //!
 //! What cannot be told of the world is believed: a device that could not be reached, a Job that failed.
 
@@ -21,9 +22,12 @@ use crate::scene::{Scene, Setting};
 
 /// What was true so long ago may be told: a look takes a while, a call and its record, too.
 const LATELY: Duration = Duration::from_mins(1);
+/// A neighbour whose last renewal was so near to the off may have been its victim.
+const SILENT_LATELY_MS: u64 = 60_000;
 
 pub(super) struct Told {
     ill: BTreeSet<String>,
+    is_miswired: bool,
     /// Nodes that somebody other than node-remedy let back.
     given_back: BTreeSet<String>,
     /// Nodes whose machine was off by others' doing, or of which a device said so before we switched it off.
@@ -32,6 +36,8 @@ pub(super) struct Told {
     off_at: BTreeMap<String, Time>,
     /// Nodes whose machine was asked to go on, by which method, and not read by it since.
     asked_on: BTreeMap<String, String>,
+    /// When an outlet of a node was last switched off.
+    cut_at: BTreeMap<String, Time>,
     /// Since when a node's incident goes on.
     began_at: BTreeMap<String, Time>,
 }
@@ -40,10 +46,12 @@ impl Told {
     pub(super) fn new(setting: &Setting) -> Self {
         Self {
             ill: setting.ill.clone(),
+            is_miswired: !setting.miswired.is_empty(),
             given_back: BTreeSet::new(),
             off_before: BTreeSet::new(),
             off_at: BTreeMap::new(),
             asked_on: BTreeMap::new(),
+            cut_at: BTreeMap::new(),
             began_at: BTreeMap::new(),
         }
     }
@@ -83,6 +91,10 @@ impl Told {
         {
             self.given_back.insert(node.clone());
         }
+        if let What::PlugChanged { node, power: Power::Off, cause: PowerCause::Command, .. } = what
+        {
+            self.cut_at.insert(node.clone(), at);
+        }
         if let What::PlugChanged { node, power: Power::On, cause, .. } = what {
             self.off_at.insert(node.clone(), at);
             if *cause != PowerCause::Command {
@@ -111,6 +123,19 @@ impl Told {
                 let began_at = self.began_at.get(node);
                 let is_silent = scene.lost.get(node).zip(began_at).is_some_and(|(a, b)| a <= b);
                 (is_silent, "nobody heard it since its incident began")
+            }
+            "WrongPlug" => {
+                let is_others = |of: &&String| *of != node;
+                let hung = scene.lost.iter().filter(|(of, _)| is_others(of));
+                let off = scene
+                    .off
+                    .iter()
+                    .filter(|(of, cause)| is_others(of) && **cause != PowerCause::Command);
+                let off = off.filter_map(|(of, _)| Some((of, scene.off_at.get(of)?)));
+                let mut lost = hung.chain(off).map(|(_, since)| since);
+                let cut_at = self.cut_at.get(node).copied().unwrap_or(at);
+                let may_be_it = lost.any(|since| since.0.abs_diff(cut_at.0) <= SILENT_LATELY_MS);
+                (!self.is_miswired && !may_be_it, "no other node fell silent by itself")
             }
             "OffBeforeUs" => (!self.off_before.contains(node), "it was on"),
             "OnFailed" => {

@@ -1,4 +1,4 @@
-//! S8: only what was on the node when it was cut, read to be off, crashed, or given up, is released: nothing that
+//! S8: only what was on the node when it was cut, read or said to be off, crashed, or given up, is released: nothing that
 //! came later, and nothing that a DaemonSet keeps there.
 
 use node_remedy::simulate::CLIENT;
@@ -31,7 +31,8 @@ impl Check for Selection {
         let gone = off.max(scene.crashed.get(node)).max(scene.partitioned_at(node, at));
         let gone = gone.max(scene.storage_cut.get(node));
         let Some(cut) = gone else {
-            return Some(format!("{node} was never off"));
+            let is_said = scene.said_off.contains(node);
+            return (!is_said).then(|| format!("{node} was never off"));
         };
         let came_later = scene.bound_at.get(uid).is_some_and(|bound| bound > cut);
         // A pod may still be bound to a node that nobody knows to be off yet.

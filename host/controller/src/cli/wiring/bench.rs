@@ -205,7 +205,7 @@ impl<C: Cluster> Bench<C> {
         let now = self.clock.now();
         let policy = self.config.policy_for(&node).map_err(anyhow::Error::msg)?;
         let limits = policy.map(|policy| policy.gate).unwrap_or_default();
-        let mut words = words::of_node(&said, &node, &self.mirror.changes, &limits, now);
+        let mut words = words::of_node(&said, &node, &self.mirror.changes, &limits, &self.clock);
         words.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
         let all_that_carry =
             || self.mirror.nodes.all().values().filter(|node| node.is_control_plane()).count();

@@ -150,6 +150,7 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         | What::WriterStopped { volume, .. } => (Workload, volume.clone(), Detail),
         What::StorageCut { node } | What::StorageBack { node } => (Node, node.clone(), Normal),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
+        What::WriteRepeated { write, .. } => (Lane::Controller, write.clone(), Bad),
         What::BmcTold { node, .. }
         | What::BmcSessions { node, .. }
         | What::CloudTold { node, .. } => (Device, lanes.power_of(node), Detail),

@@ -135,7 +135,7 @@ fn stuck(played: &Played) -> Vec<String> {
     for fact in &played.facts {
         match &fact.what {
             What::PodTerminating { pod, uid, .. } => {
-                marked.insert((pod, uid), ms(fact.at));
+                marked.entry((pod, uid)).or_insert_with(|| ms(fact.at));
             }
             What::PodGone { pod, uid, .. } => {
                 marked.remove(&(pod.as_str(), uid.as_str()));
