@@ -22,10 +22,6 @@ use crate::record::status::Twin as _;
 const ONLY_DECIDES: &str =
     "it is a remedy, which decides and does nothing; name it under remedyConfigs";
 
-/// How long an API server may work on a request, kube-apiserver's `--request-timeout` by default: so much later a
-/// write that nobody heard the end of may be made.
-const REQUEST_TIMEOUT: Span = Span::from_s(60);
-
 /// What a plugin says of itself, as far as a plan needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginFacts {
@@ -419,18 +415,18 @@ fn method_of(
         device_kind,
         plug: method.plug.clone(),
         must_success: method.must_success,
-        late_effect: late_effect(method).twin(),
+        late_effect: late_effect(method),
         binding: method.facts.as_ref().map_or(decide::Binding::Labelled, binding_of),
         witness: witness_of(method, methods.len())?,
     })
 }
 
 /// How long after a lost call its effect may still come.
-fn late_effect(method: &api::Method) -> Span {
+fn late_effect(method: &api::Method) -> decide::Span {
     if method.builtin == Some(api::Builtin::NetworkFence) {
-        return REQUEST_TIMEOUT;
+        return decide::WRITE_LATE_MAX;
     }
-    method.facts.as_ref().map_or(Span::default(), |one| one.late_effect)
+    method.facts.as_ref().map_or(Span::default(), |one| one.late_effect).twin()
 }
 
 /// A NetworkFence is a storage method to `decide`; only how it is called differs.

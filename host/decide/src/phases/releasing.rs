@@ -365,7 +365,7 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     let attachments = if left.pods.is_empty() { left.attachments_not_asked() } else { Vec::new() };
     // The taint detaches every volume, and pod GC deletes what terminates: not for a proof of less.
     let taint = released.everything && ((prompt && evicted.is_empty()) || left.pods.is_empty());
-    run.record.marks.out_of_service |= taint;
+    run.record.marks.out_of_service |= taint && !node.out_of_service;
     let mut asked = Vec::new();
     if taint && !node.out_of_service {
         asked.push(Effect::OutOfService);

@@ -10,7 +10,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
-    RESEND_EVERY, Record, Rule, Span,
+    RESEND_EVERY, Record, Rule, Span, WRITE_LATE_MAX,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -147,6 +147,7 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P2);
         run.rule(Rule::P7);
         run.effect(Effect::LiftOutOfService);
+        run.record.marks.out_of_service = false;
         if run.now >= run.record.entered_at.after(run.policy.cleanup_timeout) {
             // A person has to take it off, or to allow us to.
             let left = alloc::vec![format!("out-of-service taint of {}", run.plan.node.name)];
@@ -154,8 +155,25 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
         }
         return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
     }
+    if let Some(flow) = wait_for_late_taint(run) {
+        return flow;
+    }
     run.record.marks.out_of_service = false;
     Flow::Go(Phase::PoweringOn)
+}
+
+/// A3: a taint that was asked for and never stood here may still be put, and would speak of the next boot. Lifting it
+/// changes the Node, after which an older write is refused.
+fn wait_for_late_taint(run: &mut Run<'_>) -> Option<Flow> {
+    let sent_at = run.record.released.as_ref().and_then(|released| released.sent_at)?;
+    let until = sent_at.after(WRITE_LATE_MAX);
+    let may_come = run.record.marks.out_of_service && run.now < until;
+    if !guard(Bug::LateTaintForgotten, may_come) {
+        return None;
+    }
+    run.rule(Rule::A3);
+    run.look_at(until);
+    Some(run.look_in(LOOK_EVERY))
 }
 
 /// Switches on whatever we switched off, or may have; then goes where the way back leads.
