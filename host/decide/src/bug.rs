@@ -123,6 +123,8 @@ bugs! {
     OnNotReadAgain = "on-not-read-again" breaks "S23",
     /// How old a condition is says the stamp of its last report, whatever clock wrote it.
     ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
+    /// A NetworkFence that stands after a create whose answer was lost counts as made once for all.
+    UnheardCreateForgotten = "unheard-create-forgotten" breaks "S6",
     /// A machine is switched on while our out-of-service taint, which was asked for, may still be put.
     LateTaintForgotten = "late-taint-forgotten" breaks "S1",
     /// What somebody else is switching off just now counts as switched off by us.

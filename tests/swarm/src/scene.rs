@@ -56,6 +56,8 @@ pub struct Setting {
     pub unready_for: Option<Duration>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
+    /// A machine that others switched off stays off.
+    pub leaves_off: bool,
     /// Nodes that are ill though their kubelets live.
     pub ill: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
@@ -89,6 +91,7 @@ impl Default for Setting {
             silent_for: None,
             unready_for: None,
             needs_approval: false,
+            leaves_off: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),
             has_people: false,

@@ -46,7 +46,11 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     let of_others = |one: &Event| {
         matches!(one, Event::ServerClock(_) | Event::Etcd(_) | Event::OfController(_))
     };
+    let leaves_off = |one: &Document| {
+        one.object.pointer("/spec/policies/powerOnIfFoundOff").is_some_and(|word| word == false)
+    };
     Setting {
+        leaves_off: scenario.configuration.iter().any(leaves_off),
         is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),

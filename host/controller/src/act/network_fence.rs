@@ -15,6 +15,7 @@ use node_remedy_api::plan::network_fence::{
     FenceState, NetworkFence, NetworkFenceSpec, SUCCEEDED, UNFENCED_MESSAGE, spec_of,
 };
 use node_remedy_api::plan::{Builtin, Method};
+use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
 use node_remedy_sandbox::{Cidr, SendGate as _};
 use serde_json::json;
@@ -83,6 +84,8 @@ struct Work<'a, C> {
     wanted: Wanted<'a>,
     /// What is asked may have been done, by this call or before.
     may_have_acted: bool,
+    /// Nobody heard what came of a write, which the API server may carry out later.
+    may_act_later: bool,
 }
 
 impl<C: Cluster> Calls<C> {
@@ -95,10 +98,22 @@ impl<C: Cluster> Calls<C> {
         let until = Instant::now() + asked.deadline;
         let incident = asked.operation.rsplit_once('/').map_or(&*asked.operation, |(name, _)| name);
         let wanted = Wanted::of(incident, &asked.method);
-        let mut work = Work { calls: self, asked, wanted, may_have_acted: false };
+        let mut work =
+            Work { calls: self, asked, wanted, may_have_acted: false, may_act_later: false };
         let mut why = "no answer of the API server".to_owned();
         loop {
             match timeout_at(until, work.turn()).await {
+                Ok(Ok(Turn::Done(state)))
+                    if guard(Bug::UnheardCreateForgotten, work.may_act_later) =>
+                {
+                    // A create that is carried out late would fence anew what was given back meanwhile.
+                    let detail = format!(
+                        "NetworkFence {}: {}; a write whose answer was lost may still be carried out",
+                        work.wanted.name,
+                        told(state)
+                    );
+                    return Called { end: End::Indeterminate, detail, report: None };
+                }
                 Ok(Ok(Turn::Done(state))) => {
                     let detail = format!("NetworkFence {}: {}", work.wanted.name, told(state));
                     let end = End::Succeeded { state, identity: Vec::new() };
@@ -297,6 +312,7 @@ impl<C: Cluster> Work<'_, C> {
                 if matches!(error, ClusterError::Denied(_) | ClusterError::Invalid(_)) {
                     self.may_have_acted = before;
                 }
+                self.may_act_later |= error.may_have_been_done();
                 Self::after(&error)
             }
         }

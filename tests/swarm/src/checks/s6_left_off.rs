@@ -8,7 +8,7 @@
 //!   its record was parked and said so: it goes on when the machine is well.
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
 //!   plug that says that it is on, and is not, an incident that goes on is.
-//! - A port that somebody shut before us is not opened by us.
+//! - A port that somebody shut before us is not opened by us, nor a machine switched on where the policy leaves it off.
 //! - A machine that is Ready in a newer boot than the one that was cut needs no person to have its storage back.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
@@ -35,6 +35,11 @@ pub(super) struct LeftOff {
     /// When each incident began, or began anew.
     begun: BTreeMap<String, Time>,
     is_sound: bool,
+    leaves_off: bool,
+    /// Machines that somebody else switched off, and we had not touched.
+    off_by_others: BTreeSet<String>,
+    /// Machines that we switched in their present incident.
+    touched: BTreeSet<String>,
     /// Ports that somebody else shut.
     anothers: BTreeSet<(String, u64)>,
     /// Nodes whose storage is cut: whether their machine was off since, and since when it is Ready after that.
@@ -56,6 +61,9 @@ impl LeftOff {
             told,
             begun,
             is_sound,
+            leaves_off: setting.leaves_off,
+            off_by_others: BTreeSet::new(),
+            touched: BTreeSet::new(),
             anothers,
             cut,
             now: None,
@@ -75,6 +83,24 @@ impl LeftOff {
             Power::Off => false,
             Power::On => self.anothers.remove(&port) && is_ours,
         }
+    }
+
+    /// Whether we switched a machine on that others had switched off, where the policy leaves it so.
+    fn switched_on_anothers(&mut self, scene: &Scene, what: &What) -> bool {
+        if let What::FenceState { fence, node, .. } = what
+            && !scene.states.contains_key(fence)
+        {
+            self.touched.remove(node);
+        }
+        let What::PowerChanged { node, power, cause } = what else { return false };
+        if *cause != PowerCause::Command {
+            if *power == Power::Off && !self.touched.contains(node) {
+                self.off_by_others.insert(node.clone());
+            }
+            return false;
+        }
+        self.touched.insert(node.clone());
+        self.off_by_others.remove(node) && *power == Power::On && self.leaves_off
     }
 
     fn note_cut(&mut self, at: Time, what: &What) {
@@ -122,11 +148,14 @@ impl LeftOff {
 }
 
 impl Check for LeftOff {
-    fn see(&mut self, _: &Scene, at: Time, what: &What) -> Option<String> {
+    fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         self.now = Some(at);
         self.note_cut(at, what);
         if self.opened_anothers(what) {
             return Some("somebody else had shut it".to_owned());
+        }
+        if self.switched_on_anothers(scene, what) {
+            return Some("somebody else had switched it off, and it was to stay so".to_owned());
         }
         if let What::PlugTold { device, plug, power, .. } = what {
             self.told.insert((device.clone(), *plug), *power);
