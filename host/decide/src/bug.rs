@@ -123,6 +123,10 @@ bugs! {
     OnNotReadAgain = "on-not-read-again" breaks "S23",
     /// How old a condition is says the stamp of its last report, whatever clock wrote it.
     ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
+    /// A power device that is silent keeps what was cut from being given back to a newer boot.
+    SilentFeedHoldsCuts = "silent-feed-holds-cuts" breaks "S6",
+    /// A create whose answer was lost counts as held back once what it was decided on has grown old.
+    UnheardCreateHeldBack = "unheard-create-held-back" breaks "S6",
     /// A NetworkFence that stands after a create whose answer was lost counts as made once for all.
     UnheardCreateForgotten = "unheard-create-forgotten" breaks "S6",
     /// A machine is switched on while our out-of-service taint, which was asked for, may still be put.

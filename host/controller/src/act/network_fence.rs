@@ -120,6 +120,13 @@ impl<C: Cluster> Calls<C> {
                     return Called { end, detail, report: None };
                 }
                 Ok(Ok(Turn::Wait(waits))) => why = waits,
+                Ok(Err(Stop::Late)) if guard(Bug::UnheardCreateHeldBack, work.may_have_acted) => {
+                    let detail = format!(
+                        "NetworkFence {}: {why}; a write may still be carried out",
+                        work.wanted.name
+                    );
+                    return Called { end: End::Indeterminate, detail, report: None };
+                }
                 Ok(Err(Stop::Late)) => return held_back(),
                 Ok(Err(Stop::Failed(mut failure))) => {
                     if is_withdrawn() {

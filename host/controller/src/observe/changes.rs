@@ -220,7 +220,8 @@ mod tests {
             reason: "".into(),
             since: Time(0),
             reported: Time(0),
-            seen_at: None,
+            seen_at: Time(0),
+            made_at: None,
         };
         node.conditions.insert("Ready".to_owned(), ready);
         node

@@ -108,10 +108,8 @@ async fn attachments_of<C: Cluster>(
 /// A Node read live: what it reports and no watch told of yet is reported now.
 fn dated(mirror: &Mirror, clock: &Clock, node: Node) -> Option<NodeSeen> {
     let seen = NodeSeen::of(node)?;
-    Some(match mirror.nodes.find(&seen.name) {
-        Some(before) => seen.after(&before, clock.now()),
-        None => seen,
-    })
+    let before = mirror.nodes.find(&seen.name);
+    Some(seen.after(before.as_ref(), clock))
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.

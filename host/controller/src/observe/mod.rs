@@ -171,10 +171,7 @@ impl Mirror {
             move |node: Node, before: Option<&NodeSeen>| {
                 let seen = NodeSeen::of(node)?;
                 changes.note(before, &seen, clock.now());
-                Some(match before {
-                    Some(before) => seen.after(before, clock.now()),
-                    None => seen,
-                })
+                Some(seen.after(before, &clock))
             }
         };
         let events = self.events.kept(cluster.clone(), clock.clone(), heard.clone());

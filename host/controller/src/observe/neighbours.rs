@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{self as api, NodeFence};
-use node_remedy_api::plan::{Binding as BindingWritten, NodePlan, PluginKind};
+use node_remedy_api::plan::{Binding as BindingWritten, Method, NodePlan, PluginKind};
 use node_remedy_decide::{Action, Binding, Neighbours, Operation, Phase, Plan, Record, Span, Time};
 
 use super::lease_key;
@@ -30,6 +30,8 @@ const SILENT_AFTER: Span = Span::seconds(60);
 const TOLD_WITHIN: Span = Span::seconds(10);
 /// A renewal that was on its way when the machine was cut may arrive so much later.
 const ON_ITS_WAY: Span = Span::seconds(5);
+/// An off that has not been proven by so long after its end is no question any more: its neighbours had their time.
+const IN_QUESTION: Span = Span::seconds(90);
 /// Of how many silent nodes it is asked what feeds them; any further one counts as a neighbour.
 const PLANS_MAX: usize = 16;
 
@@ -64,32 +66,55 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
     found
 }
 
-/// The node of another incident that has switched a plug of one of our devices off, and not verified it yet.
+/// The node of another incident that has switched a plug of one of our devices off just now, and has not proven whose
+/// it was. Who has done so itself goes on: of two that began at once neither waits for the other.
 pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
     let devices = labelled(&incident.nodefence.spec.plan);
-    if devices.is_empty() {
+    let now = incident.parts.clock.now();
+    if devices.is_empty() || in_question(&incident.nodefence, &devices, now) {
         return None;
     }
     let nodefences = incident.parts.mirror.nodefences.all();
     let open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
     let mut others = open.filter(|one| one.name_any() != incident.name());
-    let is_unverified = |other: &&NodeFence| {
-        let phase = other.status.as_ref().map(|status| status.phase);
-        let is_off = matches!(phase, Some(api::Phase::PoweringOff | api::Phase::VerifyingOff));
-        is_off && !devices.is_disjoint(&labelled(&other.spec.plan))
+    others.find(|other| in_question(other, &devices, now)).map(|one| one.spec.node.name.clone())
+}
+
+/// Whether an incident's last word to a plug of these devices was an off, a moment ago, that nothing is proven by yet.
+fn in_question(nodefence: &NodeFence, devices: &BTreeSet<&str>, now: Time) -> bool {
+    let (plan, Some(status)) = (&nodefence.spec.plan, &nodefence.status) else { return false };
+    if status.parked.is_some() {
+        return false;
+    }
+    let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
+    let proven_at = proof.map(|proof| Time(proof.at.ms)).unwrap_or_default();
+    let is_of = |method: &Method| knows_none(method) && devices.contains(method.device.as_str());
+    let counts = |one: &&api::Operation| {
+        let method = usize::try_from(one.method).ok().and_then(|index| plan.methods.get(index));
+        let has_acted = one.end.as_ref().is_none_or(|end| end.kind != api::EndKind::NotAttempted);
+        method.is_some_and(is_of) && has_acted
     };
-    others.find(is_unverified).map(|other| other.spec.node.name.clone())
+    let switches = |one: &&api::Operation| {
+        matches!(one.action, api::Action::Off | api::Action::Reset | api::Action::On)
+    };
+    let last = status.operations.iter().filter(counts).filter(switches).max_by_key(|one| one.id);
+    last.is_some_and(|last| {
+        let at = Time(last.ended_at.unwrap_or(last.intended_at).ms);
+        last.action != api::Action::On && at > proven_at && now < at.after(IN_QUESTION)
+    })
+}
+
+/// Whether a method's plug knows no machine.
+fn knows_none(method: &Method) -> bool {
+    method.facts.as_ref().is_some_and(|facts| {
+        facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled
+    })
 }
 
 /// The devices of a plan whose plugs know no machine.
 fn labelled(plan: &NodePlan) -> BTreeSet<&str> {
-    let knows_none = |method: &&node_remedy_api::plan::Method| {
-        let facts = method.facts.as_ref();
-        facts.is_some_and(|facts| {
-            facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled
-        })
-    };
-    plan.methods.iter().filter(knows_none).map(|method| method.device.as_str()).collect()
+    let methods = plan.methods.iter().filter(|method| knows_none(method));
+    methods.map(|method| method.device.as_str()).collect()
 }
 
 /// Plugs that know no machine and were switched off.
@@ -139,21 +164,28 @@ impl<'a> Cut<'a> {
             })
     }
 
-    /// Whether a node's own incident tells why it is not heard: it was proven off before, or opened because the node
-    /// had been silent, which renewed its Lease no more since.
+    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that proved it off, or,
+    /// in its first pass, since it was opened for that silence.
     fn is_explained(&self, nodefence: &NodeFence, lease: Option<&LeaseSeen>) -> bool {
         let Some(status) = &nodefence.status else { return false };
+        let stamp = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
+        let Some((lease, stamp)) = lease.zip(stamp) else { return false };
+        let is_unheard = |signs: &api::Signs| {
+            signs.lease_renewed.is_some_and(|at| Time(at.ms) == time_of(&stamp))
+        };
         let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
         let is_off = proof.is_some_and(|proof| {
-            proof.grade == api::Grade::PowerOffVerified && Time(proof.at.ms) <= self.first
+            proof.grade == api::Grade::PowerOffVerified
+                && Time(proof.at.ms) <= self.first
+                && is_unheard(&proof.signs)
         });
         let trigger = &nodefence.spec.trigger;
-        let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
-        let at_open = status.signs_at_open.lease_renewed.map(|at| Time(at.ms));
-        let is_unheard = renewed.is_some_and(|stamp| Some(time_of(&stamp)) == at_open);
-        let silent_at = lease
-            .map_or(Time(trigger.since.ms), |lease| Time(trigger.since.ms).after(overdue(lease)));
-        is_off || trigger.condition_type == LEASE && is_unheard && silent_at < self.first
+        let silent_since = Time(trigger.since.ms).after(overdue(lease));
+        let was_silent = trigger.condition_type == LEASE
+            && status.attempt == 1
+            && is_unheard(&status.signs_at_open)
+            && silent_since < self.first;
+        is_off || was_silent
     }
 
     /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may, if it

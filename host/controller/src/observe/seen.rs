@@ -27,16 +27,18 @@ pub struct Condition {
     pub since: Time,
     /// When it was last reported, by whoever wrote it; 0 where its writer does not say.
     pub reported: Time,
-    /// When this process first saw that report; `None` for what stood before it watched.
-    pub seen_at: Option<Time>,
+    /// When this process first saw that report.
+    pub seen_at: Time,
+    /// When it was reported, by our own clock; `None` for what stood before this process watched.
+    pub made_at: Option<Time>,
 }
 
 impl Condition {
     /// When it was last reported, by our own clock where a watch told of it: the clocks of nodes and servers may be
     /// wrong. `None` where its writer does not say.
     pub fn reported_at(&self, clock: &Clock) -> Option<Time> {
-        let seen_at = self.seen_at.filter(|_| guard(Bug::ReportsByTheirStamps, true));
-        (self.reported > Time(0)).then(|| seen_at.unwrap_or_else(|| clock.when(self.reported)))
+        let made_at = self.made_at.filter(|_| guard(Bug::ReportsByTheirStamps, true));
+        (self.reported > Time(0)).then(|| made_at.unwrap_or_else(|| clock.when(self.reported)))
     }
 }
 
@@ -98,14 +100,23 @@ const CONTROL_PLANE: [&str; 2] =
 
 impl NodeSeen {
     /// The same, with when each condition was first seen reported so. `before` is how this Node was last seen.
+    ///
+    /// A report was made after the one before it was seen, and before it was seen itself: a watch may have been silent
+    /// for long, and the stamp's clock may be wrong.
     #[must_use]
-    pub fn after(mut self, before: &Self, now: Time) -> Self {
-        if before.uid != self.uid {
-            return self;
-        }
+    pub fn after(mut self, before: Option<&Self>, clock: &Clock) -> Self {
+        let now = clock.now();
+        let before = before.filter(|before| before.uid == self.uid);
         for (kind, condition) in &mut self.conditions {
-            let was = before.conditions.get(kind).filter(|was| was.reported == condition.reported);
-            condition.seen_at = was.map_or(Some(now), |was| was.seen_at);
+            let was = before.and_then(|before| before.conditions.get(kind));
+            if let Some(same) = was.filter(|was| was.reported == condition.reported) {
+                (condition.seen_at, condition.made_at) = (same.seen_at, same.made_at);
+                continue;
+            }
+            condition.seen_at = now;
+            let earliest = was.map(|was| was.seen_at.min(now));
+            condition.made_at =
+                earliest.map(|earliest| clock.when(condition.reported).clamp(earliest, now));
         }
         self
     }
@@ -147,7 +158,8 @@ impl NodeSeen {
                     reason: reason(condition.reason.unwrap_or_default()),
                     since: at(condition.last_transition_time),
                     reported: at(condition.last_heartbeat_time),
-                    seen_at: None,
+                    seen_at: Time(0),
+                    made_at: None,
                 };
                 (condition.type_, seen)
             })
@@ -454,8 +466,9 @@ mod tests {
 
     #[test]
     fn a_report_is_as_old_as_it_was_seen_to_be_whatever_its_stamp_says() {
-        let clock = Clock::simulated(VirtualClock::start_at(Time(9_000_000)));
-        let node = |uid: &str, reported: &str| {
+        let clock = |now: u64| Clock::simulated(VirtualClock::start_at(Time(now * 1_000)));
+        let node = |uid: &str, second: u64| {
+            let reported = timestamp(Time(second * 1_000)).to_string();
             let ready = serde_json::json!(
                 {"type": "Ready", "status": "True", "lastHeartbeatTime": reported}
             );
@@ -464,17 +477,23 @@ mod tests {
             );
             NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap()
         };
-        let at = |node: &NodeSeen| node.conditions["Ready"].reported_at(&clock);
-        let first = node("u", "1970-01-01T00:00:10Z");
-        assert_eq!(at(&first), Some(Time(10_000)), "by its stamp: it stood when this began");
-        let same = first.clone().after(&first, Time(8_000_000));
-        assert_eq!(at(&same), Some(Time(10_000)));
-        let second = node("u", "1970-01-01T00:00:20Z").after(&same, Time(8_100_000));
-        assert_eq!(at(&second), Some(Time(8_100_000)));
-        let same = second.clone().after(&second, Time(8_200_000));
-        assert_eq!(at(&same), Some(Time(8_100_000)), "no new report");
-        let other = node("v", "1970-01-01T00:00:20Z").after(&second, Time(8_200_000));
-        assert_eq!(at(&other), Some(Time(20_000)), "another Node of the same name");
+        let at = |node: &NodeSeen| {
+            node.conditions["Ready"].reported_at(&clock(9_000)).map(|at| at.0 / 1_000)
+        };
+        let first = node("u", 10).after(None, &clock(8_000));
+        assert_eq!(at(&first), Some(10), "by its stamp: it stood when this began");
+        assert_eq!(at(&first.clone().after(Some(&first), &clock(8_050))), Some(10), "nothing new");
+        // A clock that is behind, or a server's that was set ahead: not before the one that was seen.
+        let second = node("u", 20).after(Some(&first), &clock(8_100));
+        assert_eq!(at(&second), Some(8_000));
+        assert_eq!(at(&second.clone().after(Some(&second), &clock(8_200))), Some(8_000));
+        // A watch that was silent for long tells of a report that is old by now.
+        let late = node("u", 8_150).after(Some(&second), &clock(8_900));
+        assert_eq!(at(&late), Some(8_150));
+        let ahead = node("u", 20_000).after(Some(&second), &clock(8_200));
+        assert_eq!(at(&ahead), Some(8_200), "a clock that is ahead");
+        let other = node("v", 20).after(Some(&second), &clock(8_200));
+        assert_eq!(at(&other), Some(20), "another Node of the same name");
     }
 
     #[test]

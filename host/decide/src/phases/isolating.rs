@@ -1,6 +1,6 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard};
 use crate::cut::{self, note_before};
 use crate::plan::{Progress, Want};
 use crate::retry::{
@@ -8,8 +8,8 @@ use crate::retry::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Effect, End, Evidence, Goal, Grade, IsolatedForGood, Kind, Method,
-    MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule, View,
+    Action, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, IsolatedForGood, Kind,
+    Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule, View,
 };
 
 use super::leave::leave_to_isolate;
@@ -188,12 +188,15 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     if let Some(proof) = storage_fenced(run, node) {
-        if let Some(flow) = read_cut_again(run, &proof) {
-            return flow;
+        match is_proof(run, &proof) {
+            Err(flow) => return flow,
+            Ok(false) => {}
+            Ok(true) => {
+                run.notice(Notice::Proven { grade: proof.grade });
+                run.record.proof = Some(proof);
+                return Flow::Go(Phase::Releasing);
+            }
         }
-        run.notice(Notice::Proven { grade: proof.grade });
-        run.record.proof = Some(proof);
-        return Flow::Go(Phase::Releasing);
     }
     let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
     if is_cut_off && !run.has_next() && run.policy.isolated_for_good == IsolatedForGood::Park {
@@ -202,15 +205,31 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::AwaitingWell)
 }
 
-/// A16: a cut that was read a while ago may be undone by now, and is read again before it counts as proof.
-pub(crate) fn read_cut_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
-    let Evidence::Reads(reads) = &proof.by else { return None };
-    let cut = outdated(run, reads).filter(|_| proof.grade == Grade::StorageFenced)?;
-    if is_sown(Bug::OldCutIsProof) {
-        return None;
+/// A16: a cut that was read a while ago may be undone by now, and is read again before it counts as proof. Whether it
+/// is one; one that cannot be read is none.
+pub(crate) fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
+    let Evidence::Reads(reads) = &proof.by else { return Ok(true) };
+    if proof.grade != Grade::StorageFenced {
+        return Ok(true);
+    }
+    let last = |cut: &MethodIndex| run.record.last_ended(*cut, Action::Status);
+    let is_unread = |cut: &MethodIndex| last(cut).is_some_and(|read| read.state().is_none());
+    let cuts = || run.record.read_by(proof).into_iter();
+    let oldest = cuts().min_by_key(|cut| last(cut)?.ended_at);
+    let oldest = oldest.filter(|_| outdated(run, reads).is_some());
+    let again = cuts().find(is_unread).or(oldest);
+    let Some(cut) = again.filter(|_| guard(Bug::OldCutIsProof, true)) else { return Ok(true) };
+    if let Some(read) = run.record.last_in_phase(cut, Action::Status)
+        && read.end.is_some()
+    {
+        // However long a slow device took: it is as it said a moment ago.
+        let just_now = read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, run.now));
+        if read.state().is_none() || just_now {
+            return Ok(read.state() == Some(PlugState::Off));
+        }
     }
     run.rule(Rule::A16);
-    Some(run.call(cut, Action::Status))
+    Err(run.call(cut, Action::Status))
 }
 
 /// Storage access is cut and was read as cut: proof for the pods that lived on it, once for a boot. One that

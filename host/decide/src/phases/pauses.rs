@@ -1,6 +1,6 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
-use crate::bug::{Bug, guard};
+use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, has_registered_anew, still_cut};
 use crate::people::{go_on_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
@@ -296,7 +296,9 @@ fn waits_to_give_back(run: &Run<'_>) -> bool {
     let is_parked = run.record.phase == Phase::Parked;
     let waits = run.record.phase == Phase::AwaitingDevice
         || is_parked && reason == Some(&ParkReason::DeviceUnreachable);
-    gives_back && waits && !still_cut(run).is_empty()
+    let cuts = still_cut(run);
+    let is_its = run.record.unreachable.is_some_and(|silent| cuts.contains(&silent));
+    gives_back && waits && !cuts.is_empty() && (is_its || is_sown(Bug::SilentFeedHoldsCuts))
 }
 
 /// Whether it is parked because something could not be given back.

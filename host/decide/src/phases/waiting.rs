@@ -12,7 +12,7 @@ use crate::{
     PodView, Proof, Rule, Time, View,
 };
 
-use super::isolating::{read_cut_again, storage_fenced};
+use super::isolating::{is_proof, storage_fenced};
 use super::leave::leave_to_cut;
 
 /// New: nothing was done yet in this pass.
@@ -62,12 +62,15 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     }
     let at_hand = |node| kdump_seen(run, view, node).or_else(|| of_a_part(run, view, node));
     if let Some(proof) = run.node(view).and_then(at_hand) {
-        if let Some(flow) = read_cut_again(run, &proof) {
-            return flow;
+        match is_proof(run, &proof) {
+            Err(flow) => return flow,
+            Ok(false) => {}
+            Ok(true) => {
+                run.notice(Notice::Proven { grade: proof.grade });
+                run.record.proof = Some(proof);
+                return Flow::Go(Phase::Releasing);
+            }
         }
-        run.notice(Notice::Proven { grade: proof.grade });
-        run.record.proof = Some(proof);
-        return Flow::Go(Phase::Releasing);
     }
     if run.now < until {
         run.look_at(until);
