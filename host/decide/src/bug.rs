@@ -123,6 +123,8 @@ bugs! {
     OnNotReadAgain = "on-not-read-again" breaks "S23",
     /// How old a condition is says the stamp of its last report, whatever clock wrote it.
     ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
+    /// A run that a person's word holds back counts as one that did nothing, where a device said on after our off.
+    ToldOffForgotten = "told-off-forgotten" breaks "S6",
     /// A power device that is silent keeps what was cut from being given back to a newer boot.
     SilentFeedHoldsCuts = "silent-feed-holds-cuts" breaks "S6",
     /// A create whose answer was lost counts as held back once what it was decided on has grown old.

@@ -266,11 +266,7 @@ impl<C: Cluster> Incident<C> {
     /// Says on the Node which pod remedies it, and since when.
     async fn sign(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
         let since = timestamp(self.parts.clock.now()).to_string();
-        for (key, value) in [(job::REMEDIATION_TIME, &*since), (job::REMEDIATION_POD, pod)] {
-            let value = Some(value.to_owned());
-            self.change(effect, NodeChange::Annotate { key: key.to_owned(), value }).await?;
-        }
-        Ok(())
+        self.change(effect, NodeChange::Sign { pod: pod.to_owned(), since }).await
     }
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {

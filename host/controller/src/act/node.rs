@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use node_remedy_decide::bug::{Bug, guard};
 use serde_json::{Value, json};
 
+use super::job::{REMEDIATION_POD, REMEDIATION_TIME};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::observe::seen::{OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE, QUARANTINE};
 
@@ -55,6 +56,14 @@ pub enum NodeChange {
     },
     /// Mark schedulable, if we had marked it unschedulable.
     Uncordon,
+    /// Say which pod remedies the node, and since when. In one patch: a node that half of it was written to would be
+    /// signed anew at each look, with another time.
+    Sign {
+        /// The pod's name.
+        pod: String,
+        /// RFC 3339.
+        since: String,
+    },
     /// Keep or let go an annotation.
     Annotate {
         /// The annotation's key.
@@ -97,6 +106,9 @@ fn patch_for(node: &Node, change: &NodeChange) -> Result<Option<Patch>, ClusterE
         NodeChange::LiftOutOfService => in_service(node),
         NodeChange::Cordon { nodefence } => cordon(node, nodefence),
         NodeChange::Uncordon => uncordon(node),
+        NodeChange::Sign { pod, since } => {
+            annotate_all(node, &[(REMEDIATION_TIME, since), (REMEDIATION_POD, pod)])
+        }
         NodeChange::Annotate { key, value } => annotate(node, key, value.as_deref()),
     };
     if edits.is_empty() {
@@ -233,7 +245,7 @@ fn annotate(node: &Node, key: &str, value: Option<&str>) -> Vec<Value> {
     }
 }
 
-/// Annotations that are not there yet.
+/// Several annotations at once.
 fn annotate_all(node: &Node, all: &[(&str, &str)]) -> Vec<Value> {
     if node.metadata.annotations.is_none() && !all.is_empty() {
         let all: serde_json::Map<_, _> =
@@ -340,6 +352,17 @@ mod tests {
         let lifted = after(&ours, &NodeChange::Uncordon).unwrap();
         assert_eq!(lifted["spec"].get("unschedulable"), None);
         assert_eq!(lifted["metadata"]["annotations"], json!({"k": "v"}));
+    }
+
+    #[test]
+    fn pod_and_time_of_a_remedy_are_written_at_once() {
+        let sign = NodeChange::Sign { pod: "p".to_owned(), since: "s".to_owned() };
+        let all = json!({REMEDIATION_TIME: "s", REMEDIATION_POD: "p"});
+        for before in [Value::Null, json!({REMEDIATION_TIME: "r", REMEDIATION_POD: "o"})] {
+            let signed = after(&node(json!({}), before), &sign).unwrap();
+            assert_eq!(signed["metadata"]["annotations"], all);
+        }
+        assert_eq!(after(&node(json!({}), all), &sign), None);
     }
 
     #[test]

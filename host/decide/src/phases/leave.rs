@@ -141,11 +141,18 @@ fn heed_people(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     let Some(word) = persons_word(view) else { return Ok(()) };
     run.rule(Rule::A17);
     run.look_in(LOOK_EVERY);
-    let is_as_found = is_untouched(run) && !run.has_released();
+    let is_as_found = is_untouched(run) && !run.has_released() && !was_told_to_go_off(run);
     if is_as_found || !is_closed_for_long(run) {
         return Err(run.hold(Hold::Gate(view.gate.refusals.clone())));
     }
     Err(park(run, ParkReason::LeftAlone { word }))
+}
+
+/// Whether our last word to a power device was an off. One that says it is on may tell old news, and is not read while
+/// nothing may be done.
+fn was_told_to_go_off(run: &Run<'_>) -> bool {
+    let mut last = run.plan.power_methods().filter_map(|plug| run.record.last_effect(plug));
+    guard(Bug::ToldOffForgotten, last.any(|effect| effect.action == Action::Off))
 }
 
 /// Whether the gate has been closed for as long as a run that did something waits for it.
