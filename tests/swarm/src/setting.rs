@@ -49,7 +49,10 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     let leaves_off = |one: &Document| {
         one.object.pointer("/spec/policies/powerOnIfFoundOff").is_some_and(|word| word == false)
     };
+    let tells_old_news =
+        |one: &Event| matches!(one, Event::BmcFault { fault, .. } if fault == "stale");
     Setting {
+        has_stale_bmc: scenario.happenings.iter().any(|one| tells_old_news(&one.what)),
         leaves_off: scenario.configuration.iter().any(leaves_off),
         is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),
         ill: ill.collect(),

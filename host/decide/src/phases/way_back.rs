@@ -155,7 +155,9 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
         }
         return run.look_in(RESEND_EVERY.min(LOOK_EVERY));
     }
-    if let Some(flow) = wait_for_late_taint(run) {
+    // On a Node that is gone, or made anew, an older write is refused.
+    let is_there = run.node(view).is_some();
+    if let Some(flow) = is_there.then(|| wait_for_late_taint(run)).flatten() {
         return flow;
     }
     run.record.marks.out_of_service = false;

@@ -20,6 +20,7 @@ const PROOFS_MAX: usize = 20;
 pub(super) struct Cycles {
     max: usize,
     has_stale_bmc: bool,
+    is_miswired: bool,
     /// By incident.
     offs: BTreeMap<String, usize>,
     /// When each node's last operations were begun.
@@ -35,6 +36,7 @@ impl Cycles {
         Self {
             max: setting.cycles_max,
             has_stale_bmc: setting.has_stale_bmc,
+            is_miswired: !setting.miswired.is_empty(),
             offs: BTreeMap::new(),
             begun: BTreeMap::new(),
             proofs: BTreeMap::new(),
@@ -89,6 +91,8 @@ impl Check for Cycles {
         let retries = self.retries.get(&incident).copied().unwrap_or_default();
         // A BMC that tells old news hides an off that has landed: the one asked for once more lands later.
         let max = self.max.saturating_mul(retries + 1) + usize::from(self.has_stale_bmc);
+        // It may be another one's plug that switched it off.
+        let max = max + usize::from(self.is_miswired);
         let offs = self.offs.entry(incident).or_default();
         *offs += 1;
         (*offs > max).then(|| format!("off for the {offs}th time, allowed {max}"))
