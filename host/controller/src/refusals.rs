@@ -83,7 +83,7 @@ impl Refusals {
         }
     }
 
-    /// When what was not written yet is to be written; `None` while something is being written.
+    /// When to write next; `None` if there is nothing to write, or a write is under way.
     pub fn next_write(&self) -> Option<Time> {
         let every = if self.news { NEWS_EVERY_MS } else { WRITE_EVERY_MS };
         (self.stale && self.writing.is_empty()).then(|| Time(self.written_at.saturating_add(every)))

@@ -117,7 +117,7 @@ fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Opti
         marks.push((NodeChange::Unquarantine, Some("the quarantine taint")));
     }
     if has(CORDONED_BY) {
-        // Somebody may have uncordoned it meanwhile, and the annotation alone is nobody's business.
+        // Somebody may have uncordoned it meanwhile; a left-over annotation alone is not worth an Event.
         marks.push((NodeChange::Uncordon, node.unschedulable.then_some("the cordon")));
     }
     if dumps::is_told_of_one_that_is_over(node, lease.as_ref(), &parts.clock) {

@@ -121,9 +121,9 @@ bugs! {
     DarkFeedForgotten = "dark-feed-forgotten" breaks "S6",
     /// Of a machine whose `on` failed a person is told that it is off, whatever it reads.
     OnNotReadAgain = "on-not-read-again" breaks "S23",
-    /// How old a condition is says the stamp of its last report, whatever clock wrote it.
+    /// A condition's age is taken from the stamp of its last report, whatever clock wrote it.
     ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
-    /// A run that a person's word holds back counts as one that did nothing, where a device said on after our off.
+    /// A run that a person's word holds back counts as one that did nothing, although a device, after our off, still says on.
     ToldOffForgotten = "told-off-forgotten" breaks "S6",
     /// A power device that is silent keeps what was cut from being given back to a newer boot.
     SilentFeedHoldsCuts = "silent-feed-holds-cuts" breaks "S6",
@@ -139,11 +139,11 @@ bugs! {
     OldCutIsProof = "old-cut-is-proof" breaks "S1",
     /// Plugs of one device are switched off at once for several nodes.
     NeighboursAtOnce = "neighbours-at-once" breaks "S23",
-    /// What waits for a silent device to give back what it took turns back anew at each look, once its Node is gone.
+    /// Once its Node is gone, a run that waits for a silent device restarts its way back at each look.
     TurnsBackForEver = "turns-back-for-ever" breaks "S6",
     /// An incident that could not be opened is opened anew as its own NodeFence is seen to go.
     OpenedAtOnce = "opened-at-once" breaks "L5",
-    /// What does not go is asked for again at once, as fast as the API server answers.
+    /// What stays is asked for again at once, as fast as the API server answers.
     AskedWithoutPause = "asked-without-pause" breaks "L5",
     /// A cut whose end nobody heard is given back while it may still be made.
     LateCutForgotten = "late-cut-forgotten" breaks "S6",

@@ -337,8 +337,8 @@ impl fmt::Display for ParkReason {
                 "the machine was off before us and stays off; switch it on when its work is done",
             ),
             Self::NotWell => f.write_str(
-                "what was to be done is done, and the node did not become well in time; look at its console, \
-                 and switch its machine on if it is off; then node-remedy retry NODEFENCE",
+                "the remedy was carried out, and the node did not become well in time; look at its console; if its \
+                 machine is off, switch it on; then node-remedy retry NODEFENCE",
             ),
             Self::NoProofPossible => {
                 write!(f, "{}; check the machine, then node-remedy confirm-off NODEFENCE", self.found())

@@ -36,8 +36,8 @@ pub const DEVICE_TIMEOUT: Span = Span::minutes(24 * 60);
 pub const PROBE_EVERY: Span = Span::seconds(5);
 /// How often a parked run's device and node are looked at.
 pub const PARKED_LOOK_EVERY: Span = Span::seconds(60);
-/// How long after a write that nobody heard the end of the API server may still carry it out: kube-apiserver's
-/// `--request-timeout` by default.
+/// For so long the API server may still carry out a write whose answer was lost: the default of kube-apiserver's
+/// `--request-timeout`.
 pub const WRITE_LATE_MAX: Span = Span::seconds(60);
 /// How long another process's unfinished call may still have an effect: its lease and its call.
 pub const FOREIGN_CALL_MAX: Span = Span::seconds(20);

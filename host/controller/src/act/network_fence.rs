@@ -84,8 +84,8 @@ struct Work<'a, C> {
     wanted: Wanted<'a>,
     /// What is asked may have been done, by this call or before.
     may_have_acted: bool,
-    /// Nobody heard what came of a write, which the API server may carry out later.
-    may_act_later: bool,
+    /// The answer to a create was lost, so the API server may carry it out later.
+    is_create_unheard: bool,
 }
 
 impl<C: Cluster> Calls<C> {
@@ -99,16 +99,16 @@ impl<C: Cluster> Calls<C> {
         let incident = asked.operation.rsplit_once('/').map_or(&*asked.operation, |(name, _)| name);
         let wanted = Wanted::of(incident, &asked.method);
         let mut work =
-            Work { calls: self, asked, wanted, may_have_acted: false, may_act_later: false };
+            Work { calls: self, asked, wanted, may_have_acted: false, is_create_unheard: false };
         let mut why = "no answer of the API server".to_owned();
         loop {
             match timeout_at(until, work.turn()).await {
                 Ok(Ok(Turn::Done(state)))
-                    if guard(Bug::UnheardCreateForgotten, work.may_act_later) =>
+                    if guard(Bug::UnheardCreateForgotten, work.is_create_unheard) =>
                 {
                     // A create that is carried out late would fence anew what was given back meanwhile.
                     let detail = format!(
-                        "NetworkFence {}: {}; a write whose answer was lost may still be carried out",
+                        "NetworkFence {}: {}; a create whose answer was lost may still be carried out",
                         work.wanted.name,
                         told(state)
                     );
@@ -122,7 +122,7 @@ impl<C: Cluster> Calls<C> {
                 Ok(Ok(Turn::Wait(waits))) => why = waits,
                 Ok(Err(Stop::Late)) if guard(Bug::UnheardCreateHeldBack, work.may_have_acted) => {
                     let detail = format!(
-                        "NetworkFence {}: {why}; a write may still be carried out",
+                        "NetworkFence {}: {why}; a write may have been carried out, or may still be",
                         work.wanted.name
                     );
                     return Called { end: End::Indeterminate, detail, report: None };
@@ -255,7 +255,15 @@ impl<C: Cluster> Work<'_, C> {
                 let incident = self.wanted.incident.to_owned();
                 fence.annotations_mut().insert(OF_NODEFENCE.to_owned(), incident);
                 let create = self.calls.cluster.create(&fence);
-                self.write(create).await
+                let is_unheard = &mut false;
+                let created = async {
+                    let created = create.await;
+                    *is_unheard = created.as_ref().is_err_and(ClusterError::may_have_been_done);
+                    created
+                };
+                let turn = self.write(created).await;
+                self.is_create_unheard |= *is_unheard;
+                turn
             }
         }
     }
@@ -319,7 +327,6 @@ impl<C: Cluster> Work<'_, C> {
                 if matches!(error, ClusterError::Denied(_) | ClusterError::Invalid(_)) {
                     self.may_have_acted = before;
                 }
-                self.may_act_later |= error.may_have_been_done();
                 Self::after(&error)
             }
         }

@@ -105,7 +105,7 @@ async fn attachments_of<C: Cluster>(
         .await
 }
 
-/// A Node read live: what it reports and no watch told of yet is reported now.
+/// A Node read live, its conditions dated against what the watch saw last.
 fn dated(mirror: &Mirror, clock: &Clock, node: Node) -> Option<NodeSeen> {
     let seen = NodeSeen::of(node)?;
     let before = mirror.nodes.find(&seen.name);

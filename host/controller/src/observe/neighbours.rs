@@ -4,7 +4,7 @@
 //! An outlet knows no machine, so only its neighbours' signs of life speak against a table of wiring
 //! that is wrong. A neighbour is heard by a renewal that is clearly later than the last off; it does
 //! not count if it was silent before the first, or if its own incident switched it off and proved that. So that
-//! this can be told, no two plugs of one device are switched off before the first one is verified. Not here: what
+//! this can be told, a second plug of a device waits until the first one is verified; two that began at once do not. Not here: what
 //! follows, which `decide` says.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ const SILENT_AFTER: Span = Span::seconds(60);
 const TOLD_WITHIN: Span = Span::seconds(10);
 /// A renewal that was on its way when the machine was cut may arrive so much later.
 const ON_ITS_WAY: Span = Span::seconds(5);
-/// An off that has not been proven by so long after its end is no question any more: its neighbours had their time.
+/// After this time an off that was not proven no longer holds up its neighbours.
 const IN_QUESTION: Span = Span::seconds(90);
 /// Of how many silent nodes it is asked what feeds them; any further one counts as a neighbour.
 const PLANS_MAX: usize = 16;
@@ -164,7 +164,7 @@ impl<'a> Cut<'a> {
             })
     }
 
-    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that proved it off, or,
+    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that incident proved it off, or,
     /// in its first pass, since it was opened for that silence.
     fn is_explained(&self, nodefence: &NodeFence, lease: Option<&LeaseSeen>) -> bool {
         let Some(status) = &nodefence.status else { return false };

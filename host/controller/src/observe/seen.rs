@@ -29,7 +29,7 @@ pub struct Condition {
     pub reported: Time,
     /// When this process first saw that report.
     pub seen_at: Time,
-    /// When it was reported, by our own clock; `None` for what stood before this process watched.
+    /// When it was reported, by our own clock; `None` for the first report that this process saw.
     pub made_at: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! Who sends the same write again and again without a pause is told of: a loop that runs as fast as the API server
+//! Reports a process that sends the same write again and again without a pause: a loop that runs as fast as the API server
 //! answers costs it more than the lost node.
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use node_remedy_world::time::between;
 
 use super::door::Request;
 
-/// The longest that so many are counted over.
+/// Writes are counted over this window.
 const WITHIN: Duration = Duration::from_secs(10);
 /// One incident writes its record twice for each operation, and has no more than some sixty in that time.
 const TIMES_MAX: usize = 150;

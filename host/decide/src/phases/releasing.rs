@@ -112,7 +112,7 @@ fn delete_node(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     if let Some(flow) = read_again(run, proof) {
         return Some(flow);
     }
-    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
+    note_first(run, proof.grade);
     run.effect(Effect::DeleteNode);
     Some(run.look_in(LOOK_EVERY))
 }
@@ -191,7 +191,7 @@ fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
     released
 }
 
-/// What goes behind a proof is released by whoever's hand.
+/// Whatever is gone after the proof counts as released, whoever removed it.
 fn note_progress(run: &mut Run<'_>, left: &Left<'_>, grade: Grade) {
     let now = run.now;
     if let Some(released) = run.record.released.as_mut().filter(|one| left.count() < one.left) {
@@ -201,7 +201,8 @@ fn note_progress(run: &mut Run<'_>, left: &Left<'_>, grade: Grade) {
     }
 }
 
-/// Notes when something was first released. What only waits for its finalizers, as somebody deleted it before, is not.
+/// Notes when something was first released. A pod that somebody else had deleted, and that waits for its finalizers, does
+/// not count until it is gone.
 fn note_first(run: &mut Run<'_>, grade: Grade) {
     let now = run.now;
     let first = match grade {
