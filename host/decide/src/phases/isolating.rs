@@ -188,14 +188,8 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     if let Some(proof) = storage_fenced(run, node) {
-        match is_proof(run, &proof) {
-            Err(flow) => return flow,
-            Ok(false) => {}
-            Ok(true) => {
-                run.notice(Notice::Proven { grade: proof.grade });
-                run.record.proof = Some(proof);
-                return Flow::Go(Phase::Releasing);
-            }
+        if let Some(flow) = prove(run, proof) {
+            return flow;
         }
     }
     let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
@@ -205,9 +199,22 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::AwaitingWell)
 }
 
+/// Records a proof that is at hand, and releases by it; `None` where it turns out to be none.
+pub(crate) fn prove(run: &mut Run<'_>, proof: Proof) -> Option<Flow> {
+    match is_proof(run, &proof) {
+        Err(flow) => Some(flow),
+        Ok(false) => None,
+        Ok(true) => {
+            run.notice(Notice::Proven { grade: proof.grade });
+            run.record.proof = Some(proof);
+            Some(Flow::Go(Phase::Releasing))
+        }
+    }
+}
+
 /// A16: a cut that was read a while ago may be undone by now, and is read again before it counts as proof. Whether it
 /// is one; one that cannot be read is none.
-pub(crate) fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
+fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
     let Evidence::Reads(reads) = &proof.by else { return Ok(true) };
     if proof.grade != Grade::StorageFenced {
         return Ok(true);
@@ -219,9 +226,8 @@ pub(crate) fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
     let oldest = oldest.filter(|_| outdated(run, reads).is_some());
     let again = cuts().find(is_unread).or(oldest);
     let Some(cut) = again.filter(|_| guard(Bug::OldCutIsProof, true)) else { return Ok(true) };
-    if let Some(read) = run.record.last_in_phase(cut, Action::Status)
-        && read.end.is_some()
-    {
+    let read = run.record.last_in_phase(cut, Action::Status);
+    if let Some(read) = read.filter(|read| !read.is_held_back()) {
         // However long a slow device took: it is as it said a moment ago.
         let just_now = read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, run.now));
         if read.state().is_none() || just_now {

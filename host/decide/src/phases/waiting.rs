@@ -8,11 +8,11 @@ use crate::cut::{self, still_cut};
 use crate::release::{Cover, cut_drivers};
 use crate::run::{Flow, Run};
 use crate::{
-    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, Phase,
-    PodView, Proof, Rule, Time, View,
+    Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, PROBE_EVERY, Phase, PodView,
+    Proof, Rule, Time, View,
 };
 
-use super::isolating::{is_proof, storage_fenced};
+use super::isolating::{prove, storage_fenced};
 use super::leave::leave_to_cut;
 
 /// New: nothing was done yet in this pass.
@@ -62,14 +62,8 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     }
     let at_hand = |node| kdump_seen(run, view, node).or_else(|| of_a_part(run, view, node));
     if let Some(proof) = run.node(view).and_then(at_hand) {
-        match is_proof(run, &proof) {
-            Err(flow) => return flow,
-            Ok(false) => {}
-            Ok(true) => {
-                run.notice(Notice::Proven { grade: proof.grade });
-                run.record.proof = Some(proof);
-                return Flow::Go(Phase::Releasing);
-            }
+        if let Some(flow) = prove(run, proof) {
+            return flow;
         }
     }
     if run.now < until {
