@@ -187,10 +187,10 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     run.rule(Rule::A9);
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
-    if let Some(proof) = storage_fenced(run, node) {
-        if let Some(flow) = prove(run, proof) {
-            return flow;
-        }
+    if let Some(proof) = storage_fenced(run, node)
+        && let Some(flow) = prove(run, proof)
+    {
+        return flow;
     }
     let is_cut_off = run.remedy().is_some_and(|remedy| run.plan.cuts_api_path(remedy));
     if is_cut_off && !run.has_next() && run.policy.isolated_for_good == IsolatedForGood::Park {

@@ -61,10 +61,10 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     let at_hand = |node| kdump_seen(run, view, node).or_else(|| of_a_part(run, view, node));
-    if let Some(proof) = run.node(view).and_then(at_hand) {
-        if let Some(flow) = prove(run, proof) {
-            return flow;
-        }
+    if let Some(proof) = run.node(view).and_then(at_hand)
+        && let Some(flow) = prove(run, proof)
+    {
+        return flow;
     }
     if run.now < until {
         run.look_at(until);
