@@ -294,6 +294,7 @@ impl<C: Cluster> Desk<C> {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
         let Some(seen) = &self.parts.mirror.nodes.find(name) else {
+            self.not_before.remove(name);
             match unread::node(&self.parts.mirror, name) {
                 Some(why) => self.refuse(name, &Reason::NotReady(why)),
                 None => self.refusals.forget(&self.parts, name),

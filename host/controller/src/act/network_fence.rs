@@ -84,8 +84,8 @@ struct Work<'a, C> {
     wanted: Wanted<'a>,
     /// What is asked may have been done, by this call or before.
     may_have_acted: bool,
-    /// The answer to a create was lost, so the API server may carry it out later.
-    is_create_unheard: bool,
+    /// The answer to a write of an off was lost, so the API server may create the object later.
+    may_fence_later: bool,
 }
 
 impl<C: Cluster> Calls<C> {
@@ -99,12 +99,12 @@ impl<C: Cluster> Calls<C> {
         let incident = asked.operation.rsplit_once('/').map_or(&*asked.operation, |(name, _)| name);
         let wanted = Wanted::of(incident, &asked.method);
         let mut work =
-            Work { calls: self, asked, wanted, may_have_acted: false, is_create_unheard: false };
+            Work { calls: self, asked, wanted, may_have_acted: false, may_fence_later: false };
         let mut why = "no answer of the API server".to_owned();
         loop {
             match timeout_at(until, work.turn()).await {
                 Ok(Ok(Turn::Done(state)))
-                    if guard(Bug::UnheardCreateForgotten, work.is_create_unheard) =>
+                    if guard(Bug::UnheardCreateForgotten, work.may_fence_later) =>
                 {
                     // A create that is carried out late would fence anew what was given back meanwhile.
                     let detail = format!(
@@ -255,15 +255,7 @@ impl<C: Cluster> Work<'_, C> {
                 let incident = self.wanted.incident.to_owned();
                 fence.annotations_mut().insert(OF_NODEFENCE.to_owned(), incident);
                 let create = self.calls.cluster.create(&fence);
-                let is_unheard = &mut false;
-                let created = async {
-                    let created = create.await;
-                    *is_unheard = created.as_ref().is_err_and(ClusterError::may_have_been_done);
-                    created
-                };
-                let turn = self.write(created).await;
-                self.is_create_unheard |= *is_unheard;
-                turn
+                self.write(create).await
             }
         }
     }
@@ -327,6 +319,9 @@ impl<C: Cluster> Work<'_, C> {
                 if matches!(error, ClusterError::Denied(_) | ClusterError::Invalid(_)) {
                     self.may_have_acted = before;
                 }
+                // Others go by the object's UID: carried out late they change nothing.
+                self.may_fence_later |=
+                    self.asked.action == Action::Off && error.may_have_been_done();
                 Self::after(&error)
             }
         }

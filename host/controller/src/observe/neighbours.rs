@@ -4,8 +4,8 @@
 //! An outlet knows no machine, so only its neighbours' signs of life speak against a table of wiring
 //! that is wrong. A neighbour is heard by a renewal that is clearly later than the last off; it does
 //! not count if it was silent before the first, or if its own incident switched it off and proved that. So that
-//! this can be told, a second plug of a device waits until the first one is verified; two that began at once do not. Not here: what
-//! follows, which `decide` says.
+//! this can be told, a second plug of a device waits until the first one is verified; two that began at once do
+//! not. Not here: what follows, which `decide` says.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
 /// The node of another incident that has switched a plug of one of our devices off just now, and has not proven whose
 /// it was. Who has done so itself goes on: of two that began at once neither waits for the other.
 pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
-    let devices = labelled(&incident.nodefence.spec.plan);
+    let devices = labelled_devices(&incident.nodefence.spec.plan);
     let now = incident.parts.clock.now();
     if devices.is_empty() || in_question(&incident.nodefence, &devices, now) {
         return None;
@@ -88,7 +88,8 @@ fn in_question(nodefence: &NodeFence, devices: &BTreeSet<&str>, now: Time) -> bo
     }
     let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
     let proven_at = proof.map(|proof| Time(proof.at.ms)).unwrap_or_default();
-    let is_of = |method: &Method| knows_none(method) && devices.contains(method.device.as_str());
+    let is_of =
+        |method: &Method| is_labelled_plug(method) && devices.contains(method.device.as_str());
     let counts = |one: &&api::Operation| {
         let method = usize::try_from(one.method).ok().and_then(|index| plan.methods.get(index));
         let has_acted = one.end.as_ref().is_none_or(|end| end.kind != api::EndKind::NotAttempted);
@@ -105,15 +106,15 @@ fn in_question(nodefence: &NodeFence, devices: &BTreeSet<&str>, now: Time) -> bo
 }
 
 /// Whether a method's plug knows no machine.
-fn knows_none(method: &Method) -> bool {
+fn is_labelled_plug(method: &Method) -> bool {
     method.facts.as_ref().is_some_and(|facts| {
         facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled
     })
 }
 
 /// The devices of a plan whose plugs know no machine.
-fn labelled(plan: &NodePlan) -> BTreeSet<&str> {
-    let methods = plan.methods.iter().filter(|method| knows_none(method));
+fn labelled_devices(plan: &NodePlan) -> BTreeSet<&str> {
+    let methods = plan.methods.iter().filter(|method| is_labelled_plug(method));
     methods.map(|method| method.device.as_str()).collect()
 }
 
@@ -164,8 +165,8 @@ impl<'a> Cut<'a> {
             })
     }
 
-    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that incident proved it off, or,
-    /// in its first pass, since it was opened for that silence.
+    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that incident proved it
+    /// off, or, in its first pass, since it was opened for that silence.
     fn is_explained(&self, nodefence: &NodeFence, lease: Option<&LeaseSeen>) -> bool {
         let Some(status) = &nodefence.status else { return false };
         let stamp = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
