@@ -181,7 +181,7 @@ fn a_witness_stands_beside_the_stages_and_is_named_by_its_place() {
     assert_eq!(lines(&configuration.problems), "");
     expect![[r#"
         fence-witness.yaml
-        0 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} witness=1
+        0 power: ipmi plug="" device="ipmi/192.0.2.11" address=192.0.2.11 privilege-level=operator default:{"secret":{"name":"bmc-credentials","identityKey":"username","secretKey":"password"}} witness=1
         1 hypervisor: proxmox plug="w1" device="proxmox/w1" address=pve.example.com:8006 default:{"secret":{"name":"hypervisor-credentials","identityKey":"username","secretKey":"password"}}
         power: power All [0]
         grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}

@@ -81,12 +81,12 @@ fn leave_out(record: &mut Record, now: Time) {
     if let Some(released) = record.released.as_mut() {
         released.at = released.at.max(released.progress_at);
         released.progress_at = released.at;
-        released.sent = 0;
         if released.ended_at.is_some() {
             released.ended_at = Some(Time(0));
             released.at = Time(0);
             released.progress_at = Time(0);
             released.sent_at = None;
+            released.sent = 0;
             released.left = 0;
         }
     }

@@ -190,7 +190,12 @@ mod tests {
         }
         assert_eq!(
             found.into_iter().collect::<Vec<_>>(),
-            ["outlet-of-another", "outlet-of-nothing", "wiring-corrected-while-it-waits"]
+            [
+                "neighbour-runs-again",
+                "outlet-of-another",
+                "outlet-of-nothing",
+                "wiring-corrected-while-it-waits"
+            ]
         );
     }
 }

@@ -27,7 +27,7 @@ fn what_only_sees_is_asked_for_nothing() {
         "methods: [power]",
         "methods: [power, crash-dump]",
         expect![[r#"
-            f.yaml:39:22: spec.powerManagement[0].methods[1]: found crash-dump, which only sees, expected it under isolation
+            f.yaml:40:22: spec.powerManagement[0].methods[1]: found crash-dump, which only sees, expected it under isolation
         "#]],
     );
     check(
@@ -47,66 +47,66 @@ fn a_witness_is_another_plugin_s_and_does_nothing() {
         by,
         "witness: hyperviser",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found the method "hyperviser", expected a defined one (did you mean hypervisor?)
-            f.yaml:31:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:30:14: spec.methods[0].witness: found the method "hyperviser", expected a defined one (did you mean hypervisor?)
+            f.yaml:32:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
         "#]],
     );
     check(
         by,
         "witness: power",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found power, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
-            f.yaml:31:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:30:14: spec.methods[0].witness: found power, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
+            f.yaml:32:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
         "#]],
     );
     check(
         by,
         "witness: quarantine",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found the method "quarantine", expected a defined one (hypervisor, power)
-            f.yaml:31:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:30:14: spec.methods[0].witness: found the method "quarantine", expected a defined one (hypervisor, power)
+            f.yaml:32:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
         "#]],
     );
     check(
         "plugin: proxmox",
         "plugin: ipmi",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found hypervisor, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
+            f.yaml:30:14: spec.methods[0].witness: found hypervisor, of the plugin ipmi, too, expected a method without an action, of another plugin that reads the machine's power
         "#]],
     );
     check(
         "plugin: proxmox",
         "plugin: kdump",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found hypervisor, which reads no power, expected a method without an action, of another plugin that reads the machine's power
+            f.yaml:30:14: spec.methods[0].witness: found hypervisor, which reads no power, expected a method without an action, of another plugin that reads the machine's power
         "#]],
     );
     check(
         "    plug: ${node.name}\n",
         "    plug: ${node.name}\n    action: reboot\n",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found hypervisor, which has an action, expected a method without an action, of another plugin that reads the machine's power
+            f.yaml:30:14: spec.methods[0].witness: found hypervisor, which has an action, expected a method without an action, of another plugin that reads the machine's power
         "#]],
     );
     check(
         "action: reboot",
         "action: reset",
         expect![[r#"
-            f.yaml:29:14: spec.methods[0].witness: found hypervisor for a method that switches nothing off, expected action off or reboot
+            f.yaml:30:14: spec.methods[0].witness: found hypervisor for a method that switches nothing off, expected action off or reboot
         "#]],
     );
     check(
         "methods: [power]",
         "methods: [power, hypervisor]",
         expect![[r#"
-            f.yaml:40:22: spec.powerManagement[0].methods[1]: found hypervisor, which has no action, expected it as a witness alone
+            f.yaml:41:22: spec.powerManagement[0].methods[1]: found hypervisor, which has no action, expected it as a witness alone
         "#]],
     );
     check(
         "    witness: hypervisor\n",
         "",
         expect![[r#"
-            f.yaml:30:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
+            f.yaml:31:5: spec.methods[1].action: found nothing, expected off, on, reboot or reset; or that it is another method's witness
         "#]],
     );
 }
@@ -133,14 +133,14 @@ fn a_network_fence_needs_its_driver_and_cuts_no_power() {
         "methods: [power]",
         "methods: [power, storage]",
         expect![[r#"
-            f.yaml:46:22: spec.powerManagement[0].methods[1]: found storage, which cuts no power, expected it under isolation
+            f.yaml:47:22: spec.powerManagement[0].methods[1]: found storage, which cuts no power, expected it under isolation
         "#]],
     );
     check(
         "methods: [quarantine]",
         "methods: [network-fence]",
         expect![[r#"
-            f.yaml:41:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
+            f.yaml:42:15: spec.isolation[0].methods[0]: found the method "network-fence", expected a defined one (power, storage, mark-unschedulable, mark-schedulable, quarantine, clean-resources, delete-node, restart-instance)
         "#]],
     );
 }

@@ -385,7 +385,7 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
         asked.push(Effect::DeleteAttachments(attachments));
     }
     let quota = u32::try_from(quota).unwrap_or(u32::MAX);
-    if asked.is_empty() || is_asked_already(released, quota, &asked, run.now) {
+    if asked.is_empty() || is_asked_already(run, quota, &asked) {
         return;
     }
     run.rule(Rule::P4);
@@ -402,12 +402,13 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
 
 /// Whether the same was asked a moment ago, and nothing went since. A budget that allows no eviction is asked less
 /// often than a delete is sent again.
-fn is_asked_already(released: &Released, quota: u32, asked: &[Effect], now: Time) -> bool {
+fn is_asked_already(run: &Run<'_>, quota: u32, asked: &[Effect]) -> bool {
+    let Some(released) = run.record.released.as_ref() else { return false };
     let Some(sent_at) = released.sent_at else { return false };
     let evicts_only = asked.iter().all(|effect| matches!(effect, Effect::Evict { .. }));
     let pause = if evicts_only { RESEND_EVERY } else { LOOK_EVERY };
     let is_same = released.progress_at < sent_at && released.sent == quota;
-    guard(Bug::AskedWithoutPause, is_same && now < sent_at.after(pause))
+    guard(Bug::AskedWithoutPause, is_same && run.now < sent_at.after(pause))
 }
 
 /// P6: until when pods that still serve, on a node that is not proven off, are their budgets'; `None`

@@ -202,7 +202,7 @@ fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
         |part: &str| text.lines().find(|line| line.contains(part)).unwrap().trim().to_owned();
     let alarm = r#"{"count":3,"window":"1d"} remedy.yaml:31:18: spec.policies.repeatAlarm"#;
     assert_eq!(line("repeatAlarm "), format!("repeatAlarm          {alarm}"));
-    let witness = "witness: hypervisor  fence.yaml:29:14: spec.methods[0].witness";
+    let witness = "witness: hypervisor  fence.yaml:30:14: spec.methods[0].witness";
     assert_eq!(line("witness:"), witness);
     let methods = &shown.plan.as_ref().unwrap().methods;
     let witnesses: Vec<Option<&str>> =

@@ -353,6 +353,26 @@ fn p4_what_is_asked_for_already_is_not_asked_for_again() {
 }
 
 #[test]
+fn p4_attachments_are_asked_for_as_soon_as_the_pods_are_gone() {
+    let mut story = story();
+    story.view.pods.iter_mut().for_each(|pod| pod.deletion = Deletion::Graceful);
+    story.until(Phase::Releasing);
+    let delete = Effect::DeletePods(vec!["db-0".to_string()]);
+    let is_asked = |story: &Story| story.todo.contains(&delete);
+    story.until_released();
+    // The first delete is lost, and the pods go with the second.
+    story.todo.clear();
+    story.now = story.now.after(LOOK_EVERY);
+    story.look();
+    assert!(is_asked(&story), "{:?}", story.todo);
+    story.view.pods.clear();
+    story.todo.clear();
+    story.look();
+    let asked = |one: &Effect| matches!(one, Effect::DeleteAttachments(_));
+    assert!(story.todo.iter().any(asked), "{:?}", story.todo);
+}
+
+#[test]
 fn p5_on_waits_for_what_is_released_but_not_for_ever() {
     let mut story = story();
     story.holders = true;
