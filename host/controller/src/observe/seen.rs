@@ -16,6 +16,9 @@ use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
 use crate::clock::{Clock, time_of};
 
+/// Nobody reports a condition twice within this time: a watch that tells of two kept them back.
+const IN_A_ROW: Span = Span::seconds(5);
+
 /// A node condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
@@ -39,6 +42,13 @@ impl Condition {
     pub fn reported_at(&self, clock: &Clock) -> Option<Time> {
         let made_at = self.made_at.filter(|_| guard(Bug::ReportsByTheirStamps, true));
         (self.reported > Time(0)).then(|| made_at.unwrap_or_else(|| clock.when(self.reported)))
+    }
+
+    /// The earliest time at which a report that is seen now, after this one, may have been made. A watch that was silent
+    /// for long tells all that it kept back at once.
+    fn nothing_newer_before(&self, now: Time) -> Time {
+        let is_in_a_row = now < self.seen_at.after(IN_A_ROW);
+        self.made_at.filter(|_| is_in_a_row).unwrap_or(self.seen_at)
     }
 }
 
@@ -114,7 +124,7 @@ impl NodeSeen {
                 continue;
             }
             condition.seen_at = now;
-            let earliest = was.map(|was| was.seen_at.min(now));
+            let earliest = was.map(|was| was.nothing_newer_before(now).min(now));
             condition.made_at =
                 earliest.map(|earliest| clock.when(condition.reported).clamp(earliest, now));
         }
@@ -490,6 +500,11 @@ mod tests {
         // A watch that was silent for long tells of a report that is old by now.
         let late = node("u", 8_150).after(Some(&second), &clock(8_900));
         assert_eq!(at(&late), Some(8_150));
+        // So it does of the next one, which it had kept back with that.
+        let next = node("u", 8_450).after(Some(&late), &clock(8_902));
+        assert_eq!(at(&next), Some(8_450));
+        let on_time = node("u", 8_750).after(Some(&next), &clock(9_000));
+        assert_eq!(at(&on_time), Some(8_902), "by a clock that is behind");
         let ahead = node("u", 20_000).after(Some(&second), &clock(8_200));
         assert_eq!(at(&ahead), Some(8_200), "a clock that is ahead");
         let other = node("v", 20).after(Some(&second), &clock(8_200));
