@@ -224,159 +224,148 @@ impl Phase {
 }
 
 impl ParkReason {
-    /// What was found, without what to do about it: of a remedy that failed while others are left, nobody has to do
-    /// anything.
+    /// What was found.
     pub fn found(&self) -> String {
         match self {
+            Self::WrongMachine { expected, found } => format!(
+                "the device is wired to another machine: the node is {expected}, the device says {found}"
+            ),
+            Self::NoIdentity => "the device does not say which machine it powers".into(),
             Self::OffNotVerified { tries } => format!(
                 "the device was asked {tries} times to switch off and no later read said off"
             ),
+            Self::AliveThoughOff => {
+                "the device says off and the node still gives signs of life: the \
+                                     plug powers another machine, or the device lies"
+                    .into()
+            }
+            Self::WrongPlug { neighbour } => {
+                format!("{neighbour} fell silent when this plug was cut: the plug is {neighbour}'s")
+            }
+            Self::OnFailed => "the machine was switched off and could not be switched on".into(),
+            Self::RestoreFailed => "what isolation cut could not be restored".into(),
             Self::MethodFailed { method, detail } => format!("{method} failed: {detail}"),
             Self::DeviceUnreachable => "the device could not be reached".into(),
+            Self::StillCut => "the machine is cut off, its Node or pods are gone and may run \
+                               elsewhere, and nothing proves the machine off"
+                .into(),
+            Self::CutUndone { method, failure } => {
+                let cut_again = failure.as_ref().map_or_else(
+                    || "was cut once more: it may have written in between".into(),
+                    |failure| format!("could not be cut once more: {failure}"),
+                );
+                format!(
+                    "somebody gave back what {method} had cut while pods of the node were being \
+                     released, and it {cut_again}"
+                )
+            }
+            Self::GateClosed => {
+                "the gate stayed closed after power was cut or pods were released".into()
+            }
+            Self::LeftAlone { word } => word.clone(),
+            Self::OffBeforeUs => "the machine was off before us and stays off".into(),
+            Self::NotWell => {
+                "the remedy was carried out, and the node did not become well in time".into()
+            }
             Self::NoProofPossible => "nothing in the plan can prove the node off".into(),
+            Self::Isolated => "the node is cut off, as its plan says".into(),
+            Self::SameBootAfterRelease => {
+                "the node is alive with the same boot after its pods were released".into()
+            }
+            Self::Aborted => "a person stopped the run after an off or a release".into(),
+            Self::RemediesExhausted { remedy, detail } => {
+                format!("{remedy} was the last remedy and the node is not well ({detail})")
+            }
+            Self::JobStuck { remedy, why } => format!("the Job of {remedy} {why}"),
             Self::PluginFailed { remedy, why } => format!("{remedy} gave up: {why}"),
             Self::NotDrained { left } => format!(
                 "the drain left {left}: a disruption budget holds what stays, or the node is silent"
             ),
-            Self::WrongMachine { .. }
-            | Self::NoIdentity
-            | Self::AliveThoughOff
-            | Self::WrongPlug { .. }
-            | Self::OnFailed
-            | Self::RestoreFailed
-            | Self::StillCut
-            | Self::CutUndone { .. }
-            | Self::GateClosed
-            | Self::LeftAlone { .. }
-            | Self::OffBeforeUs
-            | Self::NotWell
-            | Self::Isolated
-            | Self::SameBootAfterRelease
-            | Self::Aborted
-            | Self::RemediesExhausted { .. }
-            | Self::JobStuck { .. }
-            | Self::BrokenRecord => self.to_string(),
+            Self::BrokenRecord => "the record contradicts its plan".into(),
+        }
+    }
+
+    /// What a person is to do about it.
+    pub const fn advice(&self) -> &'static str {
+        match self {
+            Self::WrongMachine { .. } => {
+                "correct the device's address or plug, then kubectl delete nodefence NODEFENCE: the next \
+                 incident uses the correction"
+            }
+            Self::NoIdentity => {
+                "if you know that it is this one, set identity: prefer, then kubectl delete nodefence \
+                 NODEFENCE"
+            }
+            Self::OffNotVerified { .. } => {
+                "check the device and the machine, then node-remedy confirm-off NODEFENCE"
+            }
+            Self::AliveThoughOff => {
+                "check the wiring; where it was wrong, correct it, then kubectl delete nodefence \
+                 NODEFENCE: the next incident uses the correction; where it was right, node-remedy retry \
+                 NODEFENCE"
+            }
+            Self::WrongPlug { .. } => {
+                "switch that one on, correct the wiring table, then kubectl delete nodefence NODEFENCE: \
+                 the next incident uses the correction"
+            }
+            Self::OnFailed => "switch it on by hand, see to its device, then node-remedy ack NODE",
+            Self::RestoreFailed => "restore it by hand, then node-remedy retry NODEFENCE",
+            Self::MethodFailed { .. } => "check its device, then node-remedy retry NODEFENCE",
+            Self::DeviceUnreachable => {
+                "check its network and power; the run goes on by itself when the device answers"
+            }
+            Self::StillCut => {
+                "switch it off by hand, then node-remedy confirm-off NODEFENCE, which gives back what was \
+                 cut"
+            }
+            Self::CutUndone { failure: None, .. } => {
+                "see who did, switch the machine off, then node-remedy confirm-off NODEFENCE"
+            }
+            Self::CutUndone { failure: Some(_), .. } => {
+                "node-remedy keeps trying; it may write: switch the machine off now, then node-remedy \
+                 confirm-off NODEFENCE"
+            }
+            Self::GateClosed => {
+                "the last Held Event of its Node says why; when that is over, node-remedy retry NODEFENCE"
+            }
+            Self::LeftAlone { .. } => {
+                "the node was cut off, switched off or released before that and stays so; the run goes on \
+                 by itself when the word is taken back; node-remedy abort NODEFENCE undoes what can be \
+                 undone safely"
+            }
+            Self::OffBeforeUs => "switch it on when its work is done",
+            Self::NotWell => {
+                "look at its console; if its machine is off, switch it on; then node-remedy retry NODEFENCE"
+            }
+            Self::NoProofPossible => "check the machine, then node-remedy confirm-off NODEFENCE",
+            Self::Isolated => {
+                "look at its console and reboot it, or switch it off, then node-remedy confirm-off \
+                 NODEFENCE; a newer boot gets back what was cut"
+            }
+            Self::SameBootAfterRelease => "switch it off, then node-remedy confirm-off NODEFENCE",
+            Self::Aborted => {
+                "if the machine is off, switch it on by hand; a newer boot gets back what isolation cut; \
+                 node-remedy retry NODEFENCE begins again"
+            }
+            Self::RemediesExhausted { .. } => {
+                "look at its console, then node-remedy retry NODEFENCE"
+            }
+            Self::JobStuck { .. } => {
+                "look at it with kubectl describe job, delete it, then node-remedy retry NODEFENCE, or \
+                 abort it"
+            }
+            Self::PluginFailed { .. } => {
+                "look at the node's console, then node-remedy retry NODEFENCE, which asks its plugin anew"
+            }
+            Self::NotDrained { .. } => "node-remedy retry NODEFENCE drains once more",
+            Self::BrokenRecord => "look at the NodeFence, then node-remedy abort NODEFENCE",
         }
     }
 }
 
+/// What was found, and what to do about it.
 impl fmt::Display for ParkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongMachine { expected, found } => write!(
-                f,
-                "the device is wired to another machine: the node is {expected}, the device says \
-                 {found}; correct the device's address or plug, then kubectl delete nodefence \
-                 NODEFENCE: the next incident uses the correction"
-            ),
-            Self::NoIdentity => f.write_str(
-                "the device does not say which machine it powers; if you know that it is this \
-                 one, set identity: prefer, then kubectl delete nodefence NODEFENCE",
-            ),
-            Self::OffNotVerified { .. } => write!(
-                f,
-                "{}; check the device and the machine, then node-remedy confirm-off NODEFENCE",
-                self.found()
-            ),
-            Self::AliveThoughOff => f.write_str(
-                "the device says off and the node still gives signs of life: the plug powers \
-                 another machine, or the device lies; check the wiring; where it was wrong, correct it, \
-                 then kubectl delete nodefence NODEFENCE: the next incident uses the correction; where it \
-                 was right, node-remedy retry NODEFENCE",
-            ),
-            Self::WrongPlug { neighbour } => write!(
-                f,
-                "{neighbour} fell silent when this plug was cut: the plug is {neighbour}'s; switch that \
-                 one on, correct the wiring table, then kubectl delete nodefence NODEFENCE: the next \
-                 incident uses the correction"
-            ),
-            Self::OnFailed => f.write_str(
-                "the machine was switched off and could not be switched on; switch it on by hand, see \
-                 to its device, then node-remedy ack NODE",
-            ),
-            Self::RestoreFailed => f.write_str(
-                "what isolation cut could not be restored; restore it by hand, then node-remedy \
-                 retry NODEFENCE",
-            ),
-            Self::MethodFailed { .. } => {
-                write!(f, "{}; check its device, then node-remedy retry NODEFENCE", self.found())
-            }
-            Self::DeviceUnreachable => write!(
-                f,
-                "{}; check its network and power; the run goes on by itself when the device answers",
-                self.found()
-            ),
-            Self::StillCut => f.write_str(
-                "the machine is cut off, its Node or pods are gone and may run elsewhere, and nothing \
-                 proves the machine off; switch it off by hand, then node-remedy confirm-off NODEFENCE, \
-                 which gives back what was cut",
-            ),
-            Self::CutUndone { method, failure: None } => write!(
-                f,
-                "somebody gave back what {method} had cut while pods of the node were being released, \
-                 and it was cut once more: it may have written in between; see who did, switch the \
-                 machine off, then node-remedy confirm-off NODEFENCE"
-            ),
-            Self::CutUndone { method, failure: Some(failure) } => write!(
-                f,
-                "somebody gave back what {method} had cut while pods of the node were being released, \
-                 and it could not be cut once more: {failure}; node-remedy keeps trying; it may write: \
-                 switch the machine off now, then node-remedy confirm-off NODEFENCE"
-            ),
-            Self::GateClosed => f.write_str(
-                "the gate stayed closed after power was cut or pods were released; the last Held \
-                 Event of its Node says why; when that is over, node-remedy retry NODEFENCE",
-            ),
-            Self::LeftAlone { word } => write!(
-                f,
-                "{word}; the node was cut off, switched off or released before that and stays so; \
-                 the run goes on by itself when the word is taken back; node-remedy abort \
-                 NODEFENCE undoes what can be undone safely"
-            ),
-            Self::OffBeforeUs => f.write_str(
-                "the machine was off before us and stays off; switch it on when its work is done",
-            ),
-            Self::NotWell => f.write_str(
-                "the remedy was carried out, and the node did not become well in time; look at its console; if its \
-                 machine is off, switch it on; then node-remedy retry NODEFENCE",
-            ),
-            Self::NoProofPossible => {
-                write!(f, "{}; check the machine, then node-remedy confirm-off NODEFENCE", self.found())
-            }
-            Self::Isolated => f.write_str(
-                "the node is cut off, as its plan says; look at its console and reboot it, or switch it off, \
-                 then node-remedy confirm-off NODEFENCE; a newer boot gets back what was cut",
-            ),
-            Self::SameBootAfterRelease => f.write_str(
-                "the node is alive with the same boot after its pods were released; switch it \
-                 off, then node-remedy confirm-off NODEFENCE",
-            ),
-            Self::Aborted => f.write_str(
-                "a person stopped the run after an off or a release; if the machine is off, switch it on by \
-                 hand; a newer boot gets back what isolation cut; node-remedy retry NODEFENCE begins again",
-            ),
-            Self::RemediesExhausted { remedy, detail } => write!(
-                f,
-                "{remedy} was the last remedy and the node is not well ({detail}); look at its \
-                 console, then node-remedy retry NODEFENCE"
-            ),
-            Self::JobStuck { remedy, why } => write!(
-                f,
-                "the Job of {remedy} {why}; look at it with kubectl describe job, delete it, then \
-                 node-remedy retry NODEFENCE, or abort it"
-            ),
-            Self::PluginFailed { .. } => write!(
-                f,
-                "{}; look at the node's console, then node-remedy retry NODEFENCE, which asks its plugin anew",
-                self.found()
-            ),
-            Self::NotDrained { .. } => {
-                write!(f, "{}; node-remedy retry NODEFENCE drains once more", self.found())
-            }
-            Self::BrokenRecord => f.write_str(
-                "the record contradicts its plan; look at the NodeFence, then node-remedy abort \
-                 NODEFENCE",
-            ),
-        }
+        write!(f, "{}; {}", self.found(), self.advice())
     }
 }
