@@ -34,6 +34,7 @@ use crate::listen::Listen;
 use crate::observe::Mirror;
 use crate::observe::config::{Config, Readout};
 use crate::observe::dumps::{self, Dumps};
+use crate::observe::neighbours::Unproven;
 use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
@@ -118,6 +119,8 @@ pub struct Parts<C> {
     pub storage: StorageLeases,
     /// Which devices answer.
     pub paths: Paths,
+    /// Plugs that were switched off, and nothing is proven by yet.
+    pub unproven: Unproven,
     /// Whether devices answer at all.
     pub reach: Reach,
     /// The locks that other remediators honour.
@@ -258,6 +261,7 @@ impl<C: Cluster> Controller<C> {
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),
             paths: Paths::default(),
+            unproven: Unproven::default(),
             reach: Reach::new(settings.probe_every),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,

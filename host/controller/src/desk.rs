@@ -195,6 +195,7 @@ impl<C: Cluster> Desk<C> {
         if let Some((node, over)) = over {
             tracing::info!(node, ?over, "incident over");
             self.incidents.remove(&node);
+            self.parts.unproven.forget(&node);
             self.dirty.insert(node);
             match over {
                 Over::Final => self.tidy().await,

@@ -135,6 +135,7 @@ impl<C: Cluster> Incident<C> {
         let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
         let volumes = Volumes::new(nodefence.spec.policy.safe_detach_drivers.iter().cloned());
         let owes_slot = record.slot == decide::Slot::Free;
+        parts.unproven.note(&nodefence.spec.node.name, &plan, &record);
         Ok(Self {
             parts,
             epoch,

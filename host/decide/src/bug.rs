@@ -139,6 +139,8 @@ bugs! {
     OldCutIsProof = "old-cut-is-proof" breaks "S1",
     /// Plugs of one device are switched off at once for several nodes.
     NeighboursAtOnce = "neighbours-at-once" breaks "S23",
+    /// A neighbour whose renewals the watch tells late counts as silent.
+    NeighboursAsTold = "neighbours-as-told" breaks "S23",
     /// Once its Node is gone, a run that waits for a silent device restarts its way back at each look.
     TurnsBackForEver = "turns-back-for-ever" breaks "S6",
     /// An incident that could not be opened is opened anew as its own NodeFence is seen to go.

@@ -1,7 +1,7 @@
 //! Where a run stands, finer than the five states that people see.
 
 use alloc::format;
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use core::fmt;
 
 /// Where a run stands.

@@ -9,7 +9,7 @@ use node_remedy_decide::{Command, Goal, Time, VIEW_AGE_MAX, View};
 
 use super::live::{cached, live};
 use super::seen::PodSeen;
-use super::{view, volumes};
+use super::{neighbours, view, volumes};
 use crate::cli::people::{ABORT, COMMANDS, CONFIRM_OFF, RETRY};
 use crate::cluster::{At, Cluster, ClusterError};
 use crate::reconcile::{Incident, Mail, Seen};
@@ -133,7 +133,8 @@ impl<C: Cluster> Incident<C> {
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }
-        let view = view::of_incident(self, &facts);
+        let neighbours = neighbours::of(self).await;
+        let view = View { neighbours, ..view::of_incident(self, &facts) };
         self.facts = Some(facts);
         Ok(view)
     }

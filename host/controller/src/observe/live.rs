@@ -113,7 +113,7 @@ fn dated(mirror: &Mirror, clock: &Clock, node: Node) -> Option<NodeSeen> {
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.
-fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
+pub(super) fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
     let seen = LeaseSeen::of(lease, clock.now())?;
     match mirror.leases.find(&lease_key(&seen.node)) {
         Some(before) if before.renewed == seen.renewed => Some(before),

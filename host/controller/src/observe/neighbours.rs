@@ -7,19 +7,23 @@
 //! this can be told, a second plug of a device waits until the first one is verified; two that began at once do
 //! not. Not here: what follows, which `decide` says.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kube::ResourceExt as _;
+use k8s_openapi::api::coordination::v1::Lease;
 use node_remedy_api::nodefence::{self as api, NodeFence};
-use node_remedy_api::plan::{Binding as BindingWritten, Method, NodePlan, PluginKind};
-use node_remedy_decide::{Action, Binding, Neighbours, Operation, Phase, Plan, Record, Span, Time};
+use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::{
+    Action, Binding, Kind, Method, Neighbours, Operation, Phase, Plan, Record, Span, Time,
+};
 
-use super::lease_key;
+use super::live::timed;
 use super::seen::{LeaseSeen, NodeSeen};
 use super::signs::LEASE;
 use super::view::is_open;
+use super::{NODE_LEASES, lease_key};
 use crate::clock::{Clock, time_of};
-use crate::cluster::Cluster;
+use crate::cluster::{At, Cluster};
 use crate::observe::config::Config;
 use crate::reconcile::Incident;
 
@@ -34,9 +38,34 @@ const ON_ITS_WAY: Span = Span::seconds(5);
 const IN_QUESTION: Span = Span::seconds(90);
 /// Of how many silent nodes it is asked what feeds them; any further one counts as a neighbour.
 const PLANS_MAX: usize = 16;
+/// So many of their Leases are read live in one look; the others are waited for.
+const READS_MAX: usize = 16;
 
-/// What became of the neighbours of an incident's plugs.
-pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
+/// What became of the neighbours of an incident's plugs. One that seems silent is asked for by name: the watch of
+/// Leases may be late.
+pub async fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
+    let parts = &incident.parts;
+    let mut live = BTreeMap::new();
+    loop {
+        let found = told(incident, &live);
+        let Neighbours::Silent(name) = &found else { return found };
+        if live.contains_key(name) || is_sown(Bug::NeighboursAsTold) {
+            return found;
+        }
+        let lease = parts.cluster.get::<Lease>(At::within(NODE_LEASES, name)).await;
+        if lease.is_err() || live.len() >= READS_MAX {
+            return Neighbours::Awaited;
+        }
+        let lease = lease.ok().flatten().and_then(|one| timed(&parts.mirror, &parts.clock, one));
+        live.insert(name.clone(), lease);
+    }
+}
+
+/// The same by the caches, but for Leases that were read live.
+fn told<C: Cluster>(
+    incident: &Incident<C>,
+    live: &BTreeMap<String, Option<LeaseSeen>>,
+) -> Neighbours {
     let Some(cut) = Cut::of(&incident.plan, &incident.record) else { return Neighbours::Heard };
     let parts = &incident.parts;
     let (mirror, now) = (&parts.mirror, parts.clock.now());
@@ -48,8 +77,9 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
     };
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
+    let lease_of = |name: &str| live.get(name).map_or(leases.get(&lease_key(name)), Option::as_ref);
     let unheard = others
-        .map(|node| (node, leases.get(&lease_key(&node.name))))
+        .map(|node| (node, lease_of(&node.name)))
         .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock))
         .filter(|(node, lease)| !is_explained(node, *lease));
     let config = parts.config.borrow();
@@ -66,56 +96,86 @@ pub fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
     found
 }
 
-/// The node of another incident that has switched a plug of one of our devices off just now, and has not proven whose
-/// it was. Who has done so itself goes on: of two that began at once neither waits for the other.
+/// Plugs that incidents of this process switched off just now, and nothing is proven by yet.
+#[derive(Debug, Default)]
+pub struct Unproven {
+    by_node: RefCell<BTreeMap<String, Switched>>,
+}
+
+/// What one incident switched off.
+#[derive(Debug)]
+struct Switched {
+    devices: BTreeSet<String>,
+    until: Time,
+}
+
+impl Unproven {
+    /// Takes down what an incident's record says. Called before it is written, so that no two begin at once.
+    pub fn note(&self, node: &str, plan: &Plan, record: &Record) {
+        let proof = record.proof.as_ref().filter(|proof| proof.voided_at.is_none());
+        let proven_at = proof.map(|proof| proof.at).unwrap_or_default();
+        let is_power = |(method, _): &(&Method, &Operation)| matches!(method.kind, Kind::Power(_));
+        let offs: Vec<_> = offs(plan, record).filter(is_power).collect();
+        let last = offs.iter().map(|(_, off)| ended_at(off)).max();
+        let last = last.filter(|last| record.parked.is_none() && *last > proven_at);
+        let Some(last) = last else { return self.forget(node) };
+        let devices = offs.into_iter().map(|(method, _)| method.device.clone()).collect();
+        let switched = Switched { devices, until: last.after(IN_QUESTION) };
+        self.by_node.borrow_mut().insert(node.to_owned(), switched);
+    }
+
+    /// An incident is over.
+    pub fn forget(&self, node: &str) {
+        self.by_node.borrow_mut().remove(node);
+    }
+
+    /// The other node whose incident has switched a plug of one of these devices off just now. Who has done so itself
+    /// goes on: of two that began at once neither waits for the other.
+    fn other(&self, node: &str, devices: &BTreeSet<&str>, now: Time) -> Option<String> {
+        let by_node = self.by_node.borrow();
+        let shares = |one: &Switched| {
+            now < one.until && one.devices.iter().any(|device| devices.contains(device.as_str()))
+        };
+        if by_node.get(node).is_some_and(shares) {
+            return None;
+        }
+        by_node.iter().find(|(_, one)| shares(one)).map(|(other, _)| other.clone())
+    }
+}
+
+/// The node whose incident has to prove first whose plug it has switched off.
 pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
-    let devices = labelled_devices(&incident.nodefence.spec.plan);
-    let now = incident.parts.clock.now();
-    if devices.is_empty() || in_question(&incident.nodefence, &devices, now) {
-        return None;
-    }
-    let nodefences = incident.parts.mirror.nodefences.all();
-    let open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
-    let mut others = open.filter(|one| one.name_any() != incident.name());
-    others.find(|other| in_question(other, &devices, now)).map(|one| one.spec.node.name.clone())
+    let is_labelled =
+        |method: &&Method| matches!(method.kind, Kind::Power(_)) && knows_no_machine(method);
+    let methods = incident.plan.methods.iter().filter(is_labelled);
+    let devices: BTreeSet<&str> = methods.map(|method| method.device.as_str()).collect();
+    let parts = &incident.parts;
+    parts.unproven.other(incident.node(), &devices, parts.clock.now())
 }
 
-/// Whether an incident's last word to a plug of these devices was an off, a moment ago, that nothing is proven by yet.
-fn in_question(nodefence: &NodeFence, devices: &BTreeSet<&str>, now: Time) -> bool {
-    let (plan, Some(status)) = (&nodefence.spec.plan, &nodefence.status) else { return false };
-    if status.parked.is_some() {
-        return false;
-    }
-    let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
-    let proven_at = proof.map(|proof| Time(proof.at.ms)).unwrap_or_default();
-    let is_of =
-        |method: &Method| is_labelled_plug(method) && devices.contains(method.device.as_str());
-    let counts = |one: &&api::Operation| {
-        let method = usize::try_from(one.method).ok().and_then(|index| plan.methods.get(index));
-        let has_acted = one.end.as_ref().is_none_or(|end| end.kind != api::EndKind::NotAttempted);
-        method.is_some_and(is_of) && has_acted
-    };
-    let switches = |one: &&api::Operation| {
-        matches!(one.action, api::Action::Off | api::Action::Reset | api::Action::On)
-    };
-    let last = status.operations.iter().filter(counts).filter(switches).max_by_key(|one| one.id);
-    last.is_some_and(|last| {
-        let at = Time(last.ended_at.unwrap_or(last.intended_at).ms);
-        last.action != api::Action::On && at > proven_at && now < at.after(IN_QUESTION)
+fn knows_no_machine(method: &Method) -> bool {
+    method.binding == Binding::Labelled
+}
+
+fn ended_at(off: &Operation) -> Time {
+    off.ended_at.unwrap_or(off.intended_at)
+}
+
+/// The offs of plugs that know no machine, since such a plug was last switched on: what an earlier pass switched off and
+/// on again is not cut now.
+fn offs<'a>(
+    plan: &'a Plan,
+    record: &'a Record,
+) -> impl Iterator<Item = (&'a Method, &'a Operation)> {
+    let switched = record.operations.iter().filter(|one| one.may_have_acted()).filter_map(|one| {
+        let method = plan.method(one.method).filter(|method| knows_no_machine(method))?;
+        Some((method, one))
+    });
+    let is_on = |(_, one): &(&Method, &Operation)| one.action == Action::On;
+    let on = switched.clone().filter(is_on).map(|(_, one)| one.id).max();
+    switched.filter(move |(_, one)| {
+        matches!(one.action, Action::Off | Action::Reset) && Some(one.id) > on
     })
-}
-
-/// Whether a method's plug knows no machine.
-fn is_labelled_plug(method: &Method) -> bool {
-    method.facts.as_ref().is_some_and(|facts| {
-        facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled
-    })
-}
-
-/// The devices of a plan whose plugs know no machine.
-fn labelled_devices(plan: &NodePlan) -> BTreeSet<&str> {
-    let methods = plan.methods.iter().filter(|method| is_labelled_plug(method));
-    methods.map(|method| method.device.as_str()).collect()
 }
 
 /// Plugs that know no machine and were switched off.
@@ -128,27 +188,15 @@ struct Cut<'a> {
 
 impl<'a> Cut<'a> {
     /// None where no such plug was, or nothing is to be proven.
-    fn of(plan: &'a Plan, record: &Record) -> Option<Self> {
+    fn of(plan: &'a Plan, record: &'a Record) -> Option<Self> {
         if record.phase != Phase::VerifyingOff {
             return None;
         }
-        let labelled = |one: &&Operation| {
-            let method = plan.method(one.method);
-            let knows_none = method.is_some_and(|method| method.binding == Binding::Labelled);
-            knows_none && one.may_have_acted()
-        };
-        // What an earlier pass switched off and on again is not cut now.
-        let is_on = |one: &&Operation| one.action == Action::On;
-        let on = record.operations.iter().filter(labelled).filter(is_on).map(|one| one.id).max();
-        let is_off = |one: &&Operation| {
-            matches!(one.action, Action::Off | Action::Reset) && Some(one.id) > on
-        };
-        let offs = || record.operations.iter().filter(labelled).filter(is_off);
-        let devices = offs().filter_map(|one| Some(plan.method(one.method)?.device.as_str()));
+        let offs = || offs(plan, record);
         Some(Self {
-            devices: devices.collect(),
-            first: offs().map(|one| one.intended_at).min()?,
-            last: offs().map(|one| one.ended_at.unwrap_or(one.intended_at)).max()?,
+            devices: offs().map(|(method, _)| method.device.as_str()).collect(),
+            first: offs().map(|(_, off)| off.intended_at).min()?,
+            last: offs().map(|(_, off)| ended_at(off)).max()?,
         })
     }
 

@@ -75,19 +75,10 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         node.uid != spec.node.uid && pins::is_another(&spec.node.system_uuid, node)
     });
     let dump = dumps::seen(parts, facts);
-    let (people, neighbours) = (people_of(incident), neighbours::of(incident));
+    let people = people_of(incident);
     let reached_elsewhere = is_reached_elsewhere(incident);
     let job = incident.job.clone();
-    View {
-        is_another_machine,
-        hosts_us,
-        reached_elsewhere,
-        dump,
-        people,
-        neighbours,
-        job,
-        ..looked
-    }
+    View { is_another_machine, hosts_us, reached_elsewhere, dump, people, job, ..looked }
 }
 
 /// Why nobody can say any more whose machine a pinned plan cuts.
@@ -137,7 +128,8 @@ pub fn view(
         is_another_machine: false,
         hosts_us: false,
         reached_elsewhere: false,
-        neighbours: decide::Neighbours::Heard,
+        // Whoever looks live asks for them.
+        neighbours: decide::Neighbours::Awaited,
         job: None,
     }
 }

@@ -50,6 +50,7 @@ impl<C: Cluster> Incident<C> {
     /// Writes what was decided. Nothing is written where nothing changed.
     pub(crate) async fn record(&mut self, decided: &Transition) -> Result<(), Lost> {
         let now = self.parts.clock.now();
+        self.parts.unproven.note(self.node(), &self.plan, &decided.record);
         if decided.record != self.record {
             let status = status::write(
                 &decided.record,

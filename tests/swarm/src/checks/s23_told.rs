@@ -38,6 +38,8 @@ pub(super) struct Told {
     asked_on: BTreeMap<String, String>,
     /// When an outlet of a node was last switched off.
     cut_at: BTreeMap<String, Time>,
+    /// Nodes that fell silent by themselves, or that others switched off, and when.
+    silent: BTreeMap<String, BTreeSet<Time>>,
     /// Since when a node's incident goes on.
     began_at: BTreeMap<String, Time>,
 }
@@ -52,11 +54,13 @@ impl Told {
             off_at: BTreeMap::new(),
             asked_on: BTreeMap::new(),
             cut_at: BTreeMap::new(),
+            silent: BTreeMap::new(),
             began_at: BTreeMap::new(),
         }
     }
 
     fn note(&mut self, scene: &Scene, at: Time, what: &What) {
+        self.note_silent(scene);
         if let Some(node) = what.told_off() {
             self.off_at.insert(node.to_owned(), at);
             let is_ours = scene.off.get(node) == Some(&PowerCause::Command);
@@ -109,6 +113,16 @@ impl Told {
         }
     }
 
+    fn note_silent(&mut self, scene: &Scene) {
+        let off = scene.off.iter().filter(|(_, cause)| **cause != PowerCause::Command);
+        let off = off.filter_map(|(of, _)| Some((of, scene.off_at.get(of)?)));
+        for (of, since) in scene.lost.iter().chain(off) {
+            if !self.silent.get(of).is_some_and(|known| known.contains(since)) {
+                self.silent.entry(of.clone()).or_default().insert(*since);
+            }
+        }
+    }
+
     /// Why what is told of a node is not true.
     fn is_wrong(&self, scene: &Scene, at: Time, node: &str, reason: &str) -> Option<&'static str> {
         let long_before = |since: &Time| between(*since, at) > LATELY;
@@ -125,16 +139,10 @@ impl Told {
                 (is_silent, "nobody heard it since its incident began")
             }
             "WrongPlug" => {
-                let is_others = |of: &&String| *of != node;
-                let hung = scene.lost.iter().filter(|(of, _)| is_others(of));
-                let off = scene
-                    .off
-                    .iter()
-                    .filter(|(of, cause)| is_others(of) && **cause != PowerCause::Command);
-                let off = off.filter_map(|(of, _)| Some((of, scene.off_at.get(of)?)));
-                let mut lost = hung.chain(off).map(|(_, since)| since);
                 let cut_at = self.cut_at.get(node).copied().unwrap_or(at);
-                let may_be_it = lost.any(|since| since.0.abs_diff(cut_at.0) <= SILENT_LATELY_MS);
+                let others = self.silent.iter().filter(|(of, _)| *of != node);
+                let is_near = |since: &Time| since.0.abs_diff(cut_at.0) <= SILENT_LATELY_MS;
+                let may_be_it = others.flat_map(|(_, since)| since).any(is_near);
                 (!self.is_miswired && !may_be_it, "no other node fell silent by itself")
             }
             "OffBeforeUs" => (!self.off_before.contains(node), "it was on"),
