@@ -393,13 +393,12 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         Phase::Releasing => {
             run.record.proof.as_ref().is_some_and(|proof| cut::needs_earlier_cuts(proof.grade))
         }
-        // These make cuts, or give them back.
-        Phase::Isolating
-        | Phase::Restoring
-        | Phase::Untainting
-        | Phase::PoweringOn
-        | Phase::Recovering
-        | Phase::Final(_) => false,
+        // Giving back may have to wait.
+        Phase::Restoring | Phase::Recovering => {
+            !cut::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
+        }
+        // These make cuts, or find none.
+        Phase::Isolating | Phase::Untainting | Phase::PoweringOn | Phase::Final(_) => false,
     }
 }
 

@@ -299,6 +299,11 @@ pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
     cuts.iter().all(is_asked)
 }
 
+/// Whether one of the cuts is on its way back.
+pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
+    still_cut(run).into_iter().any(|cut| goes_back(run, &[cut]))
+}
+
 /// Whether all that stood on the node before it was cut off still does, so that nothing of it can run
 /// elsewhere. A Node that is gone takes its pods with it.
 pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {

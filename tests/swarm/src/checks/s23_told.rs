@@ -36,8 +36,8 @@ pub(super) struct Told {
     off_at: BTreeMap<String, Time>,
     /// Nodes whose machine was asked to go on, by which method, and not read by it since.
     asked_on: BTreeMap<String, String>,
-    /// When an outlet of a node was last switched off.
-    cut_at: BTreeMap<String, Time>,
+    /// When an outlet of a node was first switched off in its incident, and when last.
+    cut_at: BTreeMap<String, (Time, Time)>,
     /// Nodes that fell silent by themselves, or that others switched off, and when.
     silent: BTreeMap<String, BTreeSet<Time>>,
     /// Since when a node's incident goes on.
@@ -88,6 +88,7 @@ impl Told {
         {
             self.began_at.insert(node.clone(), at);
             self.given_back.remove(node);
+            self.cut_at.remove(node);
             self.off_before.remove(node);
         }
         if let What::StorageBack { node } = what
@@ -97,7 +98,8 @@ impl Told {
         }
         if let What::PlugChanged { node, power: Power::Off, cause: PowerCause::Command, .. } = what
         {
-            self.cut_at.insert(node.clone(), at);
+            let (_, last) = self.cut_at.entry(node.clone()).or_insert((at, at));
+            *last = at;
         }
         if let What::PlugChanged { node, power: Power::On, cause, .. } = what {
             self.off_at.insert(node.clone(), at);
@@ -139,9 +141,12 @@ impl Told {
                 (is_silent, "nobody heard it since its incident began")
             }
             "WrongPlug" => {
-                let cut_at = self.cut_at.get(node).copied().unwrap_or(at);
+                let (first, last) = self.cut_at.get(node).copied().unwrap_or((at, at));
                 let others = self.silent.iter().filter(|(of, _)| *of != node);
-                let is_near = |since: &Time| since.0.abs_diff(cut_at.0) <= SILENT_LATELY_MS;
+                let is_near = |since: &Time| {
+                    since.0.saturating_add(SILENT_LATELY_MS) >= first.0
+                        && since.0 <= last.0.saturating_add(SILENT_LATELY_MS)
+                };
                 let may_be_it = others.flat_map(|(_, since)| since).any(is_near);
                 (!self.is_miswired && !may_be_it, "no other node fell silent by itself")
             }

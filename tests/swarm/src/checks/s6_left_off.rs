@@ -70,13 +70,13 @@ impl LeftOff {
         }
     }
 
-    /// Whether we opened a port that somebody else had shut.
+    /// Whether we opened a port that somebody else had shut. A switch that forgets our `on` is nobody.
     fn opened_anothers(&mut self, what: &What) -> bool {
         let What::PlugChanged { device, plug, power, cause, .. } = what else { return false };
         let port = (device.clone(), *plug);
         let is_ours = *cause == PowerCause::Command;
         match power {
-            Power::Off if !is_ours && self.switches.contains(device) => {
+            Power::Off if *cause == PowerCause::ByHand && self.switches.contains(device) => {
                 self.anothers.insert(port);
                 false
             }
