@@ -135,6 +135,8 @@ bugs! {
     LateTaintForgotten = "late-taint-forgotten" breaks "S1",
     /// What somebody else is switching off just now counts as switched off by us.
     OthersOffIsOurs = "others-off-is-ours" breaks "S6",
+    /// A Job's success counts of a boot that came after it, or that was heard since.
+    JobOfAnOlderBoot = "job-of-an-older-boot" breaks "S1",
     /// A cut is not read while its giving back waits for what may still come.
     WaitingCutNotRead = "waiting-cut-not-read" breaks "S1",
     /// A cut that was read a while ago proves that its storage is cut.

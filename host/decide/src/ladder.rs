@@ -104,6 +104,8 @@ pub struct JobView {
     pub number: u32,
     /// Its pod, if it has one yet.
     pub pod: Option<String>,
+    /// When it completed, corrected by the API server's clock; `None` where that is not said.
+    pub completed_at: Option<Time>,
     /// How it is.
     pub state: JobState,
 }

@@ -4,9 +4,10 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::ResourceExt as _;
-use node_remedy_decide::{JobState, JobView};
+use node_remedy_decide::{JobState, JobView, Time};
 
 use crate::act::job::{OF_INCIDENT, name};
+use crate::clock::time_of;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
 use crate::reconcile::Incident;
 
@@ -22,7 +23,8 @@ impl<C: Cluster> Incident<C> {
         let namespace = &self.parts.calls.namespace;
         let job_name = name(&self.name(), last.number);
         let at = At::within(namespace, &job_name);
-        let view = |state| Ok(Some(JobView { number: last.number, pod: None, state }));
+        let number = last.number;
+        let view = |state| Ok(Some(JobView { number, pod: None, completed_at: None, state }));
         let job = match self.parts.cluster.get::<Job>(at).await {
             Ok(job) => job,
             Err(error) => match refused(&error) {
@@ -38,8 +40,12 @@ impl<C: Cluster> Incident<C> {
             return view(refused.unwrap_or(JobState::Absent));
         };
         let pod = self.pod_of(namespace, &job_name).await?;
+        let mut completed_at = None;
         let state = match ended(&job) {
-            Some(End::Complete) => JobState::Succeeded,
+            Some(End::Complete(at)) => {
+                completed_at = at.map(|at| self.parts.clock.when(at));
+                JobState::Succeeded
+            }
             Some(End::Failed(why)) => {
                 let words = pod.as_ref().map(words).unwrap_or_default();
                 JobState::Failed { detail: join(&why, &words) }
@@ -47,7 +53,7 @@ impl<C: Cluster> Incident<C> {
             None => JobState::Running,
         };
         let pod = pod.map(|pod| pod.name_any());
-        Ok(Some(JobView { number: last.number, pod, state }))
+        Ok(Some(JobView { number, pod, completed_at, state }))
     }
 
     /// The youngest pod of a Job.
@@ -75,14 +81,16 @@ pub(crate) fn refused(error: &ClusterError) -> Option<String> {
 }
 
 enum End {
-    Complete,
+    Complete(Option<Time>),
     Failed(String),
 }
 
 fn ended(job: &Job) -> Option<End> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     conditions.iter().filter(|one| one.status == "True").find_map(|one| match one.type_.as_str() {
-        "Complete" => Some(End::Complete),
+        "Complete" => {
+            Some(End::Complete(one.last_transition_time.as_ref().map(|at| time_of(&at.0))))
+        }
         "Failed" => {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
             Some(End::Failed(join(&text(&one.reason), &text(&one.message))))

@@ -10,10 +10,11 @@ use super::leave::is_withheld;
 use crate::bug::{Bug, guard, is_sown};
 use crate::retry::{begin_pass, node_gone, park};
 use crate::run::{Flow, Run};
+use crate::sign::condition;
 use crate::{
-    Baseline, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState, LOOK_EVERY,
-    NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY, Remedy, Rule, Span,
-    View,
+    Baseline, ConditionStatus, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState,
+    LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY, Remedy,
+    Rule, Span, Time, View,
 };
 
 /// Characters of a Job's last words that are kept.
@@ -59,7 +60,10 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         JobState::Absent => {
             ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
         }
-        JobState::Succeeded => ended(run, JobOutcome::Succeeded, String::new()),
+        JobState::Succeeded => {
+            let at = seen.completed_at.map_or(run.now, |at| at.min(run.now));
+            ended_at(run, at, JobOutcome::Succeeded, String::new())
+        }
         JobState::Failed { detail } => ended(run, JobOutcome::Failed, detail.clone()),
         JobState::Running => watch(run, &job),
     }
@@ -152,7 +156,12 @@ fn watch(run: &mut Run<'_>, job: &JobRun) -> Flow {
     stuck(run, job).unwrap_or_else(|| run.look_in(PROBE_EVERY))
 }
 
-fn ended(run: &mut Run<'_>, outcome: JobOutcome, mut detail: String) -> Flow {
+fn ended(run: &mut Run<'_>, outcome: JobOutcome, detail: String) -> Flow {
+    let now = run.now;
+    ended_at(run, now, outcome, detail)
+}
+
+fn ended_at(run: &mut Run<'_>, at: Time, outcome: JobOutcome, mut detail: String) -> Flow {
     if detail.len() > DETAIL_MAX {
         // The end says more than the beginning.
         let mut cut = detail.len().saturating_sub(DETAIL_MAX);
@@ -163,9 +172,9 @@ fn ended(run: &mut Run<'_>, outcome: JobOutcome, mut detail: String) -> Flow {
     }
     let remedy = name(run);
     run.notice(Notice::JobEnded { remedy, outcome, detail: detail.clone() });
-    let at = run.now;
+    let now = run.now;
     if let Some(job) = run.record.jobs.last_mut() {
-        job.seen_at = job.seen_at.or(Some(at));
+        job.seen_at = job.seen_at.or(Some(now));
         job.end = Some(JobEnd { at, outcome, detail });
     }
     run.record.baseline = None;
@@ -187,7 +196,8 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         run.record.baseline = Some(Baseline { at: view.taken_at, signs });
         return run.look_in(LOOK_EVERY);
     };
-    if guard(Bug::JobOfTheLiving, node.signs != baseline.signs) {
+    let is_heard = node.signs != baseline.signs || is_heard_since(run, node, end);
+    if guard(Bug::JobOfTheLiving, is_heard) {
         run.rule(Rule::P2);
         run.notice(Notice::ProofVoided { reads_on: None });
         return Flow::Go(Phase::AwaitingWell);
@@ -208,6 +218,20 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
     });
     run.notice(Notice::Proven { grade: Grade::JobSucceeded });
     Flow::Go(Phase::Releasing)
+}
+
+/// Whether the node was heard after a Job's word, which then is not about it any more: in a newer boot, or by a renewal that
+/// came later than two of them may. Of a Lease that was only found, it says how old it may be when Kubernetes has missed it.
+fn is_heard_since(run: &Run<'_>, node: &NodeView, end: &JobEnd) -> bool {
+    let ready = condition(node, "Ready");
+    let missed = ready.filter(|one| one.status == ConditionStatus::Unknown).map(|one| one.since);
+    let heard_at = match (node.lease_seen_at, missed) {
+        (Some(found), Some(missed)) if !node.lease_was_renewed => Some(found.min(missed)),
+        (seen, _) => seen,
+    };
+    let until = end.at.after(Span(node.lease_duration.0 / 2));
+    let is_late = heard_at.is_some_and(|at| at > until);
+    guard(Bug::JobOfAnOlderBoot, is_late || run.is_new_boot(&node.signs))
 }
 
 /// The number of the Job that may still go on.

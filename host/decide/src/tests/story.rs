@@ -164,7 +164,7 @@ impl Story {
     pub(crate) fn job(&mut self, number: u32, state: JobState) {
         let is_there = !matches!(state, JobState::Absent | JobState::Refused { .. });
         let pod = is_there.then(|| alloc::format!("job-{number}"));
-        self.view.job = Some(JobView { number, pod, state });
+        self.view.job = Some(JobView { number, pod, completed_at: None, state });
     }
 
     fn delete_pods(&mut self, uids: &[String], how: Deletion) {
