@@ -137,6 +137,8 @@ bugs! {
     OthersOffIsOurs = "others-off-is-ours" breaks "S6",
     /// A Job's success counts of a boot that came after it, or that was heard since.
     JobOfAnOlderBoot = "job-of-an-older-boot" breaks "S1",
+    /// What was switched off counts as the node's although its wiring was corrected since.
+    DisputeNotHeeded = "dispute-not-heeded" breaks "S1",
     /// A cut is not read while its giving back waits for what may still come.
     WaitingCutNotRead = "waiting-cut-not-read" breaks "S1",
     /// A cut that was read a while ago proves that its storage is cut.

@@ -12,8 +12,8 @@ use crate::retry::{end_release, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Refusal,
-    Rule, Span, Time, View, VolumeView,
+    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span,
+    Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -234,9 +234,7 @@ pub(crate) fn hits_another(run: &Run<'_>) -> bool {
 
 /// Why nobody can say any more whose machine is cut.
 fn dispute(run: &Run<'_>) -> Option<String> {
-    let refusals = run.seen().into_iter().flat_map(|view| &view.gate.refusals);
-    let mut disputes = refusals.filter(|one| matches!(one, Refusal::MachineDisputed { .. }));
-    disputes.next().map(alloc::string::ToString::to_string)
+    run.seen()?.gate.dispute()
 }
 
 /// Whether a cut was read to stand after it was asked for.

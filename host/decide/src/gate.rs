@@ -381,6 +381,13 @@ impl Verdict {
     pub fn is_open(&self) -> bool {
         self.refusals.is_empty()
     }
+
+    /// Why nobody can say any more whose machine the pinned plan switches.
+    pub(crate) fn dispute(&self) -> Option<String> {
+        let is_dispute = |one: &&Refusal| matches!(one, Refusal::MachineDisputed { .. });
+        let found = self.refusals.iter().find(is_dispute).map(alloc::string::ToString::to_string);
+        found.filter(|_| guard(Bug::DisputeNotHeeded, true))
+    }
 }
 
 /// Whether the cluster as a whole allows the target to be switched off.

@@ -132,6 +132,11 @@ pub enum ParkReason {
         /// What kept it from being cut once more; none: it is cut.
         failure: Option<String>,
     },
+    /// Since the plan was made nobody can say any more whose machine it switches.
+    MachineDisputed {
+        /// What was found.
+        why: String,
+    },
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// Somebody wants the node left alone that we cut off, or may have switched off.
@@ -259,6 +264,9 @@ impl ParkReason {
                      released, and it {cut_again}"
                 )
             }
+            Self::MachineDisputed { why } => {
+                format!("nobody can say any more whose machine this run switches: {why}")
+            }
             Self::GateClosed => {
                 "the gate stayed closed after power was cut or pods were released".into()
             }
@@ -324,6 +332,10 @@ impl ParkReason {
             Self::CutUndone { failure: Some(_), .. } => {
                 "node-remedy keeps trying; it may write: switch the machine off now, then node-remedy \
                  confirm-off NODEFENCE"
+            }
+            Self::MachineDisputed { .. } => {
+                "see that the node does not run where its pods were released; correct what is wrong, then \
+                 kubectl delete nodefence NODEFENCE: the next incident uses the correction"
             }
             Self::GateClosed => {
                 "the last Held Event of its Node says why; when that is over, node-remedy retry NODEFENCE"

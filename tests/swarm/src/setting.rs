@@ -194,7 +194,10 @@ mod tests {
                 "neighbour-runs-again",
                 "outlet-of-another",
                 "outlet-of-nothing",
-                "wiring-corrected-while-it-waits"
+                "plug-of-another-while-it-waits",
+                "wiring-corrected-after-the-off",
+                "wiring-corrected-while-it-waits",
+                "wrong-port-given-back"
             ]
         );
     }

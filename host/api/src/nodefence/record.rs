@@ -267,6 +267,8 @@ pub enum ParkWord {
     StillCut,
     /// What was cut was given back by others while pods of the node were being released.
     CutUndone,
+    /// Since the plan was made nobody can say any more whose machine it switches.
+    MachineDisputed,
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,
     /// Somebody wants the node left alone that was cut off, or may be off.
@@ -348,7 +350,7 @@ pub struct ParkReason {
     pub method: Option<String>,
     /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
     /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`; why, for
-    /// `PluginFailed`.
+    /// `PluginFailed` and `MachineDisputed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,

@@ -52,28 +52,45 @@ enum Claim {
 impl Own {
     fn words(&self, claim: &Claim) -> String {
         match claim {
+            // As its Node spells it.
             Claim::Machine(_) => format!("systemUUID {}", self.system_uuid),
-            Claim::Instance(id) => format!("providerID {id}"),
-            Claim::Plug { device, plug, .. } if plug.is_empty() => format!("device {device}"),
-            Claim::Plug { device, plug, .. } => format!("plug {plug} of device {device}"),
-            Claim::Network(cidr) => format!("network {cidr}"),
+            Claim::Instance(_) | Claim::Plug { .. } | Claim::Network(_) => words(claim),
         }
     }
+}
+
+fn words(claim: &Claim) -> String {
+    match claim {
+        Claim::Machine(uuid) => format!("systemUUID {uuid}"),
+        Claim::Instance(id) => format!("providerID {id}"),
+        Claim::Plug { device, plug, .. } if plug.is_empty() => format!("device {device}"),
+        Claim::Plug { device, plug, .. } => format!("plug {plug} of device {device}"),
+        Claim::Network(cidr) => format!("network {cidr}"),
+    }
+}
+
+fn claimed_by_two(what: &str, node: &str, other: &str) -> String {
+    format!(
+        "{what} is claimed by node {node} and by node {other}, expected one node of a machine; neither is cut: \
+         correct the one that is wrong, or delete it"
+    )
 }
 
 impl Claims {
     /// Adds a Node, with its plan where it has one.
     pub fn add(&mut self, node: &NodeSeen, plan: Option<&NodePlan>) {
-        let methods = || plan.into_iter().flat_map(|plan| &plan.methods);
-        let fences = methods().filter(|method| method.builtin == Some(Builtin::NetworkFence));
-        let networks: Vec<String> =
-            fences.flat_map(|method| spec_of(&method.parameters).cidrs).collect();
+        let methods = plan.into_iter().flat_map(|plan| &plan.methods);
+        let targets: Vec<Claim> = methods.flat_map(targets).collect();
+        let networks = targets.iter().filter_map(|target| match target {
+            Claim::Network(cidr) => Some(cidr),
+            Claim::Machine(_) | Claim::Instance(_) | Claim::Plug { .. } => None,
+        });
+        let fenced = networks.filter_map(|cidr| cidr.parse().ok()).collect();
         let provider_id = node.provider_id.as_deref().unwrap_or_default();
         let machines = identity::machines(&node.system_uuid).into_iter().map(Claim::Machine);
         let claims: BTreeSet<Claim> = machines
             .chain(identity::instance(provider_id).map(Claim::Instance))
-            .chain(methods().filter_map(plug_of))
-            .chain(networks.iter().cloned().map(Claim::Network))
+            .chain(targets)
             .collect();
         for claim in &claims {
             self.claimants.entry(claim.clone()).or_default().insert(node.name.clone());
@@ -81,7 +98,6 @@ impl Claims {
         for address in node.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
             self.addresses.entry(address).or_default().insert(node.name.clone());
         }
-        let fenced = networks.iter().filter_map(|cidr| cidr.parse().ok()).collect();
         let own = Own { system_uuid: node.system_uuid.clone(), claims, fenced };
         self.by_node.insert(node.name.clone(), own);
     }
@@ -92,11 +108,7 @@ impl Claims {
         let another = |names: &BTreeSet<String>| names.iter().find(|name| *name != node).cloned();
         let of_claims = own.claims.iter().find_map(|claim| {
             let other = another(self.claimants.get(claim)?)?;
-            let what = own.words(claim);
-            Some(format!(
-                "{what} is claimed by node {node} and by node {other}, expected one node of a machine; \
-                 neither is cut: correct the one that is wrong, or delete it"
-            ))
+            Some(claimed_by_two(&own.words(claim), node, &other))
         });
         of_claims.or_else(|| {
             self.addresses.iter().find_map(|(address, names)| {
@@ -108,6 +120,16 @@ impl Claims {
                      wrong, or delete it"
                 ))
             })
+        })
+    }
+}
+
+impl Claims {
+    /// Why a pinned plan may cut another Node: the configuration says by now that what it cuts is that one's.
+    pub fn rival(&self, node: &str, plan: &NodePlan) -> Option<String> {
+        plan.methods.iter().flat_map(targets).find_map(|target| {
+            let other = self.claimants.get(&target)?.iter().find(|name| *name != node)?;
+            Some(claimed_by_two(&words(&target), node, other))
         })
     }
 }
@@ -138,26 +160,49 @@ pub fn claimed<'a>(
     claims.shared(&node.name)
 }
 
-/// Why the pinned plan may cut the wrong thing: the configuration names another plug, device or network by now.
+/// Why the pinned plan may cut the wrong thing: by now the configuration names another plug, device or network, or a feed
+/// that the plan does not know.
 pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
-    let networks = |method: &Method| spec_of(&method.parameters).cidrs;
-    plan.methods.iter().find_map(|method| {
-        let now = present.methods.iter().find(|one| one.name == method.name)?;
-        let is_same_kind = now.plugin == method.plugin && now.builtin == method.builtin;
-        let (then, now) = if method.builtin == Some(Builtin::NetworkFence) {
-            (networks(method).join(", "), networks(now).join(", "))
-        } else {
-            let words = |one: &Method| format!("plug {:?} of device {}", one.plug, one.device);
-            (words(method), words(now))
-        };
-        (is_same_kind && then != now).then(|| {
-            let name = &method.name;
-            format!(
-                "method {name} of the pinned plan cuts {then}, but the configuration now says {now}; nothing more is \
-                 cut; delete the NodeFence (kubectl delete nodefence) and the node is evaluated again"
-            )
-        })
-    })
+    let what = |method: &Method| targets(method).iter().map(words).collect::<Vec<_>>().join(", ");
+    let named: BTreeSet<Claim> = present.methods.iter().flat_map(targets).collect();
+    let is_named = |method: &&Method| targets(method).iter().all(|target| named.contains(target));
+    let left = plan.methods.iter().find(|method| !is_named(method)).map(|method| {
+        let same = present.methods.iter().find(|one| {
+            one.name == method.name && one.plugin == method.plugin && one.builtin == method.builtin
+        });
+        let now = same
+            .map_or_else(|| "does not name that".to_owned(), |now| format!("says {}", what(now)));
+        format!(
+            "method {} of the pinned plan cuts {}, but the configuration now {now}",
+            method.name,
+            what(method)
+        )
+    });
+    let feeds = |plan: &NodePlan| -> BTreeSet<(Claim, bool)> {
+        let places = plan.power_management.iter().flat_map(|stage| &stage.methods);
+        let methods = places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?));
+        methods.flat_map(|one| targets(one).into_iter().map(|it| (it, one.sole_feed))).collect()
+    };
+    let known = feeds(plan);
+    let added = || {
+        let (feed, is_sole) = feeds(present).into_iter().find(|feed| !known.contains(feed))?;
+        let sole = if is_sole { "the sole feed" } else { "a feed" };
+        Some(format!(
+            "the configuration now says that {} is {sole}, which the pinned plan does not",
+            words(&feed)
+        ))
+    };
+    let why = left.or_else(added)?;
+    Some(format!(
+        "{why}; nothing more is cut; delete the NodeFence (kubectl delete nodefence) and the node is evaluated again"
+    ))
+}
+
+/// What a method cuts.
+fn targets(method: &Method) -> Vec<Claim> {
+    let is_fence = method.builtin == Some(Builtin::NetworkFence);
+    let cidrs = is_fence.then(|| spec_of(&method.parameters).cidrs);
+    cidrs.into_iter().flatten().map(Claim::Network).chain(plug_of(method)).collect()
 }
 
 /// The plug of a method that speaks to a device.
@@ -263,10 +308,13 @@ mod tests {
         let then = plan("apc-pdu", "192.0.2.4", "2", &[]);
         assert_eq!(corrected(&then, &then), None);
         let said = corrected(&then, &plan("apc-pdu", "192.0.2.4", "3", &[])).unwrap();
-        let words =
-            r#"plug "2" of device apc-pdu/192.0.2.4, but the configuration now says plug "3""#;
+        let words = "plug 2 of device 192.0.2.4, but the configuration now says plug 3";
         assert!(said.contains(words), "{said}");
-        assert_eq!(corrected(&then, &plan("ipmi", "192.0.2.4", "3", &[])), None, "another method");
+        let said = corrected(&then, &plan("ipmi", "192.0.2.9", "", &[])).unwrap();
+        assert!(said.contains("now does not name that"), "{said}");
+        let mut renamed = then.clone();
+        renamed.methods[0].name = "other".to_owned();
+        assert_eq!(corrected(&then, &renamed), None, "the same outlet by another name");
         let fence = |cidr| plan("network-fence", "", "", &[(CIDRS, cidr)]);
         assert!(corrected(&fence("10.1.0.1/32"), &fence("10.1.0.9/32")).is_some());
     }

@@ -4,6 +4,7 @@
 //! began stops the nodes that it selects. Two objects that select one node stop that node and no other. A run in flight has its own snapshot and
 //! is not reached by anything here.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use self::invalid::Invalid;
 use self::written::written;
 use super::Mirror;
+use super::claims::Claims;
 use super::pins;
 use super::seen::NodeSeen;
 use super::signs::{Wanted, is_of_silence};
@@ -49,6 +51,8 @@ pub struct Config {
     invalid: Vec<Invalid>,
     /// Where inventories and trials of wiring stand: ConfigMap data by name.
     tables: BTreeMap<String, Rc<BTreeMap<String, String>>>,
+    /// What it says that each node's is, once that was asked.
+    claims: OnceCell<Rc<Claims>>,
 }
 
 /// Inventories that were read, by ConfigMap and key.
@@ -257,11 +261,26 @@ impl Config {
         self.plan_with(node, &mut Tables::new())
     }
 
+    /// What it says that each of these nodes' is. Asked once for as long as it is in force: what a Node says of itself
+    /// later is asked of that one.
+    pub fn claims<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> &Claims {
+        self.claims.get_or_init(|| {
+            let (mut claims, mut tables) = (Claims::default(), Tables::new());
+            for node in nodes {
+                claims.add(node, self.plan_with(node, &mut tables).ok().as_ref());
+            }
+            Rc::new(claims)
+        })
+    }
+
+    /// Why a Node is not the machine that it was when it was first seen.
+    pub fn pin_changed(&self, node: &NodeSeen) -> Option<String> {
+        self.tables.get(pins::CONFIG_MAP).and_then(|pins| pins::changed(pins, node))
+    }
+
     /// The same for many nodes: an inventory that was read for one of them is in `tables`.
     pub fn plan_with(&self, node: &NodeSeen, tables: &mut Tables) -> Result<NodePlan, String> {
-        if let Some(why) =
-            self.tables.get(pins::CONFIG_MAP).and_then(|pins| pins::changed(pins, node))
-        {
+        if let Some(why) = self.pin_changed(node) {
             return Err(why);
         }
         let sources = self.fences.values().map(|source| &**source);

@@ -147,7 +147,7 @@ mod tests {
         assert!(state(&not).is_none());
         assert!(matches!(
             state(&json!([{"type": "Complete", "status": "True"}])),
-            Some(End::Complete)
+            Some(End::Complete(_))
         ));
         let failed = json!([{
             "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long",

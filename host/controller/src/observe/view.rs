@@ -83,9 +83,13 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
 
 /// Why nobody can say any more whose machine a pinned plan cuts.
 fn disputed<C: Cluster>(parts: &Parts<C>, plan: &NodePlan, node: &NodeSeen) -> Option<String> {
-    let present = parts.config.borrow().plan_with(node, &mut Tables::new());
-    let corrected = present.ok().and_then(|present| claims::corrected(plan, &present));
-    corrected.or_else(|| claims::claimed(plan, node, parts.mirror.nodes.all().values()))
+    let (config, nodes) = (parts.config.borrow(), parts.mirror.nodes.all());
+    let present = config.plan_with(node, &mut Tables::new());
+    // A configuration that is gone or invalid corrects nothing.
+    let corrected = || claims::corrected(plan, &present.ok()?);
+    let changed = config.pin_changed(node).or_else(corrected);
+    let rival = || config.claims(nodes.values()).rival(&node.name, plan);
+    changed.or_else(rival).or_else(|| claims::claimed(plan, node, nodes.values()))
 }
 
 /// Whether another process says that it reaches the device that is waited for.

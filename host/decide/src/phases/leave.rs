@@ -196,6 +196,16 @@ fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
     if !guard(Bug::GateNotRead, !view.gate.is_open()) {
         return Ok(());
     }
+    if let Some(why) = view.gate.dispute().filter(|_| !is_untouched(run)) {
+        // What is cut or off may be another's, who is not kept waiting for it.
+        run.rule(Rule::P8);
+        let goal = if run.committed() {
+            Goal::Park(ParkReason::MachineDisputed { why })
+        } else {
+            Goal::Withdraw
+        };
+        return Err(go_back(run, goal));
+    }
     let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
     run.look_at(next.max(run.now.after(LOOK_EVERY)));
     Err(wait_without_leave(run, Hold::Gate(view.gate.refusals.clone())))

@@ -11,9 +11,10 @@ use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Goal, Grade, LOOK_EVERY, MethodIndex,
-    NodeView, Notice, OpId, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
-    RESEND_EVERY, ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span, Time, View,
+    Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY,
+    MethodIndex, NodeView, Notice, OpId, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase,
+    PlugState, Proof, RESEND_EVERY, ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span,
+    Time, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -26,6 +27,14 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     };
     if guard(Bug::SignsVoidNothing, node.signs != proof.signs && voids(&proof, node)) {
         return voided(run, node, &proof);
+    }
+    if let Some(why) = view.gate.dispute().filter(|_| matches!(proof.by, Evidence::Reads(_))) {
+        run.rule(Rule::P8);
+        run.rule(Rule::P2);
+        run.notice(Notice::ProofVoided { reads_on: None });
+        void(run);
+        end_release(run);
+        return go_back(run, Goal::Park(ParkReason::MachineDisputed { why }));
     }
     if guard(Bug::QuarantineNotAwaited, !node.quarantined) {
         // Whoever comes back later must not be given work before the left-overs are gone.

@@ -178,6 +178,10 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     if guard(Bug::SignsOfLifeIgnored, node.signs != baseline.signs) {
         return sign_of_life(run, &baseline, node);
     }
+    if let Some(why) = view.gate.dispute() {
+        run.rule(Rule::P8);
+        return go_back(run, Goal::Park(ParkReason::MachineDisputed { why }));
+    }
     if !run.committed() {
         // No off of ours: a plug that reads off against a node that is well tells old news, or is
         // not what feeds it.

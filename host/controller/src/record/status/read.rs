@@ -364,6 +364,9 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
             method: rest.method.take().ok_or_else(missing)?,
             failure: rest.detail.take(),
         },
+        Word::MachineDisputed => {
+            Why::MachineDisputed { why: rest.detail.take().ok_or_else(missing)? }
+        }
         Word::LeftAlone => Why::LeftAlone { word: rest.detail.take().ok_or_else(missing)? },
         Word::NotDrained => Why::NotDrained { left: rest.detail.take().ok_or_else(missing)? },
         Word::NoIdentity => Why::NoIdentity,

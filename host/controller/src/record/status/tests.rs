@@ -107,6 +107,7 @@ impl Dice {
             ParkReason::JobStuck { remedy: a.clone(), why: b.clone() },
             ParkReason::PluginFailed { remedy: a.clone(), why: b.clone() },
             ParkReason::LeftAlone { word: a.clone() },
+            ParkReason::MachineDisputed { why: a.clone() },
             ParkReason::NotDrained { left: a.clone() },
             ParkReason::DeviceUnreachable,
             ParkReason::StillCut,

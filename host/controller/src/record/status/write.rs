@@ -384,6 +384,10 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.detail = failure.as_ref().map(|failure| cut(failure, SENTENCE_MAX));
             Word::CutUndone
         }
+        Why::MachineDisputed { why } => {
+            written.detail = Some(cut(why, SENTENCE_MAX));
+            Word::MachineDisputed
+        }
         Why::LeftAlone { word } => {
             written.detail = Some(cut(word, SENTENCE_MAX));
             Word::LeftAlone
