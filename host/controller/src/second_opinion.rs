@@ -1,10 +1,11 @@
 //! A second opinion on silent nodes, before anybody holds them for lost.
 //!
 //! A Lease says only that no renewal came. After a network was away a kubelet's connections wait before they try
-//! again, and its renewal comes late. So whoever leads asks the port of each kubelet whose renewal is overdue
-//! whether it takes a connection. Nothing is sent, and nothing is proven by it: a node that answers is given a minute
+//! again, and its renewal comes late. So the port of each kubelet whose renewal is overdue is asked whether it takes a
+//! connection, by every process: who leads next has asked before. Nothing is sent, and nothing is proven by it: a node that answers is given a minute
 //! (`decide::crossed`). A kubelet that hangs answers, too, and is held for lost after that minute.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -25,14 +26,14 @@ use crate::observe::seen::{LeaseSeen, NodeSeen};
 const ASK_EVERY: Duration = Duration::from_secs(3);
 /// Who takes longer does not answer.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// So many are asked, all at once. More silent nodes are a storm, and not cut anyway.
+/// So many are asked, all at once: those that fell silent last. Who has been silent for long has been asked for long.
 const ASKED_MAX: usize = 64;
 
-/// Asks for as long as this process lives, while it leads.
+/// Asks for as long as this process lives.
 pub async fn ask_silent_nodes<C: Cluster>(parts: Rc<Parts<C>>) {
     loop {
         sleep(ASK_EVERY).await;
-        let silent = if parts.leads() { silent(&parts) } else { Vec::new() };
+        let silent = silent(&parts);
         parts
             .mirror
             .answers
@@ -51,13 +52,17 @@ pub async fn ask_silent_nodes<C: Cluster>(parts: Rc<Parts<C>>) {
 fn silent<C>(parts: &Parts<C>) -> Vec<(String, SocketAddr)> {
     let now = parts.clock.now();
     let nodes = parts.mirror.nodes.all();
-    let is_silent = |name: &str| {
-        let lease: Option<LeaseSeen> = parts.mirror.leases.find(&lease_key(name));
-        lease.is_some_and(|lease| !lease.is_renewed(now))
+    let silent_since = |name: &str| {
+        let lease: LeaseSeen = parts.mirror.leases.find(&lease_key(name))?;
+        (!lease.is_renewed(now)).then_some(lease.observed)
     };
-    let silent = nodes.values().filter(|node| is_silent(&node.name));
-    let listening = silent.filter_map(|node| Some((node.name.clone(), listens(node)?)));
-    listening.take(ASKED_MAX).collect()
+    let silent = nodes.values().filter_map(|node| Some((silent_since(&node.name)?, node)));
+    let mut listening: Vec<_> = silent
+        .filter_map(|(since, node)| Some((since, node.name.clone(), listens(node)?)))
+        .collect();
+    listening.sort_by_key(|(since, ..)| Reverse(*since));
+    listening.truncate(ASKED_MAX);
+    listening.into_iter().map(|(_, node, at)| (node, at)).collect()
 }
 
 /// Where a kubelet listens, by its own word. What no node has for an address, such as our own loopback or a metadata
