@@ -194,6 +194,7 @@ mod tests {
                 "neighbour-runs-again",
                 "outlet-of-another",
                 "outlet-of-nothing",
+                "outlet-of-one-with-a-bmc",
                 "plug-of-another-while-it-waits",
                 "wiring-corrected-after-the-off",
                 "wiring-corrected-while-it-waits",

@@ -1,8 +1,7 @@
-//! Whether a plug that was switched off fed another machine than it is said to (rule P8): a neighbour
-//! on its device fell silent then.
+//! Whether a plug that was switched off fed another machine than it is said to (rule P8): another node fell silent then.
 //!
-//! An outlet knows no machine, so only its neighbours' signs of life speak against a table of wiring
-//! that is wrong. A neighbour is heard by a renewal that is clearly later than the last off; it does
+//! An outlet knows no machine, so only the other nodes' signs of life speak against a table of wiring that is wrong. Any of
+//! them may hang on it, whatever its own plan names: most are fenced by their BMCs. A neighbour is heard by a renewal that is clearly later than the last off; it does
 //! not count if it was silent before the first, or if its own incident switched it off and proved that. So that
 //! this can be told, a second plug of a device waits until the first one is verified; two that began at once do
 //! not. Not here: what follows, which `decide` says.
@@ -24,7 +23,6 @@ use super::view::is_open;
 use super::{NODE_LEASES, lease_key};
 use crate::clock::{Clock, time_of};
 use crate::cluster::{At, Cluster};
-use crate::observe::config::Config;
 use crate::reconcile::Incident;
 
 /// A neighbour that is not heard for so long after the off fell silent by it. Until then its Lease may
@@ -36,8 +34,6 @@ const TOLD_WITHIN: Span = Span::seconds(10);
 const ON_ITS_WAY: Span = Span::seconds(5);
 /// After this time an off that was not proven no longer holds up its neighbours.
 const IN_QUESTION: Span = Span::seconds(90);
-/// Of how many silent nodes it is asked what feeds them; any further one counts as a neighbour.
-const PLANS_MAX: usize = 16;
 /// So many of their Leases are read live in one look; the others are waited for.
 const READS_MAX: usize = 16;
 
@@ -82,12 +78,9 @@ fn told<C: Cluster>(
         .map(|node| (node, lease_of(&node.name)))
         .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock))
         .filter(|(node, lease)| !is_explained(node, *lease));
-    let config = parts.config.borrow();
-    let neighbours = unheard.enumerate().filter(|(place, (node, lease))| {
-        *place >= PLANS_MAX || cut.may_have_fed(node, *lease, &config)
-    });
     let mut found = Neighbours::Heard;
-    for (_, (node, lease)) in neighbours {
+    // Who never renewed a Lease cannot have fallen silent.
+    for (node, lease) in unheard.filter(|(_, lease)| lease.is_some()) {
         if cut.is_judged(lease, now, mirror.heard()) {
             return Neighbours::Silent(node.name.clone());
         }
@@ -178,23 +171,21 @@ fn offs<'a>(
     })
 }
 
-/// Plugs that know no machine and were switched off.
+/// When plugs that know no machine were switched off.
 #[derive(Debug, PartialEq, Eq)]
-struct Cut<'a> {
-    devices: BTreeSet<&'a str>,
+struct Cut {
     first: Time,
     last: Time,
 }
 
-impl<'a> Cut<'a> {
+impl Cut {
     /// None where no such plug was, or nothing is to be proven.
-    fn of(plan: &'a Plan, record: &'a Record) -> Option<Self> {
+    fn of(plan: &Plan, record: &Record) -> Option<Self> {
         if record.phase != Phase::VerifyingOff {
             return None;
         }
         let offs = || offs(plan, record);
         Some(Self {
-            devices: offs().map(|(method, _)| method.device.as_str()).collect(),
             first: offs().map(|(_, off)| off.intended_at).min()?,
             last: offs().map(|(_, off)| ended_at(off)).max()?,
         })
@@ -237,14 +228,6 @@ impl<'a> Cut<'a> {
         is_off || was_silent
     }
 
-    /// Whether a node may hang on one of the devices; of one whose plan cannot be told, it may, if it
-    /// ever gave a sign of life.
-    fn may_have_fed(&self, node: &NodeSeen, lease: Option<&LeaseSeen>, config: &Config) -> bool {
-        config.plan_for(node).map_or(lease.is_some(), |plan| {
-            plan.methods.iter().any(|method| self.devices.contains(method.device.as_str()))
-        })
-    }
-
     /// Whether a node that was not heard had its time, with somebody to tell of it.
     fn is_judged(&self, lease: Option<&LeaseSeen>, now: Time, heard: Time) -> bool {
         let since = lease.map_or(self.last, |lease| self.last.max(lease.observed));
@@ -267,8 +250,8 @@ mod tests {
 
     const CUT: Time = Time(1_000_000_000_000);
 
-    fn cut() -> Cut<'static> {
-        Cut { devices: ["apc-pdu/a"].into(), first: CUT, last: CUT.after(Span::seconds(2)) }
+    fn cut() -> Cut {
+        Cut { first: CUT, last: CUT.after(Span::seconds(2)) }
     }
 
     fn node(ready: &str, since: Time) -> NodeSeen {
