@@ -90,15 +90,18 @@ pub fn since_across(seen: &ConditionView, statuses: &BTreeSet<ConditionStatus>) 
 /// Until when a node that has just come back, or that answers, is given time to say how it is. What stands of it
 /// meanwhile is the node controller's word, and others', from before.
 fn reports_until(node: &NodeView) -> Time {
+    let answers_since = node.answers_since.filter(|_| !is_sown(Bug::AnswersIgnored));
+    let answers = answers_since.map(|since| since.after(REPORTS_WITHIN));
+    back_until(node).max(answers).unwrap_or_default()
+}
+
+/// The same of one that is just back: only for as long as it is not silent again.
+pub(crate) fn back_until(node: &NodeView) -> Option<Time> {
     let is_unreported =
         condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
     let is_back = guard(Bug::JustBackIgnored, is_unreported);
-    let within_a_minute = |since: Time| since.after(REPORTS_WITHIN);
-    // Only for as long as it is not silent again.
     let heard = node.heard_since.zip(sign::overdue_at(node)).filter(|_| is_back);
-    let heard = heard.map(|(since, overdue)| within_a_minute(since).min(overdue));
-    let answers = node.answers_since.filter(|_| !is_sown(Bug::AnswersIgnored)).map(within_a_minute);
-    heard.max(answers).unwrap_or_default()
+    heard.map(|(since, overdue)| since.after(REPORTS_WITHIN).min(overdue))
 }
 
 /// Whether only that a node answers keeps a threshold from being crossed.

@@ -68,12 +68,14 @@ pub enum Freshness {
     Cached,
 }
 
-/// What is known of a kernel dump that a node writes now.
+/// What is known of a kernel dump that a node writes, or wrote a while ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Dump {
     /// Nothing is heard of one, or the node gave a sign of life since.
     #[default]
     None,
+    /// One was heard, its messages ended, and the node gave no sign of life since: it may boot.
+    Ended,
     /// Another process says that it hears one: a reason to wait, and no proof.
     Told,
     /// This process hears it itself, from a network that is trusted.

@@ -46,6 +46,8 @@ const MESSAGES_LOST_MAX: u64 = 3;
 const TELL_EVERY: Span = Span::seconds(5);
 /// Writes to Nodes that are under way at once.
 const TELLINGS_MAX: usize = 16;
+/// So long after its last message a machine may boot by itself, unless it renews its Lease.
+const BOOTS_FOR: Span = Span::minutes(60);
 /// A clock that is so far ahead tells nothing that can be believed.
 const AHEAD_MAX: Span = Span::seconds(30);
 
@@ -68,10 +70,11 @@ impl Dumps {
     /// Notes a message; says whether the node was not known to dump.
     fn note(&self, node: &str, now: Time, lasts: Span) -> bool {
         let mut heard = self.heard.borrow_mut();
-        heard.retain(|_, sighting| now < sighting.until);
-        let told_at = heard.get(node).and_then(|before| before.told_at);
-        let sighting = Sighting { at: now, until: now.after(lasts), told_at };
-        heard.insert(node.to_owned(), sighting).is_none()
+        heard.retain(|_, sighting| now < sighting.until.after(BOOTS_FOR));
+        let before = heard.get(node).copied();
+        let told_at = before.and_then(|before| before.told_at);
+        heard.insert(node.to_owned(), Sighting { at: now, until: now.after(lasts), told_at });
+        before.is_none_or(|before| now >= before.until)
     }
 
     fn forget(&self, node: &str) {
@@ -81,7 +84,7 @@ impl Dumps {
     /// The sighting that is to be told now, which it then counts as.
     fn to_tell(&self, node: &str, now: Time) -> Option<Sighting> {
         let mut heard = self.heard.borrow_mut();
-        let sighting = heard.get_mut(node)?;
+        let sighting = heard.get_mut(node).filter(|one| now < one.until)?;
         if sighting.told_at.is_some_and(|at| now < at.after(TELL_EVERY)) {
             return None;
         }
@@ -96,19 +99,29 @@ pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
     let Some(node) = &facts.node else { return Dump::None };
     let now = parts.clock.now();
     let alive_at = facts.lease.as_ref().map(LeaseSeen::renewed_at);
-    let goes_on = |(at, until): (Time, Time)| {
-        at <= now.after(AHEAD_MAX) && now < until && alive_at.is_none_or(|alive| alive <= at)
+    // Since then nothing of its own kernel was heard.
+    let lasts = |(at, until): &(Time, Time)| {
+        *at <= now.after(AHEAD_MAX)
+            && now < until.after(BOOTS_FOR)
+            && alive_at.is_none_or(|alive| alive <= *at)
     };
-    let heard = parts.dumps.heard.borrow();
-    if heard.get(&node.name).is_some_and(|one| goes_on((one.at, one.until))) {
-        return Dump::Heard;
-    }
+    let goes_on = |(_, until): (Time, Time)| now < until;
+    let heard = parts.dumps.heard.borrow().get(&node.name).map(|one| (one.at, one.until));
     let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
     let told = told.map(|(at, until)| (parts.clock.when(at), parts.clock.when(until)));
-    if told.is_some_and(goes_on) { Dump::Told } else { Dump::None }
+    let (heard, told) = (heard.filter(lasts), told.filter(lasts));
+    if heard.is_some_and(goes_on) {
+        Dump::Heard
+    } else if told.is_some_and(goes_on) {
+        Dump::Told
+    } else if heard.or(told).is_some() {
+        Dump::Ended
+    } else {
+        Dump::None
+    }
 }
 
-/// Whether a node says of a dump that it went on, and its own kernel runs again or the time of it is over.
+/// Whether a node says of a dump, and its own kernel runs again or had the time for that.
 pub fn is_told_of_one_that_is_over(
     node: &NodeSeen,
     lease: Option<&LeaseSeen>,
@@ -117,7 +130,7 @@ pub fn is_told_of_one_that_is_over(
     let Some(told) = node.annotations.get(DUMP_TOLD) else { return false };
     let Some((at, until)) = read(told) else { return true };
     let lives = lease.is_some_and(|lease| lease.renewed_at() > clock.when(at));
-    lives || clock.now() >= clock.when(until)
+    lives || clock.now() >= clock.when(until).after(BOOTS_FOR)
 }
 
 fn read(annotation: &str) -> Option<(Time, Time)> {

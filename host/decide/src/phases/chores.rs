@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::isolating::take_proof;
 use super::leave::{heed_trigger, leave_to_cut};
 use super::waiting::{kdump_seen, of_a_part};
 use crate::retry::give_way;
@@ -72,9 +73,8 @@ fn release(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flo
     if let Err(flow) = leave_to_cut(run) {
         return flow;
     }
-    run.notice(Notice::Proven { grade: proof.grade });
     run.record.marks.quarantine = true;
-    run.record.proof = Some(proof);
+    take_proof(run, proof);
     Flow::Go(Phase::Releasing)
 }
 

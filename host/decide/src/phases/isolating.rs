@@ -14,6 +14,7 @@ use crate::{
 
 use super::leave::leave_to_isolate;
 use super::releasing::outdated;
+use super::waiting::note_dump;
 
 /// Quarantines, then runs the isolation stages.
 pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
@@ -205,11 +206,19 @@ pub(crate) fn prove(run: &mut Run<'_>, proof: Proof) -> Option<Flow> {
         Err(flow) => Some(flow),
         Ok(false) => None,
         Ok(true) => {
-            run.notice(Notice::Proven { grade: proof.grade });
-            run.record.proof = Some(proof);
+            take_proof(run, proof);
             Some(Flow::Go(Phase::Releasing))
         }
     }
+}
+
+/// Releases by a proof. One by a dump is waited for from then on, so that it takes no turns with one by cut storage.
+pub(crate) fn take_proof(run: &mut Run<'_>, proof: Proof) {
+    run.notice(Notice::Proven { grade: proof.grade });
+    if guard(Bug::DumpsTakeTurns, proof.grade == Grade::KdumpSeen) {
+        note_dump(run);
+    }
+    run.record.proof = Some(proof);
 }
 
 /// A16: a cut that was read a while ago may be undone by now, and is read again before it counts as proof. Whether it

@@ -6,6 +6,7 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, still_cut};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
+use crate::threshold::back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
     OpId, Operation, PROBE_EVERY, ParkReason, Phase, Rule, View,
@@ -20,6 +21,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(node) = run.node(view) else { return Err(node_gone(run)) };
     run.rule(Rule::A1);
     heed_trigger(run, view, node)?;
+    heed_a_boot(run, node)?;
     heed_people(run, view)?;
     heed_gate(run, view)?;
     if run.isolates() {
@@ -133,6 +135,16 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
 /// they were released from has to end. A boot that came later is not the one that was fenced.
 fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
+}
+
+/// A kubelet that boots renews its Lease before it says which boot it runs: after a release that may be the newer boot that
+/// was waited for, and it has the time to say so.
+fn heed_a_boot(run: &mut Run<'_>, node: &NodeView) -> Result<(), Flow> {
+    let until = back_until(node).filter(|until| run.now < *until);
+    let Some(until) = until.filter(|_| !trigger_counts(run, node)) else { return Ok(()) };
+    run.rule(Rule::A6);
+    run.look_at(until);
+    Err(run.hold(Hold::NotYet { until }))
 }
 
 /// A17: a person's word holds the run back for as long as it stands, wherever it stands. Of a node

@@ -12,7 +12,7 @@ use crate::{
 
 use super::leave::leave_to_cut;
 use super::verifying::not_verified;
-use super::waiting::lacks_approval;
+use super::waiting::{dumps_until, lacks_approval};
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
@@ -265,6 +265,12 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
     }
     if let Err(flow) = leave_to_cut(run) {
         return Some(flow);
+    }
+    if let Some(view) = run.seen().filter(|_| !run.sent_off())
+        && dumps_until(run, view).is_some()
+    {
+        // It began while a device was awaited.
+        return Some(Flow::Go(Phase::AwaitingPower));
     }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });

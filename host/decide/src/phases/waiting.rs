@@ -70,19 +70,28 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    // What dumps boots by itself afterwards, and then no message comes: it is not cut in its boot.
-    let dumps = view.dump != Dump::None || run.record.dump_held_at.is_some();
-    if let Some(grace) = run.policy.kdump_grace.filter(|_| dumps) {
-        let is_first = run.record.dump_held_at.is_none();
-        let until = run.record.dump_held_at.get_or_insert(run.now).after(grace);
-        if run.now < until {
-            run.look_at(until);
-            run.look_in(PROBE_EVERY);
-            // Said once: a dump takes an hour, and the record says since when.
-            return if is_first { run.hold(Hold::Dump { until }) } else { Flow::Stay };
-        }
+    if let Some(until) = dumps_until(run, view) {
+        run.look_at(until);
+        run.look_in(PROBE_EVERY);
+        return run.hold(Hold::Dump { until });
     }
     Flow::Go(Phase::ReadingIdentity)
+}
+
+/// Until when a machine is not cut because it dumps. It boots by itself afterwards, and then no message comes: it is not cut
+/// in its boot.
+pub(crate) fn dumps_until(run: &mut Run<'_>, view: &View) -> Option<Time> {
+    if view.dump == Dump::None && run.record.dump_held_at.is_none() {
+        return None;
+    }
+    let until = note_dump(run)?;
+    guard(Bug::GraceNotKept, run.now < until).then_some(until)
+}
+
+/// Notes since when a dump is waited for, where the policy does; says until when.
+pub(crate) fn note_dump(run: &mut Run<'_>) -> Option<Time> {
+    let grace = run.policy.kdump_grace?;
+    Some(run.record.dump_held_at.get_or_insert(run.now).after(grace))
 }
 
 /// Since when power is waited with: a release in between does not begin the wait anew.
