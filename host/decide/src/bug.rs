@@ -139,8 +139,8 @@ bugs! {
     JobOfAnOlderBoot = "job-of-an-older-boot" breaks "S1",
     /// What was switched off counts as the node's although its wiring was corrected since.
     DisputeNotHeeded = "dispute-not-heeded" breaks "S1",
-    /// A machine is cut while it dumps, or in its boot after it, whatever grace the policy gives it.
-    GraceNotKept = "grace-not-kept" breaks "S10",
+    /// A node that renews its Lease, and whose next report is due in a while, counts as not well.
+    ReportNotAwaited = "report-not-awaited" breaks "S23",
     /// A cut is not read while its giving back waits for what may still come.
     WaitingCutNotRead = "waiting-cut-not-read" breaks "S1",
     /// A cut that was read a while ago proves that its storage is cut.

@@ -150,10 +150,15 @@ fn miswired(scenario: &Scenario) -> BTreeSet<u64> {
         let wired: BTreeSet<u64> = hangs_on.map(|plug| u64::from(plug.number)).collect();
         let methods = one.object.pointer("/spec/methods").and_then(Value::as_array);
         let named =
-            methods.into_iter().flatten().filter_map(|one| one.get("plug")?.as_str()?.parse().ok());
+            methods.into_iter().flatten().filter_map(|one| number_of(one.get("plug")?.as_str()?));
         named.filter(|plug| !wired.contains(plug)).collect::<Vec<u64>>()
     };
     scenario.configuration.iter().filter(is_fence).flat_map(of_one).collect()
+}
+
+/// An outlet is a number, and a port ends with one: `Gi1/0/2`.
+fn number_of(plug: &str) -> Option<u64> {
+    plug.rsplit('/').next()?.parse().ok()
 }
 
 #[cfg(test)]

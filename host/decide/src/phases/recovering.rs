@@ -19,6 +19,9 @@ use super::releasing::same_boot;
 use super::remedying::{describe, job_left};
 use super::way_back::{Brought, bring_on, restore_all};
 
+/// A kubelet to which nothing changed says how it is every five minutes (`nodeStatusReportFrequency`), and may be late.
+const REPORTED_EVERY: Span = Span::minutes(6);
+
 /// Done: the machine was given its power back; a boot takes its time.
 pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
@@ -37,7 +40,11 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
             return Flow::Go(Phase::Recovering);
         }
     }
-    let until = run.record.entered_at.after(patience(run));
+    let mut until = run.record.entered_at.after(patience(run));
+    if guard(Bug::ReportNotAwaited, view.trigger_clear() && !run.is_silent(node)) {
+        // It renews its Lease, and says how it is when that changes, or in a while.
+        until = until.max(run.record.entered_at.after(REPORTED_EVERY));
+    }
     if run.now >= until {
         if let Some(flow) = read_plugs_once_more(run) {
             return flow;

@@ -85,7 +85,7 @@ pub(crate) fn dumps_until(run: &mut Run<'_>, view: &View) -> Option<Time> {
         return None;
     }
     let until = note_dump(run)?;
-    guard(Bug::GraceNotKept, run.now < until).then_some(until)
+    (run.now < until).then_some(until)
 }
 
 /// Notes since when a dump is waited for, where the policy does; says until when.

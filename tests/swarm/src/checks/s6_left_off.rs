@@ -3,7 +3,8 @@
 //!
 //! - Of a port it is enough that its record is parked, or that it waits for somebody's yes, which is
 //!   asked for with the names of what is cut; after the yes the gate may stay closed for a while, and
-//!   then the port is given back. One that begins anew waits for the gate as long.
+//!   then the port is given back. One that begins anew waits for the gate as long, and one that cannot be given back is
+//!   told of after a while.
 //! - Of one feed of a machine that is on, or that somebody switched off after it, it is enough that
 //!   its record was parked and said so: it goes on when the machine is well.
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
@@ -16,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy_decide::GATE_TIMEOUT;
+use node_remedy_decide::{CLEANUP_TIMEOUT, GATE_TIMEOUT};
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
@@ -34,6 +35,8 @@ pub(super) struct LeftOff {
     told: BTreeMap<(String, u64), Power>,
     /// When each incident began, or began anew.
     begun: BTreeMap<String, Time>,
+    /// Since when each incident is on its way to its end.
+    ending: BTreeMap<String, Time>,
     is_sound: bool,
     leaves_off: bool,
     /// Machines that somebody else switched off, and we had not touched.
@@ -60,6 +63,7 @@ impl LeftOff {
             switches,
             told,
             begun,
+            ending: BTreeMap::new(),
             is_sound,
             leaves_off: setting.leaves_off,
             off_by_others: BTreeSet::new(),
@@ -142,6 +146,13 @@ impl LeftOff {
             let begun = scene.incident.get(node).and_then(|fence| self.begun.get(fence));
             return begun.is_some_and(is_young);
         }
+        if scene.state_of(node) == Some("Done") {
+            // What may not be given back is a person's after that.
+            let since = scene.incident.get(node).and_then(|fence| self.ending.get(fence));
+            let patience = Duration::from_millis(CLEANUP_TIMEOUT.0);
+            let ages = since.zip(self.now.as_ref()).map(|(since, now)| between(*since, *now));
+            return ages.is_some_and(|age| age < patience);
+        }
         let is_running = scene.state_of(node) == Some("Running");
         self.needs_approval && is_running && scene.incident.get(node).is_some_and(in_time)
     }
@@ -162,9 +173,13 @@ impl Check for LeftOff {
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
         } else if let What::FenceState { fence, state, .. } = what
-            && state == "New"
+            && let Some(since) = match state.as_str() {
+                "New" => Some(&mut self.begun),
+                "Done" => Some(&mut self.ending),
+                _ => None,
+            }
         {
-            self.begun.insert(fence.clone(), at);
+            since.insert(fence.clone(), at);
         }
         None
     }
