@@ -1,4 +1,4 @@
-//! What of ours stands on a Node though no incident of it goes on: its NodeFence went past its finalizer, an older
+//! What of ours stands on a Node, or runs for it, though no incident of it goes on: its NodeFence went past its finalizer, an older
 //! state of the cluster was restored, or a standby told of a dump that is over. It is taken off, and told.
 //!
 //! Nobody counts on such marks, so this looks every few seconds only. Not here: the marks of an incident that goes
@@ -6,20 +6,27 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Node;
-use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::Span;
+use kube::ResourceExt as _;
+use node_remedy_api::nodefence::{JobOutcome, JobRun, NodeFence};
 use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::{Span, Time};
 
+use crate::act::job::OF_INCIDENT;
 use crate::act::node::{AUTOSCALERS, CORDONED_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
-use crate::cluster::{At, Cluster, ClusterError, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use crate::controller::Parts;
 use crate::observe::dumps::{self, DUMP_TOLD};
+use crate::observe::jobs::is_over;
 use crate::observe::lease_key;
 use crate::observe::seen::{NodeSeen, QUARANTINE};
 use crate::observe::view::is_open;
 use crate::record::events::Note;
 use crate::record::keep;
+
+/// For so long after an incident its Jobs are looked for.
+const STOPPED_FOR: Span = Span::minutes(10);
 
 /// So often it is looked for such marks.
 pub const EVERY: Span = Span::seconds(10);
@@ -41,6 +48,9 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
             tracing::info!(%error, "failed to let a NodeFence go that is over; again soon");
         }
     }
+    if let Err(error) = stop_jobs(parts).await {
+        tracing::info!(%error, "failed to stop a Job whose incident is over; again soon");
+    }
     let suspects: Vec<NodeSeen> = {
         let all = nodefences.all();
         let open: BTreeSet<&str> = all
@@ -60,6 +70,45 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
     if let Err(error) = take_off(parts, &suspects).await {
         tracing::info!(%error, "failed to take off what nobody needs any more; again soon");
     }
+}
+
+/// Stops Jobs whose incident ended while they ran: the request to stop one may have been lost, and the one to create it may
+/// be carried out late. One whose NodeFence is gone goes with it.
+async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
+    let now = parts.clock.now();
+    let left: Vec<(NodeFence, String)> = {
+        let all = parts.mirror.nodefences.all();
+        let over = all.values().map(|kept| &kept.0).filter(|one| !is_open(one));
+        over.flat_map(|one| jobs_left(one, now).map(|job| (one.clone(), job))).collect()
+    };
+    for (nodefence, name) in left {
+        let at = At::within(&parts.calls.namespace, &name);
+        let Some(job) = parts.cluster.get::<Job>(at).await? else { continue };
+        let is_ours = job.labels().get(OF_INCIDENT) == nodefence.uid().as_ref();
+        if !is_ours || job.metadata.deletion_timestamp.is_some() || is_over(&job) {
+            continue;
+        }
+        if parts.lease.remaining_ms() == 0 || is_sown(Bug::JobOutlives) {
+            return Ok(());
+        }
+        let how = DeleteHow { uid: job.uid(), with_dependents: true, ..DeleteHow::default() };
+        parts.cluster.delete::<Job>(at, &how).await?;
+        tracing::warn!(job = name, "stopped a Job whose incident is over");
+        let text = format!("stopped Job {name}: its incident {} is over", nodefence.name_any());
+        let note = Note { reason: "JobStopped".to_owned(), text, warning: true };
+        parts.tell(&nodefence.spec.node, &note).await;
+    }
+    Ok(())
+}
+
+/// Jobs of an incident that is over of which nobody saw how they ended.
+fn jobs_left(nodefence: &NodeFence, now: Time) -> impl Iterator<Item = String> {
+    let status = nodefence.status.as_ref();
+    let status = status.filter(|one| now < Time(one.entered_at.ms).after(STOPPED_FOR));
+    let runs = status.into_iter().flat_map(|status| &status.job_runs);
+    let is_left =
+        |run: &&JobRun| run.end.as_ref().is_none_or(|end| end.outcome == JobOutcome::Lost);
+    runs.filter(is_left).map(|run| run.name.clone())
 }
 
 /// A mark is put after its NodeFence was written: what is listed after the Nodes were read knows of every mark

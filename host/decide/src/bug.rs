@@ -141,6 +141,12 @@ bugs! {
     DisputeNotHeeded = "dispute-not-heeded" breaks "S1",
     /// A node that renews its Lease, and whose next report is due in a while, counts as not well.
     ReportNotAwaited = "report-not-awaited" breaks "S23",
+    /// A cordon that the API server does not take is waited for as long as the incident lasts.
+    MarkAwaitedForEver = "mark-awaited-for-ever" breaks "L5",
+    /// A Job that nobody can create is asked for as long as the incident lasts.
+    JobAskedForEver = "job-asked-for-ever" breaks "L5",
+    /// A Job is started by the leave that was given before the one before it had stopped.
+    JobStartedUnasked = "job-started-unasked" breaks "S21",
     /// A cut is not read while its giving back waits for what may still come.
     WaitingCutNotRead = "waiting-cut-not-read" breaks "S1",
     /// A cut that was read a while ago proves that its storage is cut.

@@ -34,8 +34,11 @@ impl<C: Cluster> Incident<C> {
         };
         let uid = self.nodefence.uid().unwrap_or_default();
         // One of that name that is not ours says nothing about ours, and keeps ours from being made.
-        let ours = job.filter(|job| job.labels().get(OF_INCIDENT) == Some(&uid));
-        let Some(job) = ours else {
+        if job.as_ref().is_some_and(|job| job.labels().get(OF_INCIDENT) != Some(&uid)) {
+            let why = format!("Job {job_name} is there and not of this incident; delete it");
+            return view(JobState::Refused { why });
+        }
+        let Some(job) = job else {
             let refused = self.job_refused.clone().map(|why| JobState::Refused { why });
             return view(refused.unwrap_or(JobState::Absent));
         };
@@ -83,6 +86,11 @@ pub(crate) fn refused(error: &ClusterError) -> Option<String> {
 enum End {
     Complete(Option<Time>),
     Failed(String),
+}
+
+/// Whether a Job is over, one way or the other.
+pub(crate) fn is_over(job: &Job) -> bool {
+    ended(job).is_some()
 }
 
 fn ended(job: &Job) -> Option<End> {

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::isolating::take_proof;
 use super::leave::{heed_trigger, leave_to_cut};
 use super::waiting::{kdump_seen, of_a_part};
+use crate::bug::{Bug, guard};
 use crate::retry::give_way;
 use crate::run::{Flow, Run};
 use crate::{
@@ -37,12 +38,14 @@ pub(crate) fn do_chore(run: &mut Run<'_>, view: &View, node: &NodeView, chore: C
         Chore::Quarantine => {
             run.record.marks.quarantine = true;
             run.effect(Effect::Quarantine);
-            run.look_in(LOOK_EVERY)
+            await_mark(run, "quarantine taint")
         }
         Chore::Drain if node.cordoned => drain(run, view, node),
         Chore::Drain => {
-            let pods = view.pods.iter().filter(|pod| is_drained(pod)).count();
-            run.notice(Notice::Draining { pods: u32::try_from(pods).unwrap_or(u32::MAX) });
+            if !run.record.marks.cordon {
+                let pods = view.pods.iter().filter(|pod| is_drained(pod)).count();
+                run.notice(Notice::Draining { pods: u32::try_from(pods).unwrap_or(u32::MAX) });
+            }
             cordon(run)
         }
     }
@@ -94,6 +97,17 @@ pub(crate) fn awaits_proof(run: &Run<'_>) -> bool {
 fn cordon(run: &mut Run<'_>) -> Flow {
     run.record.marks.cordon = true;
     run.effect(Effect::Cordon);
+    await_mark(run, "cordon")
+}
+
+/// What the API server does not take keeps the next remedy waiting for a while only.
+fn await_mark(run: &mut Run<'_>, mark: &str) -> Flow {
+    let until = run.record.entered_at.after(run.policy.cleanup_timeout);
+    if run.now >= until && guard(Bug::MarkAwaitedForEver, true) {
+        let detail = format!("the API server did not take the {mark}");
+        return give_way(run, ParkReason::MethodFailed { method: mark.into(), detail });
+    }
+    run.look_at(until);
     run.look_in(LOOK_EVERY)
 }
 

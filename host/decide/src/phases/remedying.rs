@@ -14,7 +14,7 @@ use crate::sign::condition;
 use crate::{
     Baseline, ConditionStatus, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState,
     LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY, Remedy,
-    Rule, Span, Time, View,
+    Rule, Span, Time, View, WRITE_LATE_MAX,
 };
 
 /// Characters of a Job's last words that are kept.
@@ -52,10 +52,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
             begin_pass(run);
             Flow::Go(Phase::Waiting)
         }
-        JobState::Absent if is_unseen || is_sown(Bug::JobStartedAgain) => {
-            run.effect(Effect::StartJob(job.number));
-            run.look_in(RESEND_EVERY)
-        }
+        JobState::Absent if is_unseen || is_sown(Bug::JobStartedAgain) => ask_again(run, &job),
         JobState::Refused { why } => refused(run, &job, why.clone()),
         JobState::Absent => {
             ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
@@ -81,6 +78,12 @@ fn start(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = stop_left(run) {
         return flow;
     }
+    if guard(Bug::JobStartedUnasked, run.seen().is_some_and(|view| is_withheld(run, view))) {
+        // The one before took its time to stop, and leave is of then.
+        run.rule(Rule::A1);
+        begin_pass(run);
+        return Flow::Go(Phase::Waiting);
+    }
     run.rule(Rule::A11);
     let record = &mut run.record;
     let number = record.jobs.last().map_or(0, |job| job.number).saturating_add(1);
@@ -100,6 +103,20 @@ fn start(run: &mut Run<'_>) -> Flow {
     run.look_in(LOOK_EVERY)
 }
 
+/// Nobody said what became of the request: it is made again for a while. It is given up once none can be carried out late.
+fn ask_again(run: &mut Run<'_>, job: &JobRun) -> Flow {
+    let until = job.intended_at.after(run.policy.cleanup_timeout);
+    if run.now >= until && guard(Bug::JobAskedForEver, job.seen_at.is_none()) {
+        let why = "the API server did not say why it made no Job".to_string();
+        return ended(run, JobOutcome::Lost, why);
+    }
+    if run.now.after(WRITE_LATE_MAX) < until || is_sown(Bug::JobAskedForEver) {
+        run.effect(Effect::StartJob(job.number));
+    }
+    run.look_at(until);
+    run.look_in(RESEND_EVERY)
+}
+
 /// The API server takes no such Job, or shows none: asked again for a while, and told.
 fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
     if job.seen_at.is_some() {
@@ -107,6 +124,8 @@ fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
             return flow;
         }
     } else if run.now >= job.intended_at.after(run.policy.cleanup_timeout) {
+        // One that may not be read may run, and may still be deleted.
+        run.effect(Effect::StopJob(job.number));
         return ended(run, JobOutcome::Lost, why);
     } else {
         run.effect(Effect::StartJob(job.number));

@@ -1,6 +1,7 @@
 //! S21: a Job never runs on the node that it remedies, is not started again once it is gone, has none of
-//! its incident beside it, and does not outlive it. Jobs are known by their pods; those of a Job that is
-//! deleted are asked to end a moment later.
+//! its incident beside it, does not outlive it, and is not started for a node that has long been well. Jobs are known by
+//! their pods; those of a Job that is deleted are asked to end a moment later, and so are those of a Job that was made
+//! late, when its incident was over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,8 +20,14 @@ const ASKED_WITHIN: Duration = Duration::from_secs(15);
 /// can tell that it was there, and it is started as one whose request was lost.
 const SEEN_WITHIN: Duration = Duration::from_secs(8);
 
+/// A request that its client gave up may be carried out within this time.
+const MADE_LATE: Duration = Duration::from_mins(1);
+
 #[derive(Default)]
 pub(super) struct Jobs {
+    ill: BTreeSet<String>,
+    /// A node that is well for so long counts.
+    well_after: Duration,
     /// Pods that nobody has asked to end, by UID: their incident and Job.
     running: BTreeMap<String, (String, String)>,
     /// Pods that have to be asked to end, since when, and why.
@@ -34,7 +41,12 @@ pub(super) struct Jobs {
 
 impl Jobs {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { undisturbed: setting.guards.undisturbed, ..Self::default() }
+        Self {
+            ill: setting.ill.clone(),
+            well_after: setting.well_after + MADE_LATE,
+            undisturbed: setting.guards.undisturbed,
+            ..Self::default()
+        }
     }
 }
 
@@ -65,7 +77,14 @@ impl Check for Jobs {
             }
             What::PodCreated { pod, uid } => {
                 let (incident, job) = job_of(pod)?;
+                let is_first = !self.began.contains_key(job);
                 self.began.entry(job.to_owned()).or_insert(at);
+                let node = incident.rsplit_once('-').map_or("", |(node, _)| node);
+                let well = scene.well_since.get(node).filter(|_| !self.ill.contains(node));
+                let is_well = well.is_some_and(|since| between(*since, at) > self.well_after);
+                if is_first && is_well && !scene.lost.contains_key(node) {
+                    return Some(format!("{job} is started, and {node} has long been well"));
+                }
                 for (other, (of, its_job)) in &self.running {
                     if of == incident && its_job != job {
                         let why = format!("{its_job} runs while {job} does");
@@ -76,8 +95,11 @@ impl Check for Jobs {
                 if self.deleted.contains(job) {
                     return Some(format!("{job} was deleted, and is started again"));
                 }
-                let is_over = scene.states.get(incident).is_some_and(|state| state == "Final");
-                is_over.then(|| format!("{incident} is over"))
+                if scene.states.get(incident).is_some_and(|state| state == "Final") {
+                    let why = format!("{job} was made when {incident} was over, and goes on");
+                    self.ending.push((uid.clone(), at, why));
+                }
+                None
             }
             What::PodScheduled { pod, node, .. } => {
                 let (incident, _) = job_of(pod)?;
