@@ -345,7 +345,13 @@ impl<C: Cluster> Desk<C> {
                     }
                 }
                 sign @ Crossing::Crossed { .. } => {
-                    let mut gate = view::gate_view(&self.parts.mirror, &policy.gate, name, None);
+                    let mut gate = view::gate_view(
+                        &self.parts.mirror,
+                        &self.parts.clock,
+                        &policy.gate,
+                        name,
+                        None,
+                    );
                     view::note_sign(&mut gate, Some(&node), &sign);
                     let said = words::cached(&self.parts.mirror);
                     gate.words = words::of_node(

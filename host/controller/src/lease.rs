@@ -309,10 +309,14 @@ fn installation(lease: &Lease) -> Option<&String> {
     lease.metadata.annotations.as_ref()?.get(INSTALLATION_ANNOTATION)
 }
 
+/// The largest whole number that JSON keeps, as the budget's schema has it. No leader writes one like that.
+const EPOCH_MAX: u64 = (1 << 53) - 1;
+
 fn epoch_of(lease: Option<&Lease>) -> u64 {
     lease
         .and_then(|lease| lease.metadata.annotations.as_ref()?.get(EPOCH_ANNOTATION))
         .and_then(|epoch| epoch.parse().ok())
+        .filter(|epoch| *epoch < EPOCH_MAX)
         .unwrap_or_default()
 }
 

@@ -134,7 +134,8 @@ pub async fn open<C: Cluster>(
     if let Some(why) = what_is_missing(parts, &spec).await {
         return Ok(not_ready(&why));
     }
-    let mut gate_view = view::gate_view(&parts.mirror, &policy.gate, &node.name, None);
+    let mut gate_view =
+        view::gate_view(&parts.mirror, &parts.clock, &policy.gate, &node.name, None);
     view::note_sign(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = closed::device_of(&spec.plan, &parts.mirror, None);
@@ -171,7 +172,9 @@ pub async fn open<C: Cluster>(
         tell_opened(parts, nodefence);
         parts.audit.opened(nodefence, parts.clock.now());
         repeats::note(parts, policy.repeat_alarm.as_ref(), nodefence);
-    } else if let Err(error) = parts.locks.release(&node.name).await {
+    } else if parts.leads()
+        && let Err(error) = parts.locks.release(&node.name).await
+    {
         tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
     }
     opened

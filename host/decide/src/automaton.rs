@@ -263,6 +263,10 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
                 run.notice(Notice::Ignored { why: "the record belongs to a newer leader" });
                 return Taken::No;
             }
+            if guard(Bug::SlotOfAnotherBelieved, epoch > run.record.epoch && leave::is_new(run)) {
+                // Whoever opened it may have stood still, and its slot have gone to another meanwhile.
+                run.record.slot = Slot::Free;
+            }
             run.record.epoch = epoch;
             run.record.process = process;
             run.record.reckon_from(run.now);

@@ -143,6 +143,8 @@ bugs! {
     ReportNotAwaited = "report-not-awaited" breaks "S23",
     /// A cordon that the API server does not take is waited for as long as the incident lasts.
     MarkAwaitedForEver = "mark-awaited-for-ever" breaks "L5",
+    /// A slot that a record of another leader says it has counts, although it may have gone to another.
+    SlotOfAnotherBelieved = "slot-of-another-believed" breaks "S2",
     /// A Job that nobody can create is asked for as long as the incident lasts.
     JobAskedForEver = "job-asked-for-ever" breaks "L5",
     /// A Job is started by the leave that was given before the one before it had stopped.

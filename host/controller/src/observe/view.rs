@@ -51,7 +51,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
-    let mut gate = gate_view(&parts.mirror, &spec.gate, &spec.node.name, Some(&incident.name()));
+    let mut gate =
+        gate_view(&parts.mirror, &parts.clock, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
     note_sign(&mut gate, node.as_ref(), &trigger);
     // Released pods may still run in this boot, so it has to end although no sign is left.
@@ -252,9 +253,24 @@ fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
     }
 }
 
+/// A Node whose renewals nobody here saw fell silent so long before Kubernetes missed it, at most: its grace, and the time
+/// that the node controller takes.
+const MISSED_WITHIN_MS: u64 = 120_000;
+
+/// Between which times a node's last renewal came. Of a Lease that this process only found, when Kubernetes missed it.
+fn renewed_between(node: &NodeSeen, lease: &LeaseSeen, clock: &Clock) -> (Time, Time) {
+    let (first, last) = (lease.renewed_at(), lease.observed);
+    let ready = node.conditions.get("Ready").filter(|ready| ready.status == "Unknown");
+    let missed = ready.filter(|_| !lease.was_renewed()).map(|ready| clock.when(ready.since));
+    missed.map_or((first, last), |missed| {
+        (first.min(Time(missed.0.saturating_sub(MISSED_WITHIN_MS))), last.min(missed))
+    })
+}
+
 /// What the gate is told about everything around `target`.
 pub fn gate_view(
     mirror: &Mirror,
+    clock: &Clock,
     limits: &GateLimits,
     target: &str,
     own: Option<&str>,
@@ -282,7 +298,7 @@ pub fn gate_view(
             // earlier than it was seen to be: both keep a storm from looking like one lost node.
             renewed_at: lease
                 .map(|lease| if node.name == target { lease.observed } else { lease.renewed_at() }),
-            renewed_between: lease.map(|lease| (lease.renewed_at(), lease.observed)),
+            renewed_between: lease.map(|lease| renewed_between(node, lease, clock)),
             came_back: came_back(node, lease, mirror),
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),

@@ -188,6 +188,11 @@ fn is_untouched(run: &Run<'_>) -> bool {
     run.record.powered_off_by_us(run.plan, run.now).is_empty() && still_cut(run).is_empty()
 }
 
+/// Whether the run has done nothing yet.
+pub(crate) fn is_new(run: &Run<'_>) -> bool {
+    run.record.phase == Phase::Waiting && !run.committed() && is_untouched(run)
+}
+
 /// A14 for the gate, and for a node that is our own: gives back what was cut, or tells a person of it.
 fn wait_without_leave(run: &mut Run<'_>, hold: Hold) -> Flow {
     if is_waited_for(run) {
