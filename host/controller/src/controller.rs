@@ -15,7 +15,7 @@ use std::time::Duration;
 use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
 use node_remedy_api::policy::Sign;
-use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, State, Time};
+use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, Span, State, Time};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Cidr, Executor, Names};
 use tokio::sync::{Notify, mpsc};
@@ -32,9 +32,10 @@ use crate::device_network::Reach;
 use crate::lease::{Leadership, LeaseGate};
 use crate::listen::Listen;
 use crate::observe::Mirror;
+use crate::observe::claims::Claims;
 use crate::observe::config::{Config, Readout};
 use crate::observe::dumps::{self, Dumps};
-use crate::observe::neighbours::Unproven;
+use crate::observe::neighbours::UnprovenOffs;
 use crate::observe::storage::StorageLeases;
 use crate::observe::store::Changed;
 use crate::observe::view;
@@ -119,8 +120,10 @@ pub struct Parts<C> {
     pub storage: StorageLeases,
     /// Which devices answer.
     pub paths: Paths,
-    /// Plugs that were switched off, and nothing is proven by yet.
-    pub unproven: Unproven,
+    /// What the plans of all nodes claim, and when that was asked.
+    claims: RefCell<Option<(Time, Rc<Claims>)>>,
+    /// Offs of this process that no proof has followed yet.
+    pub unproven: UnprovenOffs,
     /// Whether devices answer at all.
     pub reach: Reach,
     /// The locks that other remediators honour.
@@ -144,6 +147,9 @@ pub struct Parts<C> {
     notes: Cell<u64>,
 }
 
+/// So old may be what the plans of all nodes claim.
+const CLAIMS_AGE_MAX: Span = Span::seconds(30);
+
 impl<C: Cluster> Parts<C> {
     /// Reads the configuration again; says what became of each object.
     pub fn reconfigure(&self) -> Vec<Readout> {
@@ -153,6 +159,7 @@ impl<C: Cluster> Parts<C> {
         };
         self.mirror.events.ask(self.event_reasons(&config));
         self.config.replace(config);
+        self.claims.take();
         self.configured.notify_one();
         self.plugins_configured.notify_one();
         readouts
@@ -165,6 +172,19 @@ impl<C: Cluster> Parts<C> {
         let signs = open.filter_map(|one| Sign::of_record(one.spec.trigger.sign.as_ref()?));
         let of_incidents = signs.flat_map(|sign| sign.event_reasons());
         config.event_reasons().into_iter().chain(of_incidents).collect()
+    }
+
+    /// What the plans of all nodes claim. Asking thousands of nodes takes its time, so it may be a moment old.
+    pub fn claims(&self) -> Rc<Claims> {
+        let now = self.clock.now();
+        let mut kept = self.claims.borrow_mut();
+        let young = kept.as_ref().filter(|(at, _)| at.is_within(CLAIMS_AGE_MAX, now));
+        if let Some((_, claims)) = young {
+            return claims.clone();
+        }
+        let claims = Rc::new(self.config.borrow().claims(self.mirror.nodes.all().values()));
+        *kept = Some((now, claims.clone()));
+        claims
     }
 
     /// Whether this process leads, as far as it knows.
@@ -261,7 +281,8 @@ impl<C: Cluster> Controller<C> {
         let parts = Rc::new(Parts {
             storage: StorageLeases::default(),
             paths: Paths::default(),
-            unproven: Unproven::default(),
+            claims: RefCell::default(),
+            unproven: UnprovenOffs::default(),
             reach: Reach::new(settings.probe_every),
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,

@@ -24,6 +24,7 @@ use crate::cluster::Cluster;
 use crate::controller::Parts;
 use crate::observe::live::Facts;
 use crate::observe::plan::{plan_of, run_policy_of};
+use crate::observe::seen::LeaseSeen;
 use crate::observe::volumes::Volumes;
 use crate::record::events::Note;
 use crate::record::holds::Holds;
@@ -81,6 +82,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) job: Option<JobView>,
     /// What the last live look found of the node's storage Lease.
     pub(crate) storage: StorageLease,
+    /// Leases of neighbours of a plug that was switched off, as they were read live.
+    pub(crate) neighbours_read: BTreeMap<String, LeaseSeen>,
     /// What stands behind the pods' claims.
     pub(crate) volumes: Volumes,
     /// Why the API server last took no Job.
@@ -147,6 +150,7 @@ impl<C: Cluster> Incident<C> {
             job: None,
             job_refused: None,
             storage: StorageLease::NotAsked,
+            neighbours_read: BTreeMap::new(),
             volumes,
             pending,
             look_wanted: true,

@@ -1,8 +1,8 @@
 //! A second opinion on silent nodes, before anybody holds them for lost.
 //!
-//! A Lease says only that no renewal came. After a network was away a kubelet's connections wait before they try
-//! again, and its renewal comes late. So the port of each kubelet whose renewal is overdue is asked whether it takes a
-//! connection, by every process: who leads next has asked before. Nothing is sent, and nothing is proven by it: a node that answers is given a minute
+//! A Lease says only that no renewal came. After a network outage a kubelet's connections wait before they try again, and
+//! its renewal comes late. So every process asks the port of each kubelet whose renewal is overdue whether it takes a
+//! connection: a new leader has asked already. Nothing is sent, and nothing is proven by it: a node that answers is given a minute
 //! (`decide::crossed`). A kubelet that hangs answers, too, and is held for lost after that minute.
 
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ use crate::observe::seen::{LeaseSeen, NodeSeen};
 const ASK_EVERY: Duration = Duration::from_secs(3);
 /// Who takes longer does not answer.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// So many are asked, all at once: those that fell silent last. Who has been silent for long has been asked for long.
+/// So many nodes are asked at once: those that fell silent last. The others have been asked before.
 const ASKED_MAX: usize = 64;
 
 /// Asks for as long as this process lives.
@@ -56,13 +56,13 @@ fn silent<C>(parts: &Parts<C>) -> Vec<(String, SocketAddr)> {
         let lease: LeaseSeen = parts.mirror.leases.find(&lease_key(name))?;
         (!lease.is_renewed(now)).then_some(lease.observed)
     };
-    let silent = nodes.values().filter_map(|node| Some((silent_since(&node.name)?, node)));
-    let mut listening: Vec<_> = silent
-        .filter_map(|(since, node)| Some((since, node.name.clone(), listens(node)?)))
+    let mut silent: Vec<_> = nodes
+        .values()
+        .filter_map(|node| Some((silent_since(&node.name)?, node.name.clone(), listens(node)?)))
         .collect();
-    listening.sort_by_key(|(since, ..)| Reverse(*since));
-    listening.truncate(ASKED_MAX);
-    listening.into_iter().map(|(_, node, at)| (node, at)).collect()
+    silent.sort_by_key(|(since, ..)| Reverse(*since));
+    silent.truncate(ASKED_MAX);
+    silent.into_iter().map(|(_, node, at)| (node, at)).collect()
 }
 
 /// Where a kubelet listens, by its own word. What no node has for an address, such as our own loopback or a metadata

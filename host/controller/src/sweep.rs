@@ -1,4 +1,4 @@
-//! What of ours stands on a Node, or runs for it, though no incident of it goes on: its NodeFence went past its finalizer, an older
+//! What of ours stands on a Node, or runs for it, although no incident of it goes on: its NodeFence went past its finalizer, an older
 //! state of the cluster was restored, or a standby told of a dump that is over. It is taken off, and told.
 //!
 //! Nobody counts on such marks, so this looks every few seconds only. Not here: the marks of an incident that goes
@@ -13,7 +13,7 @@ use node_remedy_api::nodefence::{JobOutcome, JobRun, NodeFence};
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Span, Time};
 
-use crate::act::job::OF_INCIDENT;
+use crate::act::job::is_of;
 use crate::act::node::{AUTOSCALERS, CORDONED_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use crate::controller::Parts;
@@ -25,8 +25,8 @@ use crate::observe::view::is_open;
 use crate::record::events::Note;
 use crate::record::keep;
 
-/// For so long after an incident its Jobs are looked for.
-const STOPPED_FOR: Span = Span::minutes(10);
+/// A create may be carried out late, and a delete be lost: so long after an incident its Jobs are looked for.
+const LATE_JOBS_FOR: Span = Span::minutes(10);
 
 /// So often it is looked for such marks.
 pub const EVERY: Span = Span::seconds(10);
@@ -72,8 +72,8 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
     }
 }
 
-/// Stops Jobs whose incident ended while they ran: the request to stop one may have been lost, and the one to create it may
-/// be carried out late. One whose NodeFence is gone goes with it.
+/// Stops Jobs that outlived their incident: the delete was lost, or the create was carried out late. Garbage collection
+/// deletes those whose NodeFence is gone.
 async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
     let now = parts.clock.now();
     let left: Vec<(NodeFence, String)> = {
@@ -84,8 +84,7 @@ async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
     for (nodefence, name) in left {
         let at = At::within(&parts.calls.namespace, &name);
         let Some(job) = parts.cluster.get::<Job>(at).await? else { continue };
-        let is_ours = job.labels().get(OF_INCIDENT) == nodefence.uid().as_ref();
-        if !is_ours || job.metadata.deletion_timestamp.is_some() || is_over(&job) {
+        if !is_of(&job, &nodefence) || job.metadata.deletion_timestamp.is_some() || is_over(&job) {
             continue;
         }
         if parts.lease.remaining_ms() == 0 || is_sown(Bug::JobOutlives) {
@@ -104,7 +103,7 @@ async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
 /// Jobs of an incident that is over of which nobody saw how they ended.
 fn jobs_left(nodefence: &NodeFence, now: Time) -> impl Iterator<Item = String> {
     let status = nodefence.status.as_ref();
-    let status = status.filter(|one| now < Time(one.entered_at.ms).after(STOPPED_FOR));
+    let status = status.filter(|one| now < Time(one.entered_at.ms).after(LATE_JOBS_FOR));
     let runs = status.into_iter().flat_map(|status| &status.job_runs);
     let is_left =
         |run: &&JobRun| run.end.as_ref().is_none_or(|end| end.outcome == JobOutcome::Lost);

@@ -397,7 +397,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         Phase::Releasing => {
             run.record.proof.as_ref().is_some_and(|proof| cut::needs_earlier_cuts(proof.grade))
         }
-        // Giving back may have to wait.
+        // A cut may have to stand for a while before it is given back.
         Phase::Restoring | Phase::Recovering => {
             !cut::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
         }
@@ -413,7 +413,7 @@ fn return_idle_slot(run: &mut Run<'_>) {
     let idle = match run.record.phase {
         Phase::AwaitingDevice | Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
         Phase::AwaitingWell => {
-            let until = run.record.entered_at.after(run.policy.recover_timeout);
+            let until = run.record.entered_at.after(recovering::patience(run));
             run.now >= until || is_sown(Bug::SlotReturnedEarly)
         }
         Phase::AwaitingPower => waiting::lacks_approval(run) || is_kept_idle(run),

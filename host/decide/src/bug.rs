@@ -135,28 +135,28 @@ bugs! {
     LateTaintForgotten = "late-taint-forgotten" breaks "S1",
     /// What somebody else is switching off just now counts as switched off by us.
     OthersOffIsOurs = "others-off-is-ours" breaks "S6",
-    /// A Job's success counts of a boot that came after it, or that was heard since.
+    /// A Job's success counts for a newer boot, or for a node that was heard since.
     JobOfAnOlderBoot = "job-of-an-older-boot" breaks "S1",
-    /// What was switched off counts as the node's although its wiring was corrected since.
-    DisputeNotHeeded = "dispute-not-heeded" breaks "S1",
-    /// A node that renews its Lease, and whose next report is due in a while, counts as not well.
+    /// A plug counts as the node's although its wiring was corrected since the off.
+    DisputeIgnored = "dispute-ignored" breaks "S1",
+    /// A node that renews its Lease counts as not well before its next report is due.
     ReportNotAwaited = "report-not-awaited" breaks "S23",
-    /// A cordon that the API server does not take is waited for as long as the incident lasts.
+    /// A cordon or quarantine that the API server does not accept is waited for without end.
     MarkAwaitedForEver = "mark-awaited-for-ever" breaks "L5",
     /// A slot that a record of another leader says it has counts, although it may have gone to another.
     SlotOfAnotherBelieved = "slot-of-another-believed" breaks "S2",
-    /// A Job that nobody can create is asked for as long as the incident lasts.
+    /// A Job that cannot be created is asked for without end.
     JobAskedForEver = "job-asked-for-ever" breaks "L5",
-    /// A Job is started by the leave that was given before the one before it had stopped.
-    JobStartedUnasked = "job-started-unasked" breaks "S21",
-    /// A cut is not read while its giving back waits for what may still come.
+    /// A Job is started on leave that was given before the previous Job had stopped.
+    JobStartedOnOldLeave = "job-started-on-old-leave" breaks "S21",
+    /// A cut is not read while it waits to be given back.
     WaitingCutNotRead = "waiting-cut-not-read" breaks "S1",
     /// A cut that was read a while ago proves that its storage is cut.
     OldCutIsProof = "old-cut-is-proof" breaks "S1",
     /// Plugs of one device are switched off at once for several nodes.
     NeighboursAtOnce = "neighbours-at-once" breaks "S23",
-    /// A neighbour whose renewals the watch tells late counts as silent.
-    NeighboursAsTold = "neighbours-as-told" breaks "S23",
+    /// A neighbour counts as silent by the watch alone, although its Lease is renewed.
+    NeighbourLeasesNotRead = "neighbour-leases-not-read" breaks "S23",
     /// Once its Node is gone, a run that waits for a silent device restarts its way back at each look.
     TurnsBackForEver = "turns-back-for-ever" breaks "S6",
     /// An incident that could not be opened is opened anew as its own NodeFence is seen to go.

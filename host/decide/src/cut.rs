@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::phases::releasing::void;
-use crate::retry::{end_release, last_failure};
+use crate::retry::{end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
@@ -232,7 +232,13 @@ pub(crate) fn hits_another(run: &Run<'_>) -> bool {
     guard(Bug::CutAgainUnasked, is_undone && dispute(run).is_some())
 }
 
-/// Why nobody can say any more whose machine is cut.
+/// P8: what may be another machine's is given back, and a person is told.
+pub(crate) fn give_back_disputed(run: &mut Run<'_>, why: String) -> Flow {
+    run.rule(Rule::P8);
+    go_back(run, Goal::Park(ParkReason::MachineDisputed { why }))
+}
+
+/// Why the machine that is cut may be another Node's.
 fn dispute(run: &Run<'_>) -> Option<String> {
     run.seen()?.gate.dispute()
 }

@@ -83,7 +83,7 @@ pub struct GateView {
     pub held_by: Option<String>,
     /// A device of the plan through which nothing is switched off.
     pub closed_device: Option<ClosedDevice>,
-    /// Why nobody can say any more whose machine the plan cuts.
+    /// Why the pinned plan may cut another Node's machine.
     pub disputed: Option<String>,
     /// The node whose plug on a device of the plan was switched off, and is not verified yet (rule P8).
     pub unverified: Option<String>,
@@ -382,11 +382,12 @@ impl Verdict {
         self.refusals.is_empty()
     }
 
-    /// Why nobody can say any more whose machine the pinned plan switches.
+    /// Why the pinned plan may cut another Node's machine.
     pub(crate) fn dispute(&self) -> Option<String> {
-        let is_dispute = |one: &&Refusal| matches!(one, Refusal::MachineDisputed { .. });
-        let found = self.refusals.iter().find(is_dispute).map(alloc::string::ToString::to_string);
-        found.filter(|_| guard(Bug::DisputeNotHeeded, true))
+        let mut disputes = self.refusals.iter().filter_map(|refusal| {
+            if let Refusal::MachineDisputed { why } = refusal { Some(why.clone()) } else { None }
+        });
+        disputes.next().filter(|_| guard(Bug::DisputeIgnored, true))
     }
 }
 
@@ -551,7 +552,11 @@ impl fmt::Display for Refusal {
                 f,
                 "{device} failed to switch {node} on; see to it, then node-remedy ack {node}"
             ),
-            Self::MachineDisputed { why } => f.write_str(why),
+            Self::MachineDisputed { why } => write!(
+                f,
+                "{why}; nothing more is cut: correct what is wrong, then delete the NodeFence (kubectl delete \
+                 nodefence)"
+            ),
             Self::NeighbourUnverified { node } => write!(
                 f,
                 "the plug of {node} on the same device was switched off, and nobody knows yet whether it was the right \

@@ -120,6 +120,11 @@ pub enum JobState {
         /// Why, in its words.
         why: String,
     },
+    /// There is another Job of that name, which is not this incident's.
+    NameTaken {
+        /// Which.
+        why: String,
+    },
     /// It goes on.
     Running,
     /// It completed.

@@ -105,7 +105,7 @@ pub enum ParkReason {
     },
     /// The device says off and the node gives signs of life with the same boot.
     AliveThoughOff,
-    /// Another node on the same device fell silent when this plug was cut.
+    /// Another node fell silent when this plug was switched off.
     WrongPlug {
         /// Which node.
         neighbour: String,
@@ -132,7 +132,7 @@ pub enum ParkReason {
         /// What kept it from being cut once more; none: it is cut.
         failure: Option<String>,
     },
-    /// Since the plan was made nobody can say any more whose machine it switches.
+    /// After something was cut or switched off, another Node claimed the machine, or the configuration named another plug.
     MachineDisputed {
         /// What was found.
         why: String,
@@ -229,7 +229,7 @@ impl Phase {
 }
 
 impl ParkReason {
-    /// What was found.
+    /// What was found, without advice: when a remedy fails and another one follows, nobody has to act.
     pub fn found(&self) -> String {
         match self {
             Self::WrongMachine { expected, found } => format!(
@@ -265,7 +265,7 @@ impl ParkReason {
                 )
             }
             Self::MachineDisputed { why } => {
-                format!("nobody can say any more whose machine this run switches: {why}")
+                format!("this run may have cut or switched off another machine: {why}")
             }
             Self::GateClosed => {
                 "the gate stayed closed after power was cut or pods were released".into()
@@ -294,7 +294,7 @@ impl ParkReason {
     }
 
     /// What a person is to do about it.
-    pub const fn advice(&self) -> &'static str {
+    const fn advice(&self) -> &'static str {
         match self {
             Self::WrongMachine { .. } => {
                 "correct the device's address or plug, then kubectl delete nodefence NODEFENCE: the next \
@@ -313,12 +313,12 @@ impl ParkReason {
                  NODEFENCE"
             }
             Self::WrongPlug { .. } => {
-                "switch that one on, correct the wiring table, then kubectl delete nodefence NODEFENCE: \
+                "switch that node's machine on, correct the wiring table, then kubectl delete nodefence NODEFENCE: \
                  the next incident uses the correction"
             }
             Self::OnFailed => "switch it on by hand, see to its device, then node-remedy ack NODE",
             Self::RestoreFailed => "restore it by hand, then node-remedy retry NODEFENCE",
-            Self::MethodFailed { .. } => "check its device, then node-remedy retry NODEFENCE",
+            Self::MethodFailed { .. } => "see to what it names, then node-remedy retry NODEFENCE",
             Self::DeviceUnreachable => {
                 "check its network and power; the run goes on by itself when the device answers"
             }
@@ -327,14 +327,14 @@ impl ParkReason {
                  cut"
             }
             Self::CutUndone { failure: None, .. } => {
-                "see who did, switch the machine off, then node-remedy confirm-off NODEFENCE"
+                "find who gave it back, switch the machine off, then node-remedy confirm-off NODEFENCE"
             }
             Self::CutUndone { failure: Some(_), .. } => {
                 "node-remedy keeps trying; it may write: switch the machine off now, then node-remedy \
                  confirm-off NODEFENCE"
             }
             Self::MachineDisputed { .. } => {
-                "see that the node does not run where its pods were released; correct what is wrong, then \
+                "if pods of the node were released, make sure that it does not run; correct what is wrong, then \
                  kubectl delete nodefence NODEFENCE: the next incident uses the correction"
             }
             Self::GateClosed => {

@@ -92,11 +92,12 @@ pub fn since_across(seen: &ConditionView, statuses: &BTreeSet<ConditionStatus>) 
 fn reports_until(node: &NodeView) -> Time {
     let answers_since = node.answers_since.filter(|_| !is_sown(Bug::AnswersIgnored));
     let answers = answers_since.map(|since| since.after(REPORTS_WITHIN));
-    back_until(node).max(answers).unwrap_or_default()
+    just_back_until(node).max(answers).unwrap_or_default()
 }
 
-/// The same of one that is just back: only for as long as it is not silent again.
-pub(crate) fn back_until(node: &NodeView) -> Option<Time> {
+/// Until when a node that has just come back is given time to report; `None` if it is not just back. Ends early if a renewal
+/// is overdue again.
+pub(crate) fn just_back_until(node: &NodeView) -> Option<Time> {
     let is_unreported =
         condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
     let is_back = guard(Bug::JustBackIgnored, is_unreported);

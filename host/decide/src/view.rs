@@ -47,7 +47,7 @@ pub struct View {
     pub job: Option<JobView>,
 }
 
-/// What became of the other nodes on a device of which a plug was switched off.
+/// Whether other nodes fell silent when a plug that knows no machine was switched off.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Neighbours {
     /// Each gave a sign of life since, or was silent long before.

@@ -253,7 +253,7 @@ pub enum ParkWord {
     OffNotVerified,
     /// The device says off and the node gives signs of life.
     AliveThoughOff,
-    /// Another node on the same device fell silent when this plug was cut.
+    /// Another node fell silent when this plug was switched off.
     WrongPlug,
     /// Switching on failed.
     OnFailed,
@@ -267,7 +267,7 @@ pub enum ParkWord {
     StillCut,
     /// What was cut was given back by others while pods of the node were being released.
     CutUndone,
-    /// Since the plan was made nobody can say any more whose machine it switches.
+    /// After something was cut or switched off, another Node claimed the machine, or the configuration named another plug.
     MachineDisputed,
     /// The gate stayed closed after power was cut or something was released.
     GateClosed,

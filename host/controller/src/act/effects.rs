@@ -255,11 +255,17 @@ impl<C: Cluster> Incident<C> {
         }
     }
 
-    /// Deletes a remedy's Job, and its pods with it.
+    /// Deletes a remedy's Job and its pods, never another Job of that name. One that may not be read is deleted unread.
     async fn stop_job(&self, number: u32) -> Result<(), ClusterError> {
         let name = job::name(&self.name(), number);
         let at = At::within(&self.parts.calls.namespace, &name);
-        let how = DeleteHow { with_dependents: true, ..DeleteHow::default() };
+        let uid = match self.parts.cluster.get::<Job>(at).await {
+            Ok(Some(job)) if job::is_of(&job, &self.nodefence) => job.metadata.uid,
+            Ok(_) => return Ok(()),
+            Err(ClusterError::Denied(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let how = DeleteHow { uid, with_dependents: true, ..DeleteHow::default() };
         self.parts.cluster.delete::<Job>(at, &how).await.map(|_| ())
     }
 

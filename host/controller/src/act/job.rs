@@ -48,6 +48,11 @@ pub fn name(nodefence: &str, number: u32) -> String {
     format!("nodefence-{}-job-{number}", digest.get(..32).unwrap_or(&digest))
 }
 
+/// Whether a Job is this incident's.
+pub fn is_of(job: &Job, nodefence: &NodeFence) -> bool {
+    nodefence.uid().is_some_and(|uid| job.labels().get(OF_INCIDENT) == Some(&uid))
+}
+
 /// The service account that a pod template asks for.
 pub fn account(template: &JobTemplate) -> Option<String> {
     let template: Value = serde_json::from_str(&template.pod_template).ok()?;

@@ -8,13 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use node_remedy_api::plan::network_fence::spec_of;
-use node_remedy_api::plan::{Builtin, Method, NodePlan, is_cloud};
+use node_remedy_api::plan::{Binding, Builtin, Method, NodePlan, is_cloud};
 use node_remedy_sandbox::Cidr;
 
 use super::plan::identity;
 use super::seen::NodeSeen;
 use crate::plugins::Plugins;
 
+/// How a FenceConfiguration is named among the sources of a plan.
+const FENCE_SOURCE: &str = "FenceConfiguration/";
+/// Of IPMI, of HTTPS and of SNMP.
+const USUAL_PORTS: [&str; 3] = [":623", ":443", ":161"];
 /// The built-in plugin whose plug may be the same for many machines: its paths and bodies tell them apart.
 const TOLD_BY_PARAMETERS: &str = "webhook";
 
@@ -71,8 +75,8 @@ fn words(claim: &Claim) -> String {
 
 fn claimed_by_two(what: &str, node: &str, other: &str) -> String {
     format!(
-        "{what} is claimed by node {node} and by node {other}, expected one node of a machine; neither is cut: \
-         correct the one that is wrong, or delete it"
+        "{what} is claimed by node {node} and by node {other}, expected one node of a machine; correct the one that \
+         is wrong, or delete it"
     )
 }
 
@@ -122,10 +126,8 @@ impl Claims {
             })
         })
     }
-}
 
-impl Claims {
-    /// Why a pinned plan may cut another Node: the configuration says by now that what it cuts is that one's.
+    /// The other node to which the configuration now gives what a pinned plan cuts.
     pub fn rival(&self, node: &str, plan: &NodePlan) -> Option<String> {
         plan.methods.iter().flat_map(targets).find_map(|target| {
             let other = self.claimants.get(&target)?.iter().find(|name| *name != node)?;
@@ -160,42 +162,94 @@ pub fn claimed<'a>(
     claims.shared(&node.name)
 }
 
-/// Why the pinned plan may cut the wrong thing: by now the configuration names another plug, device or network, or a feed
-/// that the plan does not know.
+/// Why the pinned plan may cut the wrong thing: by now its own FenceConfiguration names another plug, device or network for
+/// one of its methods, or what carries the machine's power is another.
+///
+/// Another way to fence the machine, or one way fewer, corrects nothing.
 pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
-    let what = |method: &Method| targets(method).iter().map(words).collect::<Vec<_>>().join(", ");
-    let named: BTreeSet<Claim> = present.methods.iter().flat_map(targets).collect();
-    let is_named = |method: &&Method| targets(method).iter().all(|target| named.contains(target));
-    let left = plan.methods.iter().find(|method| !is_named(method)).map(|method| {
-        let same = present.methods.iter().find(|one| {
-            one.name == method.name && one.plugin == method.plugin && one.builtin == method.builtin
-        });
-        let now = same
-            .map_or_else(|| "does not name that".to_owned(), |now| format!("says {}", what(now)));
+    if !is_of_same_fence(plan, present) {
+        return None;
+    }
+    let moved = plan.methods.iter().find_map(|method| moved(method, present));
+    moved.or_else(|| feed_gone(plan, present)).or_else(|| feed_added(plan, present))
+}
+
+/// Whether two plans were made of the same FenceConfiguration. One that is gone, or a plan without one, corrects nothing.
+fn is_of_same_fence(plan: &NodePlan, present: &NodePlan) -> bool {
+    let fences = |plan: &NodePlan| -> BTreeSet<String> {
+        let fences = plan.sources.iter().filter(|source| source.starts_with(FENCE_SOURCE));
+        fences.cloned().collect()
+    };
+    fences(plan) == fences(present)
+}
+
+/// A method of the same name and kind cuts something else now.
+fn moved(method: &Method, present: &NodePlan) -> Option<String> {
+    let same = present.methods.iter().find(|one| {
+        one.name == method.name && one.plugin == method.plugin && one.builtin == method.builtin
+    })?;
+    let (then, now) = (wiring(method), wiring(same));
+    let what = |targets: &BTreeSet<Claim>| targets.iter().map(words).collect::<Vec<_>>().join(", ");
+    (then != now).then(|| {
         format!(
-            "method {} of the pinned plan cuts {}, but the configuration now {now}",
+            "method {} of the pinned plan cuts {}, but the configuration now says {}",
             method.name,
-            what(method)
+            what(&then),
+            what(&now)
         )
-    });
-    let feeds = |plan: &NodePlan| -> BTreeSet<(Claim, bool)> {
-        let places = plan.power_management.iter().flat_map(|stage| &stage.methods);
-        let methods = places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?));
-        methods.flat_map(|one| targets(one).into_iter().map(|it| (it, one.sole_feed))).collect()
-    };
+    })
+}
+
+/// Power is switched by a plug that the configuration no longer names at all.
+fn feed_gone(plan: &NodePlan, present: &NodePlan) -> Option<String> {
+    let named: BTreeSet<Claim> = present.methods.iter().flat_map(wiring).collect();
+    let (feed, _) = feeds(plan).into_iter().find(|(feed, _)| !named.contains(feed))?;
+    let what = words(&feed);
+    Some(format!("the pinned plan switches {what}, but the configuration no longer names it"))
+}
+
+/// Power is switched by plugs that know no machine, and there is a further one.
+fn feed_added(plan: &NodePlan, present: &NodePlan) -> Option<String> {
     let known = feeds(plan);
-    let added = || {
-        let (feed, is_sole) = feeds(present).into_iter().find(|feed| !known.contains(feed))?;
-        let sole = if is_sole { "the sole feed" } else { "a feed" };
-        Some(format!(
-            "the configuration now says that {} is {sole}, which the pinned plan does not",
-            words(&feed)
-        ))
-    };
-    let why = left.or_else(added)?;
-    Some(format!(
-        "{why}; nothing more is cut; delete the NodeFence (kubectl delete nodefence) and the node is evaluated again"
-    ))
+    let mut switched = powers(plan);
+    if known.is_empty() || !switched.all(is_labelled) {
+        return None;
+    }
+    let (feed, is_sole) = feeds(present).into_iter().find(|feed| !known.contains(feed))?;
+    let sole = if is_sole { "the sole feed" } else { "a feed" };
+    let what = words(&feed);
+    Some(format!("the configuration now names {what} as {sole}, and the pinned plan does not"))
+}
+
+fn powers(plan: &NodePlan) -> impl Iterator<Item = &Method> {
+    let places = plan.power_management.iter().flat_map(|stage| &stage.methods);
+    places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?))
+}
+
+fn is_labelled(method: &Method) -> bool {
+    method.facts.as_ref().is_none_or(|facts| facts.binding == Binding::Labelled)
+}
+
+/// What carries a machine's power, and whether it alone does.
+fn feeds(plan: &NodePlan) -> BTreeSet<(Claim, bool)> {
+    powers(plan).flat_map(|one| wiring(one).into_iter().map(|feed| (feed, one.sole_feed))).collect()
+}
+
+/// What a method cuts, as far as that is wiring: of a cloud without parameters, and of a device whether its usual port is
+/// written down or not.
+fn wiring(method: &Method) -> BTreeSet<Claim> {
+    let mut targets = targets(method);
+    for target in &mut targets {
+        if let Claim::Plug { device, parameters, .. } = target {
+            if let Some(host) = USUAL_PORTS.iter().find_map(|port| device.strip_suffix(port)) {
+                *device = host.to_owned();
+            }
+            if method.plugin.as_deref().is_some_and(is_cloud) {
+                parameters.clear();
+            }
+        }
+    }
+    targets.into_iter().collect()
 }
 
 /// What a method cuts.
@@ -310,8 +364,26 @@ mod tests {
         let said = corrected(&then, &plan("apc-pdu", "192.0.2.4", "3", &[])).unwrap();
         let words = "plug 2 of device 192.0.2.4, but the configuration now says plug 3";
         assert!(said.contains(words), "{said}");
-        let said = corrected(&then, &plan("ipmi", "192.0.2.9", "", &[])).unwrap();
-        assert!(said.contains("now does not name that"), "{said}");
+        assert_eq!(corrected(&then, &plan("ipmi", "192.0.2.9", "", &[])), None, "another method");
+        let of = |mut plan: NodePlan| {
+            plan.power_management = vec![serde_json::from_value(
+                json!({"name": "power", "methods": (0..plan.methods.len()).collect::<Vec<_>>()}),
+            ).unwrap()];
+            plan
+        };
+        let said = corrected(&of(then.clone()), &of(plan("ipmi", "192.0.2.9", "", &[]))).unwrap();
+        assert!(said.contains("no longer names it"), "{said}");
+        let mut both = then.clone();
+        both.methods.extend(plan("apc-pdu", "192.0.2.5", "2", &[]).methods);
+        both.methods[1].name = "second".to_owned();
+        let said = corrected(&of(then.clone()), &of(both.clone())).unwrap();
+        assert!(said.contains("now names plug 2 of device 192.0.2.5 as a feed"), "{said}");
+        assert_eq!(corrected(&both, &then), None, "one way fewer");
+        let mut gone = both;
+        gone.sources = vec!["FenceConfiguration/other".to_owned()];
+        assert_eq!(corrected(&of(then.clone()), &of(gone)), None, "another configuration");
+        let ported = plan("apc-pdu", "192.0.2.4:161", "2", &[]);
+        assert_eq!(corrected(&then, &ported), None, "its usual port");
         let mut renamed = then.clone();
         renamed.methods[0].name = "other".to_owned();
         assert_eq!(corrected(&then, &renamed), None, "the same outlet by another name");

@@ -4,7 +4,6 @@
 //! began stops the nodes that it selects. Two objects that select one node stop that node and no other. A run in flight has its own snapshot and
 //! is not reached by anything here.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -51,8 +50,6 @@ pub struct Config {
     invalid: Vec<Invalid>,
     /// Where inventories and trials of wiring stand: ConfigMap data by name.
     tables: BTreeMap<String, Rc<BTreeMap<String, String>>>,
-    /// What it says that each node's is, once that was asked.
-    claims: OnceCell<Rc<Claims>>,
 }
 
 /// Inventories that were read, by ConfigMap and key.
@@ -261,16 +258,13 @@ impl Config {
         self.plan_with(node, &mut Tables::new())
     }
 
-    /// What it says that each of these nodes' is. Asked once for as long as it is in force: what a Node says of itself
-    /// later is asked of that one.
-    pub fn claims<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> &Claims {
-        self.claims.get_or_init(|| {
-            let (mut claims, mut tables) = (Claims::default(), Tables::new());
-            for node in nodes {
-                claims.add(node, self.plan_with(node, &mut tables).ok().as_ref());
-            }
-            Rc::new(claims)
-        })
+    /// What the plans of these nodes claim.
+    pub fn claims<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> Claims {
+        let (mut claims, mut tables) = (Claims::default(), Tables::new());
+        for node in nodes {
+            claims.add(node, self.plan_with(node, &mut tables).ok().as_ref());
+        }
+        claims
     }
 
     /// Why a Node is not the machine that it was when it was first seen.

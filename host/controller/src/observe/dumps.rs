@@ -46,7 +46,7 @@ const MESSAGES_LOST_MAX: u64 = 3;
 const TELL_EVERY: Span = Span::seconds(5);
 /// Writes to Nodes that are under way at once.
 const TELLINGS_MAX: usize = 16;
-/// So long after its last message a machine may boot by itself, unless it renews its Lease.
+/// So long after the last message a machine that has not renewed its Lease may still be booting.
 const BOOTS_FOR: Span = Span::minutes(60);
 /// A clock that is so far ahead tells nothing that can be believed.
 const AHEAD_MAX: Span = Span::seconds(30);
@@ -99,7 +99,7 @@ pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
     let Some(node) = &facts.node else { return Dump::None };
     let now = parts.clock.now();
     let alive_at = facts.lease.as_ref().map(LeaseSeen::renewed_at);
-    // Since then nothing of its own kernel was heard.
+    // Not in the future, not too old, and no renewal since: its own kernel does not run yet.
     let lasts = |(at, until): &(Time, Time)| {
         *at <= now.after(AHEAD_MAX)
             && now < until.after(BOOTS_FOR)
@@ -121,7 +121,7 @@ pub fn seen<C: Cluster>(parts: &Parts<C>, facts: &Facts) -> Dump {
     }
 }
 
-/// Whether a node says of a dump, and its own kernel runs again or had the time for that.
+/// Whether a Node still carries the annotation of a dump after its kernel runs again, or the time for that is over.
 pub fn is_told_of_one_that_is_over(
     node: &NodeSeen,
     lease: Option<&LeaseSeen>,

@@ -133,7 +133,9 @@ impl<C: Cluster> Incident<C> {
         if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }
-        let neighbours = neighbours::of(self).await;
+        let mut leases = std::mem::take(&mut self.neighbours_read);
+        let neighbours = neighbours::of(self, &mut leases).await;
+        self.neighbours_read = leases;
         let view = View { neighbours, ..view::of_incident(self, &facts) };
         self.facts = Some(facts);
         Ok(view)

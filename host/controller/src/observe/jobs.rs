@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::ResourceExt as _;
 use node_remedy_decide::{JobState, JobView, Time};
 
-use crate::act::job::{OF_INCIDENT, name};
+use crate::act::job::{is_of, name};
 use crate::clock::time_of;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
 use crate::reconcile::Incident;
@@ -32,11 +32,10 @@ impl<C: Cluster> Incident<C> {
                 None => return Err(error),
             },
         };
-        let uid = self.nodefence.uid().unwrap_or_default();
-        // One of that name that is not ours says nothing about ours, and keeps ours from being made.
-        if job.as_ref().is_some_and(|job| job.labels().get(OF_INCIDENT) != Some(&uid)) {
-            let why = format!("Job {job_name} is there and not of this incident; delete it");
-            return view(JobState::Refused { why });
+        // Another Job of that name says nothing about ours, and keeps ours from being created.
+        if job.as_ref().is_some_and(|job| !is_of(job, &self.nodefence)) {
+            let why = format!("there is another Job {job_name}, not of this incident; delete it");
+            return view(JobState::NameTaken { why });
         }
         let Some(job) = job else {
             let refused = self.job_refused.clone().map(|why| JobState::Refused { why });

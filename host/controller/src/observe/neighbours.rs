@@ -1,16 +1,16 @@
 //! Whether a plug that was switched off fed another machine than it is said to (rule P8): another node fell silent then.
 //!
-//! An outlet knows no machine, so only the other nodes' signs of life speak against a table of wiring that is wrong. Any of
-//! them may hang on it, whatever its own plan names: most are fenced by their BMCs. A neighbour is heard by a renewal that is clearly later than the last off; it does
-//! not count if it was silent before the first, or if its own incident switched it off and proved that. So that
-//! this can be told, a second plug of a device waits until the first one is verified; two that began at once do
-//! not. Not here: what follows, which `decide` says.
+//! An outlet knows no machine, so only other nodes' signs of life speak against a wrong wiring table. Any node may hang on
+//! the outlet, whatever its own plan says. A node is heard by a renewal clearly later than the last off. It does not count
+//! if it was silent before the first off, or if its own incident explains its silence. A second plug of a device waits
+//! until the first is proven; two that began at once do not. Not here: what follows, which `decide` says.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use node_remedy_api::nodefence::{self as api, NodeFence};
+use node_remedy_api::plan::{Binding as BindingWritten, NodePlan, PluginKind};
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{
     Action, Binding, Kind, Method, Neighbours, Operation, Phase, Plan, Record, Span, Time,
@@ -39,29 +39,36 @@ const READS_MAX: usize = 16;
 
 /// What became of the neighbours of an incident's plugs. One that seems silent is asked for by name: the watch of
 /// Leases may be late.
-pub async fn of<C: Cluster>(incident: &Incident<C>) -> Neighbours {
+///
+/// What was read stays in `live`, as a watch that is late for many tells of nobody for long.
+pub async fn of<C: Cluster>(
+    incident: &Incident<C>,
+    live: &mut BTreeMap<String, LeaseSeen>,
+) -> Neighbours {
     let parts = &incident.parts;
-    let mut live = BTreeMap::new();
+    let mut read = BTreeSet::new();
     loop {
-        let found = told(incident, &live);
+        let found = by_caches(incident, live);
+        if Cut::of(&incident.plan, &incident.record).is_none() {
+            live.clear();
+        }
         let Neighbours::Silent(name) = &found else { return found };
-        if live.contains_key(name) || is_sown(Bug::NeighboursAsTold) {
+        if read.contains(name) || is_sown(Bug::NeighbourLeasesNotRead) {
             return found;
         }
-        let lease = parts.cluster.get::<Lease>(At::within(NODE_LEASES, name)).await;
-        if lease.is_err() || live.len() >= READS_MAX {
+        if read.len() >= READS_MAX {
             return Neighbours::Awaited;
         }
-        let lease = lease.ok().flatten().and_then(|one| timed(&parts.mirror, &parts.clock, one));
-        live.insert(name.clone(), lease);
+        let at = At::within(NODE_LEASES, name);
+        let Ok(lease) = parts.cluster.get::<Lease>(at).await else { return Neighbours::Awaited };
+        read.insert(name.clone());
+        let lease = lease.and_then(|one| timed(&parts.mirror, &parts.clock, one));
+        live.extend(lease.map(|lease| (name.clone(), lease)));
     }
 }
 
-/// The same by the caches, but for Leases that were read live.
-fn told<C: Cluster>(
-    incident: &Incident<C>,
-    live: &BTreeMap<String, Option<LeaseSeen>>,
-) -> Neighbours {
+/// The same from the caches, with Leases that were read live in place of theirs.
+fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSeen>) -> Neighbours {
     let Some(cut) = Cut::of(&incident.plan, &incident.record) else { return Neighbours::Heard };
     let parts = &incident.parts;
     let (mirror, now) = (&parts.mirror, parts.clock.now());
@@ -73,14 +80,17 @@ fn told<C: Cluster>(
     };
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
-    let lease_of = |name: &str| live.get(name).map_or(leases.get(&lease_key(name)), Option::as_ref);
+    let lease_of = |name: &str| {
+        let told = leases.get(&lease_key(name));
+        told.into_iter().chain(live.get(name)).max_by_key(|lease| lease.observed)
+    };
     let unheard = others
         .map(|node| (node, lease_of(&node.name)))
         .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock))
         .filter(|(node, lease)| !is_explained(node, *lease));
     let mut found = Neighbours::Heard;
-    // Who never renewed a Lease cannot have fallen silent.
-    for (node, lease) in unheard.filter(|(_, lease)| lease.is_some()) {
+    // A node without a Lease gives no sign of life that could be missed.
+    for (node, lease) in unheard.filter_map(|(node, lease)| Some((node, lease?))) {
         if cut.is_judged(lease, now, mirror.heard()) {
             return Neighbours::Silent(node.name.clone());
         }
@@ -89,9 +99,9 @@ fn told<C: Cluster>(
     found
 }
 
-/// Plugs that incidents of this process switched off just now, and nothing is proven by yet.
+/// Offs of this process that no proof has followed yet: which devices are busy with one.
 #[derive(Debug, Default)]
-pub struct Unproven {
+pub struct UnprovenOffs {
     by_node: RefCell<BTreeMap<String, Switched>>,
 }
 
@@ -102,13 +112,13 @@ struct Switched {
     until: Time,
 }
 
-impl Unproven {
-    /// Takes down what an incident's record says. Called before it is written, so that no two begin at once.
+impl UnprovenOffs {
+    /// Updates what is known of an incident. Called before its record is written, so that no second off begins meanwhile.
     pub fn note(&self, node: &str, plan: &Plan, record: &Record) {
         let proof = record.proof.as_ref().filter(|proof| proof.voided_at.is_none());
         let proven_at = proof.map(|proof| proof.at).unwrap_or_default();
-        let is_power = |(method, _): &(&Method, &Operation)| matches!(method.kind, Kind::Power(_));
-        let offs: Vec<_> = offs(plan, record).filter(is_power).collect();
+        let offs = standing_offs(plan, record);
+        let offs: Vec<_> = offs.filter(|(method, _)| is_labelled_outlet(method)).collect();
         let last = offs.iter().map(|(_, off)| ended_at(off)).max();
         let last = last.filter(|last| record.parked.is_none() && *last > proven_at);
         let Some(last) = last else { return self.forget(node) };
@@ -122,9 +132,9 @@ impl Unproven {
         self.by_node.borrow_mut().remove(node);
     }
 
-    /// The other node whose incident has switched a plug of one of these devices off just now. Who has done so itself
-    /// goes on: of two that began at once neither waits for the other.
-    fn other(&self, node: &str, devices: &BTreeSet<&str>, now: Time) -> Option<String> {
+    /// Another node whose unproven off used one of these devices. `None` if this node has one there, too: of two that began
+    /// at once neither waits.
+    fn in_the_way(&self, node: &str, devices: &BTreeSet<&str>, now: Time) -> Option<String> {
         let by_node = self.by_node.borrow();
         let shares = |one: &Switched| {
             now < one.until && one.devices.iter().any(|device| devices.contains(device.as_str()))
@@ -136,18 +146,28 @@ impl Unproven {
     }
 }
 
-/// The node whose incident has to prove first whose plug it has switched off.
+/// The node whose off has to be proven before this one's plugs of the same device are switched.
 pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
-    let is_labelled =
-        |method: &&Method| matches!(method.kind, Kind::Power(_)) && knows_no_machine(method);
-    let methods = incident.plan.methods.iter().filter(is_labelled);
+    let methods = incident.plan.methods.iter().filter(|method| is_labelled_outlet(method));
     let devices: BTreeSet<&str> = methods.map(|method| method.device.as_str()).collect();
     let parts = &incident.parts;
-    parts.unproven.other(incident.node(), &devices, parts.clock.now())
+    parts.unproven.in_the_way(incident.node(), &devices, parts.clock.now())
 }
 
+/// Whether it is a power plug that the configuration alone binds to the node: an outlet of a PDU.
+fn is_labelled_outlet(method: &Method) -> bool {
+    matches!(method.kind, Kind::Power(_)) && knows_no_machine(method)
+}
+
+/// A plug is bound to its node by the configuration alone.
 fn knows_no_machine(method: &Method) -> bool {
     method.binding == Binding::Labelled
+}
+
+/// Whether a plan switches plugs that know no machine.
+fn uses_outlets(plan: &NodePlan) -> bool {
+    let mut facts = plan.methods.iter().filter_map(|method| method.facts.as_ref());
+    facts.any(|facts| facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled)
 }
 
 fn ended_at(off: &Operation) -> Time {
@@ -156,7 +176,7 @@ fn ended_at(off: &Operation) -> Time {
 
 /// The offs of plugs that know no machine, since such a plug was last switched on: what an earlier pass switched off and
 /// on again is not cut now.
-fn offs<'a>(
+fn standing_offs<'a>(
     plan: &'a Plan,
     record: &'a Record,
 ) -> impl Iterator<Item = (&'a Method, &'a Operation)> {
@@ -184,7 +204,7 @@ impl Cut {
         if record.phase != Phase::VerifyingOff {
             return None;
         }
-        let offs = || offs(plan, record);
+        let offs = || standing_offs(plan, record);
         Some(Self {
             first: offs().map(|(_, off)| off.intended_at).min()?,
             last: offs().map(|(_, off)| ended_at(off)).max()?,
@@ -215,8 +235,9 @@ impl Cut {
         };
         let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
         let is_off = proof.is_some_and(|proof| {
+            // A BMC that reads off has power; an outlet may be off for another one's sake.
             proof.grade == api::Grade::PowerOffVerified
-                && Time(proof.at.ms) <= self.first
+                && (Time(proof.at.ms) <= self.first || !uses_outlets(&nodefence.spec.plan))
                 && is_unheard(&proof.signs)
         });
         let trigger = &nodefence.spec.trigger;
@@ -229,8 +250,8 @@ impl Cut {
     }
 
     /// Whether a node that was not heard had its time, with somebody to tell of it.
-    fn is_judged(&self, lease: Option<&LeaseSeen>, now: Time, heard: Time) -> bool {
-        let since = lease.map_or(self.last, |lease| self.last.max(lease.observed));
+    fn is_judged(&self, lease: &LeaseSeen, now: Time, heard: Time) -> bool {
+        let since = self.last.max(lease.observed);
         now >= since.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
     }
 }
@@ -305,7 +326,7 @@ mod tests {
         assert!(!is_heard, "what a process finds when it starts may be old");
 
         let renewed = renewed_at(at(-5));
-        let judged = |lease, now, heard| cut().is_judged(Some(lease), at(now), at(heard));
+        let judged = |lease, now, heard| cut().is_judged(lease, at(now), at(heard));
         assert!(!judged(&renewed, 61, 61), "a Lease may be told late");
         assert!(judged(&renewed, 62, 62));
         assert!(!judged(&renewed, 62, 52), "nobody tells anything");

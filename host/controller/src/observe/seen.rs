@@ -16,8 +16,8 @@ use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
 use crate::clock::{Clock, time_of};
 
-/// Nobody reports a condition twice within this time: a watch that tells of two kept them back.
-const IN_A_ROW: Span = Span::seconds(5);
+/// Two reports of one condition that arrive within this time were held back by the watch.
+const HELD_BACK_WITHIN: Span = Span::seconds(5);
 
 /// A node condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +44,11 @@ impl Condition {
         (self.reported > Time(0)).then(|| made_at.unwrap_or_else(|| clock.when(self.reported)))
     }
 
-    /// The earliest time at which a report that is seen now, after this one, may have been made. A watch that was silent
-    /// for long tells all that it kept back at once.
-    fn nothing_newer_before(&self, now: Time) -> Time {
-        let is_in_a_row = now < self.seen_at.after(IN_A_ROW);
-        self.made_at.filter(|_| is_in_a_row).unwrap_or(self.seen_at)
+    /// The earliest time at which the report after this one may have been made. Normally that is after this one was seen; a
+    /// watch that was silent delivers both at once, and then it is after this one was made.
+    fn earliest_next(&self, now: Time) -> Time {
+        let are_held_back = now < self.seen_at.after(HELD_BACK_WITHIN);
+        self.made_at.filter(|_| are_held_back).unwrap_or(self.seen_at)
     }
 }
 
@@ -124,7 +124,7 @@ impl NodeSeen {
                 continue;
             }
             condition.seen_at = now;
-            let earliest = was.map(|was| was.nothing_newer_before(now).min(now));
+            let earliest = was.map(|was| was.earliest_next(now).min(now));
             condition.made_at =
                 earliest.map(|earliest| clock.when(condition.reported).clamp(earliest, now));
         }

@@ -82,14 +82,14 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     View { is_another_machine, hosts_us, reached_elsewhere, dump, people, job, ..looked }
 }
 
-/// Why nobody can say any more whose machine a pinned plan cuts.
+/// Why a pinned plan may cut another Node's machine.
 fn disputed<C: Cluster>(parts: &Parts<C>, plan: &NodePlan, node: &NodeSeen) -> Option<String> {
     let (config, nodes) = (parts.config.borrow(), parts.mirror.nodes.all());
     let present = config.plan_with(node, &mut Tables::new());
     // A configuration that is gone or invalid corrects nothing.
     let corrected = || claims::corrected(plan, &present.ok()?);
     let changed = config.pin_changed(node).or_else(corrected);
-    let rival = || config.claims(nodes.values()).rival(&node.name, plan);
+    let rival = || parts.claims().rival(&node.name, plan);
     changed.or_else(rival).or_else(|| claims::claimed(plan, node, nodes.values()))
 }
 
@@ -133,7 +133,7 @@ pub fn view(
         is_another_machine: false,
         hosts_us: false,
         reached_elsewhere: false,
-        // Whoever looks live asks for them.
+        // Only a live look asks.
         neighbours: decide::Neighbours::Awaited,
         job: None,
     }

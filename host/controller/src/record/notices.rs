@@ -200,7 +200,7 @@ pub fn hold(hold: &Hold) -> String {
             Moment::from_ms(until.0)
         ),
         Hold::JobRefused { why } => format!(
-            "the API server refuses the remedy's Job: {why}; are the deployed rights of this version?"
+            "the remedy's Job cannot be created or read: {why}; if that is a 403, apply the rights of this version (node-remedy rbac --jobs)"
         ),
         Hold::CleanUp { left } => {
             format!("still there, and asked again to go: {}; see what holds it", left.join(", "))

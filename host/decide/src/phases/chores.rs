@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::isolating::take_proof;
+use super::isolating::record_proof;
 use super::leave::{heed_trigger, leave_to_cut};
 use super::waiting::{kdump_seen, of_a_part};
 use crate::bug::{Bug, guard};
@@ -42,6 +42,7 @@ pub(crate) fn do_chore(run: &mut Run<'_>, view: &View, node: &NodeView, chore: C
         }
         Chore::Drain if node.cordoned => drain(run, view, node),
         Chore::Drain => {
+            // Told once, while the cordon is asked for again.
             if !run.record.marks.cordon {
                 let pods = view.pods.iter().filter(|pod| is_drained(pod)).count();
                 run.notice(Notice::Draining { pods: u32::try_from(pods).unwrap_or(u32::MAX) });
@@ -77,7 +78,7 @@ fn release(run: &mut Run<'_>, view: &View, node: &NodeView, chore: Chore) -> Flo
         return flow;
     }
     run.record.marks.quarantine = true;
-    take_proof(run, proof);
+    record_proof(run, proof);
     Flow::Go(Phase::Releasing)
 }
 
@@ -100,11 +101,11 @@ fn cordon(run: &mut Run<'_>) -> Flow {
     await_mark(run, "cordon")
 }
 
-/// What the API server does not take keeps the next remedy waiting for a while only.
+/// Asks for a mark again until `cleanupTimeout`; then the remedy has failed.
 fn await_mark(run: &mut Run<'_>, mark: &str) -> Flow {
     let until = run.record.entered_at.after(run.policy.cleanup_timeout);
     if run.now >= until && guard(Bug::MarkAwaitedForEver, true) {
-        let detail = format!("the API server did not take the {mark}");
+        let detail = "the API server did not accept it; see the rights to patch Nodes".into();
         return give_way(run, ParkReason::MethodFailed { method: mark.into(), detail });
     }
     run.look_at(until);

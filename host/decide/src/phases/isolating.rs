@@ -14,7 +14,7 @@ use crate::{
 
 use super::leave::leave_to_isolate;
 use super::releasing::outdated;
-use super::waiting::note_dump;
+use super::waiting::begin_dump_grace;
 
 /// Quarantines, then runs the isolation stages.
 pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
@@ -206,17 +206,18 @@ pub(crate) fn prove(run: &mut Run<'_>, proof: Proof) -> Option<Flow> {
         Err(flow) => Some(flow),
         Ok(false) => None,
         Ok(true) => {
-            take_proof(run, proof);
+            record_proof(run, proof);
             Some(Flow::Go(Phase::Releasing))
         }
     }
 }
 
-/// Releases by a proof. One by a dump is waited for from then on, so that it takes no turns with one by cut storage.
-pub(crate) fn take_proof(run: &mut Run<'_>, proof: Proof) {
+/// Records a proof. A dump's grace begins with its proof at the latest: otherwise proofs by the dump and by cut storage
+/// would take turns for ever.
+pub(crate) fn record_proof(run: &mut Run<'_>, proof: Proof) {
     run.notice(Notice::Proven { grade: proof.grade });
     if guard(Bug::DumpsTakeTurns, proof.grade == Grade::KdumpSeen) {
-        note_dump(run);
+        begin_dump_grace(run);
     }
     run.record.proof = Some(proof);
 }

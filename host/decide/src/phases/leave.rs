@@ -6,7 +6,7 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, still_cut};
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
-use crate::threshold::back_until;
+use crate::threshold::just_back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
     OpId, Operation, PROBE_EVERY, ParkReason, Phase, Rule, View,
@@ -21,7 +21,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(node) = run.node(view) else { return Err(node_gone(run)) };
     run.rule(Rule::A1);
     heed_trigger(run, view, node)?;
-    heed_a_boot(run, node)?;
+    heed_unnamed_boot(run, node)?;
     heed_people(run, view)?;
     heed_gate(run, view)?;
     if run.isolates() {
@@ -137,11 +137,13 @@ fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
     run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
 }
 
-/// A kubelet that boots renews its Lease before it says which boot it runs: after a release that may be the newer boot that
-/// was waited for, and it has the time to say so.
-fn heed_a_boot(run: &mut Run<'_>, node: &NodeView) -> Result<(), Flow> {
-    let until = back_until(node).filter(|until| run.now < *until);
-    let Some(until) = until.filter(|_| !trigger_counts(run, node)) else { return Ok(()) };
+/// A6: after a release a node that renews its Lease again may be the newer boot that is waited for. A kubelet renews before
+/// it reports its boot id, so it gets the time to report.
+fn heed_unnamed_boot(run: &mut Run<'_>, node: &NodeView) -> Result<(), Flow> {
+    let until = just_back_until(node).unwrap_or_default();
+    if trigger_counts(run, node) || run.now >= until {
+        return Ok(());
+    }
     run.rule(Rule::A6);
     run.look_at(until);
     Err(run.hold(Hold::NotYet { until }))
@@ -214,14 +216,12 @@ fn heed_gate(run: &mut Run<'_>, view: &View) -> Result<(), Flow> {
         return Ok(());
     }
     if let Some(why) = view.gate.dispute().filter(|_| !is_untouched(run)) {
-        // What is cut or off may be another's, who is not kept waiting for it.
+        // What is cut or off may be another machine's: it is given back at once.
+        if run.committed() {
+            return Err(cut::give_back_disputed(run, why));
+        }
         run.rule(Rule::P8);
-        let goal = if run.committed() {
-            Goal::Park(ParkReason::MachineDisputed { why })
-        } else {
-            Goal::Withdraw
-        };
-        return Err(go_back(run, goal));
+        return Err(go_back(run, Goal::Withdraw));
     }
     let next = view.gate.next_look.unwrap_or(run.now.after(PROBE_EVERY));
     run.look_at(next.max(run.now.after(LOOK_EVERY)));

@@ -6,13 +6,13 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
-    Operation, Phase, Plan, PlugState, Record, Rule, Span,
+    Action, End, FinalReason, FoundOff, Goal, Hold, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Operation, PROBE_EVERY, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
 use super::leave::leave_to_cut;
 use super::verifying::not_verified;
-use super::waiting::{dumps_until, lacks_approval};
+use super::waiting::{hold_for_dump, lacks_approval};
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
@@ -267,10 +267,12 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         return Some(flow);
     }
     if let Some(view) = run.seen().filter(|_| !run.sent_off())
-        && dumps_until(run, view).is_some()
+        && let Some(until) = hold_for_dump(run, view)
     {
-        // It began while a device was awaited.
-        return Some(Flow::Go(Phase::AwaitingPower));
+        // The dump began while the device was awaited.
+        run.look_at(until);
+        run.look_in(PROBE_EVERY);
+        return Some(run.hold(Hold::Dump { until }));
     }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });

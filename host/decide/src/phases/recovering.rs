@@ -19,8 +19,8 @@ use super::releasing::same_boot;
 use super::remedying::{describe, job_left};
 use super::way_back::{Brought, bring_on, restore_all};
 
-/// A kubelet to which nothing changed says how it is every five minutes (`nodeStatusReportFrequency`), and may be late.
-const REPORTED_EVERY: Span = Span::minutes(6);
+/// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
+const REPORT_DUE_WITHIN: Span = Span::minutes(6);
 
 /// Done: the machine was given its power back; a boot takes its time.
 pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
@@ -42,8 +42,8 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     }
     let mut until = run.record.entered_at.after(patience(run));
     if guard(Bug::ReportNotAwaited, view.trigger_clear() && !run.is_silent(node)) {
-        // It renews its Lease, and says how it is when that changes, or in a while.
-        until = until.max(run.record.entered_at.after(REPORTED_EVERY));
+        // It renews its Lease; its next report may still come.
+        until = until.max(run.record.entered_at.after(REPORT_DUE_WITHIN));
     }
     if run.now >= until {
         if let Some(flow) = read_plugs_once_more(run) {
@@ -64,7 +64,7 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
 
 /// How long the node may take to be well. A machine that boots takes its time, whoever is next; any other
 /// remedy has done what it could, and the next one has its turn a period later (A11).
-fn patience(run: &Run<'_>) -> Span {
+pub(crate) fn patience(run: &Run<'_>) -> Span {
     let rung = run.plan.ladder.get(run.record.rung);
     match rung.filter(|_| run.has_next()) {
         Some(Rung { period, .. }) if !(run.switches_power() && run.sent_off()) => *period,

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::undone;
+use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
 use crate::run::{Flow, Run};
@@ -29,12 +29,11 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         return voided(run, node, &proof);
     }
     if let Some(why) = view.gate.dispute().filter(|_| matches!(proof.by, Evidence::Reads(_))) {
-        run.rule(Rule::P8);
         run.rule(Rule::P2);
         run.notice(Notice::ProofVoided { reads_on: None });
         void(run);
         end_release(run);
-        return go_back(run, Goal::Park(ParkReason::MachineDisputed { why }));
+        return give_back_disputed(run, why);
     }
     if guard(Bug::QuarantineNotAwaited, !node.quarantined) {
         // Whoever comes back later must not be given work before the left-overs are gone.
@@ -412,6 +411,7 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
 /// Whether the same was asked a moment ago, and nothing went since. A budget that allows no eviction is asked less
 /// often than a delete is sent again.
 fn is_asked_already(run: &Run<'_>, quota: u32, asked: &[Effect]) -> bool {
+    // From the record: this look may have noted progress that the caller's copy lacks.
     let Some(released) = run.record.released.as_ref() else { return false };
     let Some(sent_at) = released.sent_at else { return false };
     let evicts_only = asked.iter().all(|effect| matches!(effect, Effect::Evict { .. }));

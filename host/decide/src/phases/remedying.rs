@@ -45,7 +45,9 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     let is_unseen = job.seen_at.is_none();
     sign(run, node, seen.pod.as_ref());
     match &seen.state {
-        JobState::Absent | JobState::Refused { .. } if is_unseen && is_withheld(run, view) => {
+        JobState::Absent | JobState::Refused { .. } | JobState::NameTaken { .. }
+            if is_unseen && is_withheld(run, view) =>
+        {
             // Whatever became of the last request: the next Job is started once this one is stopped.
             run.rule(Rule::A1);
             run.effect(Effect::StopJob(job.number));
@@ -53,7 +55,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
             Flow::Go(Phase::Waiting)
         }
         JobState::Absent if is_unseen || is_sown(Bug::JobStartedAgain) => ask_again(run, &job),
-        JobState::Refused { why } => refused(run, &job, why.clone()),
+        JobState::Refused { why } | JobState::NameTaken { why } => refused(run, &job, why.clone()),
         JobState::Absent => {
             ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
         }
@@ -78,8 +80,8 @@ fn start(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = stop_left(run) {
         return flow;
     }
-    if guard(Bug::JobStartedUnasked, run.seen().is_some_and(|view| is_withheld(run, view))) {
-        // The one before took its time to stop, and leave is of then.
+    if guard(Bug::JobStartedOnOldLeave, run.seen().is_some_and(|view| is_withheld(run, view))) {
+        // Stopping the Job before it took a while: leave may be gone by now.
         run.rule(Rule::A1);
         begin_pass(run);
         return Flow::Go(Phase::Waiting);
@@ -103,17 +105,19 @@ fn start(run: &mut Run<'_>) -> Flow {
     run.look_in(LOOK_EVERY)
 }
 
-/// Nobody said what became of the request: it is made again for a while. It is given up once none can be carried out late.
+/// The outcome of the create is unknown: it is sent again until `cleanupTimeout`, and given up once none can be carried out
+/// any more.
 fn ask_again(run: &mut Run<'_>, job: &JobRun) -> Flow {
     let until = job.intended_at.after(run.policy.cleanup_timeout);
-    if run.now >= until && guard(Bug::JobAskedForEver, job.seen_at.is_none()) {
-        let why = "the API server did not say why it made no Job".to_string();
+    let given_up_at = until.after(WRITE_LATE_MAX);
+    if run.now >= given_up_at && guard(Bug::JobAskedForEver, true) {
+        let why = "no Job could be created, and the API server did not say why".to_string();
         return ended(run, JobOutcome::Lost, why);
     }
-    if run.now.after(WRITE_LATE_MAX) < until || is_sown(Bug::JobAskedForEver) {
+    if run.now < until || is_sown(Bug::JobAskedForEver) {
         run.effect(Effect::StartJob(job.number));
     }
-    run.look_at(until);
+    run.look_at(given_up_at);
     run.look_in(RESEND_EVERY)
 }
 
@@ -239,9 +243,14 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
     Flow::Go(Phase::Releasing)
 }
 
-/// Whether the node was heard after a Job's word, which then is not about it any more: in a newer boot, or by a renewal that
-/// came later than two of them may. Of a Lease that was only found, it says how old it may be when Kubernetes has missed it.
+/// Whether the node was heard after its Job completed: in a newer boot, or by a renewal that came later than half a Lease
+/// duration. Of a Lease that this process only found, the node controller's `Unknown` says how old its last renewal is at
+/// most.
 fn is_heard_since(run: &Run<'_>, node: &NodeView, end: &JobEnd) -> bool {
+    if node.signs == run.record.signs_at_open {
+        // Nothing was heard since the incident began.
+        return false;
+    }
     let ready = condition(node, "Ready");
     let missed = ready.filter(|one| one.status == ConditionStatus::Unknown).map(|one| one.since);
     let heard_at = match (node.lease_seen_at, missed) {
@@ -274,7 +283,10 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
         JobState::Refused { why } => {
             (Some(Hold::JobRefused { why: why.clone() }), format!("could not be stopped: {why}"))
         }
-        JobState::Absent | JobState::Succeeded | JobState::Failed { .. } => {
+        JobState::Absent
+        | JobState::NameTaken { .. }
+        | JobState::Succeeded
+        | JobState::Failed { .. } => {
             let end =
                 JobEnd { at: now, outcome: JobOutcome::Lost, detail: "it was stopped".to_string() };
             if let Some(job) = run.record.jobs.last_mut() {

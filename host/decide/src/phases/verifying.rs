@@ -8,6 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
+use crate::cut::give_back_disputed;
 use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
@@ -179,8 +180,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         return sign_of_life(run, &baseline, node);
     }
     if let Some(why) = view.gate.dispute() {
-        run.rule(Rule::P8);
-        return go_back(run, Goal::Park(ParkReason::MachineDisputed { why }));
+        return give_back_disputed(run, why);
     }
     if !run.committed() {
         // No off of ours: a plug that reads off against a node that is well tells old news, or is

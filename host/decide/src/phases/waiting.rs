@@ -70,7 +70,7 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    if let Some(until) = dumps_until(run, view) {
+    if let Some(until) = hold_for_dump(run, view) {
         run.look_at(until);
         run.look_in(PROBE_EVERY);
         return run.hold(Hold::Dump { until });
@@ -78,18 +78,23 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::ReadingIdentity)
 }
 
-/// Until when a machine is not cut because it dumps. It boots by itself afterwards, and then no message comes: it is not cut
-/// in its boot.
-pub(crate) fn dumps_until(run: &mut Run<'_>, view: &View) -> Option<Time> {
-    if view.dump == Dump::None && run.record.dump_held_at.is_none() {
+/// Until when power waits for a dump and for the boot after it; `None` if it need not. Messages stop while the machine boots.
+pub(crate) fn hold_for_dump(run: &mut Run<'_>, view: &View) -> Option<Time> {
+    let dumps = match view.dump {
+        Dump::Heard | Dump::Told => true,
+        // Our off ended that boot.
+        Dump::Ended => run.record.last_power_effect(run.plan).is_none(),
+        Dump::None => false,
+    };
+    if !dumps && run.record.dump_held_at.is_none() {
         return None;
     }
-    let until = note_dump(run)?;
+    let until = begin_dump_grace(run)?;
     (run.now < until).then_some(until)
 }
 
-/// Notes since when a dump is waited for, where the policy does; says until when.
-pub(crate) fn note_dump(run: &mut Run<'_>) -> Option<Time> {
+/// Begins the grace, if the policy has one and it has not begun; says when it ends.
+pub(crate) fn begin_dump_grace(run: &mut Run<'_>) -> Option<Time> {
     let grace = run.policy.kdump_grace?;
     Some(run.record.dump_held_at.get_or_insert(run.now).after(grace))
 }

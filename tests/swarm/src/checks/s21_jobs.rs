@@ -25,8 +25,9 @@ const MADE_LATE: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 pub(super) struct Jobs {
+    /// Nodes with a condition that holds whatever their kubelet says.
     ill: BTreeSet<String>,
-    /// A node that is well for so long counts.
+    /// A node counts as well only after so long.
     well_after: Duration,
     /// Pods that nobody has asked to end, by UID: their incident and Job.
     running: BTreeMap<String, (String, String)>,

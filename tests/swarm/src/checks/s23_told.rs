@@ -36,7 +36,9 @@ pub(super) struct Told {
     off_at: BTreeMap<String, Time>,
     /// Nodes whose machine was asked to go on, by which method, and not read by it since.
     asked_on: BTreeMap<String, String>,
-    /// When an outlet of a node was first switched off in its incident, and when last.
+    /// Nodes of which an outlet was switched on by us since the last off.
+    on_again: BTreeSet<String>,
+    /// When an outlet of a node was first switched off in this pass of its incident, and when last.
     cut_at: BTreeMap<String, (Time, Time)>,
     /// Nodes that fell silent by themselves, or that others switched off, and when.
     silent: BTreeMap<String, BTreeSet<Time>>,
@@ -53,6 +55,7 @@ impl Told {
             off_before: BTreeSet::new(),
             off_at: BTreeMap::new(),
             asked_on: BTreeMap::new(),
+            on_again: BTreeSet::new(),
             cut_at: BTreeMap::new(),
             silent: BTreeMap::new(),
             began_at: BTreeMap::new(),
@@ -98,12 +101,17 @@ impl Told {
         }
         if let What::PlugChanged { node, power: Power::Off, cause: PowerCause::Command, .. } = what
         {
+            if self.on_again.remove(node) {
+                self.cut_at.remove(node);
+            }
             let (_, last) = self.cut_at.entry(node.clone()).or_insert((at, at));
             *last = at;
         }
         if let What::PlugChanged { node, power: Power::On, cause, .. } = what {
             self.off_at.insert(node.clone(), at);
-            if *cause != PowerCause::Command {
+            if *cause == PowerCause::Command {
+                self.on_again.insert(node.clone());
+            } else {
                 self.given_back.insert(node.clone());
             }
         }
@@ -119,6 +127,7 @@ impl Told {
         let off = scene.off.iter().filter(|(_, cause)| **cause != PowerCause::Command);
         let off = off.filter_map(|(of, _)| Some((of, scene.off_at.get(of)?)));
         for (of, since) in scene.lost.iter().chain(off) {
+            // Most facts bring nothing new, and then nothing is copied.
             if !self.silent.get(of).is_some_and(|known| known.contains(since)) {
                 self.silent.entry(of.clone()).or_default().insert(*since);
             }

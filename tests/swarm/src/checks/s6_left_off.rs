@@ -147,11 +147,11 @@ impl LeftOff {
             return begun.is_some_and(is_young);
         }
         if scene.state_of(node) == Some("Done") {
-            // What may not be given back is a person's after that.
+            // A person is told after that of what cannot be given back.
             let since = scene.incident.get(node).and_then(|fence| self.ending.get(fence));
             let patience = Duration::from_millis(CLEANUP_TIMEOUT.0);
-            let ages = since.zip(self.now.as_ref()).map(|(since, now)| between(*since, *now));
-            return ages.is_some_and(|age| age < patience);
+            let age = since.zip(self.now.as_ref()).map(|(since, now)| between(*since, *now));
+            return age.is_some_and(|age| age < patience);
         }
         let is_running = scene.state_of(node) == Some("Running");
         self.needs_approval && is_running && scene.incident.get(node).is_some_and(in_time)
@@ -172,14 +172,13 @@ impl Check for LeftOff {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
-        } else if let What::FenceState { fence, state, .. } = what
-            && let Some(since) = match state.as_str() {
-                "New" => Some(&mut self.begun),
-                "Done" => Some(&mut self.ending),
-                _ => None,
+        } else if let What::FenceState { fence, state, .. } = what {
+            if state == "New" {
+                self.begun.insert(fence.clone(), at);
+                self.ending.remove(fence);
+            } else if state == "Done" {
+                self.ending.entry(fence.clone()).or_insert(at);
             }
-        {
-            since.insert(fence.clone(), at);
         }
         None
     }
