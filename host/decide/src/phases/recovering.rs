@@ -40,11 +40,7 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
             return Flow::Go(Phase::Recovering);
         }
     }
-    let mut until = run.record.entered_at.after(patience(run));
-    if guard(Bug::ReportNotAwaited, view.trigger_clear() && !run.is_silent(node)) {
-        // It renews its Lease; its next report may still come.
-        until = until.max(run.record.entered_at.after(REPORT_DUE_WITHIN));
-    }
+    let until = run.record.entered_at.after(patience(run));
     if run.now >= until {
         if let Some(flow) = read_plugs_once_more(run) {
             return flow;
@@ -54,6 +50,12 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
         }
         if run.is_well(view) {
             return park(run, ParkReason::SameBootAfterRelease);
+        }
+        let reports_until = run.record.entered_at.after(REPORT_DUE_WITHIN);
+        let may_report = run.now < reports_until && view.trigger_clear() && !run.is_silent(node);
+        if guard(Bug::ReportNotAwaited, may_report) {
+            run.look_at(reports_until);
+            return run.look_in(crate::PROBE_EVERY);
         }
         let reason = not_well(run);
         return park(run, reason);
