@@ -82,7 +82,7 @@ pub struct RunPolicy {
     pub isolate_after: Span,
     /// Wait between isolation and power management.
     pub power_after: Span,
-    /// For how long after the first word of a dump power is not cut, its boot included; absent: dumps are not waited for.
+    /// For how long power is not cut once an incident knows of a kernel dump, the boot after it included; absent: dumps are not waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdump_grace: Option<Span>,
     /// Further tries of a failed step.
@@ -332,7 +332,7 @@ pub struct Policies {
     /// Wait between isolation and power management. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_after: Option<Span>,
-    /// For how long after the first word of a dump power is not cut, its boot included. No default: dumps are not waited for.
+    /// For how long power is not cut once an incident knows of a kernel dump, the boot after it included. No default: dumps are not waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdump_grace: Option<Span>,
     /// Further tries of a failed step. Default 2.

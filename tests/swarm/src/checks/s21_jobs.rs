@@ -36,6 +36,8 @@ pub(super) struct Jobs {
     undisturbed: bool,
     /// When each Job's first pod was made.
     began: BTreeMap<String, Time>,
+    /// Jobs that somebody else made.
+    foreign: BTreeSet<String>,
     /// Jobs that were seen, and that somebody has deleted.
     deleted: BTreeSet<String>,
 }
@@ -70,14 +72,18 @@ impl Check for Jobs {
         match what {
             What::Edited { object, .. } => {
                 let job = object.strip_prefix("Job ")?;
-                let began = self.began.get(job)?;
+                let Some(began) = self.began.get(job) else {
+                    self.foreign.insert(job.to_owned());
+                    return None;
+                };
                 if self.undisturbed && between(*began, at) > SEEN_WITHIN {
                     self.deleted.insert(job.to_owned());
                 }
                 None
             }
             What::PodCreated { pod, uid } => {
-                let (incident, job) = job_of(pod)?;
+                let (incident, job) =
+                    job_of(pod).filter(|(_, job)| !self.foreign.contains(*job))?;
                 let is_first = !self.began.contains_key(job);
                 self.began.entry(job.to_owned()).or_insert(at);
                 let node = incident.rsplit_once('-').map_or("", |(node, _)| node);
