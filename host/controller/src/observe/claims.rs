@@ -330,7 +330,7 @@ mod tests {
             of_a,
             format!(
                 "systemUUID {UUID} is claimed by node a and by node b, expected \
-                 one node of a machine; neither is cut: correct the one that is wrong, or delete it"
+                 one node of a machine; correct the one that is wrong, or delete it"
             )
         );
         assert!(of_b.contains("by node b and by node a"), "{of_b}");

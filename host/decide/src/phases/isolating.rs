@@ -8,8 +8,9 @@ use crate::retry::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, IsolatedForGood, Kind,
-    Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule, View,
+    Action, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, Hold, IsolatedForGood,
+    Kind, Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
+    View,
 };
 
 use super::leave::leave_to_isolate;
@@ -217,7 +218,9 @@ pub(crate) fn prove(run: &mut Run<'_>, proof: Proof) -> Option<Flow> {
 pub(crate) fn record_proof(run: &mut Run<'_>, proof: Proof) {
     run.notice(Notice::Proven { grade: proof.grade });
     if guard(Bug::DumpsTakeTurns, proof.grade == Grade::KdumpSeen) {
-        begin_dump_grace(run);
+        if let Some(until) = begin_dump_grace(run) {
+            run.hold(Hold::Dump { until });
+        }
     }
     run.record.proof = Some(proof);
 }

@@ -6,8 +6,8 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, FinalReason, FoundOff, Goal, Hold, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
-    Operation, PROBE_EVERY, Phase, Plan, PlugState, Record, Rule, Span,
+    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Operation, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
 use super::leave::leave_to_cut;
@@ -267,12 +267,10 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         return Some(flow);
     }
     if let Some(view) = run.seen().filter(|_| !run.sent_off())
-        && let Some(until) = hold_for_dump(run, view)
+        && let Some(flow) = hold_for_dump(run, view)
     {
         // The dump began while the device was awaited.
-        run.look_at(until);
-        run.look_in(PROBE_EVERY);
-        return Some(run.hold(Hold::Dump { until }));
+        return Some(flow);
     }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });

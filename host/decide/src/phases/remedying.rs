@@ -117,7 +117,6 @@ fn ask_again(run: &mut Run<'_>, job: &JobRun) -> Flow {
     if run.now < until || is_sown(Bug::JobAskedForEver) {
         run.effect(Effect::StartJob(job.number));
     }
-    run.look_at(given_up_at);
     run.look_in(RESEND_EVERY)
 }
 

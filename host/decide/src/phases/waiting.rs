@@ -70,16 +70,11 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    if let Some(until) = hold_for_dump(run, view) {
-        run.look_at(until);
-        run.look_in(PROBE_EVERY);
-        return run.hold(Hold::Dump { until });
-    }
-    Flow::Go(Phase::ReadingIdentity)
+    hold_for_dump(run, view).unwrap_or(Flow::Go(Phase::ReadingIdentity))
 }
 
-/// Until when power waits for a dump and for the boot after it; `None` if it need not. Messages stop while the machine boots.
-pub(crate) fn hold_for_dump(run: &mut Run<'_>, view: &View) -> Option<Time> {
+/// Waits for a dump and for the boot after it; `None` if power need not wait. Messages stop while the machine boots.
+pub(crate) fn hold_for_dump(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     let dumps = match view.dump {
         Dump::Heard | Dump::Told => true,
         // Our off ended that boot.
@@ -89,8 +84,12 @@ pub(crate) fn hold_for_dump(run: &mut Run<'_>, view: &View) -> Option<Time> {
     if !dumps && run.record.dump_held_at.is_none() {
         return None;
     }
-    let until = begin_dump_grace(run)?;
-    (run.now < until).then_some(until)
+    let is_first = run.record.dump_held_at.is_none();
+    let until = begin_dump_grace(run).filter(|until| run.now < *until)?;
+    run.look_at(until);
+    run.look_in(PROBE_EVERY);
+    // Said once: a dump takes an hour, and the record says since when.
+    Some(if is_first { run.hold(Hold::Dump { until }) } else { Flow::Stay })
 }
 
 /// Begins the grace, if the policy has one and it has not begun; says when it ends.

@@ -212,8 +212,8 @@ fn a_witness_and_an_alarm_are_shown_with_where_they_were_written() {
     // Under names of their own, and joined: the witness stands at the second.
     let action = "    action: reboot\n    witness: hypervisor\n";
     let on = "  - name: power-on\n    plugin: ipmi\n    parameters:\n      address: \
-               ${inventory['bmc-address']}\n    credentials:\n    - secret: \
-               bmc-credentials\n    action: \"on\"\n  - name: power-off\n";
+               ${inventory['bmc-address']}\n      privilege-level: operator\n    \
+               credentials:\n    - secret: bmc-credentials\n    action: \"on\"\n  - name: power-off\n";
     let split = WITNESS
         .replace(action, "    action: \"off\"\n    witness: hypervisor\n")
         .replace("  - name: power\n    plugin", &format!("{on}    plugin"))
