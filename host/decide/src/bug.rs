@@ -145,8 +145,6 @@ bugs! {
     MarkAwaitedForEver = "mark-awaited-for-ever" breaks "L5",
     /// A slot that a record of another leader says it has counts, although it may have gone to another.
     SlotOfAnotherBelieved = "slot-of-another-believed" breaks "S2",
-    /// A Job that cannot be created is asked for without end.
-    JobAskedForEver = "job-asked-for-ever" breaks "L5",
     /// A Job is started on leave that was given before the previous Job had stopped.
     JobStartedOnOldLeave = "job-started-on-old-leave" breaks "S21",
     /// A cut is not read while it waits to be given back.

@@ -110,11 +110,11 @@ fn start(run: &mut Run<'_>) -> Flow {
 fn ask_again(run: &mut Run<'_>, job: &JobRun) -> Flow {
     let until = job.intended_at.after(run.policy.cleanup_timeout);
     let given_up_at = until.after(WRITE_LATE_MAX);
-    if run.now >= given_up_at && guard(Bug::JobAskedForEver, true) {
+    if run.now >= given_up_at {
         let why = "no Job could be created, and the API server did not say why".to_string();
         return ended(run, JobOutcome::Lost, why);
     }
-    if run.now < until || is_sown(Bug::JobAskedForEver) {
+    if run.now < until {
         run.effect(Effect::StartJob(job.number));
     }
     run.look_in(RESEND_EVERY)
