@@ -189,7 +189,8 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
     assert_eq!(night(vec![on("m"), created(3, 2), terminating.clone(), later()]), [""; 0]);
     assert_eq!(night(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
     assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
-    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), ["S21"]);
+    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), [""; 0], "made late");
+    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2), later()]), ["S21"]);
     let gone = |at| vec![deleted(at), (at, terminating.1.clone())];
     let again = |at, number: u64, undisturbed| {
         let setting = guarded(Guards { undisturbed, ..Guards::default() });
