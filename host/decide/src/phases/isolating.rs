@@ -217,10 +217,10 @@ pub(crate) fn prove(run: &mut Run<'_>, proof: Proof) -> Option<Flow> {
 /// would take turns for ever.
 pub(crate) fn record_proof(run: &mut Run<'_>, proof: Proof) {
     run.notice(Notice::Proven { grade: proof.grade });
-    if guard(Bug::DumpsTakeTurns, proof.grade == Grade::KdumpSeen) {
-        if let Some(until) = begin_dump_grace(run) {
-            run.hold(Hold::Dump { until });
-        }
+    if guard(Bug::DumpsTakeTurns, proof.grade == Grade::KdumpSeen)
+        && let Some(until) = begin_dump_grace(run)
+    {
+        run.hold(Hold::Dump { until });
     }
     run.record.proof = Some(proof);
 }
