@@ -48,9 +48,7 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
             tracing::info!(%error, "failed to let a NodeFence go that is over; again soon");
         }
     }
-    if let Err(error) = stop_jobs(parts).await {
-        tracing::info!(%error, "failed to stop a Job whose incident is over; again soon");
-    }
+    stop_jobs(parts).await;
     let suspects: Vec<NodeSeen> = {
         let all = nodefences.all();
         let open: BTreeSet<&str> = all
@@ -74,7 +72,7 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
 
 /// Stops Jobs that outlived their incident: the delete was lost, or the create was carried out late. Garbage collection
 /// deletes those whose NodeFence is gone.
-async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
+async fn stop_jobs<C: Cluster>(parts: &Parts<C>) {
     let now = parts.clock.now();
     let left: Vec<(NodeFence, String)> = {
         let all = parts.mirror.nodefences.all();
@@ -82,22 +80,38 @@ async fn stop_jobs<C: Cluster>(parts: &Parts<C>) -> Result<(), ClusterError> {
         over.flat_map(|one| jobs_left(one, now).map(|job| (one.clone(), job))).collect()
     };
     for (nodefence, name) in left {
-        let at = At::within(&parts.calls.namespace, &name);
-        let Some(job) = parts.cluster.get::<Job>(at).await? else { continue };
-        if !is_of(&job, &nodefence) || job.metadata.deletion_timestamp.is_some() || is_over(&job) {
-            continue;
+        match stop_job(parts, &nodefence, &name).await {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::warn!(job = name, "stopped a Job whose incident is over");
+                let of = nodefence.name_any();
+                let text = format!("stopped Job {name}: its incident {of} is over");
+                let note = Note { reason: "JobStopped".to_owned(), text, warning: true };
+                parts.tell(&nodefence.spec.node, &note).await;
+            }
+            // It keeps no other one running.
+            Err(error) => {
+                tracing::info!(job = name, %error, "failed to stop a Job whose incident is over; again soon");
+            }
         }
-        if parts.lease.remaining_ms() == 0 || is_sown(Bug::JobOutlives) {
-            return Ok(());
-        }
-        let how = DeleteHow { uid: job.uid(), with_dependents: true, ..DeleteHow::default() };
-        parts.cluster.delete::<Job>(at, &how).await?;
-        tracing::warn!(job = name, "stopped a Job whose incident is over");
-        let text = format!("stopped Job {name}: its incident {} is over", nodefence.name_any());
-        let note = Note { reason: "JobStopped".to_owned(), text, warning: true };
-        parts.tell(&nodefence.spec.node, &note).await;
     }
-    Ok(())
+}
+
+/// Stops one that still runs; says whether it did.
+async fn stop_job<C: Cluster>(
+    parts: &Parts<C>,
+    nodefence: &NodeFence,
+    name: &str,
+) -> Result<bool, ClusterError> {
+    let at = At::within(&parts.calls.namespace, name);
+    let Some(job) = parts.cluster.get::<Job>(at).await? else { return Ok(false) };
+    let goes_on = job.metadata.deletion_timestamp.is_none() && !is_over(&job);
+    let leads = parts.lease.remaining_ms() > 0;
+    if !goes_on || !leads || !is_of(&job, nodefence) || is_sown(Bug::JobOutlives) {
+        return Ok(false);
+    }
+    let how = DeleteHow { uid: job.uid(), with_dependents: true, ..DeleteHow::default() };
+    parts.cluster.delete::<Job>(at, &how).await.map(|_| true)
 }
 
 /// Jobs of an incident that is over of which nobody saw how they ended.

@@ -255,7 +255,8 @@ impl<C: Cluster> Incident<C> {
         }
     }
 
-    /// Deletes a remedy's Job and its pods, never another Job of that name. One that may not be read is deleted unread.
+    /// Deletes a remedy's Job and its pods. Another Job of that name is left alone where it can be read; one that may not be
+    /// read is taken for ours, whose name nobody else has a reason to use.
     async fn stop_job(&self, number: u32) -> Result<(), ClusterError> {
         let name = job::name(&self.name(), number);
         let at = At::within(&self.parts.calls.namespace, &name);
