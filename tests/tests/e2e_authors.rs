@@ -51,7 +51,9 @@ async fn fences(plugin: &str, registry: Option<&Registry>) -> Result<String> {
     let mut machines = Vec::new();
     for (node, bmc) in &story.cluster.bmcs {
         machines.push((place(node)?, bmc));
-        story.label(node, "relay", &place(node)?.to_string()).await?;
+        story
+            .label(node, "node-restriction.kubernetes.io/relay", &place(node)?.to_string())
+            .await?;
     }
     machines.sort_by_key(|(place, _)| *place);
     let machines: Vec<PowerFile> = machines.iter().map(|(_, bmc)| Bmc::power_file(bmc)).collect();

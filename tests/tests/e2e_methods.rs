@@ -228,6 +228,7 @@ pub(crate) async fn two_feeds(story: &mut Story) -> Result<(Agent, Agent)> {
     let outlet = |name, template| json!({"name": name, "template": template, "plug": PLACE, "action": "reboot"});
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": [PLACE],
         "templates": [by_snmp("feed-a", "apc-pdu", &a), by_snmp("feed-b", "apc-pdu", &b)],
         "methods": [outlet("outlet-a", "feed-a"), outlet("outlet-b", "feed-b")],
         "powerManagement": [{
@@ -277,7 +278,7 @@ async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()>
     let ports: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
-        "trustedNodeFields": ["${node.annotations['bmc']}"],
+        "trustedNodeFields": ["${node.annotations['bmc']}", PLACE],
         "templates": [
             by_snmp("switch", "snmp-switch", &switch),
             {

@@ -135,6 +135,7 @@ pub(crate) async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
     let board = Plugs::wired(&folder, Door::PlainBasic, &machines).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": ["${node.labels['place']}"],
         "templates": [{
             "name": "relay", "plugin": PLUGIN, "parameters": {"address": board.address()},
             "credentials": [{"secret": SECRET}],

@@ -72,6 +72,7 @@ pub(crate) async fn installed(story: &mut Story) -> Result<Agent> {
     install_secret(&story.cluster, "community", &json!({"password": WRITER})).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
+        "trustedNodeFields": ["${node.labels['outlet']}"],
         "templates": [{
             "name": "pdu", "plugin": "apc-pdu",
             "parameters": {"address": pdu.address(), "version": "2c"},

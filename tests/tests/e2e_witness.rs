@@ -43,7 +43,9 @@ async fn witnessed(name: &str, wired: Wired) -> Result<(Story, Plugs)> {
     let board = Plugs::wired(&folder, Door::PlainBasic, &files).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
-        "trustedNodeFields": [format!("${{node.annotations['{BMC_ANNOTATION}']}}")],
+        "trustedNodeFields": [
+            format!("${{node.annotations['{BMC_ANNOTATION}']}}"), "${node.labels['place']}",
+        ],
         "methods": [
             {
                 "name": "power", "plugin": "ipmi", "action": "reboot", "witness": "board",

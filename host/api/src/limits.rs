@@ -112,6 +112,8 @@ pub const POD_TEMPLATE_BYTES_MAX: usize = 32 * 1024;
 pub const RELEASED_PODS_MAX: usize = 2048;
 /// Attachments of one node.
 pub const RELEASED_ATTACHMENTS_MAX: usize = 2048;
+/// Characters of a boot id, or of a system's UUID; both have 36.
+pub const MACHINE_ID_CHARACTERS_MAX: usize = 128;
 /// Slots of a RemedyBudget.
 pub const IN_FLIGHT_MAX: usize = 1000;
 

@@ -134,8 +134,7 @@ fn an_address_is_not_the_nodes_own_word_unless_the_admin_trusts_it_by_name() {
     }
 }
 
-/// What other parameters take from the node decides nothing of where a password goes; of a plugin from outside
-/// nobody knows which does.
+/// A parameter may say where a password goes, or what is cut there; what only listens is told neither.
 #[test]
 fn every_parameter_that_may_say_where_a_method_connects_is_guarded() {
     let refused = |plugin: &str, parameter: &str| {
@@ -146,13 +145,44 @@ fn every_parameter_that_may_say_where_a_method_connects_is_guarded() {
         lines(&read(&[("f.yaml", &text)]).problems).contains("which the node itself can write")
     };
     for (plugin, parameter, expected) in [
-        ("ipmi", "privilege-level", false),
+        ("ipmi", "privilege-level", true),
+        ("snmp-switch", "poe-port", true),
+        ("kdump", "interval", false),
         ("azure", "login-address", true),
         ("openstack", "auth-url", true),
-        ("webhook", "status-path", false),
+        ("webhook", "status-path", true),
+        ("brocade", "switch", true),
         ("of-somebody", "place", true),
     ] {
         assert_eq!(refused(plugin, parameter), expected, "{plugin} {parameter}");
+    }
+}
+
+/// A plug is which machine is cut. What the API server keeps kubelets from writing, or nobody can change, may name it.
+#[test]
+fn a_plug_is_not_the_nodes_own_word_either() {
+    let refused = |plug: &str, trusted: &str| {
+        let text = EXAMPLE
+            .replacen("  - name: power\n", &format!("  - name: power\n    plug: \"{plug}\"\n"), 1)
+            .replace("  templates:", &format!("  trustedNodeFields: [{trusted}]\n  templates:"));
+        assert!(text.contains(plug));
+        lines(&read(&[("f.yaml", &text)]).problems).contains("which the node itself can write")
+    };
+    for (plug, expected) in [
+        ("${node.labels['outlet']}", true),
+        ("Gi1/0/${node.annotations['example.com/port']}", true),
+        ("${node.address.InternalIP}", true),
+        ("${node.labels['node-restriction.kubernetes.io/outlet']}", false),
+        ("${node.labels['pdu.node-restriction.kubernetes.io/outlet']}", false),
+        ("${node.labels['my-node-restriction.kubernetes.io/outlet']}", true),
+        ("${node.name}-${node.providerID}-${node.systemUUID}", false),
+        ("7", false),
+    ] {
+        assert_eq!(refused(plug, ""), expected, "{plug}");
+    }
+    for label in ["outlet", "node-restriction.kubernetes.io/outlet"] {
+        let label = format!("${{node.labels['{label}']}}");
+        assert!(!refused(&label, &format!("\"{label}\"")));
     }
 }
 
@@ -426,7 +456,7 @@ fn a_network_fence_may_name_a_class_instead_of_a_driver() {
 fn a_method_that_only_a_remedy_names_is_of_the_plan_where_one_does() {
     const METHODS: &str = "  methods:
   - { name: reset, template: bmc, action: reset }
-  - { name: other, template: bmc, action: reset, plug: \"${node.labels['no-such']}\" }
+  - { name: other, template: bmc, action: reset, plug: \"${node.labels['node-restriction.kubernetes.io/no-such']}\" }
   - { name: back, template: bmc, action: on }
 ";
     let text = EXAMPLE.replace("  methods:\n", METHODS);
@@ -449,7 +479,7 @@ fn a_method_that_only_a_remedy_names_is_of_the_plan_where_one_does() {
         grant {"plugin":"ipmi","cidrs":["192.0.2.0/24"],"ports":[623]}
     "#]].assert_eq(&plan(&["reset"]));
     expect![[r#"
-        fence-ipmi.yaml:29:56: spec.methods[1].plug: found node w1 without label no-such, expected one
+        fence-ipmi.yaml:29:56: spec.methods[1].plug: found node w1 without label node-restriction.kubernetes.io/no-such, expected one
     "#]].assert_eq(&plan(&["other"]));
     expect![[r#"
         fence-ipmi.yaml:30:5: spec.methods[2].plug: found back, which only switches on, expected a method that takes something as a remedy

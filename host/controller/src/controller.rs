@@ -144,6 +144,8 @@ pub struct Parts<C> {
     pub slots_refused: Cell<bool>,
     /// When the API server last dropped a part of a new NodeFence.
     pub pruned_at: Cell<Option<Time>>,
+    /// NodeFences whose record the API server refuses or drops a part of, where people were told so.
+    pub refused_records: RefCell<BTreeSet<String>>,
     notes: Cell<u64>,
 }
 
@@ -303,6 +305,7 @@ impl<C: Cluster> Controller<C> {
             hand_over: Notify::new(),
             slots_refused: Cell::default(),
             pruned_at: Cell::new(None),
+            refused_records: RefCell::default(),
             notes: Cell::new(0),
         });
         Self { parts, readiness, settings, listen: seams.listen, changes }

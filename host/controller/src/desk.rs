@@ -18,11 +18,9 @@ use tokio::task::JoinSet;
 use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
-use crate::device_network;
 use crate::observe::lease_key;
-use crate::observe::plan::gate_policy_of;
 use crate::observe::store::Changed;
-use crate::observe::{unread, view, words};
+use crate::observe::{superseding, unread, view};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
@@ -118,6 +116,8 @@ impl<C: Cluster> Desk<C> {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
         self.reconfigure().await;
+        // What goes on from its record asks the gate at once, which counts who is not well.
+        self.look_for_unwell(&self.parts.mirror.nodes.all().keys().cloned().collect());
         let mut nodefences: Vec<NodeFence> = Vec::new();
         // One that cannot be read is told of with the configuration, and its node is left alone.
         let keep = |read: Read<NodeFence>| nodefences.extend(read);
@@ -194,8 +194,11 @@ impl<C: Cluster> Desk<C> {
     async fn close(&mut self, over: Option<(String, Over)>) {
         if let Some((node, over)) = over {
             tracing::info!(node, ?over, "incident over");
-            self.incidents.remove(&node);
+            let ended = self.incidents.remove(&node);
             self.parts.unproven.forget(&node);
+            if let (Over::Final | Over::Gone, Some((name, _))) = (&over, ended) {
+                self.parts.refused_records.borrow_mut().remove(&name);
+            }
             self.dirty.insert(node);
             match over {
                 Over::Final => self.tidy().await,
@@ -274,8 +277,7 @@ impl<C: Cluster> Desk<C> {
             }
         }
         let dirty = std::mem::take(&mut self.dirty);
-        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
-        mirror.unwell.look_over(dirty.iter(), &self.parts.config.borrow(), mirror, clock);
+        self.look_for_unwell(&dirty);
         for node in dirty {
             self.looks.remove(&node);
             if let Some((_, mail)) = self.incidents.get(&node) {
@@ -285,6 +287,12 @@ impl<C: Cluster> Desk<C> {
                 self.looks.insert(node, at);
             }
         }
+    }
+
+    /// Notes which of these nodes are not well by signs that a policy names.
+    fn look_for_unwell(&self, nodes: &BTreeSet<String>) {
+        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
+        mirror.unwell.look_over(nodes.iter(), &self.parts.config.borrow(), mirror, clock);
     }
 
     /// Looks one node over; says when to look again by itself.
@@ -332,7 +340,9 @@ impl<C: Cluster> Desk<C> {
         let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
         let mut refused: Option<Reason> = None;
-        for (number, threshold) in policy.thresholds.iter().enumerate() {
+        let made_way = superseding::was_last_superseded(mirror, seen);
+        let mut thresholds = superseding::fences_first(&policy).peekable();
+        while let Some((number, threshold)) = thresholds.next() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
                     let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
@@ -345,26 +355,8 @@ impl<C: Cluster> Desk<C> {
                     }
                 }
                 sign @ Crossing::Crossed { .. } => {
-                    let mut gate = view::gate_view(
-                        &self.parts.mirror,
-                        &self.parts.clock,
-                        &policy.gate,
-                        name,
-                        None,
-                    );
-                    view::note_sign(&mut gate, Some(&node), &sign);
-                    let said = words::cached(&self.parts.mirror);
-                    gate.words = words::of_node(
-                        &said,
-                        seen,
-                        &self.parts.mirror.changes,
-                        &policy.gate,
-                        &self.parts.clock,
-                    );
-                    gate.device_network =
-                        device_network::of_opening(&self.parts, &threshold.ladder);
-                    let verdict =
-                        node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, now);
+                    let of = (&policy, threshold);
+                    let verdict = superseding::gate_of(&self.parts, seen, &node, of, &sign, None);
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
                     let (reason, at) = if verdict.refusals.is_empty() {
                         match open(&self.parts, self.epoch, &policy, number, seen).await {
@@ -385,7 +377,10 @@ impl<C: Cluster> Desk<C> {
                     next = next.into_iter().chain([at]).min();
                     let is_of_remedy = reason.is_of_remedy();
                     refused.get_or_insert(reason);
-                    if !is_of_remedy {
+                    // Another may help; but a milder one that made way has had its turn.
+                    let is_milder =
+                        thresholds.peek().is_some_and(|(_, one)| !superseding::fences(one));
+                    if !is_of_remedy || made_way && is_milder {
                         break;
                     }
                 }

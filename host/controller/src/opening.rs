@@ -280,7 +280,7 @@ fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Opt
 }
 
 /// The ladder with the components that its plugins are now: the incident keeps to them.
-fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
+pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
     let mut ladder = ladder.to_vec();
     for rung in &mut ladder {
         if let Some(plugin) = &mut rung.plugin {

@@ -15,7 +15,7 @@ use node_remedy_decide::{Span, Time};
 
 use crate::act::job::is_of;
 use crate::act::node::{AUTOSCALERS, CORDONED_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
 use crate::observe::dumps::{self, DUMP_TOLD};
 use crate::observe::jobs::is_over;
@@ -132,10 +132,15 @@ async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result
         let found = parts.cluster.get::<Node>(At::cluster(&node.name)).await?;
         marked.extend(found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid));
     }
-    let listed = parts.cluster.list::<NodeFence>(&Scope::all()).await?.items;
-    let open: BTreeSet<&str> =
-        listed.iter().filter(|one| is_open(one)).map(|one| one.spec.node.name.as_str()).collect();
-    for node in marked.iter().filter(|node| !open.contains(node.name.as_str())) {
+    let mut open: BTreeSet<String> = BTreeSet::new();
+    // One that cannot be read may be open.
+    let keep = |read: Read<NodeFence>| match read {
+        Ok(nodefence) if is_open(&nodefence) => open.extend([nodefence.spec.node.name]),
+        Ok(_) => {}
+        Err(unread) => open.extend(unread.text("/spec/node/name").map(str::to_owned)),
+    };
+    parts.cluster.list_each(&Scope::all(), keep).await?;
+    for node in marked.iter().filter(|node| !open.contains(&node.name)) {
         let marks = marks(parts, node);
         for (change, _) in &marks {
             if parts.lease.remaining_ms() == 0 {

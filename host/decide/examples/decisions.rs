@@ -393,6 +393,7 @@ fn lost() -> View {
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,
+        fence_is_due: false,
         job: None,
     }
 }

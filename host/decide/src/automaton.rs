@@ -342,7 +342,7 @@ fn advance(run: &mut Run<'_>) {
         }
         let flow = match people::take_request(run) {
             Some(flow) => flow,
-            None => proceed(run),
+            None => leave::make_way(run).unwrap_or_else(|| proceed(run)),
         };
         match flow {
             Flow::Stay => break,

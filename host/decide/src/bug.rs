@@ -165,6 +165,12 @@ bugs! {
     LateCutForgotten = "late-cut-forgotten" breaks "S6",
     /// An outlet that goes off late, after our `on`, of a machine that is well by another one, stays off.
     LateOffForgotten = "late-off-forgotten" breaks "S6",
+    /// What a device says of its power counts for some time from when it was asked, also where it took that long to answer.
+    SlowReadIsOld = "slow-read-is-old" breaks "S6",
+    /// A silent device is waited for before an off of a node that is well again, and what another one switched off stays so.
+    OffAwaitedOfAWellNode = "off-awaited-of-a-well-node" breaks "S6",
+    /// Before an `on` the whole time is waited in which an off may come late, although its plug reads off by now.
+    LateOffNotRead = "late-off-not-read" breaks "L8",
     /// A machine whose Node is gone, or whose incident was withdrawn, stays off.
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.

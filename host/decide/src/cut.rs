@@ -12,8 +12,8 @@ use crate::retry::{end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, Record, Rule, Span,
-    Time, View, VolumeView,
+    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, RELEASED_MAX,
+    Record, Rule, Span, Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -61,10 +61,21 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
         let pods: Vec<&PodView> = view.pods.iter().filter(may_write).collect();
         CutOff {
             untold: pods.iter().any(|pod| untold(pod)),
-            pods: pods.iter().map(|pod| pod.uid.clone()).collect(),
-            attachments: view.attachments.iter().map(|one| one.uid.clone()).collect(),
+            pods: as_many_as_fit(pods.iter().map(|pod| &pod.uid)),
+            attachments: as_many_as_fit(view.attachments.iter().map(|one| &one.uid)),
         }
     });
+}
+
+/// These UIDs, or as many as a record holds. Then an empty one, which nobody has, stands for the others: whoever
+/// looks later whether all are there finds one missing.
+fn as_many_as_fit<'u>(uids: impl Iterator<Item = &'u String>) -> Vec<String> {
+    let mut fit: Vec<String> = uids.take(RELEASED_MAX.saturating_add(1)).cloned().collect();
+    if fit.len() > RELEASED_MAX {
+        fit.truncate(RELEASED_MAX.saturating_sub(1));
+        fit.push(String::new());
+    }
+    fit
 }
 
 /// How often a cut is read behind which pods were released: whoever undoes it makes two writers. As often

@@ -84,6 +84,8 @@ pub enum FinalReason {
     Replaced,
     /// The Node object is gone or is another one.
     NodeGone,
+    /// Another threshold of the node was crossed whose remedy fences it.
+    Superseded,
 }
 
 /// Why a person is needed.

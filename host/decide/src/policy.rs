@@ -53,6 +53,9 @@ pub const VIEW_AGE_MAX: Span = Span::seconds(5);
 pub const PROOF_READ_AGE_MAX: Span = Span::seconds(15);
 /// A cut that was seen longer ago than this is read again before the next batch is released.
 pub const CUT_READ_AGE_MAX: Span = Span::seconds(2);
+/// So many pods, and attachments, a record names; a kubelet runs some hundreds at most. Others may be bound to its node
+/// by name, and are left to whoever did that.
+pub const RELEASED_MAX: usize = 2048;
 /// Reads with no more time than this between and after them are one round: recording each and looking at the
 /// node takes two requests of at most so long.
 pub const ROUND_PAUSES_MAX: Span = Span::seconds(5);

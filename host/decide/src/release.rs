@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::{
-    Access, AttachmentView, Backing, Deletion, Grade, KdumpReleases, Kind, Plan, PlugState,
-    PodView, Record, Released, Time, View, VolumeView,
+    Access, AttachmentView, Backing, Deletion, Exempt, Grade, KdumpReleases, Kind, Plan, PlugState,
+    PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,
 };
 
 /// What a proof covers: its grade, and what the policy says about it.
@@ -74,7 +74,11 @@ pub(crate) fn snapshot(
     let is_released = |pod: &&PodView| {
         !guard(Bug::DaemonsReleased, pod.exempt.is_some()) && cover.covers_pod(pod, &cut)
     };
-    let (released, kept): (Vec<&PodView>, Vec<&PodView>) = view.pods.iter().partition(is_released);
+    let living = view.pods.iter().filter(|pod| pod.exempt != Some(Exempt::Ended));
+    let (mut released, kept): (Vec<&PodView>, Vec<&PodView>) = living.partition(is_released);
+    // A record holds so many, and those with volumes are what is waited for.
+    released.sort_by_key(|pod| pod.volumes.is_empty());
+    released.truncate(RELEASED_MAX);
     let pods: Vec<String> = released.iter().map(|pod| pod.uid.clone()).collect();
     let is_whole = cover.is_whole();
     let goes = |one: &&AttachmentView| {
@@ -86,8 +90,8 @@ pub(crate) fn snapshot(
         !is_shared
             && if is_whole { is_theirs || !may_be_shared } else { is_theirs && !may_be_shared }
     };
-    let attachments: Vec<String> =
-        view.attachments.iter().filter(goes).map(|one| one.uid.clone()).collect();
+    let attachments = view.attachments.iter().filter(goes).take(RELEASED_MAX);
+    let attachments: Vec<String> = attachments.map(|one| one.uid.clone()).collect();
     let left = pods.len().saturating_add(attachments.len());
     Released {
         at: now,

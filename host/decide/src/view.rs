@@ -45,6 +45,8 @@ pub struct View {
     pub neighbours: Neighbours,
     /// The record's last Job; `None` where nobody looked for it.
     pub job: Option<JobView>,
+    /// Another threshold of the node is crossed whose first remedy fences it, and nothing speaks against that.
+    pub fence_is_due: bool,
 }
 
 /// Whether other nodes fell silent when a plug that knows no machine was switched off.
@@ -240,6 +242,8 @@ pub enum Exempt {
     Mirror,
     /// It tolerates the out-of-service taint.
     Tolerates,
+    /// It has ended, and nobody asks for its deletion: nothing of it runs, and nothing waits for it to go.
+    Ended,
 }
 
 /// Storage that a pod uses and that outlives it, or is not the node's own.

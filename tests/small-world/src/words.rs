@@ -133,6 +133,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,
+        fence_is_due: false,
         job: None,
     }
 }

@@ -55,6 +55,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         has_stale_bmc: scenario.happenings.iter().any(|one| tells_old_news(&one.what)),
         leaves_off: scenario.configuration.iter().any(leaves_off),
         is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),
+        sound_bmcs: sound_bmcs(scenario),
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
         miswired: miswired(scenario),
@@ -76,6 +77,28 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         },
         ..Setting::default()
     }
+}
+
+/// Nodes whose BMC, or cloud, no fault befalls, where every process lives from beginning to end.
+fn sound_bmcs(scenario: &Scenario) -> BTreeSet<String> {
+    let mut happenings = scenario.happenings.iter().map(|one| &one.what);
+    if happenings.any(|one| matches!(one, Event::OfController(_))) {
+        return BTreeSet::new();
+    }
+    let befalls = |name: &str| {
+        let of_node = |one: &Event| matches!(one, Event::BmcFault { node, .. } | Event::CloudFault { node, .. } if node == name);
+        scenario.happenings.iter().any(|one| of_node(&one.what))
+    };
+    let is_sound = |node: &&NodeSpec| {
+        let is_well = node.bmc.as_ref().is_none_or(|bmc| is_default(&bmc.faults))
+            && node.cloud.as_ref().is_none_or(|cloud| is_default(&cloud.faults));
+        is_well && !befalls(&node.name)
+    };
+    scenario.nodes.iter().filter(is_sound).map(|node| node.name.clone()).collect()
+}
+
+fn is_default<T: Default + PartialEq>(one: &T) -> bool {
+    *one == T::default()
 }
 
 /// The breaker that the policies ask for, where they say all of it.

@@ -41,6 +41,11 @@ impl Rung {
     pub fn is_of_plan(&self) -> bool {
         self.job.is_none() && self.cluster.is_none()
     }
+
+    /// Whether the node's plan is carried out: isolation, power-management, recovery.
+    pub fn is_fence(&self) -> bool {
+        self.is_of_plan() && self.method.is_none() && self.plugin.is_none() && !self.isolation_only
+    }
 }
 
 /// A plugin that decides what is tried.

@@ -238,6 +238,8 @@ pub enum FinalReason {
     Replaced,
     /// The Node object is gone or is another one.
     NodeGone,
+    /// Another threshold of the node was crossed whose remedy fences it: that has an incident of its own.
+    Superseded,
 }
 
 /// Why a person is needed, in one word.

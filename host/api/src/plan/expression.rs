@@ -48,14 +48,20 @@ enum Part {
     Inventory(String),
 }
 
+/// Whether the API server keeps kubelets from writing a label (the admission plugin NodeRestriction).
+fn is_restricted(label: &str) -> bool {
+    let prefix = label.split_once('/').map(|(prefix, _)| prefix);
+    prefix.is_some_and(|prefix| {
+        prefix == "node-restriction.kubernetes.io"
+            || prefix.ends_with(".node-restriction.kubernetes.io")
+    })
+}
+
 impl Part {
-    const fn is_said_by_node(&self) -> bool {
+    fn is_said_by_node(&self) -> bool {
         match self {
-            Self::ProviderId
-            | Self::SystemUuid
-            | Self::Address(_)
-            | Self::Annotation(_)
-            | Self::Label(_) => true,
+            Self::ProviderId | Self::SystemUuid | Self::Address(_) | Self::Annotation(_) => true,
+            Self::Label(key) => !is_restricted(key),
             Self::Text(_) | Self::Name | Self::Inventory(_) => false,
         }
     }
@@ -138,9 +144,18 @@ impl Expression {
         Some(Self { parts: vec![part.clone()], spot: self.spot.clone() }.to_string())
     }
 
-    /// Whether it is one thing that a node's kubelet can write, and nothing else.
-    pub(super) fn is_said_by_node(&self) -> bool {
-        self.parts.len() == 1 && self.parts.iter().all(Part::is_said_by_node)
+    /// The same of a plug. What a Node said first of its systemUUID is kept, and no other may say it; its providerID
+    /// cannot be changed.
+    pub(super) fn distrusted_as_plug(&self, trusted: &[Self]) -> Option<String> {
+        let is_identity = |part: &Part| matches!(part, Part::ProviderId | Part::SystemUuid);
+        let parts = self.parts.iter().filter(|part| !is_identity(part)).cloned().collect();
+        Self { parts, spot: self.spot.clone() }.distrusted(trusted)
+    }
+
+    /// Whether it is one field of a Node that may need trust, and nothing else.
+    pub(super) fn is_node_field(&self) -> bool {
+        let may_need = |part: &Part| part.is_said_by_node() || matches!(part, Part::Label(_));
+        self.parts.len() == 1 && self.parts.iter().all(may_need)
     }
 
     /// Whether it is the same text, wherever it stands.

@@ -153,7 +153,7 @@ impl Reader<'_> {
         for (index, text) in texts.iter().enumerate() {
             let path = path.index(index);
             let Some(expression) = self.expression(text, &path) else { continue };
-            if expression.is_said_by_node() {
+            if expression.is_node_field() {
                 trusted.push(expression);
             } else {
                 let expected =

@@ -87,8 +87,9 @@ pub(super) fn plugin_of_provider(provider_id: &str) -> Option<&'static str> {
 }
 
 /// Whether a plugin is one that comes with node-remedy.
-pub(super) fn is_known(plugin: &str) -> bool {
-    KNOWN.iter().any(|known| known.plugin == plugin)
+pub(super) fn is_built_in(plugin: &str) -> bool {
+    // An agent's plugin that the admin has to bring along.
+    plugin != "brocade" && KNOWN.iter().any(|known| known.plugin == plugin)
 }
 
 /// Whether a plugin only sees: it is asked for no action, and is no step of its own.

@@ -107,7 +107,8 @@ impl Room<'_> {
         promises.any(|(owner, one)| self.is_broken(owner, &one.spec.gate, &entry, &held).is_some())
     }
 
-    /// By which limits those hold their slots. What the cache does not have yet is asked for.
+    /// By which limits those hold their slots. What the cache does not have yet is asked for. Whose NodeFence cannot be
+    /// read has a slot all the same, and nobody knows what it was promised.
     async fn promised<C: Cluster>(
         self,
         cluster: &C,
@@ -118,7 +119,10 @@ impl Room<'_> {
             let known = self.mirror.nodefences.find(name).map(|kept| kept.0);
             let found = match known {
                 Some(known) => Some(known),
-                None => cluster.get::<NodeFence>(At::cluster(name)).await?,
+                None => match cluster.get::<NodeFence>(At::cluster(name)).await {
+                    Err(ClusterError::Unreadable(_)) => None,
+                    found => found?,
+                },
             };
             // An entry without its NodeFence promises nothing, and goes with the next stamp.
             promised.extend(found.map(|found| (name.clone(), found.spec.gate)));

@@ -11,6 +11,9 @@ use serde_json::json;
 
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 
+/// The reason of a pod that is called failed because its node was fenced.
+pub const NODE_FENCED: &str = "NodeFenced";
+
 /// A pod by its identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodId {
@@ -106,7 +109,7 @@ async fn mark_failed<C: Cluster>(cluster: &C, pod: &PodId) -> Result<(), Cluster
     // The UID in the patch makes the API server refuse it for any other pod.
     let patch = json!({
         "metadata": {"uid": pod.uid},
-        "status": {"phase": "Failed", "reason": "NodeFenced"},
+        "status": {"phase": "Failed", "reason": NODE_FENCED},
     });
     let at = At::within(&pod.namespace, &pod.name);
     match cluster.merge_status::<Pod>(at, &patch).await {

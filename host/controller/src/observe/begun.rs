@@ -12,6 +12,7 @@ use node_remedy_api::policy::GateLimits;
 use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 
 use super::Mirror;
+use super::superseding::was_superseded;
 use super::view::is_approved;
 use crate::clock::time_of;
 use crate::cluster::{Cluster, Read, Scope, Unread};
@@ -28,6 +29,7 @@ pub fn cached(mirror: &Mirror, limits: &GateLimits) -> Incidents {
     incidents_of(
         nodefences
             .values()
+            .filter(|kept| !was_superseded(&kept.0))
             .map(|kept| incident_of(&kept.0))
             .chain(unread.values().map(unread_incident)),
     )
@@ -40,7 +42,10 @@ pub async fn live<C: Cluster>(cluster: &C, limits: &GateLimits) -> Incidents {
     }
     let mut begun = Vec::new();
     let keep = |read: Read<NodeFence>| {
-        begun.push(read.as_ref().map_or_else(unread_incident, incident_of));
+        // The incident that it made way for counts.
+        if !read.as_ref().is_ok_and(was_superseded) {
+            begun.push(read.as_ref().map_or_else(unread_incident, incident_of));
+        }
     };
     match tokio::time::timeout(READ_MAX, cluster.list_each(&Scope::all(), keep)).await {
         Err(_) => Incidents::Unread { why: format!("no answer in {} s", READ_MAX.as_secs()) },
@@ -100,7 +105,12 @@ fn ending_of(status: &NodeFenceStatus) -> Ending {
     match status.final_reason {
         Some(FinalReason::Remedied | FinalReason::Recovered) => Ending::Well(entered_at),
         Some(FinalReason::RecoveredByHand) | None => Ending::Failed(entered_at),
-        Some(FinalReason::Aborted | FinalReason::Replaced | FinalReason::NodeGone) => Ending::Moot,
+        Some(
+            FinalReason::Aborted
+            | FinalReason::Replaced
+            | FinalReason::NodeGone
+            | FinalReason::Superseded,
+        ) => Ending::Moot,
     }
 }
 

@@ -189,15 +189,30 @@ fn moved(method: &Method, present: &NodePlan) -> Option<String> {
         one.name == method.name && one.plugin == method.plugin && one.builtin == method.builtin
     })?;
     let (then, now) = (wiring(method), wiring(same));
-    let what = |targets: &BTreeSet<Claim>| targets.iter().map(words).collect::<Vec<_>>().join(", ");
+    let what = |targets: &BTreeSet<Claim>, others: &BTreeSet<Claim>| {
+        let target = |one: &Claim| words(one) + &own_parameters(one, others);
+        targets.iter().map(target).collect::<Vec<_>>().join(", ")
+    };
     (then != now).then(|| {
         format!(
             "method {} of the pinned plan cuts {}, but the configuration now says {}",
             method.name,
-            what(&then),
-            what(&now)
+            what(&then, &now),
+            what(&now, &then)
         )
     })
+}
+
+/// The parameters of a target that none of the others has, as words behind its own.
+fn own_parameters(target: &Claim, others: &BTreeSet<Claim>) -> String {
+    let of = |claim: &Claim| match claim {
+        Claim::Plug { parameters, .. } => parameters.clone(),
+        Claim::Machine(_) | Claim::Instance(_) | Claim::Network(_) => BTreeMap::new(),
+    };
+    let known: BTreeSet<(String, String)> = others.iter().flat_map(of).collect();
+    let own = of(target).into_iter().filter(|one| !known.contains(one));
+    let own: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
+    if own.is_empty() { String::new() } else { format!(" with {}", own.join(", ")) }
 }
 
 /// Power is switched by a plug that the configuration no longer names at all.

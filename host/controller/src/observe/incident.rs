@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
+use node_remedy_api::limits::MACHINE_ID_CHARACTERS_MAX;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Command, Goal, Time, VIEW_AGE_MAX, View};
 
@@ -184,7 +185,8 @@ fn confirmed(word: &str, uid: &str) -> Option<(String, String)> {
     let by = parts
         .next()
         .unwrap_or("whoever annotated the NodeFence; the API server's audit log names them");
-    (about == uid).then(|| (boot_id.to_owned(), by.to_owned()))
+    let boot_id = boot_id.chars().take(MACHINE_ID_CHARACTERS_MAX).collect();
+    (about == uid).then(|| (boot_id, by.to_owned()))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub mod seen;
 pub mod signs;
 pub mod storage;
 pub mod store;
+pub mod superseding;
 pub mod unread;
 pub mod unwell;
 pub mod view;

@@ -56,10 +56,13 @@ pub fn missing<'a>(
         if gone.remove(&node.uid) || pins.contains_key(&node.uid) || node.system_uuid.is_empty() {
             continue;
         }
-        bytes = bytes.saturating_add(node.uid.len()).saturating_add(node.system_uuid.len());
-        if bytes <= BYTES_MAX {
-            added.insert(node.uid.clone(), node.system_uuid.clone());
+        let more = bytes.saturating_add(node.uid.len()).saturating_add(node.system_uuid.len());
+        if more > BYTES_MAX {
+            tracing::warn!(node = node.name, "found no room for the pin of its machine");
+            continue;
         }
+        bytes = more;
+        added.insert(node.uid.clone(), node.system_uuid.clone());
     }
     (added, gone.into_iter().cloned().collect())
 }

@@ -10,10 +10,12 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
+use node_remedy_api::limits::MACHINE_ID_CHARACTERS_MAX;
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Deletion, Exempt, Span, Time};
 
+use crate::act::release::NODE_FENCED;
 use crate::clock::{Clock, time_of};
 
 /// Two reports of one condition that arrive within this time were held back by the watch.
@@ -182,8 +184,8 @@ impl NodeSeen {
             labels: node.metadata.labels.unwrap_or_default(),
             annotations: node.metadata.annotations.unwrap_or_default(),
             provider_id: spec.provider_id,
-            system_uuid: info.system_uuid,
-            boot_id: info.boot_id,
+            system_uuid: fitting(&info.system_uuid),
+            boot_id: fitting(&info.boot_id),
             addresses,
             kubelet_port,
             internal_ips,
@@ -226,6 +228,8 @@ pub struct PodSeen {
     pub phase: String,
     /// Its Ready condition is True.
     pub ready: bool,
+    /// Somebody disrupted it (condition DisruptionTarget), or a release of ours marked it.
+    pub disrupted: bool,
     /// Whether a deletion is under way.
     pub deletion: Deletion,
     /// Owned by a DaemonSet.
@@ -267,7 +271,10 @@ impl PodSeen {
         let name = pod.metadata.name?;
         let volumes = spec.volumes.unwrap_or_default();
         let status = pod.status.unwrap_or_default();
-        let is_ready = |one: &PodCondition| one.type_ == "Ready" && one.status == "True";
+        let conditions = status.conditions.unwrap_or_default();
+        let is_true = |kind: &str| {
+            conditions.iter().any(|one: &PodCondition| one.type_ == kind && one.status == "True")
+        };
         Some(Self {
             uid: pod.metadata.uid?,
             namespace: pod.metadata.namespace?,
@@ -275,7 +282,8 @@ impl PodSeen {
             name,
             node: spec.node_name.unwrap_or_default(),
             phase: status.phase.unwrap_or_default(),
-            ready: status.conditions.unwrap_or_default().iter().any(is_ready),
+            ready: is_true("Ready"),
+            disrupted: is_true("DisruptionTarget") || status.reason.as_deref() == Some(NODE_FENCED),
             deletion,
             of_daemon_set,
             mirror,
@@ -287,6 +295,12 @@ impl PodSeen {
 }
 
 impl PodSeen {
+    /// Whether its kubelet said that all its containers have ended, for good. Whoever disrupts a pod, and so a release of
+    /// ours, calls it failed right before it deletes it, whatever still runs.
+    fn has_ended(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed") && !self.disrupted
+    }
+
     /// Why it is left alone, if it is.
     pub fn exempt(&self) -> Option<Exempt> {
         if self.of_daemon_set {
@@ -295,10 +309,17 @@ impl PodSeen {
             Some(Exempt::Mirror)
         } else if self.tolerates_out_of_service {
             Some(Exempt::Tolerates)
+        } else if self.has_ended() && self.deletion == Deletion::NotAsked {
+            Some(Exempt::Ended)
         } else {
             None
         }
     }
+}
+
+/// As much of a machine's id as a record has room for. A kubelet may write any text there.
+fn fitting(id: &str) -> String {
+    id.chars().take(MACHINE_ID_CHARACTERS_MAX).collect()
 }
 
 /// A volume of a pod that is not its node's own.
@@ -550,5 +571,30 @@ mod tests {
         assert_eq!(pod("openshift-etcd", "app=etcd", "False"), (true, false));
         assert!(!pod("default", "component=etcd", "True").0, "anybody's");
         assert!(!pod("kube-system", "component=kube-apiserver", "True").0);
+    }
+
+    #[test]
+    fn a_pod_has_ended_once_its_phase_says_so_and_nobody_asks_for_its_deletion() {
+        let exempt = |phase: &str, deleted: serde_json::Value| {
+            let pod = serde_json::json!({
+                "metadata": {
+                    "name": "job-1", "uid": "u", "namespace": "default", "deletionTimestamp": deleted,
+                },
+                "status": {"phase": phase},
+            });
+            PodSeen::of(serde_json::from_value(pod).unwrap()).unwrap().exempt()
+        };
+        let nobody = serde_json::Value::Null;
+        assert_eq!(exempt("Succeeded", nobody.clone()), Some(Exempt::Ended));
+        assert_eq!(exempt("Failed", nobody.clone()), Some(Exempt::Ended));
+        // Pod GC calls a pod failed before it deletes it, whatever still runs.
+        assert_eq!(exempt("Failed", "2026-11-28T03:00:00Z".into()), None);
+        let marked = serde_json::json!({
+            "metadata": {"name": "db-0", "uid": "u", "namespace": "default"},
+            "status": {"phase": "Failed", "reason": NODE_FENCED},
+        });
+        assert_eq!(PodSeen::of(serde_json::from_value(marked).unwrap()).unwrap().exempt(), None);
+        assert_eq!(exempt("Running", nobody.clone()), None);
+        assert_eq!(exempt("Pending", nobody), None);
     }
 }

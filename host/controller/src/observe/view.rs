@@ -22,7 +22,7 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, 
 use super::signs::threshold_of;
 use super::volumes::Volumes;
 use super::{Mirror, lease_key};
-use super::{begun, claims, closed, dumps, neighbours, pins, unread, words};
+use super::{begun, claims, closed, dumps, neighbours, pins, superseding, unread, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -79,7 +79,17 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let people = people_of(incident);
     let reached_elsewhere = is_reached_elsewhere(incident);
     let job = incident.job.clone();
-    View { is_another_machine, hosts_us, reached_elsewhere, dump, people, job, ..looked }
+    let fence_is_due = superseding::is_fence_due(incident, facts, looked.node.as_ref());
+    View {
+        is_another_machine,
+        hosts_us,
+        reached_elsewhere,
+        dump,
+        people,
+        job,
+        fence_is_due,
+        ..looked
+    }
 }
 
 /// Why a pinned plan may cut another Node's machine.
@@ -133,6 +143,7 @@ pub fn view(
         is_another_machine: false,
         hosts_us: false,
         reached_elsewhere: false,
+        fence_is_due: false,
         // Only a live look asks.
         neighbours: decide::Neighbours::Awaited,
         job: None,
@@ -395,11 +406,11 @@ pub fn holds_slot(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_some_and(|status| status.slot_held)
 }
 
-/// When the latest incident of `node` became Final.
+/// When the latest incident of `node` became Final. One that made way for another keeps nobody waiting.
 fn last_ended<'a>(all: impl Iterator<Item = &'a NodeFence>, node: &str) -> Option<Time> {
-    all.filter(|one| one.spec.node.name == node && !is_open(one))
-        .filter_map(|one| Some(Time(one.status.as_ref()?.entered_at.ms)))
-        .max()
+    let ended = all.filter(|one| one.spec.node.name == node && !is_open(one));
+    let ended = ended.filter(|one| !superseding::was_superseded(one));
+    ended.filter_map(|one| Some(Time(one.status.as_ref()?.entered_at.ms))).max()
 }
 
 #[cfg(test)]

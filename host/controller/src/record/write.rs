@@ -26,6 +26,9 @@ use crate::refusals::word;
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// Longest wait; the lease runs out soon after.
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
+/// A record that the API server refuses for so long is decided anew: what made it too large, for instance, may be gone
+/// by then, and a person's word is heard.
+const REFUSED_FOR_MAX: Span = Span::minutes(1);
 /// An API server that stays slow is told of this often.
 const TELL_LATE_EVERY: Span = Span::minutes(1);
 
@@ -94,21 +97,20 @@ impl<C: Cluster> Incident<C> {
         let mut backoff = BACKOFF_MIN;
         // What stands there of what we meant, where that is not all of it.
         let mut pruned = None;
-        let mut is_told = false;
+        let begun_at = self.parts.clock.now();
         loop {
             match self.parts.cluster.replace_status(&meant).await {
                 Ok(written) if written.status == meant.status => return Ok(written),
                 Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
                 Ok(written) => {
-                    if !std::mem::replace(&mut is_told, true) {
-                        self.tell_pruned("").await;
-                    }
+                    self.tell_pruned("").await;
                     meant.metadata = written.metadata;
                     pruned = Some(written.status);
                 }
                 Err(ClusterError::Invalid(why) | ClusterError::Denied(why)) => {
-                    if !std::mem::replace(&mut is_told, true) {
-                        self.tell_pruned(&why).await;
+                    self.tell_pruned(&why).await;
+                    if self.parts.clock.now() >= begun_at.after(REFUSED_FOR_MAX) {
+                        return Err(self.lost("the API server refuses what was decided"));
                     }
                 }
                 Err(error) => {
@@ -139,8 +141,11 @@ impl<C: Cluster> Incident<C> {
         }
     }
 
-    /// Nothing is done until the record stands there, so somebody has to hear of it.
+    /// Nothing is done until the record stands there, so somebody has to hear of it, once.
     async fn tell_pruned(&self, refusal: &str) {
+        if !self.parts.refused_records.borrow_mut().insert(self.name()) {
+            return;
+        }
         let note = notices::pruned(&self.name(), refusal);
         tracing::error!(nodefence = self.name(), "{}", note.text);
         self.parts.tell(&self.nodefence.spec.node, &note).await;

@@ -142,6 +142,10 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
         let count = Count::of(nodes.iter().filter(counts));
         let percent_max = limit.unhealthy_percent_max;
         let of_domain = |unhealthy| {
+            // One node of a domain is not its outage, also where it is alone there.
+            if unhealthy < 2 {
+                return None;
+            }
             let (domain, total) = (format!("{}={own}", limit.key), count.total);
             let percent = share_over(unhealthy, total, percent_max)?;
             Some(Refusal::DomainUnhealthy { domain, unhealthy, total, percent, percent_max })

@@ -146,8 +146,8 @@ fn named(pods: &[&PodView]) -> String {
     }
 }
 
-/// Whether a drain asks this pod to leave: all but those that would come back at once, or of which
-/// the API server shows only the image. What the out-of-service taint spares is no exception here.
+/// Whether a drain asks this pod to leave: all but those that would come back at once, of which
+/// the API server shows only the image, or that have ended. What the out-of-service taint spares is no exception here.
 fn is_drained(pod: &PodView) -> bool {
-    !matches!(pod.exempt, Some(Exempt::DaemonSet | Exempt::Mirror))
+    !matches!(pod.exempt, Some(Exempt::DaemonSet | Exempt::Mirror | Exempt::Ended))
 }

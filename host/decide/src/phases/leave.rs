@@ -4,12 +4,12 @@ use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, still_cut};
-use crate::retry::{go_back, node_gone, park};
+use crate::retry::{end_release, go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::threshold::just_back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Rule, View,
+    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -129,6 +129,40 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
             Err(go_back(run, goal))
         }
     }
+}
+
+/// A11: a milder remedy of another threshold makes way for a fence that is due, whatever it waits for and also parked:
+/// nothing was cut or released, and no Job of it runs.
+pub(crate) fn make_way(run: &mut Run<'_>) -> Option<Flow> {
+    let may_end = match run.record.phase {
+        Phase::Waiting
+        | Phase::Remedying
+        | Phase::AwaitingWell
+        | Phase::AwaitingDevice
+        | Phase::Backoff
+        | Phase::Parked => matches!(run.record.goal, Goal::BringBack | Goal::Park(_)),
+        Phase::Isolating
+        | Phase::AwaitingPower
+        | Phase::ReadingIdentity
+        | Phase::PoweringOff
+        | Phase::VerifyingOff
+        | Phase::Releasing
+        | Phase::Restoring
+        | Phase::Untainting
+        | Phase::PoweringOn
+        | Phase::Recovering
+        | Phase::Final(_) => false,
+    };
+    let is_untouched = !run.committed() && still_cut(run).is_empty() && !was_told_to_go_off(run);
+    let has_job = run.record.jobs.last().is_some_and(|job| job.end.is_none());
+    let is_mild = run.remedy() != Some(Remedy::Fence) && !has_job;
+    let is_due = run.seen().is_some_and(|view| view.fence_is_due);
+    if !(may_end && is_untouched && is_mild && is_due) {
+        return None;
+    }
+    run.rule(Rule::A11);
+    end_release(run);
+    Some(go_back(run, Goal::Close(FinalReason::Superseded)))
 }
 
 /// After a release the trigger no longer has a say: pods of this node run elsewhere now, so the boot

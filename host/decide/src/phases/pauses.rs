@@ -250,7 +250,8 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
-        let may_go_on = !run.sent_off() && run.record.first_released_at.is_none();
+        let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
+        let may_go_on = (!run.sent_off() || waits) && run.record.first_released_at.is_none();
         if !may_go_on || parked && !has_let_go(run, view, node) {
             return None;
         }
@@ -261,12 +262,22 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
     if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
-        return None;
+        return waits_for_an_off(run).then(|| go_back(run, Goal::BringBack));
     }
     // Somebody gave it power: the device that does not answer has nothing left to do.
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether a silent device keeps an off from being sent or read. Of a node that is well none is wanted any more, and what
+/// other devices switched off meanwhile goes on again.
+fn waits_for_an_off(run: &Run<'_>) -> bool {
+    let is_resumed = matches!(
+        run.record.resume,
+        Some(Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff)
+    );
+    run.record.phase == Phase::AwaitingDevice && is_resumed
 }
 
 /// Whether what may have been tried a moment ago is tried again now: that is done at leisure.

@@ -330,17 +330,21 @@ pub(crate) fn outdated(run: &Run<'_>, reads: &[OpId]) -> Option<MethodIndex> {
     let in_round = is_round(run, &feeds);
     feeds.into_iter().find(|feed| {
         let last = run.record.last_ended(*feed, Action::Status);
-        let is_young = |one: &Operation| one.intended_at.is_within(PROOF_READ_AGE_MAX, run.now);
+        let is_young = |one: &Operation| is_young(one, Grade::PowerOffVerified, run.now);
         !in_round && !last.is_some_and(is_young)
     })
 }
 
 /// Whether a read that was in no round is young enough for the next batch. A machine that is off has to
-/// boot before it writes; one that is cut writes as soon as somebody gives its storage back.
+/// boot before it writes; one that is cut writes as soon as somebody gives its storage back. However long a device
+/// took to answer, it is as it said a moment ago: else one that takes longer than a read counts would never be believed.
 fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
-    let just_ended = || read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, now));
-    read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
-        && (grade != Grade::StorageFenced || just_ended())
+    let ended_within = |age| read.ended_at.is_some_and(|at| at.is_within(age, now));
+    if grade == Grade::StorageFenced {
+        return ended_within(CUT_READ_AGE_MAX);
+    }
+    let just_ended = !is_sown(Bug::SlowReadIsOld) && ended_within(ROUND_PAUSES_MAX);
+    just_ended || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
 }
 
 /// Whether the last reads of these feeds were made one after the other until just now. Feeds that are

@@ -9,8 +9,8 @@ use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
-    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, ParkReason, Phase, PlugState,
-    RESEND_EVERY, Record, Rule, Span, WRITE_LATE_MAX,
+    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
+    PlugState, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -187,35 +187,72 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     forget_failures(&mut run.record);
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
-    if run.record.goal == Goal::BringBack {
-        plugs.extend(found_dark(run));
-    }
-    plugs.sort_unstable();
-    plugs.dedup();
+    // No silent device keeps another from switching on.
+    plugs.sort_by_key(|plug| Some(*plug) == run.record.unreachable);
     if matches!(run.record.goal, Goal::Close(_)) && is_sown(Bug::ClosedLeftOff) {
         plugs.clear();
     }
     if !plugs.is_empty() {
         run.rule(Rule::A2);
     }
-    let pending = plan.power_methods().map(|plug| {
-        let off = run.record.pending_until(plan, plug, Action::Off);
-        off.max(run.record.pending_until(plan, plug, Action::Reset))
-    });
-    if let Some(until) = pending.max().filter(|until| run.now < *until && !plugs.is_empty()) {
-        // An off that nobody heard the end of may still come, and would undo our `on`.
-        run.rule(Rule::A3);
-        run.look_at(until);
-        return Flow::Stay;
+    if let Some(flow) = (!plugs.is_empty()).then(|| wait_for_late_offs(run)).flatten() {
+        return flow;
     }
+    switch_on(run, plugs).or_else(|| switch_on_found(run)).unwrap_or_else(|| arrive(run))
+}
+
+/// Switches these on; `None` when all are.
+fn switch_on(run: &mut Run<'_>, plugs: Vec<MethodIndex>) -> Option<Flow> {
     for plug in plugs {
         match bring_on(run, plug) {
             Brought::On => {}
-            Brought::NotYet(flow) => return flow,
-            Brought::Failed => return on_failed(run, plug),
+            Brought::NotYet(flow) => return Some(flow),
+            Brought::Failed => return Some(on_failed(run, plug)),
         }
     }
-    arrive(run)
+    None
+}
+
+/// A4: what somebody else had switched off goes on after ours, unless it is to stay so.
+fn switch_on_found(run: &mut Run<'_>) -> Option<Flow> {
+    let found = found_dark(run);
+    if run.record.goal != Goal::BringBack || found.is_empty() {
+        return None;
+    }
+    run.rule(Rule::A4);
+    let Some(view) = run.look() else { return Some(Flow::Stay) };
+    if stays_as_found(run, view) { None } else { switch_on(run, found) }
+}
+
+/// A3: an off that may still come would undo our `on`. Waits until it cannot, or until its plug reads off: then nothing
+/// more comes of it.
+fn wait_for_late_offs(run: &mut Run<'_>) -> Option<Flow> {
+    let plan = run.plan;
+    let pending_until = |plug| {
+        let off = run.record.pending_until(plan, plug, Action::Off);
+        off.max(run.record.pending_until(plan, plug, Action::Reset))
+    };
+    let late = plan.power_methods().filter(|plug| run.now < pending_until(*plug));
+    let late: Vec<MethodIndex> = late.collect();
+    let until = late.iter().map(|plug| pending_until(*plug)).max()?;
+    run.rule(Rule::A3);
+    run.look_at(until);
+    for plug in late {
+        // Of an off that nobody heard the end of, a read tells nothing.
+        let effect = run.record.last_effect(plug);
+        let is_unheard = effect.is_some_and(|effect| effect.end == Some(End::Indeterminate));
+        if is_unheard || is_sown(Bug::LateOffNotRead) {
+            continue;
+        }
+        let read = run.record.last_in_phase(plug, Action::Status);
+        let again_at =
+            read.map(|read| read.ended_at.unwrap_or(read.intended_at).after(PROBE_EVERY));
+        let Some(again_at) = again_at.filter(|at| run.now < *at) else {
+            return Some(run.call(plug, Action::Status));
+        };
+        run.look_at(again_at);
+    }
+    Some(Flow::Stay)
 }
 
 /// A15: what the provider ended after our off, nobody brings back.
@@ -239,8 +276,12 @@ fn leave_off(run: &mut Run<'_>) -> Option<Flow> {
     }
     run.rule(Rule::A4);
     let Some(view) = run.look() else { return Some(Flow::Stay) };
-    let kept = view.gate.is_kept_by_a_person() || run.policy.found_off == FoundOff::LeaveOff;
-    if kept { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
+    if stays_as_found(run, view) { Some(park(run, ParkReason::OffBeforeUs)) } else { None }
+}
+
+/// Whether what somebody else had switched off is left so.
+fn stays_as_found(run: &Run<'_>, view: &View) -> bool {
+    view.gate.is_kept_by_a_person() || run.policy.found_off == FoundOff::LeaveOff
 }
 
 /// Power plugs that were off before our first call and still read off.

@@ -89,6 +89,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         hosts_us: false,
         neighbours: Neighbours::Heard,
         reached_elsewhere: false,
+        fence_is_due: false,
         job: None,
     }
 }

@@ -120,6 +120,7 @@ fn any_view(dice: &mut Dice, now: Time) -> View {
     if dice.throw(10) == 0 {
         view.gate.refusals.push(Refusal::NoLease);
     }
+    view.fence_is_due = dice.throw(30) == 0;
     view
 }
 

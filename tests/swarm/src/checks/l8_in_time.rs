@@ -64,11 +64,13 @@ impl Check for InTime {
         let by_its_bmc = |node: &String| {
             self.sound.contains(node) && !scene.dark_plugs.values().any(|(of, _)| of == node)
         };
+        // A person knows already that this machine may go off.
+        let is_parked = |node: &str| scene.state_of(node) == Some("Error");
         let is_late = |since: &Time| between(*since, at) > IN_TIME;
         let late = self.off_since.extract_if(.., |_, since| is_late(since)).next();
         match what {
             What::PowerChanged { node, power: Power::Off, cause: PowerCause::Command }
-                if by_its_bmc(node) =>
+                if by_its_bmc(node) && !is_parked(node) =>
             {
                 self.off_since.insert(node.clone(), at);
             }

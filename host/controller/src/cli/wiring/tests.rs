@@ -40,6 +40,7 @@ configuration:
     metadata: { name: outlets }
     spec:
       nodeSelector: outlet
+      trustedNodeFields: [\"${node.labels['outlet']}\"]
       templates:
       - name: a
         plugin: apc-pdu

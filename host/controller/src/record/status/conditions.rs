@@ -73,6 +73,7 @@ pub(super) const fn final_sentence(reason: FinalReason) -> &'static str {
         FinalReason::Aborted => "a person stopped it before the machine was switched off",
         FinalReason::Replaced => "the provider terminated the instance",
         FinalReason::NodeGone => "the Node object is gone or is another one",
+        FinalReason::Superseded => "another threshold was crossed whose remedy fences the node",
     }
 }
 

@@ -68,7 +68,7 @@ impl Dice {
 
     fn end_reason(&mut self) -> FinalReason {
         use FinalReason::*;
-        self.of(&[Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone])
+        self.of(&[Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone, Superseded])
     }
 
     fn phase(&mut self) -> Phase {

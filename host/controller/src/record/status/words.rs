@@ -39,7 +39,7 @@ twins! {
         NoSuchPlug, Busy, Protocol, Device, NotMade, Cancelled, Other,
     }
     decide::FinalReason = api::FinalReason {
-        Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone,
+        Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone, Superseded,
     }
     decide::Grade = api::Grade {
         PowerOffVerified, StorageFenced, WatchdogDeadline, OperatorConfirmed, JobSucceeded,

@@ -304,6 +304,12 @@ impl Named<'_> {
     }
 }
 
+const _: () = assert!(
+    decide::RELEASED_MAX == limits::RELEASED_PODS_MAX
+        && decide::RELEASED_MAX == limits::RELEASED_ATTACHMENTS_MAX,
+    "decide names as many as the definition of the kind has room for"
+);
+
 fn released(released: &decide::Released, named: &Named<'_>) -> api::Released {
     api::Released {
         at: released.at.twin(),
@@ -481,7 +487,7 @@ pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &
 
 fn plugs(methods: &[MethodIndex], plan: &Plan) -> Vec<String> {
     let methods = methods.iter().filter_map(|index| plan.method(*index));
-    methods.map(|method| plug_name(&method.plug, &method.device)).collect()
+    methods.map(|method| cut(&plug_name(&method.plug, &method.device), WORD_MAX)).collect()
 }
 
 /// What happened, and what to do: `decide` says both, with a semicolon between them.

@@ -218,6 +218,7 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
         story.until(Phase::AwaitingWell);
         assert!(story.released() && story.plugs[1 - found] == PlugState::On, "{found}");
         story.boots().until(Phase::Final(FinalReason::Remedied));
+        assert_eq!(story.plugs[found], PlugState::Off, "{found}");
     }
 }
 

@@ -72,6 +72,30 @@ fn a_drained_node_that_is_well_again_gets_its_pods_back() {
 }
 
 #[test]
+fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
+    for phase in [Phase::Remedying, Phase::AwaitingWell, Phase::Parked] {
+        let mut story = sick(&[drain()]);
+        until(&mut story, |story| story.record.phase == phase);
+        story.view.fence_is_due = true;
+        story.until(Phase::Final(FinalReason::Superseded));
+        assert!(story.view.node.as_ref().is_some_and(|node| !node.cordoned), "{phase:?}");
+        assert!(story.calls.is_empty() && story.record.slot == Slot::Free, "{phase:?}");
+    }
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.view.fence_is_due = true;
+    story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    // What is cut goes back by its own rules.
+    let ladder = vec![rung("storage-fence", Remedy::Isolation)];
+    let mut story = Story::new(
+        Plan { ladder, ..cutting_plan(Kind::Fabric(Path::Other)) },
+        RunPolicy::default(),
+    );
+    story.until(Phase::AwaitingWell);
+    story.view.fence_is_due = true;
+    story.until(Phase::Parked);
+}
+
+#[test]
 fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
     let mut story = sick(&[drain()]);
     story.view.pods.iter_mut().for_each(|pod| pod.exempt = Some(Exempt::Tolerates));

@@ -218,6 +218,51 @@ fn what_a_pod_that_stays_uses_stays_attached() {
     }
 }
 
+/// What has ended runs nowhere: it stays, and keeps no volume attached.
+#[test]
+fn what_has_ended_is_not_released_and_keeps_no_volume() {
+    let ended = PodView {
+        volumes: vec![volume(persistent("pv-job"))],
+        ..pod("job-1", Some(Exempt::Ended))
+    };
+    let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), ended];
+    let story = Story::new(bmc_plan(), RunPolicy::default());
+    let mut story = with(story, pods, &["pv-db-0", "pv-job"]);
+    story.until(Phase::Releasing).until_released();
+    let attachments = vec!["va-pv-db-0".to_string(), "va-pv-job".to_string()];
+    assert_eq!(released(&story), (vec!["db-0".to_string()], attachments));
+}
+
+/// A record has room for so many: what holds a volume goes first, and the machine comes back all the same.
+#[test]
+fn more_pods_than_a_record_holds_keep_no_machine_off() {
+    let mut pods: Vec<PodView> =
+        (0..RELEASED_MAX).map(|number| user(&number.to_string(), vec![])).collect();
+    pods.push(user("db-0", vec![volume(persistent("pv-db-0"))]));
+    let mut story = with(Story::new(bmc_plan(), RunPolicy::default()), pods, &["pv-db-0"]);
+    story.until(Phase::Releasing).until_released();
+    let (pods, _) = released(&story);
+    assert_eq!((pods.len(), pods.first().map(String::as_str)), (RELEASED_MAX, Some("db-0")));
+    story.until(Phase::PoweringOn);
+}
+
+/// Of what finds no room in the record nobody knows later whether it is still there: the cut does not go back for it.
+#[test]
+fn a_cut_behind_more_pods_than_a_record_holds_is_not_given_back_for_them() {
+    for (more, reason) in [(0, None), (1, Some(ParkReason::StillCut))] {
+        let grades = [Grade::PowerOffVerified].into();
+        let policy = RunPolicy { grades, ..RunPolicy::default() };
+        let writer = |number: usize| user(&number.to_string(), vec![volume(Backing::Unknown)]);
+        let pods = (0..RELEASED_MAX + more).map(writer).collect();
+        let mut story = with(Story::new(cutting_plan(storage()), policy), pods, &[]);
+        story.until(Phase::ReadingIdentity);
+        story.event(Event::Command(Command::Abort));
+        let end = reason.as_ref().map_or(Phase::Final(FinalReason::Aborted), |_| Phase::Parked);
+        story.until(end);
+        assert_eq!(story.parked(), reason.as_ref(), "{more}");
+    }
+}
+
 /// A restart is about another boot, and what the first one left is still to go before the quarantine.
 #[test]
 fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
