@@ -7,7 +7,8 @@
 
 use node_remedy_decide::{
     Action, End, Evidence, FOREIGN_CALL_MAX, Goal, LOOK_EVERY, OpId, Operation, PARKED_LOOK_EVERY,
-    PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Record, Signs, Span, Time,
+    PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, ROUND_PAUSES_MAX, Record, Signs,
+    Span, Time,
 };
 
 use crate::world::Pid;
@@ -142,9 +143,9 @@ fn leave_out_operations(record: &mut Record, now: Time) {
         one.attempt = u32::from(one.attempt == current);
         one.state_before = PlugState::Unknown;
         // Of a call only a young read is asked whether it was this leader's.
-        let is_asked = one.action == Action::Status
-            && one.epoch == epoch
-            && one.intended_at.is_within(PROOF_READ_AGE_MAX, now);
+        let just_ended = one.ended_at.is_some_and(|at| at.is_within(ROUND_PAUSES_MAX, now));
+        let is_young = one.intended_at.is_within(PROOF_READ_AGE_MAX, now) || just_ended;
+        let is_asked = one.action == Action::Status && one.epoch == epoch && is_young;
         one.epoch = if is_asked { epoch } else { 0 };
     }
     record.attempt = 1;
