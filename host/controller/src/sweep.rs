@@ -133,13 +133,20 @@ async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result
         marked.extend(found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid));
     }
     let mut open: BTreeSet<String> = BTreeSet::new();
-    // One that cannot be read may be open.
+    let mut may_be_anybodys = false;
+    // One that cannot be read may be open, and where it names no node, of any.
     let keep = |read: Read<NodeFence>| match read {
         Ok(nodefence) if is_open(&nodefence) => open.extend([nodefence.spec.node.name]),
         Ok(_) => {}
-        Err(unread) => open.extend(unread.text("/spec/node/name").map(str::to_owned)),
+        Err(unread) => match unread.text("/spec/node/name") {
+            Some(node) => open.extend([node.to_owned()]),
+            None => may_be_anybodys = true,
+        },
     };
     parts.cluster.list_each(&Scope::all(), keep).await?;
+    if may_be_anybodys {
+        return Ok(());
+    }
     for node in marked.iter().filter(|node| !open.contains(&node.name)) {
         let marks = marks(parts, node);
         for (change, _) in &marks {

@@ -120,7 +120,12 @@ impl Room<'_> {
             let found = match known {
                 Some(known) => Some(known),
                 None => match cluster.get::<NodeFence>(At::cluster(name)).await {
-                    Err(ClusterError::Unreadable(_)) => None,
+                    // As the watch has it, too: not a garbled answer.
+                    Err(ClusterError::Unreadable(_))
+                        if self.mirror.nodefences.unread().contains_key(name) =>
+                    {
+                        None
+                    }
                     found => found?,
                 },
             };

@@ -59,7 +59,10 @@ pub fn gate_of<C: Cluster>(
     own: Option<&str>,
 ) -> Verdict {
     let mut gate = gate_view(&parts.mirror, &parts.clock, &policy.gate, &seen.name, own);
-    gate.incidents = begun::cached(&parts.mirror, &policy.gate);
+    if own.is_some() {
+        // What begins is another one.
+        gate.incidents = begun::cached(&parts.mirror, &policy.gate);
+    }
     note_sign(&mut gate, Some(node), sign);
     let said = words::cached(&parts.mirror);
     gate.words = words::of_node(&said, seen, &parts.mirror.changes, &policy.gate, &parts.clock);

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, still_cut};
-use crate::retry::{end_release, go_back, node_gone, park};
+use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::threshold::just_back_until;
 use crate::{
@@ -161,7 +161,6 @@ pub(crate) fn make_way(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     run.rule(Rule::A11);
-    end_release(run);
     Some(go_back(run, Goal::Close(FinalReason::Superseded)))
 }
 
