@@ -204,8 +204,9 @@ const COMMUNITY: &str = "community";
 /// Which outlet or port a node hangs on.
 const PLACE: &str = "${node.labels['place']}";
 
-/// Every machine has two feeds, an outlet of the same number on each of two PDUs.
-pub(crate) async fn two_feeds(story: &mut Story) -> Result<(Agent, Agent)> {
+/// Every machine has two feeds, an outlet of the same number on each of two PDUs; whether the configuration answers for
+/// the wiring.
+pub(crate) async fn two_feeds(story: &mut Story, is_trusted: bool) -> Result<(Agent, Agent)> {
     let folder = story.cluster.control_plane().folder().to_owned();
     let (a, b) = (
         Agent::start(&folder.join("pdu-a"), Model::ApcRpdu2).await?,
@@ -225,7 +226,12 @@ pub(crate) async fn two_feeds(story: &mut Story) -> Result<(Agent, Agent)> {
     a.wire(&wired)?;
     b.wire(&wired)?;
     install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
-    let outlet = |name, template| json!({"name": name, "template": template, "plug": PLACE, "action": "reboot"});
+    let outlet = |name, template| {
+        json!({
+            "name": name, "template": template, "plug": PLACE, "action": "reboot",
+            "trustWiring": is_trusted,
+        })
+    };
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "trustedNodeFields": [PLACE],
@@ -249,7 +255,7 @@ pub(crate) async fn two_feeds(story: &mut Story) -> Result<(Agent, Agent)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
     let mut story = Story::prepare("e2e-pdu", Settings::QUICK).await?;
-    let (a, b) = two_feeds(&mut story).await?;
+    let (a, b) = two_feeds(&mut story, true).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;
     controller.until_ready().await?;
     story.lose_node()?;

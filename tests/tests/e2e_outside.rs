@@ -142,6 +142,7 @@ pub(crate) async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
         }],
         "methods": [{
             "name": "power-cycle", "template": "relay", "action": "reboot", "soleFeed": true,
+            "trustWiring": true,
             "plug": "${node.labels['place']}",
         }],
         "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],

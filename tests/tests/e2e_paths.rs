@@ -80,7 +80,7 @@ pub(crate) async fn installed(story: &mut Story) -> Result<Agent> {
         }],
         "methods": [{
             "name": "outlet", "template": "pdu", "plug": "${node.labels['outlet']}",
-            "action": "reboot", "soleFeed": true,
+            "action": "reboot", "soleFeed": true, "trustWiring": true,
         }],
         "powerManagement": [{"name": "power", "methods": ["outlet"]}],
         "grants": [{

@@ -105,9 +105,12 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
     let mut story = Story::prepare("e2e-wiring-feeds", Settings::QUICK).await?;
-    let (a, b) = two_feeds(&mut story).await?;
+    let (a, b) = two_feeds(&mut story, false).await?;
     let [one, other] = idle(&story)?;
     let cluster = &story.cluster;
+    let before = controller::ask_for_any_end(cluster, &["config", "show", &one]).await?;
+    let before = String::from_utf8(before.stdout)?;
+    assert!(before.contains("nobody tried the outlets"), "{before}");
     cordon(cluster, &one, true).await?;
     let tried = found(&try_wiring(cluster, &one, &[]).await?)?;
     assert_eq!(tried, (0, vec!["verified".to_owned(), "verified".to_owned()]));
@@ -115,6 +118,8 @@ async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
         assert_eq!(pdu.dark().await?, NONE_DARK);
         assert_eq!(pdu.sets()?.len(), 4, "off and on in each trial: {:?}", pdu.sets()?);
     }
+    let shown = controller::ask(cluster, &["config", "show", &one]).await?;
+    assert_eq!(shown.matches("bound by its wiring, verified at").count(), 2, "{shown}");
 
     // Both outlets of its plan are the neighbour's: one off alone silences nobody.
     cordon(cluster, &other, true).await?;

@@ -43,6 +43,7 @@ pub(crate) fn sketch(plan: &NodePlan) -> String {
         for (flag, set) in [
             ("must-success", method.must_success),
             ("sole-feed", method.sole_feed),
+            ("trust-wiring", method.trust_wiring),
             ("reset-only", method.reset_only),
         ] {
             text += &if set { format!(" {flag}") } else { String::new() };

@@ -93,14 +93,16 @@ fn the_bare_metal_node_is_read_as_printed() {
 /// A PDU's outlet proves a machine off only where it is all that feeds it; who knows that says so in the
 /// template, or in the method.
 #[test]
-fn an_outlet_of_the_bare_metal_node_is_said_to_be_its_only_feed() {
+fn an_outlet_of_the_bare_metal_node_is_said_to_be_its_only_feed_and_its_own() {
     let [(node_name, node_text), (templates_name, templates)] = BARE_METAL;
     let agent = "agent_name=fence_eaton_snmp";
     for (said, expected) in
         [("", Some(false)), ("yes", Some(true)), ("no", Some(false)), ("so", None)]
     {
-        let line =
-            if said.is_empty() { String::new() } else { format!("\n      sole_feed={said}") };
+        let line = match said {
+            "" => String::new(),
+            said => format!("\n      sole_feed={said}\n      trust_wiring={said}"),
+        };
         let templates = templates.replace(agent, &format!("{agent}{line}"));
         let configuration = read(&[(node_name, node_text), (templates_name, &templates)]);
         let plan = configuration
@@ -108,8 +110,10 @@ fn an_outlet_of_the_bare_metal_node_is_said_to_be_its_only_feed() {
             .first()
             .map(|fence| fence.plan_for(&node("w1"), &BTreeSet::new()).value);
         let found = plan.flatten().and_then(|plan| {
-            plan.methods.into_iter().find(|method| method.name == "eaton").map(|one| one.sole_feed)
+            let eaton = plan.methods.into_iter().find(|method| method.name == "eaton")?;
+            Some((eaton.sole_feed, eaton.trust_wiring))
         });
+        let expected = expected.map(|is_said| (is_said, is_said));
         assert_eq!(found, expected, "{said:?}: {}", configuration.problems);
     }
 }

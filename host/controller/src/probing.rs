@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
-use node_remedy_api::plan::{Grant, Method, NodePlan, is_cloud};
-use node_remedy_decide::{End, FailureKind, Span};
+use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
+use node_remedy_decide::{End, FailureKind, PlanRefusal, RunPolicy, Span, refuse_plan};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cli::people::annotation;
@@ -27,6 +27,7 @@ use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::claims::Claims;
 use crate::observe::config::{Config, Tables};
+use crate::observe::plan::{plan_from, snapshot};
 use crate::observe::seen::NodeSeen;
 use crate::observe::view;
 use crate::pinning;
@@ -281,7 +282,12 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         for node in nodes {
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
-            paths.extend(path_if_fenced(&config, node, plan, &mut methods));
+            let untried = plan.as_ref().ok().and_then(|plan| untried(parts, &config, node, plan));
+            let path = path_if_fenced(&config, node, plan, &mut methods);
+            paths.extend(path.map(|path| match untried {
+                Some(why) => Path { places: Err(why), ..path },
+                None => path,
+            }));
         }
         tokio::task::yield_now().await;
     }
@@ -292,6 +298,28 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
         }
     }
     (paths, methods)
+}
+
+/// Why the node would not be fenced although all is there: nobody tried its outlets.
+fn untried<C: Cluster>(
+    parts: &Parts<C>,
+    config: &Config,
+    node: &NodeSeen,
+    plan: &NodePlan,
+) -> Option<String> {
+    let find = |plugin: &str| parts.calls.facts_of(plugin);
+    let is_outlet = |plugin: &str| {
+        find(plugin).is_ok_and(|facts| facts.kind == PluginKind::Power && !facts.names_machine())
+    };
+    let mut plugins = plan.methods.iter().filter_map(|method| method.plugin.as_deref());
+    if !plugins.any(is_outlet) {
+        return None;
+    }
+    let fenced = node.fenced();
+    let plan = snapshot(plan, &fenced, &config.wiring_of(&node.name), find).ok()?;
+    let plan = plan_from(&plan, &fenced, &[]).ok()?;
+    let refusal = refuse_plan(&plan, &RunPolicy::default());
+    refusal.filter(|why| *why == PlanRefusal::WiringNotVerified).map(|why| why.to_string())
 }
 
 /// The path of a node that is to be fenced, or of one of which nobody knows whether it is: that is told while it

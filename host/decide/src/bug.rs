@@ -169,6 +169,8 @@ bugs! {
     SlowReadIsOld = "slow-read-is-old" breaks "S6",
     /// A silent device is waited for before an off of a node that is well again, and what another one switched off stays so.
     OffAwaitedOfAWellNode = "off-awaited-of-a-well-node" breaks "S6",
+    /// An outlet is switched and believed although nobody tried it and nobody answers for it.
+    UnverifiedPlugTrusted = "unverified-plug-trusted" breaks "S1",
     /// Before an `on` the whole time is waited in which an off may come late, although its plug reads off by now.
     LateOffNotRead = "late-off-not-read" breaks "L8",
     /// A machine whose Node is gone, or whose incident was withdrawn, stays off.

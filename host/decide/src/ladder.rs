@@ -4,7 +4,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
 
-use crate::{Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time};
+use crate::{
+    Binding, Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time,
+};
 
 /// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -198,6 +200,29 @@ impl Plan {
     /// Whether a remedy can switch the machine off, and not only reset it.
     pub(crate) fn takes_off(&self, remedy: Remedy) -> bool {
         self.names(&self.power_of(remedy), |kind| matches!(kind, Kind::Power(_)))
+    }
+
+    /// Whether a remedy fails or proves nothing for want of outlets that somebody tried or answers for. Where it cuts
+    /// storage, that may be proof enough.
+    pub(crate) fn lacks_verified_outlets(&self, remedy: Remedy) -> bool {
+        let stages = self.power_of(remedy);
+        let methods = || stages.iter().flat_map(|stage| &stage.methods);
+        let switches = || {
+            let known = methods().filter_map(|index| self.method(*index));
+            known.filter(|method| matches!(method.kind, Kind::Power(_)))
+        };
+        let is_verified = |method: &Method| method.binding != Binding::Unverified;
+        let is_whole = |method: &&Method| method.kind == Kind::Power(Feed::Whole);
+        if switches().any(|method| method.must_success && !is_verified(method)) {
+            return true;
+        }
+        let mut parts = switches().filter(|method| !is_whole(method)).peekable();
+        let is_proven = switches().filter(is_whole).any(is_verified)
+            || parts.peek().is_some() && parts.all(is_verified);
+        let cuts_storage = |kind: &Kind| matches!(kind, Kind::Storage { .. });
+        switches().next().is_some()
+            && !is_proven
+            && !self.names(&self.isolation_of(remedy), cuts_storage)
     }
 
     /// Whether a remedy cuts the node's own way to the API server.

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, guard};
 use crate::{
     Crossing, Freshness, Goal, Hold, IsolatedForGood, Marks, OpId, Phase, Plan, Record, RunPolicy,
     Slot, Time, View,
@@ -49,6 +50,8 @@ pub enum PlanRefusal {
     NothingToDo,
     /// A remedy is one of several outlets, which off alone leave the machine on.
     LoneOutlet,
+    /// Nobody tried the outlets by which a remedy would switch the machine off, and nobody answers for them.
+    WiringNotVerified,
 }
 
 impl core::fmt::Display for PlanRefusal {
@@ -62,6 +65,10 @@ impl core::fmt::Display for PlanRefusal {
             Self::LoneOutlet => {
                 "a remedy is a method that switches one of several outlets, and off alone it leaves \
                  the machine on; make the remedy fence, or say soleFeed: true if it is the only one"
+            }
+            Self::WiringNotVerified => {
+                "nobody tried the outlets that switch the machine off, and one that is another machine's would \
+                 not be noticed; run node-remedy verify-wiring NODE, or say trustWiring: true of them"
             }
         })
     }
@@ -138,6 +145,12 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     }
     if plan.lone_outlet().is_some() {
         return Some(PlanRefusal::LoneOutlet);
+    }
+    if guard(
+        Bug::UnverifiedPlugTrusted,
+        plan.remedies().any(|one| plan.lacks_verified_outlets(one)),
+    ) {
+        return Some(PlanRefusal::WiringNotVerified);
     }
     let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {
         (is_cut_off || plan.cuts_api_path(remedy)) && !plan.takes_off(remedy)

@@ -148,8 +148,11 @@ pub enum Binding {
     },
     /// The device knows no machine; somebody tried the wiring for this very Node UID.
     Verified,
-    /// The device knows no machine; a label rule or the configuration names the plug.
+    /// The device knows no machine; a label rule or the configuration names the plug, and answers for it.
     Labelled,
+    /// The device knows no machine, nobody tried the plug, and nobody answers for it. It may be another machine's, which
+    /// lives on by a second feed, so that nothing would tell: it is not switched and proves nothing.
+    Unverified,
 }
 
 /// How far a method has come in its stage.

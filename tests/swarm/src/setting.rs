@@ -220,6 +220,7 @@ mod tests {
             found.into_iter().collect::<Vec<_>>(),
             [
                 "neighbour-runs-again",
+                "outlet-of-a-neighbour-with-two-feeds",
                 "outlet-of-another",
                 "outlet-of-nothing",
                 "outlet-of-one-with-a-bmc",

@@ -154,6 +154,9 @@ pub struct MethodSpec {
     /// This outlet is the machine's only feed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
+    /// The machine hangs on this outlet for certain: it may be switched although `verify-wiring` never tried it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trust_wiring: bool,
     /// Of a method that cuts storage: the CSI drivers all of whose volumes it cuts from the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]

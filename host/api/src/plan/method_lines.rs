@@ -18,6 +18,7 @@ use crate::nodefence::Action;
 const PLUGIN_NAMES: [&str; 4] = ["plugin", "method-name", "agent-name", "agent"];
 /// The names under which it says that its outlet is all that the machine hangs on.
 const SOLE_FEED_NAMES: [&str; 2] = ["sole-feed", "solefeed"];
+const TRUST_WIRING_NAMES: [&str; 2] = ["trust-wiring", "trustwiring"];
 /// Stands for what is taken from the node; no text of a configuration holds it.
 const TAKEN: char = '\0';
 /// What a template's name may be given without.
@@ -92,6 +93,7 @@ struct Gathered {
     action: Option<Line>,
     must_success: bool,
     sole_feed: bool,
+    trust_wiring: bool,
     /// Literal user name and password with the ConfigMap that holds them.
     user: Option<(Line, String)>,
     password: Option<(Line, String)>,
@@ -101,21 +103,23 @@ struct Gathered {
 }
 
 impl Gathered {
+    fn flag(&mut self, name: &str) -> Option<&mut bool> {
+        match name {
+            "must-success" => Some(&mut self.must_success),
+            _ if SOLE_FEED_NAMES.contains(&name) => Some(&mut self.sole_feed),
+            _ if TRUST_WIRING_NAMES.contains(&name) => Some(&mut self.trust_wiring),
+            _ => None,
+        }
+    }
+
     fn take(&mut self, line: &Line, definition: &Definition, problems: &mut Problems) {
         let name = normal(&line.name);
         if PLUGIN_NAMES.contains(&name.as_str()) {
             return;
         }
-        if name == "must-success" {
+        if let Some(flag) = self.flag(&name) {
             match yes(&line.value) {
-                Some(value) => self.must_success = value,
-                None => problems.push(wrong(line, "yes or no")),
-            }
-            return;
-        }
-        if SOLE_FEED_NAMES.contains(&name.as_str()) {
-            match yes(&line.value) {
-                Some(value) => self.sole_feed = value,
+                Some(value) => *flag = value,
                 None => problems.push(wrong(line, "yes or no")),
             }
             return;
@@ -188,6 +192,7 @@ impl Gathered {
             credentials,
             must_success: self.must_success,
             sole_feed: self.sole_feed,
+            trust_wiring: self.trust_wiring,
             storage_drivers: Vec::new(),
             witness: None,
         };

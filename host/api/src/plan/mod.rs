@@ -158,6 +158,9 @@ pub struct Method {
     /// This outlet is the machine's only feed, so that off means off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
+    /// The machine hangs on this outlet for certain: it may be switched although nobody tried it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trust_wiring: bool,
     /// For kind `storage`: the CSI drivers all of whose volumes it cuts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]
@@ -304,6 +307,9 @@ pub enum Binding {
     Verified,
     /// The configuration names the plug.
     Labelled,
+    /// The configuration names the outlet, nobody tried it, and nobody answers for it: it is not switched and proves
+    /// nothing.
+    Unverified,
 }
 
 /// What success of a plugin proves.

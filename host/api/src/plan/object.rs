@@ -258,6 +258,7 @@ impl Reader<'_> {
             credentials,
             must_success: false,
             sole_feed: method.sole_feed,
+            trust_wiring: method.trust_wiring,
             storage_drivers: method.storage_drivers.clone(),
             witness: method.witness.clone(),
         })
@@ -360,6 +361,7 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
         credentials: BTreeMap::new(),
         must_success: false,
         sole_feed: false,
+        trust_wiring: false,
         storage_drivers: Vec::new(),
         witness: None,
     })

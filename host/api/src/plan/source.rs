@@ -68,6 +68,7 @@ pub(super) struct Draft {
     pub(super) credentials: BTreeMap<String, Credential>,
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
+    pub(super) trust_wiring: bool,
     pub(super) storage_drivers: Vec<String>,
     /// The name of the method that must read the machine as off, too.
     pub(super) witness: Option<String>,
@@ -288,6 +289,7 @@ impl Draft {
         self.asked = self.asked.or(other.asked);
         self.must_success |= other.must_success;
         self.sole_feed |= other.sole_feed;
+        self.trust_wiring |= other.trust_wiring;
         self.storage_drivers.extend(other.storage_drivers.iter().cloned());
         self.witness = self.witness.take().or_else(|| other.witness.clone());
         self.storage_drivers.sort();
@@ -363,6 +365,7 @@ impl Draft {
             credentials,
             must_success: self.must_success,
             sole_feed: self.sole_feed,
+            trust_wiring: self.trust_wiring,
             storage_drivers: self.storage_drivers.clone(),
             reset_only: self.asked.reset && !self.asked.off,
             ..Method::named(&self.name)
@@ -465,6 +468,7 @@ impl Method {
             credentials: BTreeMap::new(),
             must_success: false,
             sole_feed: false,
+            trust_wiring: false,
             storage_drivers: Vec::new(),
             reset_only: false,
             witness: None,

@@ -162,7 +162,7 @@ fn plugs_of(
             method: method.name.clone(),
             device: method.device.clone(),
             plug: method.plug.clone(),
-            is_labelled: binding == Binding::Labelled,
+            is_labelled: matches!(binding, Binding::Labelled | Binding::Unverified),
         })
     };
     plan.iter().flat_map(|plan| &plan.methods).filter_map(bound).collect()

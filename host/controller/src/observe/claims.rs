@@ -242,7 +242,10 @@ fn powers(plan: &NodePlan) -> impl Iterator<Item = &Method> {
 }
 
 fn is_labelled(method: &Method) -> bool {
-    method.facts.as_ref().is_none_or(|facts| facts.binding == Binding::Labelled)
+    method.facts.as_ref().is_none_or(|facts| match facts.binding {
+        Binding::Labelled | Binding::Unverified => true,
+        Binding::Reported | Binding::Verified => false,
+    })
 }
 
 /// What carries a machine's power, and whether it alone does.

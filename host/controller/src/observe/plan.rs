@@ -35,6 +35,13 @@ pub struct PluginFacts {
     pub identity: Vec<String>,
 }
 
+impl PluginFacts {
+    /// Whether its devices say which machine a plug is.
+    pub fn names_machine(&self) -> bool {
+        self.identity.iter().any(|field| identity::is_known(field))
+    }
+}
+
 /// Why a plan cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -145,6 +152,7 @@ pub fn snapshot(
         })?;
         method.facts = Some(facts_of(method, plugin, node, wiring));
     }
+    doubt_outlets(&mut plan);
     plan_from(&plan, node, &[]).map(|_| plan)
 }
 
@@ -233,7 +241,7 @@ fn facts_of(
     node: &FencedNode,
     wiring: &Wiring,
 ) -> MethodFacts {
-    let reports_machine = plugin.identity.iter().any(|field| identity::is_known(field));
+    let reports_machine = plugin.names_machine();
     let (power, fabric) = match plugin.kind {
         PluginKind::Power => (true, false),
         PluginKind::Fabric => (false, true),
@@ -256,6 +264,29 @@ fn facts_of(
             api::Binding::Labelled
         },
         expected: identity::expected(node, &plugin.identity),
+    }
+}
+
+/// An outlet that nobody tried proves nothing (rule P8): the machine that it feeds may be another one, which may live on
+/// by a second feed, so that nothing would tell. Where another plugin's read has to agree, or the configuration answers
+/// for the wiring, it is believed.
+fn doubt_outlets(plan: &mut NodePlan) {
+    let names_machine = |index: u32| {
+        let witness = plan.methods.get(usize::try_from(index).ok()?)?;
+        witness.facts.as_ref().map(|facts| facts.binding == api::Binding::Reported)
+    };
+    let is_doubted = |method: &api::Method| {
+        let is_outlet = method.facts.as_ref().is_some_and(|facts| {
+            facts.binding == api::Binding::Labelled && facts.kind == PluginKind::Power
+        });
+        let is_witnessed = method.witness.and_then(names_machine) == Some(true);
+        is_outlet && !method.reset_only && !method.trust_wiring && !is_witnessed
+    };
+    let doubted: Vec<bool> = plan.methods.iter().map(is_doubted).collect();
+    for (method, _) in plan.methods.iter_mut().zip(doubted).filter(|(_, doubted)| *doubted) {
+        if let Some(facts) = &mut method.facts {
+            facts.binding = api::Binding::Unverified;
+        }
     }
 }
 
@@ -490,6 +521,7 @@ fn binding_of(facts: &MethodFacts) -> decide::Binding {
         }
         api::Binding::Verified => decide::Binding::Verified,
         api::Binding::Labelled => decide::Binding::Labelled,
+        api::Binding::Unverified => decide::Binding::Unverified,
     }
 }
 

@@ -127,6 +127,11 @@ pub fn how_bound(method: &Method, wiring: &Wiring, node_uid: &str) -> Option<Str
         (Binding::Labelled, _) => {
             "the configuration alone; its wiring was never verified".to_owned()
         }
+        (Binding::Unverified, _) => {
+            "nothing, and is not switched: its wiring was never verified; run node-remedy \
+                                     verify-wiring, or say trustWiring: true"
+                .to_owned()
+        }
     })
 }
 

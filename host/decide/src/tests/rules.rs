@@ -9,6 +9,7 @@ mod cuts;
 mod deciding;
 mod ladder;
 mod one_method;
+mod outlets;
 mod partial;
 mod people;
 mod proof;

@@ -161,12 +161,13 @@ impl Rack {
                  credentials: [{{ name: community, secret: community, identityKey: \"\" }}] }}"
             )
         };
-        let method = |name: &str, template: &str, plug: &str, action: &str| {
+        let method = |name: &str, template: &str, plug: &str, rest: &str| {
             format!(
-                "{{ name: {name}, template: {template}, action: {action}, \
-                 plug: \"${{inventory['{plug}']}}\" }}"
+                "{{ name: {name}, template: {template}, plug: \"${{inventory['{plug}']}}\", {rest} }}"
             )
         };
+        // Nobody tries the wiring of a night.
+        let outlet = "action: reboot, trustWiring: true";
         let grant = |plugin: &str, address: &str| {
             format!("{{ plugin: {plugin}, cidrs: [{address}/32], reveal: [community] }}")
         };
@@ -182,8 +183,8 @@ impl Rack {
              powerManagement: [{{ name: feeds, run: all, mustSuccess: true, methods: [outlet-a, outlet-b] }}], grants: [{}, {}]",
             by_snmp("feed-a", a, "198.51.100.1"),
             by_snmp("feed-b", b, "198.51.100.2"),
-            method("outlet-a", "feed-a", "outlet-a", "reboot"),
-            method("outlet-b", "feed-b", "outlet-b", "reboot"),
+            method("outlet-a", "feed-a", "outlet-a", outlet),
+            method("outlet-b", "feed-b", "outlet-b", outlet),
             grant(a, "198.51.100.1"),
             grant(b, "198.51.100.2"),
         );
@@ -194,7 +195,7 @@ impl Rack {
              powerManagement: [{{ name: power, methods: [power] }}], \
              grants: [{}, {{ plugin: ipmi, cidrs: [192.0.2.0/24], ports: [623] }}]",
             by_snmp("switch", "snmp-switch", "198.51.100.3"),
-            method("cut", "switch", "switch-port", "off"),
+            method("cut", "switch", "switch-port", "action: off"),
             grant("snmp-switch", "198.51.100.3"),
         );
         let mut text = object("outlets", &outlets) + &object("port", &port);

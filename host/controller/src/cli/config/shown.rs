@@ -114,6 +114,7 @@ pub(super) struct ShownMethod {
     pub(super) credentials: BTreeMap<String, String>,
     pub(super) must_success: bool,
     pub(super) sole_feed: bool,
+    pub(super) trust_wiring: bool,
     pub(super) storage_drivers: Vec<String>,
     /// The method that must read the machine as off, too.
     pub(super) witness: Option<Sourced>,
@@ -466,6 +467,7 @@ fn method(method: &Method, written: &MethodWritten) -> ShownMethod {
             .collect(),
         must_success: method.must_success,
         sole_feed: method.sole_feed,
+        trust_wiring: method.trust_wiring,
         storage_drivers: method.storage_drivers.clone(),
         witness: None,
         bound: None,

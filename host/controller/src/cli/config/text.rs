@@ -100,9 +100,11 @@ fn method_text(f: &mut Formatter<'_>, method: &ShownMethod) -> fmt::Result {
     if !method.device.is_empty() {
         write!(f, ", device {}", method.device)?;
     }
-    for (is_so, words) in
-        [(method.must_success, "must succeed"), (method.sole_feed, "the only feed")]
-    {
+    for (is_so, words) in [
+        (method.must_success, "must succeed"),
+        (method.sole_feed, "the only feed"),
+        (method.trust_wiring, "its wiring is trusted"),
+    ] {
         if is_so {
             write!(f, ", {words}")?;
         }

@@ -96,7 +96,10 @@ fn why_not(method: &Method) -> Option<&'static str> {
         }
         (_, Binding::Reported) => Some("its device says itself which machine it is"),
         (PluginKind::Power, _) if method.reset_only => Some("its device cannot hold off"),
-        (PluginKind::Power | PluginKind::Fabric, Binding::Verified | Binding::Labelled) => None,
+        (
+            PluginKind::Power | PluginKind::Fabric,
+            Binding::Verified | Binding::Labelled | Binding::Unverified,
+        ) => None,
     }
 }
 

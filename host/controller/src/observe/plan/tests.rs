@@ -21,6 +21,7 @@ fn method(name: &str, plugin: &str) -> Method {
         credentials: BTreeMap::new(),
         must_success: false,
         sole_feed: false,
+        trust_wiring: false,
         storage_drivers: Vec::new(),
         reset_only: false,
         witness: None,
@@ -45,7 +46,7 @@ fn node() -> FencedNode {
 fn find(name: &str) -> Result<PluginFacts, String> {
     let (kind, identity) = match name {
         "ipmi" => (PluginKind::Power, vec!["system-uuid".to_owned()]),
-        "pdu" => (PluginKind::Power, vec![]),
+        "pdu" | "other" => (PluginKind::Power, vec![]),
         "switch" => (PluginKind::Fabric, vec![]),
         "san" => (PluginKind::Storage, vec![]),
         "kdump" => (PluginKind::Watch, vec![]),
@@ -92,7 +93,32 @@ fn a_plan_keeps_its_order_its_numbers_and_its_node() {
     assert_eq!(plan.methods[0].late_effect, decide::Span::seconds(30));
     assert_eq!(plan.methods[0].device_kind, "ipmi");
     assert!(matches!(plan.methods[0].binding, decide::Binding::Reported { .. }));
-    assert_eq!(plan.methods[1].binding, decide::Binding::Labelled);
+    assert_eq!(plan.methods[1].binding, decide::Binding::Unverified);
+}
+
+/// Who answers for an outlet: a trial, the configuration, or a device that names its machine and reads it, too.
+#[test]
+fn an_outlet_that_nobody_answers_for_is_unverified() {
+    let outlet = || Method { sole_feed: true, ..method("outlet", "pdu") };
+    let binding = |outlet: Method, witness: Method| {
+        let plan = NodePlan { methods: vec![outlet, witness], ..NodePlan::default() };
+        let plan = snapshot(&plan, &node(), &Wiring::default(), find).unwrap();
+        plan.methods[0].facts.as_ref().unwrap().binding
+    };
+    let trusted = Method { trust_wiring: true, ..outlet() };
+    let witnessed = Method { witness: Some(1), ..outlet() };
+    let reset = Method { reset_only: true, ..outlet() };
+    for (case, outlet, witness, expected) in [
+        ("the only feed", outlet(), method("bmc", "ipmi"), api::Binding::Unverified),
+        ("one of several", method("outlet", "pdu"), outlet(), api::Binding::Unverified),
+        ("trusted", trusted, method("bmc", "ipmi"), api::Binding::Labelled),
+        ("a BMC reads it, too", witnessed.clone(), method("bmc", "ipmi"), api::Binding::Labelled),
+        ("another outlet reads it", witnessed, method("other", "other"), api::Binding::Unverified),
+        ("a reset proves nothing anyway", reset, method("bmc", "ipmi"), api::Binding::Labelled),
+        ("a port", method("port", "switch"), method("bmc", "ipmi"), api::Binding::Labelled),
+    ] {
+        assert_eq!(binding(outlet, witness), expected, "{case}");
+    }
 }
 
 /// A trial makes an outlet verified for the node that it was made for, and changes nothing for a device
@@ -108,10 +134,10 @@ fn a_plug_that_was_tried_for_this_very_node_is_verified() {
         let plan = snapshot(&plan, node, &tried, find).unwrap();
         plan.methods.iter().map(|one| one.facts.as_ref().unwrap().binding).collect()
     };
-    let expected = [api::Binding::Reported, api::Binding::Verified, api::Binding::Labelled];
+    let expected = [api::Binding::Reported, api::Binding::Verified, api::Binding::Unverified];
     assert_eq!(bindings(&node()), expected);
     let anew = FencedNode { uid: "uid-b".into(), ..node() };
-    let expected = [api::Binding::Reported, api::Binding::Labelled, api::Binding::Labelled];
+    let expected = [api::Binding::Reported, api::Binding::Unverified, api::Binding::Unverified];
     assert_eq!(bindings(&anew), expected, "a node made anew");
 }
 

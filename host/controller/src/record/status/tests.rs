@@ -325,19 +325,10 @@ impl Dice {
 
 fn nodefence() -> NodeFence {
     let method = |name: &str| Method {
-        name: name.to_owned(),
-        plugin: None,
         builtin: Some(Builtin::Quarantine),
         plug: "3".to_owned(),
         device: format!("{name}.example"),
-        parameters: std::collections::BTreeMap::new(),
-        credentials: std::collections::BTreeMap::new(),
-        must_success: false,
-        sole_feed: false,
-        storage_drivers: Vec::new(),
-        reset_only: false,
-        witness: None,
-        facts: None,
+        ..Method::named(name)
     };
     let methods = ["a", "b", "c", "d"].map(method).into();
     let spec = NodeFenceSpec {

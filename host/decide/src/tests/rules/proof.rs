@@ -467,42 +467,6 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
 }
 
-/// A plug that was tried needs no wait for its neighbours, and is believed no further than any other.
-#[test]
-fn p8_a_plug_that_was_tried_needs_no_wait_and_is_believed_no_further() {
-    let mut plan = bmc_plan();
-    plan.methods[0].binding = Binding::Verified;
-    let mut tried = Story::new(plan.clone(), RunPolicy::default());
-    tried.view.neighbours = Neighbours::Awaited;
-    tried.until_call(Action::Off);
-    let cut_at = tried.now;
-    tried.until(Phase::Releasing);
-    assert!(tried.now.since(cut_at) < Span::seconds(20), "no two Lease intervals");
-
-    let mut alive = Story::new(plan.clone(), RunPolicy::default());
-    alive.until(Phase::VerifyingOff);
-    for life in 10..200 {
-        alive.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, life));
-        if alive.record.phase != Phase::Parked {
-            alive.go();
-        }
-    }
-    assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
-    assert_eq!((alive.count(Action::On), alive.released()), (1, false));
-
-    // Of two feeds one was tried: the other one is still doubted.
-    plan.methods[0].kind = Kind::Power(Feed::Part);
-    let mut second = plan.methods[0].clone();
-    second.binding = Binding::Labelled;
-    plan.methods.push(second);
-    plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut half = Story::new(plan, RunPolicy::default());
-    half.until(Phase::VerifyingOff);
-    half.view.neighbours = Neighbours::Silent("node-b".to_string());
-    half.until(Phase::Parked);
-    assert!(matches!(half.parked(), Some(ParkReason::WrongPlug { .. })));
-}
-
 /// Two PDUs that take their time: when the second has answered, the first one's answer is old. What was
 /// read without a pause between is one answer all the same, and any sign of life is newer than it.
 #[test]
