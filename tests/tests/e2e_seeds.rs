@@ -80,8 +80,9 @@ fn template(name: &str, plugin: &str, agent: &Agent) -> Result<ConfigMap> {
     let template = json!({"metadata": {"name": name}, "data": {
         "plugin": plugin, "ipaddr": "127.0.0.1", "ipport": port, "secret": CREDENTIALS,
         "snmp_version": "3", "snmp_sec_level": "authNoPriv",
-        // The machine hangs on no other outlet.
+        // The machine hangs on no other outlet, and on this one for certain.
         "sole_feed": if plugin == "eaton-pdu" { "yes" } else { "no" },
+        "trust_wiring": if plugin == "eaton-pdu" { "yes" } else { "no" },
     }});
     Ok(serde_json::from_value(template)?)
 }

@@ -75,6 +75,27 @@ fn an_unknown_method_ends_the_rung_and_the_fence_has_its_turn() {
     assert!(told.contains("there are: power"), "nobody was told");
 }
 
+/// A plugin that nobody loaded is waited for, and keeps the fence behind it from its turn no longer than that.
+#[test]
+fn a_plugin_that_is_not_loaded_does_not_keep_the_fence_from_its_turn() {
+    let story = night(Beside::Nothing, |text| {
+        let (before, _) = text.split_once("expect:").expect("expectations");
+        let ill: String = before
+            .replace("plugin: polite }", "plugin: absent }")
+            .lines()
+            .filter(|line| !line.contains("reason: Fine"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        format!(
+            "{ill}expect:\n- {{ fact: powerChanged, where: {{ node: node-a, power: off, cause: command }}, times: 1, \
+             after: 11m }}\n"
+        )
+    });
+    assert_eq!(story.with.outcome.missed, NONE);
+    let said = told(&story);
+    assert!(said.contains("no plugin named \\\"absent\\\""), "nobody was told");
+}
+
 /// A plugin that switches power decides nothing, and one that decides switches nothing.
 #[test]
 fn a_fence_plugin_is_no_remedy_and_a_remedy_no_method() {

@@ -279,14 +279,17 @@ fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Opt
     claims.shared(&node.name)
 }
 
-/// The ladder with the components that its plugins are now: the incident keeps to them.
+/// The ladder with the components that its plugins are now: the incident keeps to them. Where something else of the ladder
+/// fences, one that is not to be had keeps it from nothing: it is waited for in its turn, and then its remedy has failed.
 pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
     let mut ladder = ladder.to_vec();
+    let may_fence = ladder.iter().any(|rung| rung.is_of_plan() && rung.plugin.is_none());
     for rung in &mut ladder {
-        if let Some(plugin) = &mut rung.plugin {
-            let found = remedy_of(&parts.calls.plugins, &plugin.name, None);
-            let found = found.map_err(|why| format!("remedy {}: {why}", rung.name))?;
-            plugin.digest = found.digest().to_string();
+        let Some(plugin) = &mut rung.plugin else { continue };
+        match remedy_of(&parts.calls.plugins, &plugin.name, None) {
+            Ok(found) => plugin.digest = found.digest().to_string(),
+            Err(_) if may_fence => {}
+            Err(why) => return Err(format!("remedy {}: {why}", rung.name)),
         }
     }
     Ok(ladder)

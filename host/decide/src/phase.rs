@@ -86,6 +86,8 @@ pub enum FinalReason {
     NodeGone,
     /// Another threshold of the node was crossed whose remedy fences it.
     Superseded,
+    /// Nothing was cut yet, and for too long nobody reported the condition any more.
+    Unreported,
 }
 
 /// Why a person is needed.

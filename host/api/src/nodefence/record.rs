@@ -240,6 +240,8 @@ pub enum FinalReason {
     NodeGone,
     /// Another threshold of the node was crossed whose remedy fences it: that has an incident of its own.
     Superseded,
+    /// Nothing was cut yet, and for `gateTimeout` nobody reported the condition any more.
+    Unreported,
 }
 
 /// Why a person is needed, in one word.

@@ -50,7 +50,9 @@ impl<C: Cluster> Incident<C> {
         let tried = tried(self.record.decided(), now);
         let (parts, node) = (self.parts.clone(), self.node().to_owned());
         self.asks.spawn_local(async move {
-            let remedy = remedy_of(&parts.calls.plugins, &asked.name, Some(&asked.digest));
+            // The incident began before there was one.
+            let digest = Some(asked.digest.as_str()).filter(|digest| !digest.is_empty());
+            let remedy = remedy_of(&parts.calls.plugins, &asked.name, digest);
             let answer = match remedy {
                 Ok(remedy) => {
                     let (calls, seams) = (&parts.calls, parts.calls.seams.clone());

@@ -109,7 +109,8 @@ fn ending_of(status: &NodeFenceStatus) -> Ending {
             FinalReason::Aborted
             | FinalReason::Replaced
             | FinalReason::NodeGone
-            | FinalReason::Superseded,
+            | FinalReason::Superseded
+            | FinalReason::Unreported,
         ) => Ending::Moot,
     }
 }

@@ -207,10 +207,11 @@ impl Config {
     fn of_policy(&self, policy: &Policy) -> NodePolicy {
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
             let rung = threshold.ladder.first()?;
-            let is_run = threshold
-                .ladder
-                .iter()
-                .try_for_each(|rung| is_run(rung, |name| self.plugins.contains_key(name)));
+            // A plugin that is missing keeps nothing else of the ladder from fencing.
+            let may_fence = threshold.ladder.iter().any(|rung| rung.remedy.is_of_plan());
+            let mut needed = threshold.ladder.iter().filter(|_| !may_fence);
+            let is_run =
+                needed.try_for_each(|rung| is_run(rung, |name| self.plugins.contains_key(name)));
             let wanted = Wanted {
                 sign: threshold.sign.clone(),
                 period: threshold.period,

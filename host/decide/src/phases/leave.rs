@@ -119,6 +119,11 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
         Crossing::Unclear | Crossing::Ripening { .. } => {
             run.look_at(view.trigger.next_look().unwrap_or(run.now.after(LOOK_EVERY)));
+            if view.trigger == Crossing::Unclear && is_new(run) && is_closed_for_long(run) {
+                // What nobody reports any more may never be reported again.
+                run.rule(Rule::A14);
+                return Err(go_back(run, Goal::Close(FinalReason::Unreported)));
+            }
             if is_waited_for(run) {
                 return Err(run.hold(Hold::TriggerClear));
             }

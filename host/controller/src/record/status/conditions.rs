@@ -74,6 +74,7 @@ pub(super) const fn final_sentence(reason: FinalReason) -> &'static str {
         FinalReason::Replaced => "the provider terminated the instance",
         FinalReason::NodeGone => "the Node object is gone or is another one",
         FinalReason::Superseded => "another threshold was crossed whose remedy fences the node",
+        FinalReason::Unreported => "nothing was cut, and nobody reports the condition any more",
     }
 }
 

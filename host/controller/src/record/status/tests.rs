@@ -68,7 +68,16 @@ impl Dice {
 
     fn end_reason(&mut self) -> FinalReason {
         use FinalReason::*;
-        self.of(&[Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone, Superseded])
+        self.of(&[
+            Remedied,
+            Recovered,
+            RecoveredByHand,
+            Aborted,
+            Replaced,
+            NodeGone,
+            Superseded,
+            Unreported,
+        ])
     }
 
     fn phase(&mut self) -> Phase {

@@ -40,6 +40,7 @@ twins! {
     }
     decide::FinalReason = api::FinalReason {
         Remedied, Recovered, RecoveredByHand, Aborted, Replaced, NodeGone, Superseded,
+        Unreported,
     }
     decide::Grade = api::Grade {
         PowerOffVerified, StorageFenced, WatchdogDeadline, OperatorConfirmed, JobSucceeded,

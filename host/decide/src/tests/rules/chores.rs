@@ -95,6 +95,20 @@ fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
     story.until(Phase::Parked);
 }
 
+/// A14: who reports the condition may be gone for good. An incident that has cut nothing does not wait for that for ever.
+#[test]
+fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
+    let mut story = sick(&[rung("cordon", Remedy::Cluster(Chore::Cordon)), drain()]);
+    until(&mut story, |story| story.record.phase == Phase::AwaitingWell);
+    story.view.trigger = Crossing::Unclear;
+    until(&mut story, |story| story.record.phase == Phase::Waiting);
+    let waits_since = story.now;
+    story.until(Phase::Final(FinalReason::Unreported));
+    assert!(story.now >= waits_since.after(RunPolicy::default().gate_timeout));
+    assert!(story.view.node.as_ref().is_some_and(|node| !node.cordoned));
+    assert!(story.hit(Rule::A14) && story.record.slot == Slot::Free);
+}
+
 #[test]
 fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
     let mut story = sick(&[drain()]);
