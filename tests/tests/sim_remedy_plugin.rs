@@ -80,12 +80,9 @@ fn an_unknown_method_ends_the_rung_and_the_fence_has_its_turn() {
 fn a_plugin_that_is_not_loaded_does_not_keep_the_fence_from_its_turn() {
     let story = night(Beside::Nothing, |text| {
         let (before, _) = text.split_once("expect:").expect("expectations");
-        let ill: String = before
-            .replace("plugin: polite }", "plugin: absent }")
-            .lines()
-            .filter(|line| !line.contains("reason: Fine"))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let before = before.replace("plugin: polite }", "plugin: absent }");
+        let is_ill = |line: &&str| !line.contains("reason: Fine");
+        let ill: String = before.split_inclusive('\n').filter(is_ill).collect();
         format!(
             "{ill}expect:\n- {{ fact: powerChanged, where: {{ node: node-a, power: off, cause: command }}, times: 1, \
              after: 11m }}\n"

@@ -279,8 +279,8 @@ fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Opt
     claims.shared(&node.name)
 }
 
-/// The ladder with the components that its plugins are now: the incident keeps to them. Where something else of the ladder
-/// fences, one that is not to be had keeps it from nothing: it is waited for in its turn, and then its remedy has failed.
+/// The ladder with the component that each plugin has now: the incident keeps them. Where another remedy fences, a missing
+/// plugin does not stop the incident: it is waited for when it is to be asked, and then its remedy has failed.
 pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
     let mut ladder = ladder.to_vec();
     let may_fence = ladder.iter().any(|rung| rung.is_of_plan() && rung.plugin.is_none());

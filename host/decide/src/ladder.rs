@@ -3,6 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::{
     Binding, Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time,
@@ -216,9 +217,9 @@ impl Plan {
         if switches().any(|method| method.must_success && !is_verified(method)) {
             return true;
         }
-        let mut parts = switches().filter(|method| !is_whole(method)).peekable();
+        let parts: Vec<_> = switches().filter(|method| !is_whole(method)).collect();
         let is_proven = switches().filter(is_whole).any(is_verified)
-            || parts.peek().is_some() && parts.all(is_verified);
+            || !parts.is_empty() && parts.into_iter().all(is_verified);
         let cuts_storage = |kind: &Kind| matches!(kind, Kind::Storage { .. });
         switches().next().is_some()
             && !is_proven

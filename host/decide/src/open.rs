@@ -67,8 +67,8 @@ impl core::fmt::Display for PlanRefusal {
                  the machine on; make the remedy fence, or say soleFeed: true if it is the only one"
             }
             Self::WiringNotVerified => {
-                "nobody tried the outlets that switch the machine off, and one that is another machine's would \
-                 not be noticed; run node-remedy verify-wiring NODE, or say trustWiring: true of them"
+                "the wiring of its outlets was never verified, so they are not switched; run node-remedy \
+                 verify-wiring NODE (built-in plugins only), or set trustWiring: true in each method"
             }
         })
     }

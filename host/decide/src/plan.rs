@@ -148,10 +148,10 @@ pub enum Binding {
     },
     /// The device knows no machine; somebody tried the wiring for this very Node UID.
     Verified,
-    /// The device knows no machine; a label rule or the configuration names the plug, and answers for it.
+    /// The device knows no machine; the configuration names the plug. Of an outlet: it is trusted, or a witness reads its
+    /// machine.
     Labelled,
-    /// The device knows no machine, nobody tried the plug, and nobody answers for it. It may be another machine's, which
-    /// lives on by a second feed, so that nothing would tell: it is not switched and proves nothing.
+    /// An outlet that was never verified, is not trusted and has no witness: it is not switched and proves nothing.
     Unverified,
 }
 

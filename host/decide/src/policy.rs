@@ -28,7 +28,8 @@ pub const RELEASE_TIMEOUT: Span = Span::minutes(2);
 pub const CLEANUP_TIMEOUT: Span = Span::minutes(10);
 /// Firmware, memory test, kernel, kubelet: large machines take ten minutes.
 pub const RECOVER_TIMEOUT: Span = Span::minutes(15);
-/// How long an isolated node waits for a gate that closed behind it.
+/// How long an isolated node waits for a gate that closed behind it, and an incident that has cut nothing for a condition
+/// that nobody reports any more.
 pub const GATE_TIMEOUT: Span = Span::minutes(15);
 /// How long a silent device is probed before a person is asked.
 pub const DEVICE_TIMEOUT: Span = Span::minutes(24 * 60);

@@ -12,6 +12,9 @@ use crate::{
     Record, Remedy, Rule, Span,
 };
 
+/// Why an outlet was not switched.
+const NOT_VERIFIED: &str = "its wiring was never verified, so it was not switched";
+
 /// Another try of the step after a pause, if one is left.
 pub(crate) fn retry(run: &mut Run<'_>, resume: Phase) -> Option<Flow> {
     if guard(Bug::TriesUncounted, run.record.retries >= run.policy.retries) {
@@ -233,7 +236,7 @@ pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
     let name = run.plan.method(method).map(|method| method.name.clone());
     let detail = match failure {
         Some(detail) => detail,
-        None if is_unverified(run.plan, method) => "its wiring was never verified".to_string(),
+        None if is_unverified(run.plan, method) => NOT_VERIFIED.to_string(),
         None if run.record.reads_off(method) => "the machine is off".to_string(),
         None => String::new(),
     };

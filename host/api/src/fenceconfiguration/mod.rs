@@ -154,7 +154,7 @@ pub struct MethodSpec {
     /// This outlet is the machine's only feed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
-    /// The machine hangs on this outlet for certain: it may be switched although `verify-wiring` never tried it.
+    /// You are certain that this outlet feeds this machine: it is switched although `verify-wiring` never verified it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trust_wiring: bool,
     /// Of a method that cuts storage: the CSI drivers all of whose volumes it cuts from the node.

@@ -158,7 +158,7 @@ pub struct Method {
     /// This outlet is the machine's only feed, so that off means off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
-    /// The machine hangs on this outlet for certain: it may be switched although nobody tried it.
+    /// It is certain that this outlet feeds this machine: it is switched although `verify-wiring` never verified it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trust_wiring: bool,
     /// For kind `storage`: the CSI drivers all of whose volumes it cuts.
@@ -307,8 +307,7 @@ pub enum Binding {
     Verified,
     /// The configuration names the plug.
     Labelled,
-    /// The configuration names the outlet, nobody tried it, and nobody answers for it: it is not switched and proves
-    /// nothing.
+    /// An outlet that was never verified, is not trusted and has no witness: it is not switched and proves nothing.
     Unverified,
 }
 

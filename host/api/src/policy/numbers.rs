@@ -101,7 +101,8 @@ pub struct RunPolicy {
     pub cleanup_timeout: Span,
     /// How long a machine may take from power-on to well.
     pub recover_timeout: Span,
-    /// How long an isolated node waits for a gate that closed behind it.
+    /// How long an isolated node waits for a gate that closed behind it, and an incident that has cut nothing for a
+    /// condition that nobody reports any more.
     pub gate_timeout: Span,
     /// How long a device that cannot be reached is probed.
     pub device_timeout: Span,
@@ -361,7 +362,8 @@ pub struct Policies {
     /// How long a machine may take from power-on to well. Default 15m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover_timeout: Option<Span>,
-    /// How long an isolated node waits for a gate that closed behind it. Default 15m.
+    /// How long an isolated node waits for a gate that closed behind it, and an incident that has cut nothing for a
+    /// condition that nobody reports any more. Default 15m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_timeout: Option<Span>,
     /// How long a device that cannot be reached is probed. Default 1d.

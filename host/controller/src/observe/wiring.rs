@@ -16,6 +16,9 @@ use crate::opening::stem;
 
 /// The ConfigMap's key.
 pub const KEY: &str = "wiring.json";
+/// What binds an outlet that is not switched.
+const UNVERIFIED: &str = "nothing: its wiring was never verified, so it is not switched; run node-remedy verify-wiring, or \
+                          set trustWiring: true";
 /// Plugs that are kept of a node, newest last: more than any plan has.
 const PLUGS_MAX: usize = 64;
 
@@ -127,11 +130,7 @@ pub fn how_bound(method: &Method, wiring: &Wiring, node_uid: &str) -> Option<Str
         (Binding::Labelled, _) => {
             "the configuration alone; its wiring was never verified".to_owned()
         }
-        (Binding::Unverified, _) => {
-            "nothing, and is not switched: its wiring was never verified; run node-remedy \
-                                     verify-wiring, or say trustWiring: true"
-                .to_owned()
-        }
+        (Binding::Unverified, _) => UNVERIFIED.to_owned(),
     })
 }
 

@@ -113,7 +113,13 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
         return Ok(());
     }
     match view.trigger {
-        Crossing::Crossed { .. } => Ok(()),
+        Crossing::Crossed { .. } => {
+            if is_new(run) {
+                // Reported again: what nobody reports is counted from the next time on.
+                run.record.gate_closed_at = None;
+            }
+            Ok(())
+        }
         Crossing::Clear { .. } if is_sown(Bug::TriggerNotRead) => Ok(()),
         Crossing::Clear { .. } if run.committed() => Err(go_back(run, Goal::BringBack)),
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),

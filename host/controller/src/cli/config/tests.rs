@@ -287,8 +287,8 @@ fn each_plug_is_shown_with_what_binds_it_to_the_node() {
         let methods = shown.plan.unwrap().methods;
         methods.into_iter().filter_map(|method| method.bound).collect()
     };
-    let untried = "nothing, and is not switched: its wiring was never verified; run node-remedy verify-wiring, or say \
-             trustWiring: true";
+    let untried = "nothing: its wiring was never verified, so it is not switched; run node-remedy verify-wiring, or set \
+                   trustWiring: true";
     let verified = "its wiring, verified at 1970-01-01T00:00:00.000Z by alice";
     assert_eq!(bound(node, &kept.to_string()), [verified, untried]);
     let anew = node.replace("uid-a", "uid-b");

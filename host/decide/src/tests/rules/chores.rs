@@ -107,6 +107,21 @@ fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
     assert!(story.now >= waits_since.after(RunPolicy::default().gate_timeout));
     assert!(story.view.node.as_ref().is_some_and(|node| !node.cordoned));
     assert!(story.hit(Rule::A14) && story.record.slot == Slot::Free);
+
+    // Reported again meanwhile, behind a closed gate: the wait begins anew.
+    let mut again = sick(&[rung("cordon", Remedy::Cluster(Chore::Cordon)), drain()]);
+    until(&mut again, |story| story.record.phase == Phase::AwaitingWell);
+    let reported = again.view.trigger;
+    again.view.trigger = Crossing::Unclear;
+    until(&mut again, |story| story.record.phase == Phase::Waiting);
+    again.until_now(Span::minutes(10));
+    again.view.trigger = reported;
+    again.view.gate.refusals = vec![Refusal::NoLease];
+    again.until_now(Span::minutes(10));
+    again.view.trigger = Crossing::Unclear;
+    again.until_now(Span::minutes(10));
+    assert_eq!(again.record.phase, Phase::Waiting);
+    again.until(Phase::Final(FinalReason::Unreported));
 }
 
 #[test]
