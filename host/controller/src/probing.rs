@@ -17,7 +17,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
-use node_remedy_decide::{End, FailureKind, PlanRefusal, RunPolicy, Span, refuse_plan};
+use node_remedy_decide::{End, FailureKind, PlanRefusal, Span, refuse_plan};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cli::people::annotation;
@@ -27,7 +27,7 @@ use crate::controller::Parts;
 use crate::device_network;
 use crate::observe::claims::Claims;
 use crate::observe::config::{Config, Tables};
-use crate::observe::plan::{plan_from, snapshot};
+use crate::observe::plan::{plan_from, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
 use crate::observe::view;
 use crate::pinning;
@@ -315,11 +315,15 @@ fn untried<C: Cluster>(
     if !plugins.any(is_outlet) {
         return None;
     }
+    let policy = config.policy_for(node).ok()??;
     let fenced = node.fenced();
     let plan = snapshot(plan, &fenced, &config.wiring_of(&node.name), find).ok()?;
-    let plan = plan_from(&plan, &fenced, &[]).ok()?;
-    let refusal = refuse_plan(&plan, &RunPolicy::default());
-    refusal.filter(|why| *why == PlanRefusal::WiringNotVerified).map(|why| why.to_string())
+    let refusals = policy.thresholds.iter().filter_map(|threshold| {
+        let plan = plan_from(&plan, &fenced, &threshold.ladder).ok()?;
+        refuse_plan(&plan, &run_policy_of(&policy.run))
+    });
+    let mut untried = refusals.filter(|why| *why == PlanRefusal::WiringNotVerified);
+    untried.next().map(|why| why.to_string())
 }
 
 /// The path of a node that is to be fenced, or of one of which nobody knows whether it is: that is told while it

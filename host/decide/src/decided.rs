@@ -193,6 +193,9 @@ impl Plan {
         if self.isolation_of(remedy).is_empty() && self.power_of(remedy).is_empty() {
             return Some("the node's plan neither isolates nor switches off");
         }
+        if self.lacks_verified_outlets(remedy) {
+            return Some("the wiring of its outlets was never verified");
+        }
         let cuts_itself_off = self.cuts_api_path(remedy) && !self.takes_off(remedy);
         if cuts_itself_off && policy.isolated_for_good == IsolatedForGood::Refuse {
             return Some(

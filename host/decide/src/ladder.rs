@@ -5,9 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{
-    Binding, Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time,
-};
+use crate::{Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time};
 
 /// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -203,27 +201,23 @@ impl Plan {
         self.names(&self.power_of(remedy), |kind| matches!(kind, Kind::Power(_)))
     }
 
-    /// Whether a remedy fails or proves nothing for want of outlets that somebody tried or answers for. Where it cuts
-    /// storage, that may be proof enough.
+    /// Whether no remedy that carries out the plan could do so.
+    pub(crate) fn lacks_outlets(&self) -> bool {
+        let mut of_plan = self.remedies().filter(|remedy| remedy.is_of_plan()).peekable();
+        of_plan.peek().is_some() && of_plan.all(|remedy| self.lacks_verified_outlets(remedy))
+    }
+
+    /// Whether a remedy switches power, and fails or proves nothing for want of outlets that were verified or are trusted.
     pub(crate) fn lacks_verified_outlets(&self, remedy: Remedy) -> bool {
         let stages = self.power_of(remedy);
-        let methods = || stages.iter().flat_map(|stage| &stage.methods);
-        let switches = || {
-            let known = methods().filter_map(|index| self.method(*index));
-            known.filter(|method| matches!(method.kind, Kind::Power(_)))
-        };
-        let is_verified = |method: &Method| method.binding != Binding::Unverified;
-        let is_whole = |method: &&Method| method.kind == Kind::Power(Feed::Whole);
-        if switches().any(|method| method.must_success && !is_verified(method)) {
-            return true;
-        }
-        let parts: Vec<_> = switches().filter(|method| !is_whole(method)).collect();
-        let is_proven = switches().filter(is_whole).any(is_verified)
-            || !parts.is_empty() && parts.into_iter().all(is_verified);
-        let cuts_storage = |kind: &Kind| matches!(kind, Kind::Storage { .. });
-        switches().next().is_some()
-            && !is_proven
-            && !self.names(&self.isolation_of(remedy), cuts_storage)
+        let named = stages.iter().flat_map(|stage| &stage.methods).copied();
+        let switches: Vec<(MethodIndex, &Method)> = named
+            .filter_map(|index| Some((index, self.method(index)?)))
+            .filter(|(_, method)| method.switches_power())
+            .collect();
+        let is_lost = |(index, _): &(MethodIndex, &Method)| self.is_unverified(*index);
+        let fails = |one: &(MethodIndex, &Method)| one.1.must_success && is_lost(one);
+        !switches.is_empty() && (switches.iter().all(is_lost) || switches.iter().any(fails))
     }
 
     /// Whether a remedy cuts the node's own way to the API server.

@@ -146,10 +146,7 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     if plan.lone_outlet().is_some() {
         return Some(PlanRefusal::LoneOutlet);
     }
-    if guard(
-        Bug::UnverifiedPlugTrusted,
-        plan.remedies().any(|one| plan.lacks_verified_outlets(one)),
-    ) {
+    if guard(Bug::UnverifiedPlugTrusted, plan.lacks_outlets()) {
         return Some(PlanRefusal::WiringNotVerified);
     }
     let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {

@@ -146,12 +146,9 @@ pub enum Binding {
         /// Every spelling of the node's own identity that counts as the same, as (field, value).
         expected: Vec<(String, String)>,
     },
-    /// The device knows no machine; somebody tried the wiring for this very Node UID.
-    Verified,
-    /// The device knows no machine; the configuration names the plug. Of an outlet: it is trusted, or a witness reads its
-    /// machine.
+    /// The device knows no machine; the configuration names the plug. Of an outlet: its wiring was verified, or is trusted.
     Labelled,
-    /// An outlet that was never verified, is not trusted and has no witness: it is not switched and proves nothing.
+    /// An outlet that was never verified and is not trusted: it is not switched and proves nothing.
     Unverified,
 }
 
@@ -280,6 +277,15 @@ impl Plan {
     /// Whether part of the machine's power goes through this plug, and the rest elsewhere.
     pub(crate) fn is_part(&self, plug: MethodIndex) -> bool {
         self.method(plug).is_some_and(|method| method.kind == Kind::Power(Feed::Part))
+    }
+
+    /// Whether an off of this plug could prove nothing: it may be another machine's, or another feed of the machine may be.
+    pub(crate) fn is_unverified(&self, plug: MethodIndex) -> bool {
+        let is_unverified = |index: MethodIndex| {
+            self.method(index).is_some_and(|method| method.binding == Binding::Unverified)
+        };
+        let mut parts = self.power_methods().filter(|index| self.is_part(*index));
+        is_unverified(plug) || self.is_part(plug) && parts.any(is_unverified)
     }
 
     /// Whether the plan knows how to switch the machine off.

@@ -5,7 +5,6 @@ use alloc::string::{String, ToString as _};
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::still_cut;
 use crate::phases::deciding;
-use crate::phases::power::is_unverified;
 use crate::run::{Flow, Run};
 use crate::{
     End, FailureKind, Goal, Grade, MethodIndex, Notice, Operation, ParkReason, Parked, Phase,
@@ -236,7 +235,7 @@ pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
     let name = run.plan.method(method).map(|method| method.name.clone());
     let detail = match failure {
         Some(detail) => detail,
-        None if is_unverified(run.plan, method) => NOT_VERIFIED.to_string(),
+        None if run.plan.is_unverified(method) => NOT_VERIFIED.to_string(),
         None if run.record.reads_off(method) => "the machine is off".to_string(),
         None => String::new(),
     };

@@ -307,7 +307,7 @@ pub enum Binding {
     Verified,
     /// The configuration names the plug.
     Labelled,
-    /// An outlet that was never verified, is not trusted and has no witness: it is not switched and proves nothing.
+    /// An outlet that was never verified and is not trusted: it is not switched and proves nothing.
     Unverified,
 }
 

@@ -158,7 +158,7 @@ fn plugs_of(
     let bound = |method: &Method| {
         let binding = method.facts.as_ref()?.binding;
         Some(Bound {
-            bound_by: how_bound(method, &wiring, &node.uid)?,
+            bound_by: how_bound(method, &wiring, &node.fenced())?,
             method: method.name.clone(),
             device: method.device.clone(),
             plug: method.plug.clone(),

@@ -142,7 +142,7 @@ async fn try_one<C: Cluster>(
         let ended = trial.run().await;
         if ended.finding == Finding::Verified && ended.left_off.is_empty() {
             let at = Moment::from_ms(bench.now().0);
-            let tried = Tried::now(&node.uid, &plug.method, at, by);
+            let tried = Tried::now(&node.fenced(), &plug.method, &plug.others, at, by);
             keep::record(&cluster, namespace, &node.name, &tried).await?;
         }
         anyhow::Ok(ended)

@@ -223,14 +223,23 @@ fn feed_gone(plan: &NodePlan, present: &NodePlan) -> Option<String> {
     Some(format!("the pinned plan switches {what}, but the configuration no longer names it"))
 }
 
-/// Power is switched by plugs that know no machine, and there is a further one.
+/// Power is switched by plugs that know no machine, verified or not, and there is a further one. Beside a device that names
+/// its machine only those of the same plugins are told apart from another way to fence it.
 fn feed_added(plan: &NodePlan, present: &NodePlan) -> Option<String> {
     let known = feeds(plan);
-    let mut switched = powers(plan);
-    if known.is_empty() || !switched.all(is_labelled) {
+    let outlets: BTreeSet<&str> = powers(plan)
+        .filter(|method| !names_machine(method))
+        .filter_map(|method| method.plugin.as_deref())
+        .collect();
+    let are_all = powers(plan).all(|method| !names_machine(method));
+    if outlets.is_empty() {
         return None;
     }
-    let (feed, is_sole) = feeds(present).into_iter().find(|feed| !known.contains(feed))?;
+    let is_outlet = |method: &&Method| {
+        are_all || method.plugin.as_deref().is_some_and(|one| outlets.contains(one))
+    };
+    let present = powers(present).filter(is_outlet);
+    let (feed, is_sole) = feeds_of(present).into_iter().find(|feed| !known.contains(feed))?;
     let sole = if is_sole { "the sole feed" } else { "a feed" };
     let what = words(&feed);
     Some(format!("the configuration now names {what} as {sole}, and the pinned plan does not"))
@@ -241,16 +250,17 @@ fn powers(plan: &NodePlan) -> impl Iterator<Item = &Method> {
     places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?))
 }
 
-fn is_labelled(method: &Method) -> bool {
-    method.facts.as_ref().is_none_or(|facts| match facts.binding {
-        Binding::Labelled | Binding::Unverified => true,
-        Binding::Reported | Binding::Verified => false,
-    })
+fn names_machine(method: &Method) -> bool {
+    method.facts.as_ref().is_some_and(|facts| facts.binding == Binding::Reported)
 }
 
 /// What carries a machine's power, and whether it alone does.
 fn feeds(plan: &NodePlan) -> BTreeSet<(Claim, bool)> {
-    powers(plan).flat_map(|one| wiring(one).into_iter().map(|feed| (feed, one.sole_feed))).collect()
+    feeds_of(powers(plan))
+}
+
+fn feeds_of<'m>(methods: impl Iterator<Item = &'m Method>) -> BTreeSet<(Claim, bool)> {
+    methods.flat_map(|one| wiring(one).into_iter().map(|feed| (feed, one.sole_feed))).collect()
 }
 
 /// What a method cuts, as far as that is wiring: of a cloud without parameters, and of a device whether its usual port is
@@ -396,6 +406,27 @@ mod tests {
         both.methods[1].name = "second".to_owned();
         let said = corrected(&of(then.clone()), &of(both.clone())).unwrap();
         assert!(said.contains("now names plug 2 of device 192.0.2.5 as a feed"), "{said}");
+        // Whether it was verified, and whether a BMC stands beside it: a further outlet is a further feed.
+        let bound = |mut plan: NodePlan, bindings: &[&str]| {
+            for (method, binding) in plan.methods.iter_mut().zip(bindings) {
+                let facts =
+                    json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
+                method.facts = Some(serde_json::from_value(facts).unwrap());
+            }
+            of(plan)
+        };
+        let verified = bound(then.clone(), &["verified"]);
+        assert!(corrected(&verified, &of(both.clone())).is_some());
+        let mut beside = plan("ipmi", "192.0.2.9", "", &[]);
+        beside.methods[0].name = "bmc".to_owned();
+        beside.methods.extend(then.methods.clone());
+        let (mut with_outlet, mut with_bmc) = (beside.clone(), beside.clone());
+        with_outlet.methods.push(both.methods[1].clone());
+        with_bmc.methods.extend(plan("redfish", "192.0.2.10", "", &[]).methods);
+        with_bmc.methods[2].name = "second-bmc".to_owned();
+        let beside = bound(beside, &["reported", "verified"]);
+        assert!(corrected(&beside, &of(with_outlet)).is_some());
+        assert_eq!(corrected(&beside, &of(with_bmc)), None, "another way to fence it");
         assert_eq!(corrected(&both, &then), None, "one way fewer");
         let mut gone = both;
         gone.sources = vec!["FenceConfiguration/other".to_owned()];

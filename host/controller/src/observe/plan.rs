@@ -139,8 +139,8 @@ pub fn snapshot(
     wiring: &Wiring,
     mut find: impl FnMut(&str) -> Result<PluginFacts, String>,
 ) -> Result<NodePlan, PlanError> {
-    let mut plan = plan.clone();
-    for method in &mut plan.methods {
+    let mut completed = plan.clone();
+    for method in &mut completed.methods {
         let Some(name) = &method.plugin else {
             method.facts = None;
             continue;
@@ -150,10 +150,10 @@ pub fn snapshot(
             plugin: name.clone(),
             why,
         })?;
-        method.facts = Some(facts_of(method, plugin, node, wiring));
+        let is_verified = wiring.of(node, method, plan).is_some();
+        method.facts = Some(facts_of(method, plugin, node, is_verified));
     }
-    doubt_outlets(&mut plan);
-    plan_from(&plan, node, &[]).map(|_| plan)
+    plan_from(&completed, node, &[]).map(|_| completed)
 }
 
 /// The plan of a run.
@@ -239,7 +239,7 @@ fn facts_of(
     method: &api::Method,
     plugin: PluginFacts,
     node: &FencedNode,
-    wiring: &Wiring,
+    is_verified: bool,
 ) -> MethodFacts {
     let reports_machine = plugin.names_machine();
     let (power, fabric) = match plugin.kind {
@@ -256,37 +256,14 @@ fn facts_of(
         // Nobody said that the way to the API server is another one.
         cuts_api_server: fabric,
         late_effect: plugin.late_effect,
-        binding: if reports_machine {
-            api::Binding::Reported
-        } else if wiring.of(&node.uid, method).is_some() {
-            api::Binding::Verified
-        } else {
-            api::Binding::Labelled
+        // An outlet may be another machine's, which may live on by a second feed, so that nothing would tell (rule P8).
+        binding: match (reports_machine, is_verified) {
+            (true, _) => api::Binding::Reported,
+            (false, true) => api::Binding::Verified,
+            (false, false) if power && !method.trust_wiring => api::Binding::Unverified,
+            (false, false) => api::Binding::Labelled,
         },
         expected: identity::expected(node, &plugin.identity),
-    }
-}
-
-/// An outlet that nobody tried proves nothing (rule P8): the machine that it feeds may be another one, which may live on
-/// by a second feed, so that nothing would tell. Where another plugin's read has to agree, or the configuration answers
-/// for the wiring, it is believed.
-fn doubt_outlets(plan: &mut NodePlan) {
-    let names_machine = |index: u32| {
-        let witness = plan.methods.get(usize::try_from(index).ok()?)?;
-        witness.facts.as_ref().map(|facts| facts.binding == api::Binding::Reported)
-    };
-    let is_doubted = |method: &api::Method| {
-        let is_outlet = method.facts.as_ref().is_some_and(|facts| {
-            facts.binding == api::Binding::Labelled && facts.kind == PluginKind::Power
-        });
-        let is_witnessed = method.witness.and_then(names_machine) == Some(true);
-        is_outlet && !method.reset_only && !method.trust_wiring && !is_witnessed
-    };
-    let doubted: Vec<bool> = plan.methods.iter().map(is_doubted).collect();
-    for (method, _) in plan.methods.iter_mut().zip(doubted).filter(|(_, doubted)| *doubted) {
-        if let Some(facts) = &mut method.facts {
-            facts.binding = api::Binding::Unverified;
-        }
     }
 }
 
@@ -519,8 +496,7 @@ fn binding_of(facts: &MethodFacts) -> decide::Binding {
         api::Binding::Reported => {
             decide::Binding::Reported { expected: facts.expected.iter().map(pair).collect() }
         }
-        api::Binding::Verified => decide::Binding::Verified,
-        api::Binding::Labelled => decide::Binding::Labelled,
+        api::Binding::Verified | api::Binding::Labelled => decide::Binding::Labelled,
         api::Binding::Unverified => decide::Binding::Unverified,
     }
 }

@@ -5,9 +5,10 @@
 //! write. A record speaks of one Node UID and one plug, whole; anything else is not verified. Nothing
 //! here tries a plug.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_api::plan::{self, Binding, Method, PluginKind};
+use node_remedy_api::nodefence::FencedNode;
+use node_remedy_api::plan::{self, Binding, Method, NodePlan, PluginKind};
 use node_remedy_api::time::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub struct Tried {
     /// The Node's UID; a node made anew may be another machine.
     #[serde(rename = "nodeUID")]
     pub node_uid: String,
+    /// What the Node calls its machine: it may be replaced under the same Node.
+    #[serde(rename = "systemUUID")]
+    pub system_uuid: String,
     /// The plugin that switched it.
     pub plugin: String,
     /// The device.
@@ -38,6 +42,9 @@ pub struct Tried {
     /// sha256 over plugin, device, plug and parameters: another community, bank or unit may be another
     /// plug.
     pub digest: String,
+    /// The digests of the plugs that were off beside it. It was proven with these alone: a plan that no longer switches
+    /// one of them leaves the machine on.
+    pub beside: Vec<String>,
     /// When.
     pub verified_at: Moment,
     /// Who tried it.
@@ -46,21 +53,40 @@ pub struct Tried {
 
 impl Tried {
     /// The record of a plug that was just found to be this node's.
-    pub fn now(node_uid: &str, method: &Method, verified_at: Moment, by: &str) -> Self {
+    pub fn now(
+        node: &FencedNode,
+        method: &Method,
+        beside: &[Method],
+        verified_at: Moment,
+        by: &str,
+    ) -> Self {
         Self {
-            node_uid: node_uid.to_owned(),
+            node_uid: node.uid.clone(),
+            system_uuid: node.system_uuid.clone(),
             plugin: method.plugin.clone().unwrap_or_default(),
             device: method.device.clone(),
             plug: method.plug.clone(),
             digest: digest(method),
+            beside: beside.iter().map(digest).collect(),
             verified_at,
             by: by.to_owned(),
         }
     }
 
     /// Whether it speaks of this plug of this node.
-    fn is_of(&self, node_uid: &str, method: &Method) -> bool {
-        !node_uid.is_empty() && self.node_uid == node_uid && self.is_plug(method)
+    fn is_of(&self, node: &FencedNode, method: &Method) -> bool {
+        let is_node = !node.uid.is_empty() && self.node_uid == node.uid;
+        let is_machine = self.system_uuid.eq_ignore_ascii_case(&node.system_uuid);
+        is_node && is_machine && self.is_plug(method)
+    }
+
+    /// Whether a plan still switches all that was off beside it.
+    fn is_whole(&self, plan: &NodePlan) -> bool {
+        let stages = plan.power_management.iter().chain(&plan.isolation);
+        let places = stages.flat_map(|stage| &stage.methods);
+        let methods = places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?));
+        let switched: BTreeSet<String> = methods.map(digest).collect();
+        self.beside.iter().all(|digest| switched.contains(digest))
     }
 
     fn is_plug(&self, method: &Method) -> bool {
@@ -94,9 +120,9 @@ impl Wiring {
         BTreeMap::from([(KEY.to_owned(), text)])
     }
 
-    /// The trial of this plug, if it was for this very node.
-    pub fn of(&self, node_uid: &str, method: &Method) -> Option<&Tried> {
-        self.plugs.iter().find(|tried| tried.is_of(node_uid, method))
+    /// The trial of this plug, if it was for this very node and for what this plan still switches.
+    pub fn of(&self, node: &FencedNode, method: &Method, plan: &NodePlan) -> Option<&Tried> {
+        self.plugs.iter().find(|tried| tried.is_of(node, method) && tried.is_whole(plan))
     }
 
     /// Without what was said of this plug, of whatever node.
@@ -119,9 +145,10 @@ impl Wiring {
 
 /// How the machine behind a method's plug is known to be the node, for people; `method` with what plugin
 /// and node say of it. `None` where there is no plug.
-pub fn how_bound(method: &Method, wiring: &Wiring, node_uid: &str) -> Option<String> {
+pub fn how_bound(method: &Method, wiring: &Wiring, node: &FencedNode) -> Option<String> {
     let facts = method.facts.as_ref().filter(|facts| facts.kind != PluginKind::Watch)?;
-    Some(match (facts.binding, wiring.of(node_uid, method)) {
+    let tried = wiring.plugs.iter().find(|tried| tried.is_of(node, method));
+    Some(match (facts.binding, tried) {
         (Binding::Reported, _) => "the identity that the device reports".to_owned(),
         (Binding::Verified, Some(tried)) => {
             format!("its wiring, verified at {} by {}", tried.verified_at, tried.by)
@@ -159,15 +186,28 @@ mod tests {
         serde_json::from_value(method).unwrap()
     }
 
+    fn node(uid: &str, system_uuid: &str) -> FencedNode {
+        let (uid, system_uuid) = (uid.to_owned(), system_uuid.to_owned());
+        FencedNode { uid, system_uuid, ..FencedNode::default() }
+    }
+
+    fn node_a() -> FencedNode {
+        node("uid-a", "machine-a")
+    }
+
     fn tried() -> Tried {
-        Tried::now("uid-a", &method(), Moment::from_ms(1_000), "alice")
+        Tried::now(&node_a(), &method(), &[], Moment::from_ms(1_000), "alice")
+    }
+
+    fn of<'w>(wiring: &'w Wiring, node: &FencedNode, method: &Method) -> Option<&'w Tried> {
+        wiring.of(node, method, &NodePlan::default())
     }
 
     #[test]
     fn a_trial_is_believed_of_this_node_and_this_plug_alone() {
         let wiring = Wiring::default().with(tried());
         let wiring = Wiring::read(&wiring.data()).unwrap();
-        assert_eq!(wiring.of("uid-a", &method()), Some(&tried()));
+        assert_eq!(of(&wiring, &node_a(), &method()), Some(&tried()));
         let changed = |change: fn(&mut Method)| {
             let mut method = method();
             change(&mut method);
@@ -183,7 +223,7 @@ mod tests {
             ),
         ];
         for (what, method) in same {
-            assert!(wiring.of("uid-a", &method).is_some(), "{what}");
+            assert!(of(&wiring, &node_a(), &method).is_some(), "{what}");
         }
         let others = [
             ("another plug", changed(|one| one.plug = "8".to_owned())),
@@ -198,10 +238,10 @@ mod tests {
             ),
         ];
         for (what, method) in others {
-            assert_eq!(wiring.of("uid-a", &method), None, "{what}");
+            assert_eq!(of(&wiring, &node_a(), &method), None, "{what}");
         }
-        for uid in ["uid-b", ""] {
-            assert_eq!(wiring.of(uid, &method()), None, "UID {uid:?}");
+        for (uid, machine) in [("uid-b", "machine-a"), ("", "machine-a"), ("uid-a", "machine-b")] {
+            assert_eq!(of(&wiring, &node(uid, machine), &method()), None, "{uid:?} {machine}");
         }
     }
 
@@ -211,7 +251,7 @@ mod tests {
         let edited = Tried { plug: "8".to_owned(), ..tried() };
         let wiring = Wiring { plugs: vec![edited] };
         let eighth = Method { plug: "8".to_owned(), ..method() };
-        assert_eq!(wiring.of("uid-a", &eighth), None);
+        assert_eq!(of(&wiring, &node_a(), &eighth), None);
         let data = |text: &str| BTreeMap::from([(KEY.to_owned(), text.to_owned())]);
         for text in ["", "{}", "[]", "{\"plugs\": [{}]}", "{\"plugs\": [], \"more\": 1}"] {
             assert!(Wiring::read(&data(text)).is_err(), "{text}");
@@ -219,16 +259,43 @@ mod tests {
         assert!(Wiring::read(&BTreeMap::new()).is_err());
     }
 
+    /// What was off in the trial has to go off in the fence as well.
+    #[test]
+    fn a_trial_is_believed_while_the_plan_switches_all_that_was_off_beside_it() {
+        let second = Method { plug: "8".to_owned(), ..method() };
+        let of_two = Tried::now(
+            &node_a(),
+            &method(),
+            std::slice::from_ref(&second),
+            Moment::from_ms(1),
+            "alice",
+        );
+        let wiring = Wiring::default().with(of_two);
+        let stage = |methods: Vec<u32>| {
+            let stage = serde_json::json!({"name": "feeds", "run": "all", "methods": methods});
+            vec![serde_json::from_value(stage).unwrap()]
+        };
+        let methods = vec![method(), second];
+        let whole =
+            NodePlan { methods, power_management: stage(vec![0, 1]), ..NodePlan::default() };
+        assert!(wiring.of(&node_a(), &method(), &whole).is_some());
+        let in_no_stage = NodePlan { power_management: stage(vec![0]), ..whole.clone() };
+        let gone = NodePlan { methods: vec![method()], ..in_no_stage.clone() };
+        for plan in [in_no_stage, gone] {
+            assert_eq!(wiring.of(&node_a(), &method(), &plan), None);
+        }
+    }
+
     #[test]
     fn a_later_trial_replaces_an_earlier_one_of_the_same_plug() {
         let other = Method { plug: "8".to_owned(), ..method() };
-        let of_other = Tried::now("uid-a", &other, Moment::from_ms(1_000), "alice");
+        let of_other = Tried::now(&node_a(), &other, &[], Moment::from_ms(1_000), "alice");
         let later = Tried { verified_at: Moment::from_ms(2_000), ..tried() };
         let wiring = Wiring::default().with(tried()).with(of_other).with(later.clone());
-        assert_eq!(wiring.of("uid-a", &method()), Some(&later));
+        assert_eq!(of(&wiring, &node_a(), &method()), Some(&later));
         assert_eq!(wiring.plugs.len(), 2);
         let wiring = wiring.without("apc-pdu/10.0.9.3", "7");
-        assert_eq!(wiring.of("uid-a", &method()), None);
-        assert!(wiring.of("uid-a", &other).is_some());
+        assert_eq!(of(&wiring, &node_a(), &method()), None);
+        assert!(of(&wiring, &node_a(), &other).is_some());
     }
 }

@@ -6,7 +6,7 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Binding, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
     Operation, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
@@ -119,7 +119,7 @@ impl Record {
 
 /// Reads one plug and compares its machine with the node; `None` when that is settled.
 fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    if guard(Bug::UnverifiedPlugTrusted, is_unverified(run.plan, index)) {
+    if guard(Bug::UnverifiedPlugTrusted, run.plan.is_unverified(index)) {
         run.rule(Rule::P8);
         give_up(run, index);
         return None;
@@ -203,11 +203,6 @@ fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             None
         }
     }
-}
-
-/// Nobody tried the plug, and nobody answers for it.
-pub(crate) fn is_unverified(plan: &Plan, index: MethodIndex) -> bool {
-    plan.method(index).is_some_and(|method| method.binding == Binding::Unverified)
 }
 
 fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {

@@ -39,7 +39,7 @@ fn position(story: &Story, wanted: impl Fn(&Effect) -> bool) -> usize {
 fn cutting_plan(kind: Kind) -> Plan {
     let mut cut = power("switch", Feed::Whole);
     cut.kind = kind;
-    cut.binding = Binding::Verified;
+    cut.binding = Binding::Labelled;
     let mut plan = bmc_plan();
     plan.methods.push(cut);
     plan.isolation = vec![stage(Execution::All, &[1])];

@@ -367,7 +367,7 @@ impl Shown {
                 .iter()
                 .zip(written)
                 .map(|(one, written)| {
-                    let bound = how_bound(one, wiring, &node.uid);
+                    let bound = how_bound(one, wiring, &node.fenced());
                     ShownMethod { bound, ..method(one, written) }
                 })
                 .collect(),

@@ -273,7 +273,9 @@ fn each_plug_is_shown_with_what_binds_it_to_the_node() {
         .value
         .unwrap();
     let outlet = plan.methods.iter().find(|method| method.name == "outlet-a").unwrap();
-    let tried = Tried::now("uid-a", outlet, Moment::from_ms(0), "alice");
+    let node_a =
+        node_remedy_api::nodefence::FencedNode { uid: "uid-a".to_owned(), ..Default::default() };
+    let tried = Tried::now(&node_a, outlet, &[], Moment::from_ms(0), "alice");
     let data = Wiring::default().with(tried).data();
     let kept = serde_json::json!({"kind": "ConfigMap", "apiVersion": "v1", "data": data,
         "metadata": {"name": "wiring-w1", "namespace": "node-remedy"}});

@@ -117,6 +117,9 @@ async fn change<C: Cluster>(
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_api::nodefence::FencedNode;
+    use node_remedy_api::plan::NodePlan;
+
     use super::*;
     use crate::testing::in_quiet_world;
 
@@ -138,14 +141,15 @@ mod tests {
             };
             withdraw(&cluster, "ns", "node-a", &method("1")).await.unwrap();
             assert_eq!(kept().await, None, "nothing to withdraw, nothing written");
+            let node = FencedNode { uid: "uid-a".to_owned(), ..FencedNode::default() };
             for plug in ["1", "2"] {
-                let tried = Tried::now("uid-a", &method(plug), Moment::from_ms(1), "alice");
+                let tried = Tried::now(&node, &method(plug), &[], Moment::from_ms(1), "alice");
                 record(&cluster, "ns", "node-a", &tried).await.unwrap();
             }
             withdraw(&cluster, "ns", "node-a", &method("1")).await.unwrap();
             let kept = kept().await.unwrap();
-            assert_eq!(kept.of("uid-a", &method("1")), None);
-            assert!(kept.of("uid-a", &method("2")).is_some());
+            assert_eq!(kept.of(&node, &method("1"), &NodePlan::default()), None);
+            assert!(kept.of(&node, &method("2"), &NodePlan::default()).is_some());
         });
     }
 

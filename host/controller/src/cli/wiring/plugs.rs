@@ -54,6 +54,15 @@ pub(super) fn to_try(plan: &NodePlan, wanted: Option<&str>) -> Result<Vec<Plug>,
             plugs.push(Plug { method: method.clone(), cuts, others });
         }
     }
+    // What only a remedy names is the machine's only feed.
+    for method in &plan.methods {
+        let is_wanted = wanted.is_none_or(|name| method.name == name);
+        let is_known = plugs.iter().any(|plug| is_same(&plug.method, method));
+        let is_power = what_it_cuts(method) == Some(Cuts::Power) && !is_part(method);
+        if is_wanted && !is_known && is_power && why_not(method).is_none() {
+            plugs.push(Plug { method: method.clone(), cuts: Cuts::Power, others: Vec::new() });
+        }
+    }
     if plugs.is_empty() {
         let why = "no step of the plan uses a plug whose device knows no machine: there is nothing to \
                    verify; see: node-remedy config show NODE";

@@ -173,7 +173,8 @@ async fn try_all(
     let plan = bench.plan(&bench.node("node-a").unwrap()).unwrap();
     let plugs = plugs::to_try(&plan, None).unwrap();
     // Somebody tried the first one before: what is found now counts instead.
-    let first = Tried::now(&bench.node("node-a").unwrap().uid, &plugs[0].method, EARLIER, "bob");
+    let first =
+        Tried::now(&bench.node("node-a").unwrap().fenced(), &plugs[0].method, &[], EARLIER, "bob");
     keep::record(&cluster, "node-remedy", "node-a", &first).await.unwrap();
     let (mut findings, mut left_off) = (Vec::new(), Vec::new());
     for plug in &plugs {
@@ -190,7 +191,7 @@ async fn try_all(
     let kept = cluster.get::<ConfigMap>(At::within("node-remedy", &config_map("node-a"))).await;
     let data = kept.unwrap().and_then(|one| one.data);
     let wiring = data.map(|data| Wiring::read(&data).unwrap()).unwrap_or_default();
-    let is_verified = |plug: &&Plug| wiring.of(&node.uid, &plug.method).is_some();
+    let is_verified = |plug: &&Plug| wiring.of(&node.fenced(), &plug.method, &plan).is_some();
     let lock = cluster.get::<Lease>(At::within(node_lease::NAMESPACE, "node-node-a")).await;
     let pauses = cluster.list::<RemedyPause>(&Scope::all()).await.unwrap();
     let dark = |what: &What| {

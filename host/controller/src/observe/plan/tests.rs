@@ -46,7 +46,7 @@ fn node() -> FencedNode {
 fn find(name: &str) -> Result<PluginFacts, String> {
     let (kind, identity) = match name {
         "ipmi" => (PluginKind::Power, vec!["system-uuid".to_owned()]),
-        "pdu" | "other" => (PluginKind::Power, vec![]),
+        "pdu" => (PluginKind::Power, vec![]),
         "switch" => (PluginKind::Fabric, vec![]),
         "san" => (PluginKind::Storage, vec![]),
         "kdump" => (PluginKind::Watch, vec![]),
@@ -96,28 +96,25 @@ fn a_plan_keeps_its_order_its_numbers_and_its_node() {
     assert_eq!(plan.methods[1].binding, decide::Binding::Unverified);
 }
 
-/// Who answers for an outlet: a trial, the configuration, or a device that names its machine and reads it, too.
+/// An outlet is bound by a trial or by the configuration's word; a witness knows another thing than whose outlet it is.
 #[test]
 fn an_outlet_that_nobody_answers_for_is_unverified() {
     let outlet = || Method { sole_feed: true, ..method("outlet", "pdu") };
-    let binding = |outlet: Method, witness: Method| {
-        let plan = NodePlan { methods: vec![outlet, witness], ..NodePlan::default() };
-        let plan = snapshot(&plan, &node(), &Wiring::default(), find).unwrap();
-        plan.methods[0].facts.as_ref().unwrap().binding
-    };
     let trusted = Method { trust_wiring: true, ..outlet() };
     let witnessed = Method { witness: Some(1), ..outlet() };
     let reset = Method { reset_only: true, ..outlet() };
-    for (case, outlet, witness, expected) in [
-        ("the only feed", outlet(), method("bmc", "ipmi"), api::Binding::Unverified),
-        ("one of several", method("outlet", "pdu"), outlet(), api::Binding::Unverified),
-        ("trusted", trusted, method("bmc", "ipmi"), api::Binding::Labelled),
-        ("a BMC reads it, too", witnessed.clone(), method("bmc", "ipmi"), api::Binding::Labelled),
-        ("another outlet reads it", witnessed, method("other", "other"), api::Binding::Unverified),
-        ("a reset proves nothing anyway", reset, method("bmc", "ipmi"), api::Binding::Labelled),
-        ("a port", method("port", "switch"), method("bmc", "ipmi"), api::Binding::Labelled),
+    for (case, method, expected) in [
+        ("the only feed", outlet(), api::Binding::Unverified),
+        ("one of several", method("outlet", "pdu"), api::Binding::Unverified),
+        ("trusted", trusted, api::Binding::Labelled),
+        ("a BMC reads its machine", witnessed, api::Binding::Unverified),
+        ("a reset", reset, api::Binding::Unverified),
+        ("a port", method("port", "switch"), api::Binding::Labelled),
     ] {
-        assert_eq!(binding(outlet, witness), expected, "{case}");
+        let methods = vec![method, super::tests::method("bmc", "ipmi")];
+        let plan = NodePlan { methods, ..NodePlan::default() };
+        let plan = snapshot(&plan, &node(), &Wiring::default(), find).unwrap();
+        assert_eq!(plan.methods[0].facts.as_ref().unwrap().binding, expected, "{case}");
     }
 }
 
@@ -127,7 +124,7 @@ fn an_outlet_that_nobody_answers_for_is_unverified() {
 fn a_plug_that_was_tried_for_this_very_node_is_verified() {
     let methods = [method("bmc", "ipmi"), method("one", "pdu"), method("two", "pdu")];
     let tried = methods.iter().take(2).fold(Wiring::default(), |wiring, method| {
-        wiring.with(Tried::now("uid-a", method, Moment::from_ms(1), "alice"))
+        wiring.with(Tried::now(&node(), method, &[], Moment::from_ms(1), "alice"))
     });
     let plan = NodePlan { methods: methods.into(), ..NodePlan::default() };
     let bindings = |node: &FencedNode| -> Vec<api::Binding> {

@@ -8,17 +8,17 @@ use crate::tests::fixtures::{BOOT, bmc_plan, failed, power, signs, stage};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
-/// A plug that was tried needs no wait for its neighbours, and is believed no further than any other.
+/// Cables are changed after a trial, too: whether verified or trusted, a neighbour that falls silent speaks against an outlet,
+/// and so does a node that lives.
 #[test]
-fn p8_a_plug_that_was_tried_needs_no_wait_and_is_believed_no_further() {
+fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     let mut plan = bmc_plan();
-    plan.methods[0].binding = Binding::Verified;
-    let mut tried = Story::new(plan.clone(), RunPolicy::default());
-    tried.view.neighbours = Neighbours::Awaited;
-    tried.until_call(Action::Off);
-    let cut_at = tried.now;
-    tried.until(Phase::Releasing);
-    assert!(tried.now.since(cut_at) < Span::seconds(20), "no two Lease intervals");
+    plan.methods[0].binding = Binding::Labelled;
+    let mut heard = Story::new(plan.clone(), RunPolicy::default());
+    heard.until_call(Action::Off);
+    let cut_at = heard.now;
+    heard.until(Phase::Releasing);
+    assert!(heard.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
 
     let mut alive = Story::new(plan.clone(), RunPolicy::default());
     alive.until(Phase::VerifyingOff);
@@ -31,17 +31,14 @@ fn p8_a_plug_that_was_tried_needs_no_wait_and_is_believed_no_further() {
     assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
     assert_eq!((alive.count(Action::On), alive.released()), (1, false));
 
-    // Of two feeds one was tried: the other one is still doubted.
     plan.methods[0].kind = Kind::Power(Feed::Part);
-    let mut second = plan.methods[0].clone();
-    second.binding = Binding::Labelled;
-    plan.methods.push(second);
+    plan.methods.push(plan.methods[0].clone());
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut half = Story::new(plan, RunPolicy::default());
-    half.until(Phase::VerifyingOff);
-    half.view.neighbours = Neighbours::Silent("node-b".to_string());
-    half.until(Phase::Parked);
-    assert!(matches!(half.parked(), Some(ParkReason::WrongPlug { .. })));
+    let mut silent = Story::new(plan, RunPolicy::default());
+    silent.until(Phase::VerifyingOff);
+    silent.view.neighbours = Neighbours::Silent("node-b".to_string());
+    silent.until(Phase::Parked);
+    assert!(matches!(silent.parked(), Some(ParkReason::WrongPlug { .. })));
 }
 
 /// Outlets that nobody tried and nobody answers for are not even read: a BMC beside them proves alone, and without one the
@@ -69,17 +66,47 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
     assert!(!dead.released() && dead.hit(Rule::P8));
     assert_eq!(dead.plugs[1..], [PlugState::On; 2]);
 
+    // One of two that was verified goes off for nothing.
+    plan.methods[1].binding = Binding::Labelled;
+    let mut half = Story::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    half.device = Box::new(|operation, plugs| match operation.method {
+        0 => failed(FailureKind::Denied),
+        _ => honest(operation, plugs),
+    });
+    half.until(Phase::Parked);
+    assert!(half.record.operations.iter().all(|one| one.method == 0));
+}
+
+#[test]
+fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     let refused = |plan: &Plan| refuse_plan(plan, &RunPolicy::default());
-    assert_eq!(refused(&plan), None);
-    plan.methods[2].must_success = true;
-    assert_eq!(refused(&plan), Some(PlanRefusal::WiringNotVerified), "it would fail");
-    plan.power.remove(0);
-    assert_eq!(refused(&plan), Some(PlanRefusal::WiringNotVerified));
-    plan.methods[1].binding = Binding::Verified;
-    assert_eq!(refused(&plan), Some(PlanRefusal::WiringNotVerified), "one of two");
+    let not_verified = Some(PlanRefusal::WiringNotVerified);
+    let mut plan = bmc_plan();
+    plan.methods.extend(["pdu-a", "pdu-b"].map(|name| power(name, Feed::Part)));
+    plan.methods[1].binding = Binding::Unverified;
     plan.methods[2].binding = Binding::Labelled;
+    plan.power = vec![stage(Execution::OnlyOne, &[0]), stage(Execution::All, &[1, 2])];
+    assert_eq!(refused(&plan), None, "by its BMC");
+    let mut needed = plan.clone();
+    needed.methods[2].must_success = true;
+    assert_eq!(refused(&needed), not_verified, "it would fail");
+
+    let rung = |remedy| {
+        let period = Span::minutes(1);
+        Rung { name: "remedy".to_string(), remedy, period, clean: false }
+    };
+    let fence = rung(Remedy::Fence);
+    plan.power.remove(0);
+    assert_eq!(refused(&plan), not_verified, "one of two");
+    let by_bmc = Plan { ladder: vec![rung(Remedy::Method(0)), fence], ..plan.clone() };
+    assert_eq!(refused(&by_bmc), None, "its first remedy proves, the fence behind it fails");
+    plan.methods[1].binding = Binding::Labelled;
     assert_eq!(refused(&plan), None);
+
     plan.methods[0].binding = Binding::Unverified;
-    plan.power = vec![stage(Execution::All, &[0])];
-    assert_eq!(refused(&plan), Some(PlanRefusal::WiringNotVerified), "the only feed");
+    for kind in [Kind::Power(Feed::Whole), Kind::ResetOnly] {
+        plan.methods[0].kind = kind;
+        plan.power = vec![stage(Execution::All, &[0])];
+        assert_eq!(refused(&plan), not_verified, "the only feed, off or reset");
+    }
 }
