@@ -110,7 +110,7 @@ async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
     let cluster = &story.cluster;
     let before = controller::ask_for_any_end(cluster, &["config", "show", &one]).await?;
     let before = String::from_utf8(before.stdout)?;
-    assert!(before.contains("nobody tried the outlets"), "{before}");
+    assert!(before.contains("the wiring of its outlets was never verified"), "{before}");
     cordon(cluster, &one, true).await?;
     let tried = found(&try_wiring(cluster, &one, &[]).await?)?;
     assert_eq!(tried, (0, vec!["verified".to_owned(), "verified".to_owned()]));

@@ -436,6 +436,12 @@ impl Scene {
         self.partitioned.get(node).filter(|_| !self.well_since.get(node).is_some_and(is_back))
     }
 
+    /// Whether a node is lost, or was so lately that nobody may have heard it since.
+    pub fn is_unheard(&self, node: &str, at: Time) -> bool {
+        let back = self.well_since.get(node);
+        self.lost.contains_key(node) || back.is_some_and(|back| between(*back, at) <= HEARD_AFTER)
+    }
+
     /// Whether a kubelet that starts does so in another boot than the last one that was known.
     pub fn is_new_boot(&self, node: &str, boot: &str) -> bool {
         self.ended.contains(node) || self.boots.get(node).is_some_and(|last| last != boot)

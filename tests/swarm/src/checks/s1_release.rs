@@ -92,7 +92,7 @@ impl Check for Release {
         if let What::ProofRecorded { node, grade, .. } = what
             && grade == PARTITION
         {
-            let is_cut_off = scene.lost.contains_key(node);
+            let is_cut_off = scene.is_unheard(node, at);
             return (!self.drivers_check || !is_cut_off).then(|| format!("{node} is no partition"));
         }
         let is_taint = matches!(what, What::TaintAdded { .. });

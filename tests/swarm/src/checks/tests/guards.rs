@@ -268,3 +268,23 @@ fn s3_a_control_plane_node_is_cut_only_while_the_others_are_a_majority() {
     assert_eq!(judged(&["n", "m"], vec![]), ["S3"]);
     assert_eq!(judged(&["n"], vec![]), ["S3"]);
 }
+
+/// A node that came back a moment ago may not have been heard yet; one that was never lost is no partition.
+#[test]
+fn a_partition_ends_once_the_node_may_have_been_heard() {
+    let node = || "n".to_owned();
+    let proven =
+        || What::ProofRecorded { fence: "n-1".into(), node: node(), grade: "partition".into() };
+    let setting = Setting { drivers_check: true, ..Setting::default() };
+    let is_broken = |story: Story| judged(story, &setting).contains(&"S1");
+    let lost = |back_at: u64, proven_at: u64| {
+        let (lost, back) = (What::NetworkLost { node: node() }, What::NetworkBack { node: node() });
+        {
+            let mut story = vec![(1, lost), (back_at, back), (proven_at, proven())];
+            story.sort_by_key(|(at, _)| *at);
+            story
+        }
+    };
+    assert!(!is_broken(lost(300, 200)) && !is_broken(lost(300, 301)));
+    assert!(is_broken(lost(300, 320)) && is_broken(vec![(1, proven())]));
+}
