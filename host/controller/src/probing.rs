@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
-use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
+use node_remedy_api::plan::{Grant, Method, NodePlan, is_cloud};
 use node_remedy_decide::{End, FailureKind, PlanRefusal, Span, refuse_plan};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -308,9 +308,7 @@ fn untried<C: Cluster>(
     plan: &NodePlan,
 ) -> Option<String> {
     let find = |plugin: &str| parts.calls.facts_of(plugin);
-    let is_outlet = |plugin: &str| {
-        find(plugin).is_ok_and(|facts| facts.kind == PluginKind::Power && !facts.names_machine())
-    };
+    let is_outlet = |plugin: &str| find(plugin).is_ok_and(|facts| facts.is_outlet());
     let mut plugins = plan.methods.iter().filter_map(|method| method.plugin.as_deref());
     if !plugins.any(is_outlet) {
         return None;

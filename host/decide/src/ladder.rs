@@ -3,7 +3,6 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
-use alloc::vec::Vec;
 
 use crate::{Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time};
 
@@ -201,6 +200,11 @@ impl Plan {
         self.names(&self.power_of(remedy), |kind| matches!(kind, Kind::Power(_)))
     }
 
+    /// Whether a remedy can switch the machine off by plugs that may be switched.
+    pub(crate) fn surely_takes_off(&self, remedy: Remedy) -> bool {
+        self.takes_off(remedy) && !self.lacks_verified_outlets(remedy)
+    }
+
     /// Whether no remedy that carries out the plan could do so.
     pub(crate) fn lacks_outlets(&self) -> bool {
         let mut of_plan = self.remedies().filter(|remedy| remedy.is_of_plan()).peekable();
@@ -210,14 +214,19 @@ impl Plan {
     /// Whether a remedy switches power, and fails or proves nothing for want of outlets that were verified or are trusted.
     pub(crate) fn lacks_verified_outlets(&self, remedy: Remedy) -> bool {
         let stages = self.power_of(remedy);
-        let named = stages.iter().flat_map(|stage| &stage.methods).copied();
-        let switches: Vec<(MethodIndex, &Method)> = named
-            .filter_map(|index| Some((index, self.method(index)?)))
-            .filter(|(_, method)| method.switches_power())
-            .collect();
-        let is_lost = |(index, _): &(MethodIndex, &Method)| self.is_unverified(*index);
-        let fails = |one: &(MethodIndex, &Method)| one.1.must_success && is_lost(one);
-        !switches.is_empty() && (switches.iter().all(is_lost) || switches.iter().any(fails))
+        let switches = |stage: &Stage| {
+            let methods = stage.methods.clone().into_iter();
+            methods.filter(|index| self.method(*index).is_some_and(Method::switches_power))
+        };
+        let must_succeed =
+            |index: &MethodIndex| self.method(*index).is_some_and(|method| method.must_success);
+        let is_lost = |index: MethodIndex| self.is_unverified(index);
+        let mut all = stages.iter().flat_map(switches).peekable();
+        let needed = stages.iter().filter(|stage| {
+            stage.execution == Execution::All && stage.needed_for == NeededFor::NextStep
+        });
+        let mut needed = needed.flat_map(switches).filter(must_succeed);
+        all.peek().is_some() && (all.all(is_lost) || needed.any(is_lost))
     }
 
     /// Whether a remedy cuts the node's own way to the API server.

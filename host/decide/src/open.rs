@@ -68,7 +68,8 @@ impl core::fmt::Display for PlanRefusal {
             }
             Self::WiringNotVerified => {
                 "the wiring of its outlets was never verified, so they are not switched; run node-remedy \
-                 verify-wiring NODE (built-in plugins only), or set trustWiring: true in each method"
+                 verify-wiring NODE, or set trustWiring: true in each method (for plugins from outside, and where \
+                 the action is reset, only that helps)"
             }
         })
     }
@@ -150,7 +151,7 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
         return Some(PlanRefusal::WiringNotVerified);
     }
     let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {
-        (is_cut_off || plan.cuts_api_path(remedy)) && !plan.takes_off(remedy)
+        (is_cut_off || plan.cuts_api_path(remedy)) && !plan.surely_takes_off(remedy)
     });
     if cuts_itself_off && policy.isolated_for_good == IsolatedForGood::Refuse {
         return Some(PlanRefusal::CutsItselfOff);

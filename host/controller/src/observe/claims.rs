@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use node_remedy_api::plan::network_fence::spec_of;
-use node_remedy_api::plan::{Binding, Builtin, Method, NodePlan, is_cloud};
+use node_remedy_api::plan::{Builtin, Method, NodePlan, is_cloud};
 use node_remedy_sandbox::Cidr;
 
 use super::plan::identity;
@@ -165,13 +165,19 @@ pub fn claimed<'a>(
 /// Why the pinned plan may cut the wrong thing: by now its own FenceConfiguration names another plug, device or network for
 /// one of its methods, or what carries the machine's power is another.
 ///
-/// Another way to fence the machine, or one way fewer, corrects nothing.
-pub fn corrected(plan: &NodePlan, present: &NodePlan) -> Option<String> {
+/// Another way to fence the machine, or one way fewer, corrects nothing. `is_outlet` says whether a method switches power by a
+/// plug that knows no machine.
+pub fn corrected(
+    plan: &NodePlan,
+    present: &NodePlan,
+    is_outlet: impl Fn(&Method) -> bool,
+) -> Option<String> {
     if !is_of_same_fence(plan, present) {
         return None;
     }
     let moved = plan.methods.iter().find_map(|method| moved(method, present));
-    moved.or_else(|| feed_gone(plan, present)).or_else(|| feed_added(plan, present))
+    let gone = moved.or_else(|| feed_gone(plan, present));
+    gone.or_else(|| feed_added(plan, present, is_outlet))
 }
 
 /// Whether two plans were made of the same FenceConfiguration. One that is gone, or a plan without one, corrects nothing.
@@ -223,22 +229,17 @@ fn feed_gone(plan: &NodePlan, present: &NodePlan) -> Option<String> {
     Some(format!("the pinned plan switches {what}, but the configuration no longer names it"))
 }
 
-/// Power is switched by plugs that know no machine, verified or not, and there is a further one. Beside a device that names
-/// its machine only those of the same plugins are told apart from another way to fence it.
-fn feed_added(plan: &NodePlan, present: &NodePlan) -> Option<String> {
-    let known = feeds(plan);
-    let outlets: BTreeSet<&str> = powers(plan)
-        .filter(|method| !names_machine(method))
-        .filter_map(|method| method.plugin.as_deref())
-        .collect();
-    let are_all = powers(plan).all(|method| !names_machine(method));
-    if outlets.is_empty() {
+/// Power is switched by outlets, verified or not, and there is a further one.
+fn feed_added(
+    plan: &NodePlan,
+    present: &NodePlan,
+    is_outlet: impl Fn(&Method) -> bool,
+) -> Option<String> {
+    if !powers(plan).any(&is_outlet) {
         return None;
     }
-    let is_outlet = |method: &&Method| {
-        are_all || method.plugin.as_deref().is_some_and(|one| outlets.contains(one))
-    };
-    let present = powers(present).filter(is_outlet);
+    let known = feeds(plan);
+    let present = powers(present).filter(|method| is_outlet(method));
     let (feed, is_sole) = feeds_of(present).into_iter().find(|feed| !known.contains(feed))?;
     let sole = if is_sole { "the sole feed" } else { "a feed" };
     let what = words(&feed);
@@ -248,10 +249,6 @@ fn feed_added(plan: &NodePlan, present: &NodePlan) -> Option<String> {
 fn powers(plan: &NodePlan) -> impl Iterator<Item = &Method> {
     let places = plan.power_management.iter().flat_map(|stage| &stage.methods);
     places.filter_map(|place| plan.methods.get(usize::try_from(*place).ok()?))
-}
-
-fn names_machine(method: &Method) -> bool {
-    method.facts.as_ref().is_some_and(|facts| facts.binding == Binding::Reported)
 }
 
 /// What carries a machine's power, and whether it alone does.
@@ -387,6 +384,9 @@ mod tests {
 
     #[test]
     fn a_plan_says_what_the_configuration_corrected() {
+        let is_outlet =
+            |method: &Method| method.plugin.as_deref().is_some_and(|one| one.ends_with("-pdu"));
+        let corrected = |plan: &NodePlan, present: &NodePlan| corrected(plan, present, is_outlet);
         let then = plan("apc-pdu", "192.0.2.4", "2", &[]);
         assert_eq!(corrected(&then, &then), None);
         let said = corrected(&then, &plan("apc-pdu", "192.0.2.4", "3", &[])).unwrap();
@@ -406,27 +406,20 @@ mod tests {
         both.methods[1].name = "second".to_owned();
         let said = corrected(&of(then.clone()), &of(both.clone())).unwrap();
         assert!(said.contains("now names plug 2 of device 192.0.2.5 as a feed"), "{said}");
-        // Whether it was verified, and whether a BMC stands beside it: a further outlet is a further feed.
-        let bound = |mut plan: NodePlan, bindings: &[&str]| {
-            for (method, binding) in plan.methods.iter_mut().zip(bindings) {
-                let facts =
-                    json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
-                method.facts = Some(serde_json::from_value(facts).unwrap());
-            }
-            of(plan)
+        // A further outlet is a further feed, of whatever plugin, and whether a BMC stands beside or not; a BMC is none.
+        let with = |plan: &NodePlan, plugin: &str| {
+            let address = if plugin == "ipmi" { "192.0.2.9" } else { "192.0.2.10" };
+            let mut further = self::plan(plugin, address, "2", &[]).methods;
+            further[0].name = plugin.to_owned();
+            let methods = [plan.methods.clone(), further].concat();
+            NodePlan { methods, ..plan.clone() }
         };
-        let verified = bound(then.clone(), &["verified"]);
-        assert!(corrected(&verified, &of(both.clone())).is_some());
-        let mut beside = plan("ipmi", "192.0.2.9", "", &[]);
-        beside.methods[0].name = "bmc".to_owned();
-        beside.methods.extend(then.methods.clone());
-        let (mut with_outlet, mut with_bmc) = (beside.clone(), beside.clone());
-        with_outlet.methods.push(both.methods[1].clone());
-        with_bmc.methods.extend(plan("redfish", "192.0.2.10", "", &[]).methods);
-        with_bmc.methods[2].name = "second-bmc".to_owned();
-        let beside = bound(beside, &["reported", "verified"]);
-        assert!(corrected(&beside, &of(with_outlet)).is_some());
-        assert_eq!(corrected(&beside, &of(with_bmc)), None, "another way to fence it");
+        for beside in [then.clone(), with(&then, "ipmi")] {
+            for (plugin, is_feed) in [("apc-pdu", true), ("eaton-pdu", true), ("redfish", false)] {
+                let said = corrected(&of(beside.clone()), &of(with(&beside, plugin)));
+                assert_eq!(said.is_some(), is_feed, "{plugin}: {said:?}");
+            }
+        }
         assert_eq!(corrected(&both, &then), None, "one way fewer");
         let mut gone = both;
         gone.sources = vec!["FenceConfiguration/other".to_owned()];

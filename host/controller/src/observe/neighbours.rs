@@ -164,10 +164,10 @@ fn knows_no_machine(method: &Method) -> bool {
     method.binding == Binding::Labelled
 }
 
-/// Whether a plan switches plugs that know no machine.
+/// Whether a plan switches plugs that know no machine, verified or not.
 fn uses_outlets(plan: &NodePlan) -> bool {
     let mut facts = plan.methods.iter().filter_map(|method| method.facts.as_ref());
-    facts.any(|facts| facts.kind == PluginKind::Power && facts.binding == BindingWritten::Labelled)
+    facts.any(|facts| facts.kind == PluginKind::Power && facts.binding != BindingWritten::Reported)
 }
 
 fn ended_at(off: &Operation) -> Time {
@@ -298,6 +298,19 @@ mod tests {
     /// As a process sees it that saw the renewal before, too.
     fn renewed_at(time: Time) -> LeaseSeen {
         lease(time).after(&lease(Time(time.0 - 10_000)))
+    }
+
+    /// What an outlet proved later may be off for another one's sake, whether it was verified or not.
+    #[test]
+    fn an_outlet_knows_no_machine_verified_or_not() {
+        for (binding, is_outlet) in [("reported", false), ("verified", true), ("labelled", true)] {
+            let facts =
+                json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
+            let method = json!({"name": "power", "plugin": "p", "facts": facts});
+            let methods = vec![serde_json::from_value(method).unwrap()];
+            let plan = NodePlan { methods, ..NodePlan::default() };
+            assert_eq!(uses_outlets(&plan), is_outlet, "{binding}");
+        }
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl PluginFacts {
     pub fn names_machine(&self) -> bool {
         self.identity.iter().any(|field| identity::is_known(field))
     }
+
+    /// Whether it switches power by plugs that know no machine.
+    pub fn is_outlet(&self) -> bool {
+        self.kind == PluginKind::Power && !self.names_machine()
+    }
 }
 
 /// Why a plan cannot be run.

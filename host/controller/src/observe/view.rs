@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, State};
-use node_remedy_api::plan::NodePlan;
+use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
 use node_remedy_decide::bug::{Bug, is_sown};
@@ -97,7 +97,12 @@ fn disputed<C: Cluster>(parts: &Parts<C>, plan: &NodePlan, node: &NodeSeen) -> O
     let (config, nodes) = (parts.config.borrow(), parts.mirror.nodes.all());
     let present = config.plan_with(node, &mut Tables::new());
     // A configuration that is gone or invalid corrects nothing.
-    let corrected = || claims::corrected(plan, &present.ok()?);
+    let is_outlet = |method: &Method| {
+        // What cannot be told may be one.
+        let facts = method.plugin.as_deref().map(|plugin| parts.calls.facts_of(plugin));
+        facts.is_some_and(|facts| facts.map_or(true, |facts| facts.is_outlet()))
+    };
+    let corrected = || claims::corrected(plan, &present.ok()?, is_outlet);
     let changed = config.pin_changed(node).or_else(corrected);
     let rival = || parts.claims().rival(&node.name, plan);
     changed.or_else(rival).or_else(|| claims::claimed(plan, node, nodes.values()))

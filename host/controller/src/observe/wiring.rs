@@ -20,6 +20,9 @@ pub const KEY: &str = "wiring.json";
 /// What binds an outlet that is not switched.
 const UNVERIFIED: &str = "nothing: its wiring was never verified, so it is not switched; run node-remedy verify-wiring, or \
                           set trustWiring: true";
+/// The same of one that was tried, where a feed that was off beside it is gone from the plan.
+const FEED_GONE: &str = "nothing: its wiring was verified while the plan switched another feed beside it, so it is not switched; \
+                         run node-remedy verify-wiring again";
 /// Plugs that are kept of a node, newest last: more than any plan has.
 const PLUGS_MAX: usize = 64;
 
@@ -157,7 +160,8 @@ pub fn how_bound(method: &Method, wiring: &Wiring, node: &FencedNode) -> Option<
         (Binding::Labelled, _) => {
             "the configuration alone; its wiring was never verified".to_owned()
         }
-        (Binding::Unverified, _) => UNVERIFIED.to_owned(),
+        (Binding::Unverified, None) => UNVERIFIED.to_owned(),
+        (Binding::Unverified, Some(_)) => FEED_GONE.to_owned(),
     })
 }
 

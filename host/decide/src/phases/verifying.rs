@@ -252,8 +252,8 @@ fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow
     go_back(run, Goal::Park(ParkReason::AliveThoughOff))
 }
 
-/// P8: a plug that knows no machine and whose wiring nobody tried is believed only after two
-/// Lease intervals of silence, and once every neighbour on the device was heard since.
+/// P8: a plug that knows no machine, verified or trusted, is believed only after two Lease intervals of silence, and once
+/// every other node was heard since.
 fn doubt_the_wiring(
     run: &mut Run<'_>,
     view: &View,
