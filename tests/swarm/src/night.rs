@@ -141,6 +141,7 @@ impl Night {
             rack: Rack::of(seed, &[]),
             happenings: String::new(),
             drawn: machines.classes(),
+            server_ahead: Duration::ZERO,
         };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
@@ -232,8 +233,11 @@ impl Night {
         let plain = Setting::default();
         let seen_after = if is_api_slow { SEEN_BY_SLOW_API } else { plain.seen_after };
         let well_after = if is_api_slow { WELL_BY_SLOW_API } else { plain.well_after };
-        let has_drops = draft.drawn.iter().any(|class| class == "device drop");
-        let well_after = if has_drops { well_after + TAKEN_BY_DROPS } else { well_after };
+        let has = |class: &str| draft.drawn.iter().any(|drawn| drawn == class);
+        let well_after = if has("device drop") { well_after + TAKEN_BY_DROPS } else { well_after };
+        // Nobody can hear a kubelet whose requests still wait.
+        let is_late = has(cluster::NETWORK_BACK);
+        let well_after = if is_late { well_after + cluster::NETWORK_BACK_MAX } else { well_after };
         // Our clock follows a server's that was set by up to an eighth of the time, and may run a tenth too fast.
         let is_set = draft.happenings.contains("serverClock");
         let told_early = if is_set { others::NODE_LEASE_AGE / 4 } else { Duration::ZERO };
@@ -257,6 +261,7 @@ impl Night {
             silent_for: Some(others::NODE_LEASE_AGE.saturating_sub(told_early)),
             ill: ill.into_iter().collect(),
             has_people,
+            skipped: draft.skipped(),
             guards: guards.told,
             ..plain
         };
@@ -328,6 +333,8 @@ struct Draft {
     machines: Machines,
     happenings: String,
     drawn: Vec<String>,
+    /// By how much the server's clock is set ahead, in all.
+    server_ahead: Duration,
 }
 
 impl Draft {

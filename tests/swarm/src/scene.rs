@@ -54,6 +54,8 @@ pub struct Setting {
     pub silent_for: Option<Duration>,
     /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
     pub unready_for: Option<Duration>,
+    /// By how much a process that starts counts ages too large that began before: the server's clock is set ahead.
+    pub skipped: Duration,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
     /// A machine that others switched off stays off.
@@ -90,6 +92,7 @@ impl Default for Setting {
             miswired: BTreeSet::new(),
             silent_for: None,
             unready_for: None,
+            skipped: Duration::ZERO,
             needs_approval: false,
             leaves_off: false,
             ill: BTreeSet::new(),

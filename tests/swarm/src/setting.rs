@@ -68,6 +68,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         seen_after: Duration::from_secs(26),
         silent_for: silent_for(scenario),
         unready_for: unready_for(scenario),
+        skipped: skipped(scenario),
         guards: Guards {
             excluded: excluded.collect(),
             zones,
@@ -122,6 +123,19 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
         .map(|threshold| read_duration(threshold.get("nodeLeaseAge")?.as_str()?))
         .collect();
     ages?.into_iter().min().map(as_told)
+}
+
+/// By how much the server's clock is set ahead, in all, where processes of node-remedy start again.
+fn skipped(scenario: &Scenario) -> Duration {
+    let mut happenings = scenario.happenings.iter().map(|one| &one.what);
+    if !happenings.any(|one| matches!(one, Event::OfController(_))) {
+        return Duration::ZERO;
+    }
+    let ahead = scenario.happenings.iter().filter_map(|one| match one.what {
+        Event::ServerClock(by_ms) => u64::try_from(by_ms).ok(),
+        _ => None,
+    });
+    Duration::from_millis(ahead.sum())
 }
 
 /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.

@@ -1,6 +1,7 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
-//! when it is over, or waits.
+//! when it is over, or waits. An incident that follows at once on another one of its node took its place, and is the same.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_remedy_world::facts::What;
@@ -13,6 +14,9 @@ use crate::scene::{Scene, Setting};
 /// Two processes that tell time by answers' dates, which are whole seconds, are so far apart at most.
 const DATED_WITHIN: Duration = Duration::from_secs(3);
 
+/// What takes the place of an incident begins so soon after its end.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
+
 pub(super) struct OpenBreaker {
     breaker: Option<Breaker>,
     /// What waits for somebody's yes holds nobody up for long.
@@ -21,24 +25,31 @@ pub(super) struct OpenBreaker {
     begun: Vec<Time>,
     /// The incident that was let through after the cool-down.
     trial: Option<String>,
+    /// When the last incident of each node ended.
+    ended: BTreeMap<String, Time>,
 }
 
 impl OpenBreaker {
     pub(super) fn new(setting: &Setting) -> Self {
         // Whoever follows a server's clock that was set ahead tells ages an eighth too large.
-        let least = |cool_down: Duration| (cool_down * 8 / 9).saturating_sub(DATED_WITHIN);
+        let too_large = DATED_WITHIN + setting.skipped;
+        let least = |cool_down: Duration| (cool_down * 8 / 9).saturating_sub(too_large);
         let breaker = setting.guards.breaker;
         let breaker = breaker.map(|one| Breaker { cool_down: least(one.cool_down), ..one });
         let needs_approval = setting.needs_approval;
-        Self { breaker, needs_approval, begun: Vec::new(), trial: None }
+        Self { breaker, needs_approval, begun: Vec::new(), trial: None, ended: BTreeMap::new() }
     }
 }
 
 impl Check for OpenBreaker {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         let Breaker { incidents_max, cool_down } = self.breaker?;
-        let What::FenceState { fence, .. } = what else { return None };
-        if scene.states.contains_key(fence) {
+        let What::FenceState { fence, node, state, .. } = what else { return None };
+        if state == "Final" {
+            self.ended.insert(node.clone(), at);
+        }
+        let follows = |ended: &Time| between(*ended, at) <= FOLLOWS_WITHIN;
+        if scene.states.contains_key(fence) || self.ended.get(node).is_some_and(follows) {
             return None;
         }
         let Some(opened) = self.begun.get(incidents_max - 1) else {

@@ -2,6 +2,8 @@
 //! their new boot, in which order a process does what it could do next. Each draws from a seed of its own, so that
 //! other nights stay as they were.
 
+use std::time::Duration;
+
 use node_remedy_world::rng::Rng;
 
 use super::{Draft, Machines, Night};
@@ -21,7 +23,9 @@ const TWINS_PERCENT: u64 = 4;
 /// The class of nights in which a kubelet renews its Lease seconds before it tells its new boot.
 const LEASE_FIRST: &str = "lease before status";
 /// The class of nights in which a kubelet's requests wait when its network is back.
-const NETWORK_BACK: &str = "late after a network";
+pub(super) const NETWORK_BACK: &str = "late after a network";
+/// How long they wait at most.
+pub(super) const NETWORK_BACK_MAX: Duration = Duration::from_secs(14);
 /// The class of nights in which what a process does next is drawn.
 const SHUFFLED: &str = "tasks shuffled";
 /// The class of nights in which the definitions in the cluster are older than node-remedy.
@@ -102,8 +106,9 @@ impl Draft {
             fields.push(format!("firstStatus: {}ms", rng.within(4_000, 9_000)));
         }
         if rng.below(3) == 0 {
+            let waits_max_ms = u64::try_from(NETWORK_BACK_MAX.as_millis()).unwrap_or(u64::MAX);
             self.drawn.push(NETWORK_BACK.to_owned());
-            fields.push(format!("networkBack: {}ms", rng.within(2_000, 14_000)));
+            fields.push(format!("networkBack: {}ms", rng.within(2_000, waits_max_ms)));
         }
         if fields.is_empty() {
             String::new()

@@ -299,22 +299,30 @@ impl Draft {
         true
     }
 
-    /// When a clock is set, and how.
-    fn clock_is_set(&mut self) -> (u64, String) {
+    /// When a clock is set, and how; and by how much it is then ahead, in milliseconds.
+    fn clock_is_set(&mut self) -> (u64, String, u64) {
         let (at, by) = (self.rng.below(260_000), jump(&mut self.rng));
-        let way = if self.chance(50) { "ahead" } else { "back" };
-        (at, format!("{way}: {by}ms"))
+        let is_ahead = self.chance(50);
+        let way = if is_ahead { "ahead" } else { "back" };
+        (at, format!("{way}: {by}ms"), if is_ahead { by } else { 0 })
     }
 
     /// The clock of the API server's machine is set.
     fn server_clock(&mut self) {
         if self.chance(10) {
             for _ in 0..self.rng.within(1, 2) {
-                let (at, set) = self.clock_is_set();
+                let (at, set, ahead_ms) = self.clock_is_set();
+                self.server_ahead += Duration::from_millis(ahead_ms);
                 let what = format!("serverClock: {{ {set} }}");
                 self.happens(at, &what, "server's clock set");
             }
         }
+    }
+
+    /// What a process that starts may take for time that went by: as far as the server's clock is set ahead.
+    pub(super) fn skipped(&self) -> Duration {
+        let starts = self.happenings.contains("controllerKilled");
+        if starts { self.server_ahead } else { Duration::ZERO }
     }
 
     /// The clocks of node-remedy's machines: set by hand, or running too fast or too slow.
@@ -324,7 +332,7 @@ impl Draft {
         for controller in 1..=controllers {
             if self.chance(12) {
                 for _ in 0..self.rng.within(1, 3) {
-                    let (at, set) = self.clock_is_set();
+                    let (at, set, _) = self.clock_is_set();
                     let what = format!("clockFault: {{ controller: {controller}, {set} }}");
                     self.happens(at, &what, "clock jumps");
                 }

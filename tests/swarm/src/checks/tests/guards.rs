@@ -87,6 +87,25 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
     assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
     assert_eq!(night([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
+    let superseded = vec![is(30, "m", "Final")];
+    let again = |at| {
+        (
+            at,
+            What::FenceState {
+                fence: "m-2".into(),
+                node: "m".into(),
+                step: "Isolation".into(),
+                state: "New".into(),
+            },
+        )
+    };
+    assert_eq!(night([superseded.clone(), vec![again(31)]].concat()), [""; 0], "the same");
+    assert_eq!(night([superseded, vec![again(32)]].concat()), ["S18"]);
+    let skips = Setting { skipped: Duration::from_secs(30), ..setting };
+    let two = vec![is(10, "n", "New"), is(20, "m", "New")];
+    let third = |at| judged([two.clone(), over(), vec![is(at, "o", "New")]].concat(), &skips);
+    assert_eq!(third(75), ["S18"]);
+    assert_eq!(third(76), [""; 0], "and a process that starts after that");
 }
 
 #[test]
