@@ -53,6 +53,8 @@ bugs! {
     SignsVoidNothing = "signs-void-nothing" breaks "S1",
     /// A feed that reads off is all of them.
     OneFeedIsAll = "one-feed-is-all" breaks "S1",
+    /// The storage of a driver is cut once one of several ways to it is.
+    OneWayIsAll = "one-way-is-all" breaks "S1",
     /// A sign of life between the noting and the reads is no reason to doubt them.
     SignsOfLifeIgnored = "signs-of-life-ignored" breaks "S1",
     /// That another node fell silent when a plug was cut is no reason to doubt whose plug it is.

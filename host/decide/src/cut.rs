@@ -11,9 +11,9 @@ use crate::phases::releasing::void;
 use crate::retry::{end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, MethodIndex, NodeView, Notice,
-    Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof, RELEASED_MAX,
-    Record, Rule, Span, Time, View, VolumeView,
+    Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, Method, MethodIndex, NodeView,
+    Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof,
+    RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -47,7 +47,7 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
     run.record.cut_off = seen.map(|(view, node)| {
         let kinds = || run.plan.cut_methods().filter_map(|index| run.plan.method(index));
         let cuts_network = kinds().any(|method| matches!(method.kind, Kind::Fabric(_)));
-        let drivers: Vec<&str> = kinds().flat_map(|method| storage_of(&method.kind)).collect();
+        let drivers: Vec<&str> = kinds().flat_map(Method::drivers).collect();
         let is_cut = |one: &VolumeView| {
             one.backing == Backing::Unknown || one.driver().is_some_and(|it| drivers.contains(&it))
         };
@@ -298,14 +298,6 @@ pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
         && !node.is_some_and(|node| run.is_new_boot(&node.signs))
 }
 
-fn storage_of(kind: &Kind) -> impl Iterator<Item = &str> {
-    let drivers: &[String] = match kind {
-        Kind::Storage { drivers } => drivers,
-        Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => &[],
-    };
-    drivers.iter().map(String::as_str)
-}
-
 /// Whether each of these cuts is on its way back already: that is not stopped half-way.
 pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
     let is_asked = |cut: &MethodIndex| {
@@ -370,7 +362,7 @@ pub(crate) fn has_registered_anew(run: &Run<'_>, view: &View) -> bool {
 fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
     let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
     let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));
-    let mut drivers = kinds.flat_map(|method| storage_of(&method.kind)).peekable();
+    let mut drivers = kinds.flat_map(Method::drivers).peekable();
     let is_hidden = drivers.peek().is_some() && is_untold;
     !is_hidden && !drivers.any(|driver| node.uses(driver))
 }

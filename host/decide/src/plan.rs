@@ -303,6 +303,17 @@ impl Method {
         }
     }
 
+    /// The drivers of the storage that its `off` cuts.
+    pub(crate) fn drivers(&self) -> impl Iterator<Item = &str> {
+        let drivers: &[String] = match &self.kind {
+            Kind::Storage { drivers } => drivers,
+            Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
+                &[]
+            }
+        };
+        drivers.iter().map(String::as_str)
+    }
+
     /// Whether its `off` cuts network or storage.
     pub fn cuts(&self) -> bool {
         match self.kind {

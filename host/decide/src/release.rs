@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::{
-    Access, AttachmentView, Backing, Deletion, Exempt, Grade, KdumpReleases, Kind, Plan, PlugState,
-    PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,
+    Access, AttachmentView, Backing, Deletion, Execution, Exempt, Grade, KdumpReleases, Method,
+    MethodIndex, Plan, PlugState, PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,
 };
 
 /// What a proof covers: its grade, and what the policy says about it.
@@ -116,19 +116,23 @@ fn uses(pod: &PodView, attachment: &AttachmentView) -> Option<bool> {
     (!is_unknown).then_some(false)
 }
 
-/// The drivers whose storage is cut, by a read since.
+/// The drivers whose storage is cut, by a read since. Each method of a stage that names a driver cuts one way to it, and
+/// the driver's storage is cut once all are; of a stage that runs only one, each cuts it whole.
 pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
-    let verified = |index: &usize| record.state_since_effect(*index) == Some(PlugState::Off);
-    plan.cut_methods()
-        .filter(verified)
-        .filter_map(|index| match &plan.method(index)?.kind {
-            Kind::Storage { drivers } => Some(drivers.iter().map(String::as_str)),
-            Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
-                None
+    let is_cut = |index: &MethodIndex| record.state_since_effect(*index) == Some(PlugState::Off);
+    let drivers = |index: MethodIndex| plan.method(index).into_iter().flat_map(Method::drivers);
+    let has_open_way = |driver: &str| {
+        plan.isolation.iter().any(|stage| {
+            let names = |index: &MethodIndex| drivers(*index).any(|named| named == driver);
+            let mut ways = stage.methods.clone().into_iter().filter(names).peekable();
+            match stage.execution {
+                Execution::All => ways.any(|way| !is_cut(&way)),
+                Execution::OnlyOne => ways.peek().is_some() && !ways.any(|way| is_cut(&way)),
             }
         })
-        .flatten()
-        .collect()
+    };
+    let cut = plan.cut_methods().filter(is_cut).flat_map(drivers);
+    cut.filter(|driver| !guard(Bug::OneWayIsAll, has_open_way(driver))).collect()
 }
 
 /// What of the snapshot is still there.

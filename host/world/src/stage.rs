@@ -53,6 +53,8 @@ pub struct Timings {
     pub network_fence: Duration,
     /// How it answers.
     pub csi_addons: Answer,
+    /// The pools of storage that every volume lies in part in: a machine writes until each keeps it away. Empty: there is one.
+    pub storage_pools: Vec<String>,
 }
 
 impl Default for Timings {
@@ -69,6 +71,7 @@ impl Default for Timings {
             checks_at_detach: false,
             network_fence: Duration::from_secs(2),
             csi_addons: Answer::Succeeded,
+            storage_pools: Vec::new(),
         }
     }
 }

@@ -131,9 +131,9 @@ fn skipped(scenario: &Scenario) -> Duration {
     if !happenings.any(|one| matches!(one, Event::OfController(_))) {
         return Duration::ZERO;
     }
-    let ahead = scenario.happenings.iter().filter_map(|one| match one.what {
-        Event::ServerClock(by_ms) => u64::try_from(by_ms).ok(),
-        _ => None,
+    let ahead = scenario.happenings.iter().filter_map(|one| {
+        let Event::ServerClock(by_ms) = one.what else { return None };
+        u64::try_from(by_ms).ok()
     });
     Duration::from_millis(ahead.sum())
 }

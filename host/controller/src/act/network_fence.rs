@@ -238,7 +238,7 @@ impl<C: Cluster> Work<'_, C> {
             Stands::Fenced | Stands::Fencing(_) | Stands::Leaving | Stands::Changed => true,
         };
         if let Some(other) = found.others.first() {
-            return Err(taken(other));
+            return Err(self.taken(other));
         }
         match (stands, found.ours) {
             (Stands::Fenced, _) => Ok(Turn::Done(PlugState::Off)),
@@ -274,7 +274,7 @@ impl<C: Cluster> Work<'_, C> {
             }
             Stands::Fenced | Stands::Fencing(_) => {
                 if let Some(other) = found.others.iter().find(is_fenced) {
-                    return Err(taken(other));
+                    return Err(self.taken(other));
                 }
                 let patch = json!([
                     { "op": "test", "path": "/metadata/uid", "value": ours.metadata.uid },
@@ -334,6 +334,22 @@ impl<C: Cluster> Work<'_, C> {
         Err(Stop::Failed(failure(error)))
     }
 
+    fn taken(&self, other: &NetworkFence) -> Stop {
+        let name = other.name_any();
+        let is_ours =
+            other.annotations().get(OF_NODEFENCE).is_some_and(|of| of == self.wanted.incident);
+        let detail = if is_ours {
+            format!(
+                "NetworkFence {name} of another method is about the same addresses; a plan may have one network-fence per driver"
+            )
+        } else {
+            format!(
+                "NetworkFence {name} of somebody else is about the same addresses; it is not taken over"
+            )
+        };
+        Stop::Failed(Failure { kind: FailureKind::Busy, detail })
+    }
+
     fn changed(&self) -> Stop {
         let detail = format!(
             "NetworkFence {} is not as node-remedy made it; somebody changed it, and has to set \
@@ -367,14 +383,6 @@ fn told(state: PlugState) -> &'static str {
         PlugState::Transitioning => "csi-addons did not do it yet",
         PlugState::Unknown | PlugState::Terminated => "what it says is not to be relied on",
     }
-}
-
-fn taken(other: &NetworkFence) -> Stop {
-    let detail = format!(
-        "NetworkFence {} of somebody else is about the same addresses; it is not taken over",
-        other.name_any()
-    );
-    Stop::Failed(Failure { kind: FailureKind::Busy, detail })
 }
 
 fn failure(error: &ClusterError) -> Failure {

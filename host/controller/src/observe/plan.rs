@@ -252,6 +252,7 @@ fn facts_of(
         PluginKind::Fabric => (false, true),
         PluginKind::Storage | PluginKind::Watch | PluginKind::Remedy => (false, false),
     };
+    let may_prove = power || !method.storage_drivers.is_empty();
     // A device that names the machine powers all of it; an outlet does only if somebody says so.
     let feed = if reports_machine || method.sole_feed { api::Feed::Whole } else { api::Feed::Part };
     MethodFacts {
@@ -261,11 +262,12 @@ fn facts_of(
         // Nobody said that the way to the API server is another one.
         cuts_api_server: fabric,
         late_effect: plugin.late_effect,
-        // An outlet may be another machine's, which may live on by a second feed, so that nothing would tell (rule P8).
+        // An outlet or a port may be another machine's, which may live on by a second one, so that nothing would tell
+        // (rule P8).
         binding: match (reports_machine, is_verified) {
             (true, _) => api::Binding::Reported,
             (false, true) => api::Binding::Verified,
-            (false, false) if power && !method.trust_wiring => api::Binding::Unverified,
+            (false, false) if may_prove && !method.trust_wiring => api::Binding::Unverified,
             (false, false) => api::Binding::Labelled,
         },
         expected: identity::expected(node, &plugin.identity),
@@ -483,6 +485,10 @@ fn kind_of(
             decide::Kind::Fabric(decide::Path::ApiServer)
         }
         PluginKind::Fabric => decide::Kind::Fabric(decide::Path::Other),
+        // It cuts, and releases nothing.
+        PluginKind::Storage if facts.binding == api::Binding::Unverified => {
+            decide::Kind::Storage { drivers: Vec::new() }
+        }
         PluginKind::Storage => decide::Kind::Storage { drivers: method.storage_drivers.clone() },
         PluginKind::Watch => decide::Kind::Watch,
         PluginKind::Remedy => {

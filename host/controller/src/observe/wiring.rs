@@ -23,6 +23,9 @@ const UNVERIFIED: &str = "nothing: its wiring was never verified, so it is not s
 /// The same of one that was tried, where a feed that was off beside it is gone from the plan.
 const FEED_GONE: &str = "nothing: its wiring was verified while the plan switched another feed beside it, so it is not switched; \
                          run node-remedy verify-wiring again";
+/// The same of what cuts storage: no trial could show whose storage it cuts.
+const NOT_TRUSTED: &str =
+    "the configuration alone, so what it cuts releases nothing; set trustWiring: true to trust it";
 /// Plugs that are kept of a node, newest last: more than any plan has.
 const PLUGS_MAX: usize = 64;
 
@@ -160,6 +163,7 @@ pub fn how_bound(method: &Method, wiring: &Wiring, node: &FencedNode) -> Option<
         (Binding::Labelled, _) => {
             "the configuration alone; its wiring was never verified".to_owned()
         }
+        (Binding::Unverified, None) if facts.kind == PluginKind::Storage => NOT_TRUSTED.to_owned(),
         (Binding::Unverified, None) => UNVERIFIED.to_owned(),
         (Binding::Unverified, Some(_)) => FEED_GONE.to_owned(),
     })

@@ -3,6 +3,7 @@
 use crate::bug::{Bug, guard};
 use crate::cut::{self, note_before};
 use crate::plan::{Progress, Want};
+use crate::release::cut_drivers;
 use crate::retry::{
     await_device, fail, give_up, method_failed, node_gone, park, retry, unreachable,
 };
@@ -261,8 +262,13 @@ pub(crate) fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
     if is_proven || !run.policy.grades.contains(&Grade::StorageFenced) {
         return None;
     }
+    let drivers = cut_drivers(run.plan, &run.record);
     let is_storage = |index: &MethodIndex| {
-        run.plan.method(*index).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
+        run.plan.method(*index).is_some_and(|method| {
+            let mut its = method.drivers().peekable();
+            matches!(method.kind, Kind::Storage { .. })
+                && (its.peek().is_none() || its.any(|driver| drivers.contains(driver)))
+        })
     };
     let reads: alloc::vec::Vec<_> = run
         .plan

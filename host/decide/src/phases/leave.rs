@@ -114,7 +114,7 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
     }
     match view.trigger {
         Crossing::Crossed { .. } => {
-            if is_new(run) {
+            if waits_untouched(run) {
                 // Reported again: what nobody reports is counted from the next time on.
                 run.record.gate_closed_at = None;
             }
@@ -125,10 +125,13 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
         Crossing::Unclear | Crossing::Ripening { .. } => {
             run.look_at(view.trigger.next_look().unwrap_or(run.now.after(LOOK_EVERY)));
-            if view.trigger == Crossing::Unclear && is_new(run) && is_closed_for_long(run) {
+            if view.trigger == Crossing::Unclear && waits_untouched(run) && is_closed_for_long(run)
+            {
                 // What nobody reports any more may never be reported again.
                 run.rule(Rule::A14);
-                return Err(go_back(run, Goal::Close(FinalReason::Unreported)));
+                let unreported = Goal::Close(FinalReason::Unreported);
+                let goal = if run.committed() { Goal::BringBack } else { unreported };
+                return Err(go_back(run, goal));
             }
             if is_waited_for(run) {
                 return Err(run.hold(Hold::TriggerClear));
@@ -226,7 +229,7 @@ fn is_closed_for_long(run: &mut Run<'_>) -> bool {
 /// A14: leave that does not come for a node that an earlier pass may have left isolated or off, or this
 /// one, is waited for, not for ever.
 fn is_waited_for(run: &mut Run<'_>) -> bool {
-    (run.record.phase == Phase::Waiting && is_untouched(run)) || !is_closed_for_long(run)
+    waits_untouched(run) || !is_closed_for_long(run)
 }
 
 /// Whether nothing of the node is cut or off because of us, or may be.
@@ -236,7 +239,12 @@ fn is_untouched(run: &Run<'_>) -> bool {
 
 /// Whether the run has done nothing yet.
 pub(crate) fn is_new(run: &Run<'_>) -> bool {
-    run.record.phase == Phase::Waiting && !run.committed() && is_untouched(run)
+    waits_untouched(run) && !run.committed()
+}
+
+/// Whether it waits for the turn of a remedy, and nothing is cut or off because of us.
+fn waits_untouched(run: &Run<'_>) -> bool {
+    run.record.phase == Phase::Waiting && is_untouched(run)
 }
 
 /// A14 for the gate, and for a node that is our own: gives back what was cut, or tells a person of it.

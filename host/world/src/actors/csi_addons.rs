@@ -39,6 +39,8 @@ pub(crate) struct CsiAddons {
     answered: BTreeMap<String, u64>,
     /// By name: the machines that it keeps away. The storage knows them, whether they have a Node or not.
     kept_away: BTreeMap<String, BTreeSet<String>>,
+    /// By name: the pool of storage that it is about.
+    pools: BTreeMap<String, String>,
     /// By address: its machine, whether it has a Node or not.
     machines: BTreeMap<String, String>,
 }
@@ -75,8 +77,7 @@ impl CsiAddons {
             } else if due <= stage.now {
                 self.work.remove(&own);
                 self.answered.insert(own, generation);
-                let kept_away = self.kept_away.entry(name(fence).to_owned()).or_default();
-                answer(stage, fence, kept_away, &self.machines);
+                self.answer(stage, fence);
             }
         }
         self.work.values().map(|(_, due)| *due).min()
@@ -90,36 +91,45 @@ impl CsiAddons {
             }
         }
     }
-}
 
-fn answer(
-    stage: &mut Stage<'_>,
-    fence: &Value,
-    kept_away: &mut BTreeSet<String>,
-    machines: &BTreeMap<String, String>,
-) {
-    let own = name(fence);
-    let is_fenced = text(fence, "/spec/fenceState") == "Fenced";
-    write(stage, own, &json!({ "metadata": { "finalizers": [FINALIZER] } }), Part::Main);
-    let (result, message) = match (stage.timings.csi_addons, is_fenced) {
-        (Succeeded, true) => ("Succeeded", "fencing operation successful"),
-        (Succeeded, false) => ("Succeeded", "unfencing operation successful"),
-        (Failed | Never, _) => ("Failed", "the driver does not answer"),
-    };
-    if result == "Succeeded" {
-        kept_away.extend(meant(fence, machines));
-        if is_fenced {
-            for node in kept_away.iter() {
-                stage.writers.cut(stage.facts, stage.now, node);
-            }
-        } else {
-            for node in std::mem::take(kept_away) {
-                stage.writers.restore(stage.facts, stage.now, &node);
+    fn answer(&mut self, stage: &mut Stage<'_>, fence: &Value) {
+        let own = name(fence);
+        let is_fenced = text(fence, "/spec/fenceState") == "Fenced";
+        write(stage, own, &json!({ "metadata": { "finalizers": [FINALIZER] } }), Part::Main);
+        let (result, message) = match (stage.timings.csi_addons, is_fenced) {
+            (Succeeded, true) => ("Succeeded", "fencing operation successful"),
+            (Succeeded, false) => ("Succeeded", "unfencing operation successful"),
+            (Failed | Never, _) => ("Failed", "the driver does not answer"),
+        };
+        if result == "Succeeded" {
+            self.pools.insert(own.to_owned(), text(fence, "/spec/parameters/pool").to_owned());
+            let kept_away = self.kept_away.entry(own.to_owned()).or_default();
+            kept_away.extend(meant(fence, &self.machines));
+            if is_fenced {
+                for node in kept_away.clone() {
+                    if self.is_kept_from_all(&stage.timings.storage_pools, &node) {
+                        stage.writers.cut(stage.facts, stage.now, &node);
+                    }
+                }
+            } else {
+                for node in std::mem::take(kept_away) {
+                    stage.writers.restore(stage.facts, stage.now, &node);
+                }
             }
         }
+        let status = json!({ "status": { "result": result, "message": message } });
+        write(stage, own, &status, Part::Status);
     }
-    let status = json!({ "status": { "result": result, "message": message } });
-    write(stage, own, &status, Part::Status);
+
+    /// Whether a machine reaches none of these pools any more.
+    fn is_kept_from_all(&self, pools: &[String], node: &str) -> bool {
+        let keeps_away = |fence: &String| {
+            self.kept_away.get(fence).is_some_and(|machines| machines.contains(node))
+        };
+        let is_kept_from =
+            |pool: &String| self.pools.iter().any(|(fence, its)| its == pool && keeps_away(fence));
+        pools.iter().all(is_kept_from)
+    }
 }
 
 /// The machines of which an address is fenced; only single addresses are modelled.

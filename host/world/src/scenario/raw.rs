@@ -64,6 +64,8 @@ pub(super) struct RawCluster {
     pub(super) network_fence: Option<Text>,
     #[serde(default)]
     pub(super) csi_addons: Answer,
+    #[serde(default)]
+    pub(super) storage_pools: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

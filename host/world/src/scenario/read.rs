@@ -256,6 +256,7 @@ impl Reader {
         let mut timings = Timings {
             checks_at_detach: raw.checks_at_detach,
             csi_addons: raw.csi_addons,
+            storage_pools: raw.storage_pools.clone(),
             ..Timings::default()
         };
         let rows = [

@@ -64,6 +64,10 @@ fn power(methods: Vec<Method>, stages: Vec<Stage>) -> Result<decide::Plan, PlanE
 fn kinds_follow_from_plugin_and_configuration() {
     let sole = Method { sole_feed: true, ..method("outlet", "pdu") };
     let reset = Method { reset_only: true, ..method("reset", "ipmi") };
+    let drivers = || vec!["fc.csi.example.com".to_owned()];
+    // A port says no more than an outlet which machine hangs on it.
+    let untrusted = Method { storage_drivers: drivers(), ..method("port of a SAN", "san") };
+    let trusted = Method { trust_wiring: true, ..untrusted.clone() };
     let builtin =
         Method { plugin: None, builtin: Some(Builtin::MarkUnschedulable), ..method("cordon", "") };
     for (method, kind) in [
@@ -73,6 +77,8 @@ fn kinds_follow_from_plugin_and_configuration() {
         (reset, Kind::ResetOnly),
         (method("port", "switch"), Kind::Fabric(Path::ApiServer)),
         (method("zone", "san"), Kind::Storage { drivers: Vec::new() }),
+        (untrusted, Kind::Storage { drivers: Vec::new() }),
+        (trusted, Kind::Storage { drivers: drivers() }),
         (method("crash", "kdump"), Kind::Watch),
         (builtin, Kind::Builtin(decide::Builtin::MarkUnschedulable)),
     ] {

@@ -124,6 +124,21 @@ fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
     again.until(Phase::Final(FinalReason::Unreported));
 }
 
+/// The same behind a power cycle: nobody knows whether the node is well, so a person is told at the end of the ladder.
+#[test]
+fn a14_a_condition_that_nobody_reports_behind_a_power_cycle_is_not_waited_for_for_ever() {
+    let mut story = sick(&[rung("fence", Remedy::Fence), drain()]);
+    story.until(Phase::AwaitingWell);
+    let reported = story.view.trigger.clone();
+    story.boots().view.trigger = reported;
+    until(&mut story, |story| story.record.phase == Phase::Waiting);
+    story.view.trigger = Crossing::Unclear;
+    let waits_since = story.now;
+    story.until(Phase::Parked);
+    assert!(story.now >= waits_since.after(RunPolicy::default().gate_timeout));
+    assert_eq!((story.count(Action::Off), story.record.slot), (1, Slot::Free));
+}
+
 #[test]
 fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
     let mut story = sick(&[drain()]);

@@ -1,13 +1,14 @@
 //! Grades that cover some pods: which of them, what they share with those that stay, and what a node
 //! that goes on with the same boot has to show first.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{CLEAR, cutting_plan, position};
-use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, signs, storage};
-use crate::tests::story::Story;
+use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, signs, stage, storage};
+use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 fn volume(backing: Backing) -> VolumeView {
@@ -177,6 +178,36 @@ fn cut_storage_releases_the_pods_of_its_drivers_alone() {
     story.until(Phase::Releasing).until_released();
     let pods = vec!["db-0".to_string(), "db-1".to_string()];
     assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
+}
+
+/// A stage that runs all its methods cuts every way to a driver's storage; one that runs only one needs one of them.
+#[test]
+fn storage_is_cut_once_every_way_to_it_is() {
+    let pods = || vec![user("db-0", vec![volume(persistent("pv-db-0"))])];
+    let of = |execution| {
+        let mut plan = cutting_plan(storage());
+        plan.power.clear();
+        plan.methods.push(plan.methods[1].clone());
+        plan.isolation = vec![stage(execution, &[1, 2])];
+        with(Story::new(plan, RunPolicy::default()), pods(), &["pv-db-0"])
+    };
+    of(Execution::All).until(Phase::Releasing);
+    let first_alone = |operation: &Operation, plugs: &mut [PlugState]| {
+        if operation.method == 1 { honest(operation, plugs) } else { silent(operation, plugs) }
+    };
+    for (execution, is_cut) in [(Execution::OnlyOne, true), (Execution::All, false)] {
+        let mut story = of(execution);
+        story.device = Box::new(first_alone);
+        for _ in 0..60 {
+            story.go();
+        }
+        assert_eq!(story.calls.contains(&(2, Action::Off)), !is_cut);
+        assert_eq!(
+            (story.record.proof.is_some(), story.released()),
+            (is_cut, is_cut),
+            "{execution:?}"
+        );
+    }
 }
 
 /// A boot that goes on has its storage back once its kubelet says that it holds nothing of what was cut.
