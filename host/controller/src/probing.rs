@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
-use node_remedy_api::plan::{Grant, Method, NodePlan, is_cloud};
+use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
 use node_remedy_decide::{End, FailureKind, PlanRefusal, Span, refuse_plan};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -300,7 +300,7 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
     (paths, methods)
 }
 
-/// Why the node would not be fenced although all is there: nobody tried its outlets.
+/// Why the node would not be fenced although all is there: nobody tried its outlets, or answers for its storage's ports.
 fn untried<C: Cluster>(
     parts: &Parts<C>,
     config: &Config,
@@ -308,9 +308,11 @@ fn untried<C: Cluster>(
     plan: &NodePlan,
 ) -> Option<String> {
     let find = |plugin: &str| parts.calls.facts_of(plugin);
-    let is_outlet = |plugin: &str| find(plugin).is_ok_and(|facts| facts.is_outlet());
+    let may_prove_nothing = |plugin: &str| {
+        find(plugin).is_ok_and(|facts| facts.is_outlet() || facts.kind == PluginKind::Storage)
+    };
     let mut plugins = plan.methods.iter().filter_map(|method| method.plugin.as_deref());
-    if !plugins.any(is_outlet) {
+    if !plugins.any(may_prove_nothing) {
         return None;
     }
     let policy = config.policy_for(node).ok()??;
@@ -320,7 +322,9 @@ fn untried<C: Cluster>(
         let plan = plan_from(&plan, &fenced, &threshold.ladder).ok()?;
         refuse_plan(&plan, &run_policy_of(&policy.run))
     });
-    let mut untried = refusals.filter(|why| *why == PlanRefusal::WiringNotVerified);
+    let mut untried = refusals.filter(|why| {
+        matches!(why, PlanRefusal::WiringNotVerified | PlanRefusal::StorageNotTrusted)
+    });
     untried.next().map(|why| why.to_string())
 }
 

@@ -103,6 +103,8 @@ bugs! {
     ZoneSlotsUnlimited = "zone-slots-unlimited" breaks "S2",
     /// Nodes are worked on that another remediator has.
     LocksIgnored = "locks-ignored" breaks "S2",
+    /// A lock of ours counts for as long as it says, though others tell another time.
+    DoubtfulLockKept = "doubtful-lock-kept" breaks "S2",
     /// A control-plane node is cut whatever is left of the control plane.
     QuorumIgnored = "quorum-ignored" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.

@@ -52,6 +52,8 @@ pub enum PlanRefusal {
     LoneOutlet,
     /// Nobody tried the outlets by which a remedy would switch the machine off, and nobody answers for them.
     WiringNotVerified,
+    /// It switches nothing off, and nobody answers for what cuts storage.
+    StorageNotTrusted,
 }
 
 impl core::fmt::Display for PlanRefusal {
@@ -70,6 +72,10 @@ impl core::fmt::Display for PlanRefusal {
                 "the wiring of its outlets was never verified, so they are not switched; run node-remedy \
                  verify-wiring NODE, or set trustWiring: true in each method (for plugins from outside, and where \
                  the action is reset, only that helps)"
+            }
+            Self::StorageNotTrusted => {
+                "it only cuts storage, and whose storage that is stands in the configuration alone, so nothing would be \
+                 released; set trustWiring: true in each method with storageDrivers"
             }
         })
     }
@@ -150,11 +156,19 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     if guard(Bug::UnverifiedPlugTrusted, plan.lacks_outlets()) {
         return Some(PlanRefusal::WiringNotVerified);
     }
+    if !plan.has_power() && plan.cuts_untrusted_storage() {
+        return Some(PlanRefusal::StorageNotTrusted);
+    }
     let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {
         (is_cut_off || plan.cuts_api_path(remedy)) && !plan.surely_takes_off(remedy)
     });
     if cuts_itself_off && policy.isolated_for_good == IsolatedForGood::Refuse {
-        return Some(PlanRefusal::CutsItselfOff);
+        let lacks_outlets = plan.remedies().any(|remedy| plan.lacks_verified_outlets(remedy));
+        return Some(if lacks_outlets {
+            PlanRefusal::WiringNotVerified
+        } else {
+            PlanRefusal::CutsItselfOff
+        });
     }
     let does = |remedy| {
         let (isolation, power) = (plan.isolation_of(remedy), plan.power_of(remedy));

@@ -6,9 +6,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
+use crate::phases::isolating::is_cut;
 use crate::{
-    Access, AttachmentView, Backing, Deletion, Execution, Exempt, Grade, KdumpReleases, Method,
-    MethodIndex, Plan, PlugState, PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,
+    Access, AttachmentView, Backing, Binding, Deletion, Execution, Exempt, Grade, KdumpReleases,
+    Method, MethodIndex, Plan, PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,
 };
 
 /// What a proof covers: its grade, and what the policy says about it.
@@ -116,22 +117,30 @@ fn uses(pod: &PodView, attachment: &AttachmentView) -> Option<bool> {
     (!is_unknown).then_some(false)
 }
 
-/// The drivers whose storage is cut, by a read since. Each method of a stage that names a driver cuts one way to it, and
-/// the driver's storage is cut once all are; of a stage that runs only one, each cuts it whole.
+/// The drivers whose storage is cut, by a read since. Each method that names a driver cuts one way to it, and the driver's
+/// storage is cut once all are, also those of other remedies; of a stage that runs only one, each cuts it whole.
 pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
-    let is_cut = |index: &MethodIndex| record.state_since_effect(*index) == Some(PlugState::Off);
+    let is_shut = |index: &MethodIndex| {
+        let method = plan.method(*index);
+        // Whose storage it cuts nobody knows.
+        let is_trusted = method.is_some_and(|one| one.binding != Binding::Unverified);
+        is_trusted && is_cut(record, *index)
+    };
     let drivers = |index: MethodIndex| plan.method(index).into_iter().flat_map(Method::drivers);
     let has_open_way = |driver: &str| {
-        plan.isolation.iter().any(|stage| {
-            let names = |index: &MethodIndex| drivers(*index).any(|named| named == driver);
-            let mut ways = stage.methods.clone().into_iter().filter(names).peekable();
-            match stage.execution {
-                Execution::All => ways.any(|way| !is_cut(&way)),
-                Execution::OnlyOne => ways.peek().is_some() && !ways.any(|way| is_cut(&way)),
+        let names = |index: &&MethodIndex| drivers(**index).any(|named| named == driver);
+        let is_open = |methods: &[MethodIndex], execution| {
+            let mut ways = methods.iter().filter(names).peekable();
+            match execution {
+                Execution::All => ways.any(|way| !is_shut(way)),
+                Execution::OnlyOne => ways.peek().is_some() && !ways.any(is_shut),
             }
-        })
+        };
+        let mut stages = plan.isolation.iter();
+        stages.any(|stage| is_open(&stage.methods, stage.execution))
+            || is_open(&plan.beside, Execution::All)
     };
-    let cut = plan.cut_methods().filter(is_cut).flat_map(drivers);
+    let cut = plan.cut_methods().filter(is_shut).flat_map(drivers);
     cut.filter(|driver| !guard(Bug::OneWayIsAll, has_open_way(driver))).collect()
 }
 

@@ -233,9 +233,10 @@ pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
     let witness = run.plan.method(method).and_then(|method| method.witness);
     let failure = last_failure(run, |one| one.method == method || Some(one.method) == witness);
     let name = run.plan.method(method).map(|method| method.name.clone());
+    let is_power = run.plan.method(method).is_some_and(crate::Method::switches_power);
     let detail = match failure {
         Some(detail) => detail,
-        None if run.plan.is_unverified(method) => NOT_VERIFIED.to_string(),
+        None if run.plan.is_unverified(method) && is_power => NOT_VERIFIED.to_string(),
         None if run.record.reads_off(method) => "the machine is off".to_string(),
         None => String::new(),
     };

@@ -429,6 +429,8 @@ pub enum What {
         step: String,
         /// `New`, `Running`, `Done`, `Final`, `Error`.
         state: String,
+        /// Why it is final, such as `Remedied`; empty before.
+        reason: String,
     },
     /// A NodeFence's record says of an operation that it is meant to be sent.
     IntentRecorded {

@@ -139,7 +139,8 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
         && !status.is_empty()
         && before != Some((step.clone(), status.clone()))
     {
-        say(What::FenceState { fence: fence(), node: node(), step, state: status });
+        let reason = text(&change.object, "/status/finalReason").to_owned();
+        say(What::FenceState { fence: fence(), node: node(), step, state: status, reason });
     }
     if change.change == ChangeType::Deleted {
         return;

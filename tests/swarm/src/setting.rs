@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
-use node_remedy_world::scenario::{Document, Event, NodeSpec, read_duration};
+use node_remedy_world::scenario::{ControllerEvent, Document, Event, NodeSpec, read_duration};
 use serde_json::Value;
 
 use crate::guards::{Breaker, Guards};
@@ -128,7 +128,8 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
 /// By how much the server's clock is set ahead, in all, where processes of node-remedy start again.
 fn skipped(scenario: &Scenario) -> Duration {
     let mut happenings = scenario.happenings.iter().map(|one| &one.what);
-    if !happenings.any(|one| matches!(one, Event::OfController(_))) {
+    let is_killed = |one: &Event| matches!(one, Event::OfController(ControllerEvent::Killed(_)));
+    if !happenings.any(is_killed) {
         return Duration::ZERO;
     }
     let ahead = scenario.happenings.iter().filter_map(|one| {

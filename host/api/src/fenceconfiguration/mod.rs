@@ -155,12 +155,11 @@ pub struct MethodSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole_feed: bool,
     /// You are certain that this outlet feeds this machine: it is switched although `verify-wiring` never verified it. Of a
-    /// method with `storageDrivers`: that it cuts this machine's storage; without it what a plugin cuts releases nothing,
-    /// unless its device names the machine.
+    /// method with `storageDrivers`: that it cuts this machine's storage; without it what a plugin cuts releases nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trust_wiring: bool,
-    /// Of a method that cuts storage: the CSI drivers all of whose volumes it cuts from the node. Where several methods of a
-    /// stage that runs all of them name one driver, all of them have to be cut.
+    /// Of a method that cuts storage: the CSI drivers all of whose volumes it cuts from the node. Where several methods
+    /// name one driver, all of them have to be cut; of a stage that runs only one, one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::STORAGE_DRIVERS_MAX), inner(length(min = 1, max = 63)))]
     pub storage_drivers: Vec<String>,

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::batch::v1::Job;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
 
 use super::budget::{self, Room, Taken};
@@ -93,7 +93,10 @@ impl<C: Cluster> Incident<C> {
             return self.parts.locks.release(self.node()).await;
         }
         let now = self.parts.clock.now();
-        if self.locked_at.is_some_and(|at| now.since(at) < node_lease::RENEW_EVERY) {
+        let is_doubtful = guard(Bug::DoubtfulLockKept, self.parts.clock.is_doubtful());
+        let every =
+            if is_doubtful { node_lease::RENEW_IN_DOUBT_EVERY } else { node_lease::RENEW_EVERY };
+        if self.locked_at.is_some_and(|at| now.since(at) < every) {
             return Ok(());
         }
         let taken = self.parts.locks.take(self.node()).await;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
-use node_remedy_api::plan::{Binding, Method};
+use node_remedy_api::plan::{Binding, Method, PluginKind};
 use node_remedy_sandbox::Sandbox;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -156,13 +156,15 @@ fn plugs_of(
     let plan = config.plan_with(node, tables).ok();
     let plan = plan.and_then(|plan| snapshot(&plan, &node.fenced(), &wiring, find).ok());
     let bound = |method: &Method| {
-        let binding = method.facts.as_ref()?.binding;
+        let facts = method.facts.as_ref()?;
         Some(Bound {
             bound_by: how_bound(method, &wiring, &node.fenced())?,
             method: method.name.clone(),
             device: method.device.clone(),
             plug: method.plug.clone(),
-            is_labelled: matches!(binding, Binding::Labelled | Binding::Unverified),
+            // No trial could tell whose storage it cuts.
+            is_labelled: facts.kind != PluginKind::Storage
+                && matches!(facts.binding, Binding::Labelled | Binding::Unverified),
         })
     };
     plan.iter().flat_map(|plan| &plan.methods).filter_map(bound).collect()

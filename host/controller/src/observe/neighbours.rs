@@ -164,10 +164,13 @@ fn knows_no_machine(method: &Method) -> bool {
     method.binding == Binding::Labelled
 }
 
-/// Whether a plan switches plugs that know no machine, verified or not.
+/// Whether a plan switches plugs that know no machine. Unverified ones are not switched.
 fn uses_outlets(plan: &NodePlan) -> bool {
     let mut facts = plan.methods.iter().filter_map(|method| method.facts.as_ref());
-    facts.any(|facts| facts.kind == PluginKind::Power && facts.binding != BindingWritten::Reported)
+    facts.any(|facts| {
+        facts.kind == PluginKind::Power
+            && matches!(facts.binding, BindingWritten::Verified | BindingWritten::Labelled)
+    })
 }
 
 fn ended_at(off: &Operation) -> Time {
@@ -303,7 +306,9 @@ mod tests {
     /// What an outlet proved later may be off for another one's sake, whether it was verified or not.
     #[test]
     fn an_outlet_knows_no_machine_verified_or_not() {
-        for (binding, is_outlet) in [("reported", false), ("verified", true), ("labelled", true)] {
+        let switched = [("verified", true), ("labelled", true)];
+        let not = [("reported", false), ("unverified", false)];
+        for (binding, is_outlet) in switched.into_iter().chain(not) {
             let facts =
                 json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
             let method = json!({"name": "power", "plugin": "p", "facts": facts});

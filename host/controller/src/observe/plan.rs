@@ -246,7 +246,8 @@ fn facts_of(
     node: &FencedNode,
     is_verified: bool,
 ) -> MethodFacts {
-    let reports_machine = plugin.names_machine();
+    // Only what power is switched by is compared with the node.
+    let reports_machine = plugin.names_machine() && plugin.kind != PluginKind::Storage;
     let (power, fabric) = match plugin.kind {
         PluginKind::Power => (true, false),
         PluginKind::Fabric => (false, true),
@@ -485,10 +486,6 @@ fn kind_of(
             decide::Kind::Fabric(decide::Path::ApiServer)
         }
         PluginKind::Fabric => decide::Kind::Fabric(decide::Path::Other),
-        // It cuts, and releases nothing.
-        PluginKind::Storage if facts.binding == api::Binding::Unverified => {
-            decide::Kind::Storage { drivers: Vec::new() }
-        }
         PluginKind::Storage => decide::Kind::Storage { drivers: method.storage_drivers.clone() },
         PluginKind::Watch => decide::Kind::Watch,
         PluginKind::Remedy => {

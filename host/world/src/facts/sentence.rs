@@ -91,7 +91,7 @@ impl std::fmt::Display for What {
             Self::WriteRepeated { write, times } => {
                 write!(f, "{write}: sent {times} times within 10 s")
             }
-            Self::FenceState { fence, node, step, state } => {
+            Self::FenceState { fence, node, step, state, .. } => {
                 write!(f, "{fence}: {node} {step} {state}")
             }
             Self::IntentRecorded { fence, node, operation, action, .. } => {

@@ -45,7 +45,7 @@ pub const VOCABULARY: [(&str, &[&str]); 53] = [
     ("storageBack", &["node"]),
     ("twoWriters", &["volume", "pod", "node", "other"]),
     ("writeRepeated", &["write", "times"]),
-    ("fenceState", &["fence", "node", "step", "state"]),
+    ("fenceState", &["fence", "node", "step", "state", "reason"]),
     ("intentRecorded", &["fence", "node", "operation", "method", "action"]),
     ("proofRecorded", &["fence", "node", "grade"]),
     ("deviceAwaited", &["fence", "node"]),

@@ -1,5 +1,5 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
-//! when it is over, or waits. An incident that follows at once on another one of its node took its place, and is the same.
+//! when it is over, or waits. An incident that took the place of another one of its node is the same.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,9 @@ use crate::scene::{Scene, Setting};
 /// Two processes that tell time by answers' dates, which are whole seconds, are so far apart at most.
 const DATED_WITHIN: Duration = Duration::from_secs(3);
 
-/// What takes the place of an incident begins so soon after its end.
+/// Why an incident ends whose place another one takes.
+const SUPERSEDED: &str = "Superseded";
+/// That one begins so soon.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
 pub(super) struct OpenBreaker {
@@ -25,7 +27,7 @@ pub(super) struct OpenBreaker {
     begun: Vec<Time>,
     /// The incident that was let through after the cool-down.
     trial: Option<String>,
-    /// When the last incident of each node ended.
+    /// When an incident of each node was superseded.
     ended: BTreeMap<String, Time>,
 }
 
@@ -44,8 +46,8 @@ impl OpenBreaker {
 impl Check for OpenBreaker {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         let Breaker { incidents_max, cool_down } = self.breaker?;
-        let What::FenceState { fence, node, state, .. } = what else { return None };
-        if state == "Final" {
+        let What::FenceState { fence, node, reason, .. } = what else { return None };
+        if reason == SUPERSEDED {
             self.ended.insert(node.clone(), at);
         }
         let follows = |ended: &Time| between(*ended, at) <= FOLLOWS_WITHIN;

@@ -108,7 +108,13 @@ fn proven() -> What {
 
 fn state(state: &str) -> What {
     let (fence, node) = ("n-1".into(), "n".into());
-    What::FenceState { fence, node, step: "Power-Management".into(), state: state.into() }
+    What::FenceState {
+        fence,
+        node,
+        step: "Power-Management".into(),
+        state: state.into(),
+        reason: String::new(),
+    }
 }
 
 fn parked(left_off: u64) -> What {

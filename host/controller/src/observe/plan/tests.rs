@@ -64,10 +64,6 @@ fn power(methods: Vec<Method>, stages: Vec<Stage>) -> Result<decide::Plan, PlanE
 fn kinds_follow_from_plugin_and_configuration() {
     let sole = Method { sole_feed: true, ..method("outlet", "pdu") };
     let reset = Method { reset_only: true, ..method("reset", "ipmi") };
-    let drivers = || vec!["fc.csi.example.com".to_owned()];
-    // A port says no more than an outlet which machine hangs on it.
-    let untrusted = Method { storage_drivers: drivers(), ..method("port of a SAN", "san") };
-    let trusted = Method { trust_wiring: true, ..untrusted.clone() };
     let builtin =
         Method { plugin: None, builtin: Some(Builtin::MarkUnschedulable), ..method("cordon", "") };
     for (method, kind) in [
@@ -77,8 +73,6 @@ fn kinds_follow_from_plugin_and_configuration() {
         (reset, Kind::ResetOnly),
         (method("port", "switch"), Kind::Fabric(Path::ApiServer)),
         (method("zone", "san"), Kind::Storage { drivers: Vec::new() }),
-        (untrusted, Kind::Storage { drivers: Vec::new() }),
-        (trusted, Kind::Storage { drivers: drivers() }),
         (method("crash", "kdump"), Kind::Watch),
         (builtin, Kind::Builtin(decide::Builtin::MarkUnschedulable)),
     ] {
@@ -109,6 +103,8 @@ fn an_outlet_that_nobody_answers_for_is_unverified() {
     let trusted = Method { trust_wiring: true, ..outlet() };
     let witnessed = Method { witness: Some(1), ..outlet() };
     let reset = Method { reset_only: true, ..outlet() };
+    let storage_drivers = vec!["fc.csi.example.com".to_owned()];
+    let san = Method { storage_drivers, ..method("port", "san") };
     for (case, method, expected) in [
         ("the only feed", outlet(), api::Binding::Unverified),
         ("one of several", method("outlet", "pdu"), api::Binding::Unverified),
@@ -116,6 +112,9 @@ fn an_outlet_that_nobody_answers_for_is_unverified() {
         ("a BMC reads its machine", witnessed, api::Binding::Unverified),
         ("a reset", reset, api::Binding::Unverified),
         ("a port", method("port", "switch"), api::Binding::Labelled),
+        ("a port of a SAN that releases nothing", method("port", "san"), api::Binding::Labelled),
+        ("one that does", san.clone(), api::Binding::Unverified),
+        ("one that is trusted", Method { trust_wiring: true, ..san }, api::Binding::Labelled),
     ] {
         let methods = vec![method, super::tests::method("bmc", "ipmi")];
         let plan = NodePlan { methods, ..NodePlan::default() };

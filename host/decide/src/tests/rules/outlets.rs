@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
 
-use crate::tests::fixtures::{BOOT, bmc_plan, failed, power, signs, stage};
+use crate::tests::fixtures::{BOOT, bmc_plan, failed, power, signs, stage, storage};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
@@ -102,8 +102,19 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
         Plan { ladder: vec![rung(Remedy::Isolation), rung(Remedy::Fence)], ..plan.clone() };
     cuts.methods.push(Method { kind: Kind::Fabric(Path::ApiServer), ..power("port", Feed::Whole) });
     cuts.isolation = vec![stage(Execution::All, &[3])];
-    assert_eq!(refused(&cuts), Some(PlanRefusal::CutsItselfOff));
+    assert_eq!(refused(&cuts), not_verified, "{}", PlanRefusal::WiringNotVerified);
     cuts.methods[1].binding = Binding::Labelled;
+    assert_eq!(refused(&cuts), None);
+    // What cuts storage alone, and may be another machine's, releases nothing.
+    let mut cuts =
+        Plan { power: vec![], isolation: vec![stage(Execution::All, &[3])], ..plan.clone() };
+    cuts.methods.push(Method {
+        kind: storage(),
+        binding: Binding::Unverified,
+        ..power("port", Feed::Whole)
+    });
+    assert_eq!(refused(&cuts), Some(PlanRefusal::StorageNotTrusted));
+    cuts.methods[3].binding = Binding::Labelled;
     assert_eq!(refused(&cuts), None);
 
     plan.methods[1].binding = Binding::Labelled;

@@ -180,18 +180,39 @@ fn cut_storage_releases_the_pods_of_its_drivers_alone() {
     assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
 }
 
-/// A stage that runs all its methods cuts every way to a driver's storage; one that runs only one needs one of them.
+/// Every method that names a driver cuts one way to its storage, whatever names the method; of a stage that runs only one,
+/// each cuts it whole. What may be another machine's is never cut.
 #[test]
 fn storage_is_cut_once_every_way_to_it_is() {
     let pods = || vec![user("db-0", vec![volume(persistent("pv-db-0"))])];
-    let of = |execution| {
+    let plan_of = |execution| {
         let mut plan = cutting_plan(storage());
-        plan.power.clear();
         plan.methods.push(plan.methods[1].clone());
         plan.isolation = vec![stage(execution, &[1, 2])];
+        plan
+    };
+    let of = |execution| {
+        let plan = Plan { power: vec![], ..plan_of(execution) };
         with(Story::new(plan, RunPolicy::default()), pods(), &["pv-db-0"])
     };
     of(Execution::All).until(Phase::Releasing);
+    let mut beside = plan_of(Execution::All);
+    beside.isolation = vec![stage(Execution::All, &[1])];
+    beside.beside = vec![2];
+    let mut untrusted = plan_of(Execution::All);
+    untrusted.methods[2].binding = Binding::Unverified;
+    let no_power = |operation: &Operation, plugs: &mut [PlugState]| {
+        if operation.method == 0 { silent(operation, plugs) } else { honest(operation, plugs) }
+    };
+    for (plan, is_cut) in [(plan_of(Execution::All), true), (beside, false), (untrusted, false)] {
+        let mut story = with(Story::new(plan, RunPolicy::default()), pods(), &["pv-db-0"]);
+        story.device = Box::new(no_power);
+        for _ in 0..60 {
+            story.go();
+        }
+        let proof = story.record.proof.is_some();
+        assert_eq!((proof, story.released()), (is_cut, is_cut), "{:?}", story.plan.beside);
+    }
     let first_alone = |operation: &Operation, plugs: &mut [PlugState]| {
         if operation.method == 1 { honest(operation, plugs) } else { silent(operation, plugs) }
     };

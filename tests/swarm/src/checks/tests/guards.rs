@@ -75,7 +75,8 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     let setting = guarded(Guards { breaker: Some(breaker), ..Guards::default() });
     let is = |at, node: &str, state: &str| {
         let (fence, node) = (format!("{node}-1"), node.to_owned());
-        (at, What::FenceState { fence, node, step: "Isolation".into(), state: state.into() })
+        let (step, reason) = ("Isolation".into(), String::new());
+        (at, What::FenceState { fence, node, step, state: state.into(), reason })
     };
     let night = |third: Story| {
         let two = vec![is(10, "n", "New"), is(10, "n", "Running"), is(20, "m", "New")];
@@ -87,20 +88,16 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
     assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
     assert_eq!(night([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
-    let superseded = vec![is(30, "m", "Final")];
-    let again = |at| {
-        (
-            at,
-            What::FenceState {
-                fence: "m-2".into(),
-                node: "m".into(),
-                step: "Isolation".into(),
-                state: "New".into(),
-            },
-        )
+    let another = |at, fence: &str, state: &str, reason: &str| {
+        let (fence, node, step) = (fence.to_owned(), "m".to_owned(), "Isolation".to_owned());
+        let (state, reason) = (state.to_owned(), reason.to_owned());
+        (at, What::FenceState { fence, node, step, state, reason })
     };
-    assert_eq!(night([superseded.clone(), vec![again(31)]].concat()), [""; 0], "the same");
-    assert_eq!(night([superseded, vec![again(32)]].concat()), ["S18"]);
+    let again =
+        |at, reason| vec![another(30, "m-1", "Final", reason), another(at, "m-2", "New", "")];
+    assert_eq!(night(again(31, "Superseded")), [""; 0], "the same");
+    assert_eq!(night(again(32, "Superseded")), ["S18"]);
+    assert_eq!(night(again(31, "Remedied")), ["S18"], "another one");
     let skips = Setting { skipped: Duration::from_secs(30), ..setting };
     let two = vec![is(10, "n", "New"), is(20, "m", "New")];
     let third = |at| judged([two.clone(), over(), vec![is(at, "o", "New")]].concat(), &skips);
