@@ -4,7 +4,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
 
-use crate::{Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time};
+use crate::{
+    Binding, Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path, Plan, Span, Stage, Time,
+};
 
 /// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -209,6 +211,21 @@ impl Plan {
     pub(crate) fn lacks_outlets(&self) -> bool {
         let mut of_plan = self.remedies().filter(|remedy| remedy.is_of_plan()).peekable();
         of_plan.peek().is_some() && of_plan.all(|remedy| self.lacks_verified_outlets(remedy))
+    }
+
+    /// Whether no remedy could give anything back: each carries out the plan, none switches power, and of no storage that
+    /// they cut is it known whose it is.
+    pub(crate) fn lacks_trusted_storage(&self) -> bool {
+        let cuts = self.cut_methods().filter_map(|index| self.method(index));
+        let mut storage = cuts.filter(|method| method.drivers().next().is_some()).peekable();
+        let switches = |remedy| {
+            let is_power = |kind: &Kind| matches!(kind, Kind::Power(_) | Kind::ResetOnly);
+            self.names(&self.power_of(remedy), is_power) && !self.lacks_verified_outlets(remedy)
+        };
+        let helps = |remedy: Remedy| !remedy.is_of_plan() || switches(remedy);
+        storage.peek().is_some()
+            && storage.all(|method| method.binding == Binding::Unverified)
+            && !self.remedies().any(helps)
     }
 
     /// Whether a remedy switches power, and fails or proves nothing for want of outlets that were verified or are trusted.

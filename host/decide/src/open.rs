@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::{
-    Crossing, Freshness, Goal, Hold, IsolatedForGood, Marks, OpId, Phase, Plan, Record, RunPolicy,
-    Slot, Time, View,
+    Crossing, Freshness, Goal, Grade, Hold, IsolatedForGood, Marks, OpId, Phase, Plan, Record,
+    Remedy, RunPolicy, Slot, Time, View,
 };
 
 /// What a run is opened from.
@@ -74,8 +74,8 @@ impl core::fmt::Display for PlanRefusal {
                  the action is reset, only that helps)"
             }
             Self::StorageNotTrusted => {
-                "it only cuts storage, and whose storage that is stands in the configuration alone, so nothing would be \
-                 released; set trustWiring: true in each method with storageDrivers"
+                "it only cuts storage, and only the configuration says that these ports are this machine's, so nothing \
+                 would be released; set trustWiring: true in each method with storageDrivers"
             }
         })
     }
@@ -156,19 +156,22 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     if guard(Bug::UnverifiedPlugTrusted, plan.lacks_outlets()) {
         return Some(PlanRefusal::WiringNotVerified);
     }
-    if !plan.has_power() && plan.cuts_untrusted_storage() {
+    if policy.grades.contains(&Grade::StorageFenced) && plan.lacks_trusted_storage() {
         return Some(PlanRefusal::StorageNotTrusted);
     }
-    let cuts_itself_off = plan.remedies().fold(false, |is_cut_off, remedy| {
-        (is_cut_off || plan.cuts_api_path(remedy)) && !plan.surely_takes_off(remedy)
-    });
-    if cuts_itself_off && policy.isolated_for_good == IsolatedForGood::Refuse {
-        let lacks_outlets = plan.remedies().any(|remedy| plan.lacks_verified_outlets(remedy));
-        return Some(if lacks_outlets {
-            PlanRefusal::WiringNotVerified
-        } else {
-            PlanRefusal::CutsItselfOff
-        });
+    let cuts_itself_off = |takes_off: fn(&Plan, Remedy) -> bool| {
+        let is_left = |is_cut_off, remedy| {
+            (is_cut_off || plan.cuts_api_path(remedy)) && !takes_off(plan, remedy)
+        };
+        plan.remedies().fold(false, is_left)
+    };
+    if policy.isolated_for_good == IsolatedForGood::Refuse {
+        if cuts_itself_off(Plan::takes_off) {
+            return Some(PlanRefusal::CutsItselfOff);
+        }
+        if cuts_itself_off(Plan::surely_takes_off) {
+            return Some(PlanRefusal::WiringNotVerified);
+        }
     }
     let does = |remedy| {
         let (isolation, power) = (plan.isolation_of(remedy), plan.power_of(remedy));

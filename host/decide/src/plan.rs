@@ -288,14 +288,6 @@ impl Plan {
         is_unverified(plug) || self.is_part(plug) && parts.any(is_unverified)
     }
 
-    /// Whether it cuts storage of which nobody knows whose it is.
-    pub(crate) fn cuts_untrusted_storage(&self) -> bool {
-        let mut cuts = self.cut_methods().filter_map(|index| self.method(index));
-        cuts.any(|method| {
-            method.binding == Binding::Unverified && method.drivers().next().is_some()
-        })
-    }
-
     /// Whether the plan knows how to switch the machine off.
     pub fn has_power(&self) -> bool {
         self.power_methods().next().is_some()

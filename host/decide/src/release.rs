@@ -118,7 +118,7 @@ fn uses(pod: &PodView, attachment: &AttachmentView) -> Option<bool> {
 }
 
 /// The drivers whose storage is cut, by a read since. Each method that names a driver cuts one way to it, and the driver's
-/// storage is cut once all are, also those of other remedies; of a stage that runs only one, each cuts it whole.
+/// storage is cut once all are, whatever names them or nothing does; of a stage that runs only one, each cuts it whole.
 pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a str> {
     let is_shut = |index: &MethodIndex| {
         let method = plan.method(*index);
@@ -136,9 +136,13 @@ pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a s
                 Execution::OnlyOne => ways.peek().is_some() && !ways.any(is_shut),
             }
         };
+        let is_of_a_stage =
+            |index: &MethodIndex| plan.isolation.iter().any(|stage| stage.methods.contains(index));
+        let others: Vec<MethodIndex> =
+            (0..plan.methods.len()).filter(|index| !is_of_a_stage(index)).collect();
         let mut stages = plan.isolation.iter();
         stages.any(|stage| is_open(&stage.methods, stage.execution))
-            || is_open(&plan.beside, Execution::All)
+            || is_open(&others, Execution::All)
     };
     let cut = plan.cut_methods().filter(is_shut).flat_map(drivers);
     cut.filter(|driver| !guard(Bug::OneWayIsAll, has_open_way(driver))).collect()

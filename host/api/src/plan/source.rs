@@ -167,12 +167,14 @@ impl FenceSource {
             let mut known = self.methods.iter().chain(remedies.clone());
             known.any(|draft| draft.witness.as_ref() == Some(&witness.name))
         };
-        let witnesses: Vec<&Draft> = self
+        // What cuts one way to a driver's storage counts, though nothing names it: the machine writes by that way.
+        let counts = |draft: &Draft| called(draft) || !draft.storage_drivers.is_empty();
+        let others: Vec<&Draft> = self
             .beside
             .iter()
-            .filter(|draft| !named.contains(&draft.name) && called(draft))
+            .filter(|draft| !named.contains(&draft.name) && counts(draft))
             .collect();
-        self.methods.iter().chain(remedies).chain(witnesses)
+        self.methods.iter().chain(remedies).chain(others)
     }
 
     /// Whether anything is listened for on behalf of its nodes.

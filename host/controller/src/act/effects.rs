@@ -100,9 +100,8 @@ impl<C: Cluster> Incident<C> {
             return Ok(());
         }
         let taken = self.parts.locks.take(self.node()).await;
-        if taken.is_err()
-            && self.locked_at.is_none_or(|at| now.since(at) >= node_lease::RENEW_EVERY.times(3))
-        {
+        let lost_after = every.times(3).max(node_lease::LOST_AFTER_MIN);
+        if taken.is_err() && self.locked_at.is_none_or(|at| now.since(at) >= lost_after) {
             // Whether it is still ours nobody knows: somebody else may have taken it since.
             self.locked_by = Some("somebody unknown, for it cannot be read".to_owned());
         }

@@ -340,7 +340,7 @@ impl<C: Cluster> Work<'_, C> {
             other.annotations().get(OF_NODEFENCE).is_some_and(|of| of == self.wanted.incident);
         let detail = if is_ours {
             format!(
-                "NetworkFence {name} of another method is about the same addresses; a plan may fence an address once at a driver, or by a class"
+                "NetworkFence {name} of another method is about the same addresses; one address can have only one NetworkFence per driver, and only one at all if either names a NetworkFenceClass"
             )
         } else {
             format!(

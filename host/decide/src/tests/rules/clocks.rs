@@ -27,6 +27,21 @@ fn a1_a_leader_whose_clock_is_behind_its_predecessors_goes_on() {
     }
 }
 
+/// Our clock follows the server's in steps, also backwards. A read that would count as older than the signs of life that were
+/// noted is not made, or it would be made again and again until then.
+#[test]
+fn a_read_waits_until_our_clock_is_past_the_signs_of_life() {
+    let mut story = story();
+    while story.record.baseline.is_none() {
+        story.go();
+    }
+    let until = story.now.after(Span(600));
+    story.record.baseline.iter_mut().for_each(|noted| noted.at = until);
+    let reads = story.count(Action::Status);
+    story.until(Phase::Releasing);
+    assert!(story.now >= until && story.count(Action::Status) <= reads + 2);
+}
+
 #[test]
 fn a3_an_on_waits_for_an_off_of_a_predecessor_whose_clock_was_ahead() {
     let mut plan = bmc_plan();

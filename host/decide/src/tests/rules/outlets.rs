@@ -114,6 +114,13 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
         ..power("port", Feed::Whole)
     });
     assert_eq!(refused(&cuts), Some(PlanRefusal::StorageNotTrusted));
+    let job = rung(Remedy::Job { deadline: Span::minutes(5) });
+    let with_job = Plan { ladder: vec![job, rung(Remedy::Fence)], ..cuts.clone() };
+    assert_eq!(refused(&with_job), None, "the Job may help");
+    let by_bmc = Plan { power: bmc_plan().power, ..cuts.clone() };
+    assert_eq!(refused(&by_bmc), None, "power proves");
+    let alone = Plan { ladder: vec![rung(Remedy::Isolation)], ..by_bmc };
+    assert_eq!(refused(&alone), Some(PlanRefusal::StorageNotTrusted), "but no remedy uses it");
     cuts.methods[3].binding = Binding::Labelled;
     assert_eq!(refused(&cuts), None);
 
