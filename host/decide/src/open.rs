@@ -156,7 +156,12 @@ pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
     if guard(Bug::UnverifiedPlugTrusted, plan.lacks_outlets()) {
         return Some(PlanRefusal::WiringNotVerified);
     }
-    if policy.grades.contains(&Grade::StorageFenced) && plan.lacks_trusted_storage() {
+    let releases_by = |grade| policy.grades.contains(&grade);
+    // A silence and a crash dump need no cut to release something.
+    if releases_by(Grade::StorageFenced)
+        && ![Grade::Partition, Grade::KdumpSeen].into_iter().any(releases_by)
+        && plan.lacks_trusted_storage()
+    {
         return Some(PlanRefusal::StorageNotTrusted);
     }
     let cuts_itself_off = |takes_off: fn(&Plan, Remedy) -> bool| {

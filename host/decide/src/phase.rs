@@ -276,9 +276,7 @@ impl ParkReason {
             }
             Self::LeftAlone { word } => word.clone(),
             Self::OffBeforeUs => "the machine was off before us and stays off".into(),
-            Self::NotWell => {
-                "the remedy was carried out, and the node did not become well in time".into()
-            }
+            Self::NotWell => "the node did not become well in time after what was tried".into(),
             Self::NoProofPossible => "nothing in the plan can prove the node off".into(),
             Self::Isolated => "the node is cut off, as its plan says".into(),
             Self::SameBootAfterRelease => {

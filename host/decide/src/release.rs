@@ -127,6 +127,10 @@ pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a s
         is_trusted && is_cut(record, *index)
     };
     let drivers = |index: MethodIndex| plan.method(index).into_iter().flat_map(Method::drivers);
+    let is_of_a_stage =
+        |index: &MethodIndex| plan.isolation.iter().any(|stage| stage.methods.contains(index));
+    let others: Vec<MethodIndex> =
+        (0..plan.methods.len()).filter(|index| !is_of_a_stage(index)).collect();
     let has_open_way = |driver: &str| {
         let names = |index: &&MethodIndex| drivers(**index).any(|named| named == driver);
         let is_open = |methods: &[MethodIndex], execution| {
@@ -136,10 +140,6 @@ pub(crate) fn cut_drivers<'a>(plan: &'a Plan, record: &Record) -> BTreeSet<&'a s
                 Execution::OnlyOne => ways.peek().is_some() && !ways.any(is_shut),
             }
         };
-        let is_of_a_stage =
-            |index: &MethodIndex| plan.isolation.iter().any(|stage| stage.methods.contains(index));
-        let others: Vec<MethodIndex> =
-            (0..plan.methods.len()).filter(|index| !is_of_a_stage(index)).collect();
         let mut stages = plan.isolation.iter();
         stages.any(|stage| is_open(&stage.methods, stage.execution))
             || is_open(&others, Execution::All)

@@ -28,10 +28,10 @@ const CLOCKS_APART_MS: u64 = 3_000;
 const FORGOTTEN_AFTER_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Renewed this often while an incident is open.
 pub const RENEW_EVERY: Span = Span::seconds(150);
-/// A lock that could not be renewed for three times as long, and at least for this long, may be another's.
-pub const LOST_AFTER_MIN: Span = Span::seconds(15);
 /// The same where clocks disagree: by others' clocks ours may have ended, and be taken, as soon as it is written.
 pub const RENEW_IN_DOUBT_EVERY: Span = Span::seconds(1);
+/// A lock that could not be renewed for three times as long, and at least for this long, may be another's.
+pub const LOST_AFTER_MIN: Span = Span::seconds(15);
 
 /// Who holds a node.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -114,6 +114,10 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
         ..power("port", Feed::Whole)
     });
     assert_eq!(refused(&cuts), Some(PlanRefusal::StorageNotTrusted));
+    let mut grades = RunPolicy::default().grades;
+    grades.insert(Grade::Partition);
+    let policy = RunPolicy { grades, ..RunPolicy::default() };
+    assert_eq!(refuse_plan(&cuts, &policy), None, "a silence releases, too");
     let job = rung(Remedy::Job { deadline: Span::minutes(5) });
     let with_job = Plan { ladder: vec![job, rung(Remedy::Fence)], ..cuts.clone() };
     assert_eq!(refused(&with_job), None, "the Job may help");
