@@ -107,6 +107,13 @@ pub enum ParkReason {
         /// How often it was asked.
         tries: u32,
     },
+    /// The device says off, and the witness of its method still reads on.
+    WitnessReadsOn {
+        /// The method whose device says off.
+        method: String,
+        /// The method that still reads on.
+        witness: String,
+    },
     /// The device says off and the node gives signs of life with the same boot.
     AliveThoughOff,
     /// Another node fell silent when this plug was switched off.
@@ -243,6 +250,10 @@ impl ParkReason {
             Self::OffNotVerified { tries } => format!(
                 "the device was asked {tries} times to switch off and no later read said off"
             ),
+            Self::WitnessReadsOn { method, witness } => format!(
+                "{method} reads off and {witness} still reads on: the plug powers another machine, or one of the \
+                 two devices lies"
+            ),
             Self::AliveThoughOff => {
                 "the device says off and the node still gives signs of life: the \
                                      plug powers another machine, or the device lies"
@@ -309,7 +320,7 @@ impl ParkReason {
             Self::OffNotVerified { .. } => {
                 "check the device and the machine, then node-remedy confirm-off NODEFENCE"
             }
-            Self::AliveThoughOff => {
+            Self::WitnessReadsOn { .. } | Self::AliveThoughOff => {
                 "check the wiring; where it was wrong, correct it, then kubectl delete nodefence \
                  NODEFENCE: the next incident uses the correction; where it was right, node-remedy retry \
                  NODEFENCE"

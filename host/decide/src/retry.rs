@@ -61,19 +61,22 @@ pub(crate) fn try_again(run: &mut Run<'_>) -> Option<Flow> {
 
 /// A11: a remedy that failed gives way to the next one, if there is one: what it cut or switched off
 /// is given back, and the next one has its turn when the condition still holds a period later.
-/// What may be another machine's, or lives though it should be off, is a person's.
+/// What may be another machine's, or lives though it should be off, is a person's; a plug whose witness reads on is
+/// switched on before, as another machine may be dark.
 pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
     let is_harmless = matches!(
         reason,
         ParkReason::MethodFailed { .. }
             | ParkReason::OffNotVerified { .. }
+            | ParkReason::WitnessReadsOn { .. }
             | ParkReason::NoProofPossible
             | ParkReason::DeviceUnreachable
             | ParkReason::NotDrained { .. }
             | ParkReason::PluginFailed { .. }
     );
     if !run.has_next() || !is_harmless {
-        return park(run, reason);
+        let may_be_anothers = matches!(reason, ParkReason::WitnessReadsOn { .. });
+        return if may_be_anothers { go_back(run, Goal::Park(reason)) } else { park(run, reason) };
     }
     run.rule(Rule::A11);
     deciding::note_failed(run, &reason);

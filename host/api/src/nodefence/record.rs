@@ -255,6 +255,8 @@ pub enum ParkWord {
     NoIdentity,
     /// The plug was asked to go off and still reads on.
     OffNotVerified,
+    /// The device says off, and the witness of its method still reads on.
+    WitnessReadsOn,
     /// The device says off and the node gives signs of life.
     AliveThoughOff,
     /// Another node fell silent when this plug was switched off.
@@ -348,11 +350,11 @@ pub struct ParkReason {
     /// How often the plug was asked, for `OffNotVerified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tries: Option<u32>,
-    /// Which method, for `MethodFailed`; which remedy, for `RemediesExhausted`, `JobStuck` and `PluginFailed`.
+    /// Which method, for `MethodFailed`, `CutUndone` and `WitnessReadsOn`; which remedy, for `RemediesExhausted`, `JobStuck` and `PluginFailed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub method: Option<String>,
-    /// What its device answered, for `MethodFailed`; what came of it, for `RemediesExhausted`; whose word,
+    /// What its device answered, for `MethodFailed` and `CutUndone`; its witness, for `WitnessReadsOn`; what came of it, for `RemediesExhausted`; whose word,
     /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`; why, for
     /// `PluginFailed` and `MachineDisputed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -166,14 +166,33 @@ fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow
     Flow::Go(Phase::PoweringOff)
 }
 
-/// What is said when the step has failed: how often it was tried, or what was in the way.
+/// What is said when the step has failed: which two devices contradict each other, how often it was tried, or what was
+/// in the way.
 pub(crate) fn not_verified(run: &Run<'_>) -> ParkReason {
+    if let Some(reason) = witness_reads_on(run) {
+        return reason;
+    }
     match run.record.offs(run.plan) {
         0 => run.record.failed.first().map_or(ParkReason::NoProofPossible, |method| {
             crate::retry::method_failed(run, *method)
         }),
         tries => ParkReason::OffNotVerified { tries },
     }
+}
+
+/// A plug that we switched off and that reads off, and whose witness read on after that.
+fn witness_reads_on(run: &Run<'_>) -> Option<ParkReason> {
+    run.plan.power_methods().find_map(|index| {
+        let method = run.plan.method(index)?;
+        let witness = method.witness?;
+        let off = run.record.last_effect(index).filter(|effect| effect.action == Action::Off)?;
+        let read = run.record.last_read(witness).filter(|read| read.id > off.id)?;
+        let is_on = read.state() == Some(PlugState::On);
+        (run.record.reads_off(index) && is_on).then(|| ParkReason::WitnessReadsOn {
+            method: method.name.clone(),
+            witness: run.plan.method(witness).map(|one| one.name.clone()).unwrap_or_default(),
+        })
+    })
 }
 
 /// All feeds read off: proof, if the node gave no sign of life since the baseline.

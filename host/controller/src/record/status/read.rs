@@ -342,6 +342,10 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
         Word::OffNotVerified => {
             Why::OffNotVerified { tries: rest.tries.take().ok_or_else(missing)? }
         }
+        Word::WitnessReadsOn => Why::WitnessReadsOn {
+            method: rest.method.take().ok_or_else(missing)?,
+            witness: rest.detail.take().ok_or_else(missing)?,
+        },
         Word::WrongPlug => Why::WrongPlug { neighbour: rest.neighbour.take().ok_or_else(missing)? },
         Word::MethodFailed => Why::MethodFailed {
             method: rest.method.take().ok_or_else(missing)?,

@@ -107,6 +107,7 @@ impl Dice {
             ParkReason::WrongMachine { expected: a.clone(), found: b.clone() },
             ParkReason::NoIdentity,
             ParkReason::OffNotVerified { tries },
+            ParkReason::WitnessReadsOn { method: a.clone(), witness: b.clone() },
             ParkReason::AliveThoughOff,
             ParkReason::WrongPlug { neighbour: a.clone() },
             ParkReason::OnFailed,

@@ -361,6 +361,11 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
             written.tries = Some(*tries);
             Word::OffNotVerified
         }
+        Why::WitnessReadsOn { method, witness } => {
+            written.method = Some(cut(method, NAME_MAX));
+            written.detail = Some(cut(witness, NAME_MAX));
+            Word::WitnessReadsOn
+        }
         Why::WrongPlug { neighbour } => {
             written.neighbour = Some(neighbour.clone());
             Word::WrongPlug

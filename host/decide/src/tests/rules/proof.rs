@@ -45,7 +45,9 @@ fn p1_an_off_with_a_witness_is_proven_by_both_of_them() {
     let mut alone = witnessed();
     alone.until(Phase::Parked);
     assert!(!alone.released(), "the witness still reads on");
-    assert_eq!(alone.parked(), Some(&ParkReason::OffNotVerified { tries: 1 }));
+    let [method, witness] = ["bmc", "manager"].map(ToString::to_string);
+    assert_eq!(alone.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
+    assert_eq!(alone.plugs[0], PlugState::On, "another machine may have been dark");
 
     let mut sees_alone = witnessed();
     sees_alone.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
