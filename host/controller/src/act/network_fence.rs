@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::calls::{Asked, Called, Calls, held_back, is_out_of_date};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope, Unread};
 use crate::hex::sha256;
 
 /// Says whose a NetworkFence is: the NodeFence's name.
@@ -145,7 +145,7 @@ impl<C: Cluster> Calls<C> {
 
     /// Whether NetworkFences can be had at all.
     pub(super) async fn network_fence_ready(&self) -> Result<(), String> {
-        let listed = self.cluster.list::<NetworkFence>(&Scope::all()).await;
+        let listed = self.cluster.list_each::<NetworkFence>(&Scope::all(), drop).await;
         listed.map(|_| ()).map_err(|error| failure(&error).detail)
     }
 }
@@ -225,7 +225,10 @@ impl<C: Cluster> Work<'_, C> {
     }
 
     async fn find(&self) -> Result<Found, ClusterError> {
-        let all = self.calls.cluster.list::<NetworkFence>(&Scope::all()).await?.items;
+        let mut all = Vec::new();
+        let each =
+            |read: Read<NetworkFence>| all.push(read.unwrap_or_else(|unread| guess(&unread)));
+        self.calls.cluster.list_each(&Scope::all(), each).await?;
         let (ours, others): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|one| one.name_any() == self.wanted.name);
         let others = others.into_iter().filter(|one| self.wanted.meets(&one.spec)).collect();
@@ -364,6 +367,27 @@ impl<C: Cluster> Work<'_, C> {
         let end = if self.may_have_acted { End::Indeterminate } else { End::NotAttempted(failure) };
         Called { end, detail, report: None }
     }
+}
+
+/// An object of another version, as far as it can be read. What cannot be read may be any driver and any network, and
+/// keeps them away; with nobody's annotation it is nobody's.
+fn guess(unread: &Unread) -> NetworkFence {
+    let any = || "unreadable".to_owned();
+    let driver = unread.text("/spec/driver").unwrap_or_default();
+    let class = unread.text("/spec/networkFenceClassName").map_or_else(String::new, str::to_owned);
+    let is_known = !driver.is_empty() || !class.is_empty();
+    let cidrs: Option<Vec<String>> = unread
+        .object()
+        .pointer("/spec/cidrs")
+        .and_then(|cidrs| serde_json::from_value(cidrs.clone()).ok());
+    let spec = NetworkFenceSpec {
+        driver: driver.to_owned(),
+        network_fence_class_name: if is_known { class } else { any() },
+        cidrs: cidrs.unwrap_or_else(|| vec![any()]),
+        fence_state: FenceState::Fenced,
+        ..NetworkFenceSpec::default()
+    };
+    NetworkFence::new(unread.name(), spec)
 }
 
 /// What a separate read tells. That somebody else may have undone it makes it unknown.

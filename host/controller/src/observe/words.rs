@@ -75,9 +75,8 @@ pub struct Said {
 
 /// From the API server, by quorum reads.
 pub async fn read<C: Cluster>(cluster: &C) -> Said {
-    let all = Scope::all();
     let pauses = bounded(pauses(cluster));
-    let maintenances = bounded(cluster.list::<NodeMaintenance>(&all));
+    let maintenances = bounded(maintenances(cluster));
     let (pauses, maintenances) = futures::join!(pauses, maintenances);
     let or_why = |error: ClusterError, what: &str| format!("{what}: {error}");
     Said {
@@ -85,10 +84,7 @@ pub async fn read<C: Cluster>(cluster: &C) -> Said {
         maintenances: match maintenances {
             // Nobody serves the kind: there is no such operator here.
             Err(ClusterError::NotFound(_)) => Ok(Vec::new()),
-            other => {
-                let read = other.map(|listed| listed.items);
-                read.map_err(|error| or_why(error, "NodeMaintenances"))
-            }
+            other => other.map_err(|error| or_why(error, "NodeMaintenances")),
         },
     }
 }
@@ -99,6 +95,29 @@ pub async fn pauses<C: Cluster>(cluster: &C) -> Result<Vec<RemedyPause>, Cluster
     let keep = |read: Read<_>| pauses.push(read.unwrap_or_else(|unread| unread_pause(&unread)));
     cluster.list_each(&Scope::all(), keep).await?;
     Ok(pauses)
+}
+
+/// All maintenances. One that cannot be read counts for the node that it names; one that names none might be about any.
+async fn maintenances<C: Cluster>(cluster: &C) -> Result<Vec<NodeMaintenance>, ClusterError> {
+    let mut read = Vec::new();
+    cluster.list_each(&Scope::all(), |one| read.push(maintenance(one))).await?;
+    read.into_iter().collect()
+}
+
+fn maintenance(read: Read<NodeMaintenance>) -> Result<NodeMaintenance, ClusterError> {
+    let unread = match read {
+        Ok(maintenance) => return Ok(maintenance),
+        Err(unread) => unread,
+    };
+    let why = format!("{}: {}", unread.name(), unread.why());
+    let Some(node) = unread.text("/spec/nodeName") else {
+        return Err(ClusterError::Unreadable(why));
+    };
+    let reason = format!("it cannot be read, and counts until it can: {}", unread.why());
+    Ok(NodeMaintenance::new(
+        unread.name(),
+        NodeMaintenanceSpec { node_name: node.to_owned(), reason },
+    ))
 }
 
 /// What cannot be read pauses the nodes that it selects until somebody deletes or corrects it; no
@@ -320,6 +339,18 @@ mod tests {
             let words = of_gone(&said, "worker-3", &GateLimits::default(), Time(0));
             assert_eq!(words.maintenance.is_some(), is_for_it, "{of}");
         }
+    }
+
+    #[test]
+    fn a_maintenance_that_cannot_be_read_counts_for_the_node_that_it_names() {
+        let of = |spec: Value| {
+            let object = json!({"metadata": {"name": "m"}, "spec": spec});
+            let read = crate::cluster::unread::read::<NodeMaintenance>(object);
+            assert!(read.is_err(), "{read:?}");
+            maintenance(read).map(|one| one.spec.node_name)
+        };
+        assert_eq!(of(json!({"nodeName": "worker-3", "reason": 7})), Ok("worker-3".to_owned()));
+        assert!(of(json!({"nodeName": 3})).is_err(), "it may be any node's");
     }
 
     #[test]

@@ -7,7 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use node_remedy_api::plan::network_fence::NetworkFenceStatus;
 
+use serde_json::Value;
+
 use super::*;
+use crate::cluster::unread::read;
 
 fn wanted() -> Wanted<'static> {
     let parameters = [("driver", "csi.example.com"), ("cidrs", "192.0.2.7/32,2001:db8::7/128")];
@@ -33,7 +36,7 @@ fn of_others(driver: &str, cidr: &str) -> NetworkFenceSpec {
 }
 
 /// What a read says of it, where nobody else fences anything.
-fn read(fence: Option<&NetworkFence>) -> PlugState {
+fn told_by(fence: Option<&NetworkFence>) -> PlugState {
     state(&wanted().stands(fence), &Found { ours: fence.cloned(), others: Vec::new() })
 }
 
@@ -41,14 +44,14 @@ const FENCED: &str = "fencing operation successful";
 
 #[test]
 fn fenced_is_what_was_answered_for_the_object_as_it_was_made() {
-    assert_eq!(read(Some(&ours(SUCCEEDED, FENCED))), PlugState::Off);
-    assert_eq!(read(None), PlugState::On);
-    assert_eq!(read(Some(&ours("", ""))), PlugState::Transitioning);
-    assert_eq!(read(Some(&ours("Failed", "no such cluster"))), PlugState::Transitioning);
+    assert_eq!(told_by(Some(&ours(SUCCEEDED, FENCED))), PlugState::Off);
+    assert_eq!(told_by(None), PlugState::On);
+    assert_eq!(told_by(Some(&ours("", ""))), PlugState::Transitioning);
+    assert_eq!(told_by(Some(&ours("Failed", "no such cluster"))), PlugState::Transitioning);
     let unknown = |change: &dyn Fn(&mut NetworkFence)| {
         let mut fence = ours(SUCCEEDED, FENCED);
         change(&mut fence);
-        assert_eq!(read(Some(&fence)), PlugState::Unknown, "{fence:?}");
+        assert_eq!(told_by(Some(&fence)), PlugState::Unknown, "{fence:?}");
     };
     unknown(&|fence| fence.metadata.generation = Some(3));
     unknown(&|fence| fence.metadata.generation = None);
@@ -66,7 +69,7 @@ fn an_answer_to_fenced_is_none_to_unfenced() {
         let mut fence = ours(result, message);
         fence.spec.fence_state = FenceState::Unfenced;
         fence.metadata.generation = Some(2);
-        read(Some(&fence))
+        told_by(Some(&fence))
     };
     assert_eq!(unfenced(SUCCEEDED, FENCED), PlugState::Transitioning);
     assert_eq!(unfenced("Failed", UNFENCED_MESSAGE), PlugState::Transitioning);
@@ -99,6 +102,30 @@ fn an_object_of_somebody_else_over_an_address_makes_it_unknown() {
     let other = NetworkFence::new("theirs", of_others("csi.example.com", "192.0.2.7/32"));
     let found = Found { ours: Some(ours.clone()), others: vec![other] };
     assert_eq!(state(&wanted.stands(Some(&ours)), &found), PlugState::Unknown);
+}
+
+/// One that a newer csi-addons wrote counts for what of it can be read.
+#[test]
+fn an_object_that_cannot_be_read_hides_no_other() {
+    let spec = |spec: Value| {
+        let metadata = json!({ "name": "new" });
+        let read: Read<NetworkFence> = read(json!({ "metadata": metadata, "spec": spec }));
+        guess(&read.expect_err("no version of today's")).spec
+    };
+    let (driver, ours, other) =
+        ("csi.example.com", json!(["192.0.2.7/32"]), json!(["192.0.2.8/32"]));
+    for (written, meets) in [
+        (json!({ "driver": driver, "cidrs": ours, "fenceState": "Draining" }), true),
+        (json!({ "driver": driver, "cidrs": other, "fenceState": "Draining" }), false),
+        (json!({ "driver": "other.example.com", "cidrs": ours, "fenceState": "Draining" }), false),
+        (json!({ "driver": { "name": driver }, "cidrs": ours }), true),
+        (json!({ "driver": { "name": driver }, "cidrs": other }), false),
+        (json!({ "driver": driver, "cidrs": [{ "ip": "192.0.2.8" }] }), true),
+        (json!({ "driver": "other.example.com", "cidrs": [{ "ip": "192.0.2.8" }] }), false),
+        (json!({ "networkFenceClassName": 7, "driver": driver, "cidrs": other }), false),
+    ] {
+        assert_eq!(wanted().meets(&spec(written.clone())), meets, "{written}");
+    }
 }
 
 #[test]
