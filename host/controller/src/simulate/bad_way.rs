@@ -110,8 +110,9 @@ impl Door for BadWay {
                     return Err(ClusterError::Conflict("a lost race".to_owned()));
                 }
                 ApiFaultKind::Slow(takes) => {
+                    let starts = self.starts();
                     tokio::time::sleep(takes.min(REQUEST_TIMEOUT)).await;
-                    if takes > REQUEST_TIMEOUT {
+                    if takes > REQUEST_TIMEOUT || self.starts() != starts {
                         return Err(ClusterError::Unavailable("no answer in time".to_owned()));
                     }
                 }
@@ -132,6 +133,10 @@ impl Door for BadWay {
         met.into_iter().flatten().find_map(|fault| {
             if let ApiFaultKind::CarriedOutLate(takes) = fault { Some(takes) } else { None }
         })
+    }
+
+    fn starts(&self) -> u64 {
+        self.shared.with(|world| world.api().starts())
     }
 
     async fn told(&self, resource: &str) -> Result<(), ClusterError> {

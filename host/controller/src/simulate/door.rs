@@ -39,6 +39,11 @@ pub trait Door: 'static {
         None
     }
 
+    /// How often the API server was started anew: what it was to carry out before that, it never does.
+    fn starts(&self) -> u64 {
+        0
+    }
+
     /// Lets the answer to what was carried out through, or loses it.
     fn answer(&self, _: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>> {
         std::future::ready(Ok(()))
@@ -77,6 +82,8 @@ pub trait AnyDoor {
     fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
     /// [`Door::carried_out_late`].
     fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration>;
+    /// [`Door::starts`].
+    fn starts(&self) -> u64;
     /// [`Door::answer`].
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
     /// [`Door::told`].
@@ -93,6 +100,10 @@ impl<D: Door> AnyDoor for D {
 
     fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration> {
         Door::carried_out_late(self, request)
+    }
+
+    fn starts(&self) -> u64 {
+        Door::starts(self)
     }
 
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
@@ -142,10 +153,13 @@ impl<C: Cluster> Guarded<C> {
             return self.pass(asked, carried_out).await;
         };
         self.door.admit(&asked).await?;
-        let work = later(self.server.clone());
+        let (work, door) = (later(self.server.clone()), Rc::clone(&self.door));
+        let starts = door.starts();
         tokio::task::spawn_local(async move {
             tokio::time::sleep(wait).await;
-            work.await;
+            if door.starts() == starts {
+                work.await;
+            }
         });
         Err(ClusterError::Unavailable("nobody answered in time".to_owned()))
     }

@@ -58,6 +58,8 @@ pub struct ApiServer {
     objects: BTreeMap<Key, Arc<Value>>,
     /// A copy of all objects that somebody keeps.
     saved: Option<BTreeMap<Key, Arc<Value>>>,
+    /// How often its process was started anew.
+    starts: u64,
     history: History,
     version: u64,
     /// The last version at which an object of this kind changed.
@@ -78,6 +80,7 @@ impl ApiServer {
             defined: None,
             objects: BTreeMap::new(),
             saved: None,
+            starts: 0,
             history: History::default(),
             version: 1,
             changed: BTreeMap::new(),
@@ -176,7 +179,8 @@ impl ApiServer {
 
     /// Makes everything what it was when it was saved; false where nothing was. As Kubernetes' documentation asks for
     /// ("Operating etcd clusters for Kubernetes", `etcdutl snapshot restore --bump-revision --mark-compacted`), versions
-    /// go on from where they were and no watch survives it.
+    /// go on from where they were and no watch survives it. Its process was stopped before and started after that, so
+    /// what it had not carried out by then it never does.
     pub(crate) fn set_back(&mut self, by: &str) -> bool {
         let Some(saved) = self.saved.clone() else { return false };
         let is_new = |key: &&Key| !saved.contains_key(*key);
@@ -193,7 +197,13 @@ impl ApiServer {
             }
         }
         self.compact();
+        self.starts = self.starts.saturating_add(1);
         true
+    }
+
+    /// How often its process was started anew.
+    pub fn starts(&self) -> u64 {
+        self.starts
     }
 
     pub(crate) fn set_now(&mut self, now: Time) {
