@@ -79,6 +79,8 @@ bugs! {
     SilenceHidesCuts = "silence-hides-cuts" breaks "S1",
     /// An undone cut is made again although another node has the address by now.
     CutAgainUnasked = "cut-again-unasked" breaks "S10",
+    /// After a person's word a cut that was undone before, and made again, is not read any more.
+    WordForLaterCuts = "word-for-later-cuts" breaks "S1",
     /// A cut that was undone once and made again is not read any more.
     UndoneOnceOnly = "undone-once-only" breaks "S1",
     /// A cut that was undone behind a release and could not be made again at once stays undone.

@@ -95,13 +95,20 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     let is_undone = is_undone(run, node);
     if is_undone {
         let again = in_a_while(run);
-        if again.is_some() || is_left_alone(run) || is_sown(Bug::UndoneOnceOnly) {
+        let is_word_for_all = is_left_alone(run) && is_sown(Bug::WordForLaterCuts);
+        if again.is_some() || is_word_for_all || is_sown(Bug::UndoneOnceOnly) {
             return again;
         }
     }
+    let is_spared = is_left_alone(run);
     let open = open(run);
-    for cut in watched(run).into_iter().filter(|cut| !open.contains(cut)) {
-        if guard(Bug::UndoneCutLeft, !is_undone && reads_on_again(&run.record, cut)) {
+    // What was open when a person said so stays so. What is given back after that word is not.
+    let is_watched = |cut: &MethodIndex| {
+        !open.contains(cut) || is_spared && has_stood_at_the_word(&run.record, *cut)
+    };
+    for cut in watched(run).into_iter().filter(is_watched).collect::<Vec<_>>() {
+        let is_first = !is_undone || is_spared;
+        if guard(Bug::UndoneCutLeft, is_first && reads_on_again(&run.record, cut)) {
             // A newer boot is not cut, so it takes a fresh look.
             if run.look().is_none() {
                 return Some(Flow::Stay);
@@ -197,6 +204,16 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
 fn is_left_alone(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
+}
+
+/// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.
+fn has_stood_at_the_word(record: &Record, cut: MethodIndex) -> bool {
+    let is_read = |one: &&Operation| {
+        one.method == cut && one.action == Action::Status && one.state().is_some()
+    };
+    let (before, since): (Vec<&Operation>, Vec<&Operation>) =
+        record.operations.iter().filter(is_read).partition(|one| one.id < record.phase_first);
+    before.last().into_iter().chain(&since).any(|one| one.state().is_some_and(PlugState::is_off))
 }
 
 /// Cuts again what was undone; after a failure once a minute, for as long as the machine may write.

@@ -147,6 +147,8 @@ pub struct Scene {
     ailments: BTreeMap<String, BTreeSet<Ailment>>,
     /// Nodes that nobody hears, and since when.
     pub lost: BTreeMap<String, Time>,
+    /// The same; a silence that ended too shortly before for anybody to have heard the node counts.
+    pub unheard_since: BTreeMap<String, Time>,
     /// Since when a node is well that was lost.
     pub well_since: BTreeMap<String, Time>,
     /// Taints by node, key and effect, and who put them there.
@@ -451,6 +453,9 @@ impl Scene {
     }
 
     fn lose(&mut self, node: &str, ailment: Ailment, at: Time) {
+        if !self.is_unheard(node, at) {
+            self.unheard_since.insert(node.to_owned(), at);
+        }
         self.ailments.entry(node.to_owned()).or_default().insert(ailment);
         self.lost.entry(node.to_owned()).or_insert(at);
         self.well_since.remove(node);

@@ -132,7 +132,8 @@ impl Check for Trigger {
         if let Some(node) = off
             && !self.ill.contains(node)
             && !self.to_end.contains(node)
-            && let Some(since) = scene.lost.get(node)
+            && scene.lost.contains_key(node)
+            && let Some(since) = scene.unheard_since.get(node)
             && self
                 .silent_for
                 .is_some_and(|long| between(*since, at) + LAST_RENEWAL_BEFORE_MAX < long)

@@ -254,6 +254,30 @@ fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_say
     }
 }
 
+/// A person aborts after a cut was undone and made again. What somebody gives back after that word is not what it left
+/// as it was; what was open when it was said is.
+#[test]
+fn a16_a_cut_that_stood_at_an_abort_is_cut_again_when_it_is_undone_once_more() {
+    for was_open in [false, true] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(30));
+        assert_eq!((story.parked(), cuts(&story)), (Some(&cut_undone(None)), 2));
+        if was_open {
+            story.plugs[1] = PlugState::On;
+            story.until_call(Action::Status);
+        }
+        story.event(Event::Command(Command::Abort));
+        story.until_now(Span::minutes(2));
+        assert_eq!(story.parked(), Some(&ParkReason::Aborted), "{was_open}");
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(2));
+        let expected = if was_open { (PlugState::On, 2) } else { (PlugState::Off, 3) };
+        assert_eq!((story.plugs[1], cuts(&story)), expected, "{was_open}");
+    }
+}
+
 /// The node is well again when its cut is undone: it is cut again, for its pods run elsewhere. For the same
 /// reason this boot has to end, and the power waits for leave as before.
 #[test]
