@@ -5,8 +5,9 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use crate::{Binding, IdentityRule, Method, ParkReason};
+use crate::{Binding, End, IdentityRule, Method, MethodIndex, ParkReason, Record};
 
 /// What a device's word about its machine comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,21 +22,47 @@ pub(crate) enum Match {
 pub(crate) fn matches(method: &Method, reported: &[(String, String)], rule: IdentityRule) -> Match {
     let Binding::Reported { expected } = &method.binding else { return Match::Same };
     // Only fields that both know can be compared: a serial says nothing about a UUID.
-    let mut other = None;
+    let mut is_known = false;
     for (field, found) in reported {
-        for (wanted, value) in expected.iter().filter(|(wanted, _)| wanted == field) {
-            if value.eq_ignore_ascii_case(found) {
-                return Match::Same;
-            }
-            other = other.or(Some((wanted, value, found)));
+        let mut spellings = expected.iter().filter(|(wanted, _)| wanted == field).peekable();
+        let Some((_, wanted)) = spellings.peek() else { continue };
+        is_known = true;
+        // One that agrees is outweighed by one that does not: a name may be given to another machine.
+        if !spellings.any(|(_, value)| value.eq_ignore_ascii_case(found)) {
+            return Match::Stop(other(field, wanted, found));
         }
     }
-    match (other, rule) {
-        (Some((field, expected, found)), _) => Match::Stop(ParkReason::WrongMachine {
-            expected: format!("{field} {expected}"),
-            found: format!("{field} {found}"),
-        }),
-        (None, IdentityRule::Require) => Match::Stop(ParkReason::NoIdentity),
-        (None, IdentityRule::Prefer) => Match::Same,
+    match (is_known, rule) {
+        (true, _) | (false, IdentityRule::Prefer) => Match::Same,
+        (false, IdentityRule::Require) => Match::Stop(ParkReason::NoIdentity),
+    }
+}
+
+/// What of a machine never changes, though no Node tells it.
+const FOR_LIFE: [&str; 1] = ["numeric-id"];
+
+/// Whether a machine is another one than at an earlier read of the same incident: the same name, made anew.
+pub(crate) fn made_anew(
+    record: &Record,
+    method: MethodIndex,
+    reported: &[(String, String)],
+) -> Option<ParkReason> {
+    let earlier = record.operations.iter().filter(|one| one.method == method);
+    let identities = earlier.filter_map(|one| match &one.end {
+        Some(End::Succeeded { identity, .. }) => Some(identity),
+        Some(End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) | None => None,
+    });
+    let known: Vec<&(String, String)> =
+        identities.flatten().filter(|(field, _)| FOR_LIFE.contains(&&**field)).collect();
+    reported.iter().find_map(|(field, found)| {
+        let (_, before) = known.iter().find(|(name, value)| name == field && value != found)?;
+        Some(other(field, before, found))
+    })
+}
+
+fn other(field: &str, expected: &str, found: &str) -> ParkReason {
+    ParkReason::WrongMachine {
+        expected: format!("{field} {expected}"),
+        found: format!("{field} {found}"),
     }
 }

@@ -37,7 +37,15 @@ pub(crate) struct Instance {
     pub(crate) zone: Option<String>,
     /// The group of EC2 Auto Scaling that it is tagged with.
     pub(crate) group: Option<String>,
+    /// Why it came into its state.
+    pub(crate) reason: Option<String>,
+    /// Whether it was launched so that it can hibernate.
+    pub(crate) can_hibernate: bool,
 }
+
+/// Why an instance was stopped that has lost its memory.
+const MEMORY_DROPPED: [&str; 2] =
+    ["Client.UserInitiatedShutdown", "Client.InstanceInitiatedShutdown"];
 
 impl Instance {
     /// Whether it is gone for good.
@@ -45,9 +53,24 @@ impl Instance {
         self.code & 0xff == 48 || self.name == "terminated"
     }
 
+    /// Whether its memory may be kept: then a start lets it go on where it was, with its old pods.
+    ///
+    /// EC2 has no state for that. It reads `stopped`, and the reason says so (EC2 API, `StateReason`). Of one that can hibernate
+    /// only a reason that is known to drop the memory does.
+    pub(crate) fn may_hibernate(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        let is_dropped = MEMORY_DROPPED.contains(&reason);
+        reason.contains("Hibernat") || self.can_hibernate && !is_dropped
+    }
+
     /// Its state, for people.
     pub(crate) fn words(&self) -> String {
-        format!("{} ({})", self.name, self.code & 0xff)
+        let kept = if self.name == "stopped" && self.may_hibernate() {
+            ", and it may hibernate: a start would let its old pods go on"
+        } else {
+            ""
+        };
+        format!("{} ({}){kept}", self.name, self.code & 0xff)
     }
 
     /// What EC2 calls it.
@@ -134,6 +157,10 @@ pub(crate) fn describe<H: Host>(api: &Api<'_, H>, id: &str) -> Result<Instance, 
         name,
         zone: placement.and_then(|placement| text(placement, "availabilityZone")),
         group: group.next().and_then(|tag| text(tag, "value")),
+        reason: child(instance, "stateReason").and_then(|reason| text(reason, "code")),
+        can_hibernate: child(instance, "hibernationOptions")
+            .and_then(|options| text(options, "configured"))
+            .is_some_and(|configured| configured != "false"),
     })
 }
 

@@ -262,6 +262,7 @@ impl Instance {
     fn power(&self) -> PlugState {
         match (self.code & 0xff, self.name.as_str()) {
             (16, "running") => PlugState::On,
+            (80, "stopped") if self.may_hibernate() => PlugState::Unknown,
             (80, "stopped") | (48, "terminated") => PlugState::Off,
             (0, "pending") | (32, "shutting-down") | (64, "stopping") => PlugState::Transitioning,
             _ => PlugState::Unknown,

@@ -39,7 +39,8 @@ impl FenceMethod for OpenStack {
         let id = server::id_of(&request.plug)?;
         let server = Server::read(&cloud, id)?;
         cloud.compare_with_catalogue();
-        let mut machine = Managed { cloud: &cloud, server, is_fresh: true };
+        let is_provider_id = request.plug.contains("://");
+        let mut machine = Managed { cloud: &cloud, server, is_provider_id, is_fresh: true };
         carry_out(request, host, &mut machine)
     }
 
@@ -53,6 +54,8 @@ impl FenceMethod for OpenStack {
 struct Managed<'a, H> {
     cloud: &'a Cloud<'a, H>,
     server: Server,
+    /// Whether the plug is the node's providerID.
+    is_provider_id: bool,
     /// Whether nobody looked at what was read of it yet.
     is_fresh: bool,
 }
@@ -63,10 +66,13 @@ impl<H: Host> Machine for Managed<'_, H> {
             self.server = Server::read(self.cloud, &self.server.id)?;
         }
         let Server { id, .. } = &self.server;
-        // Nova shows a server its own id as the UUID of its firmware.
-        let identity = ["instance-id", "system-uuid"].map(|name| (name.to_owned(), id.clone()));
+        let mut identity = vec![("instance-id".to_owned(), id.clone())];
+        if !self.is_provider_id {
+            // Nova shows a virtual machine its own id as the UUID of its firmware. Bare metal has one of its own.
+            identity.push(("system-uuid".to_owned(), id.clone()));
+        }
         let (state, words) = (self.server.state(), self.server.words());
-        Ok(Reading { state, words, identity: identity.into() })
+        Ok(Reading { state, words, identity })
     }
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {

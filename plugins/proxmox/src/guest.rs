@@ -12,7 +12,12 @@ pub(crate) struct Guest {
     /// What the emulator says, for virtual machines.
     emulator: Option<String>,
     lock: Option<String>,
+    /// What the cluster's high availability does with it, if it manages it: the state, or nothing where it names none.
+    ha: Option<String>,
 }
+
+/// States of a managed guest in which nobody starts it (`pve-ha-manager`, "Service States").
+const HA_LETS_IT_BE: [&str; 4] = ["stopped", "ignored", "disabled", "error"];
 
 impl Guest {
     /// Reads it from the node it is on.
@@ -26,15 +31,24 @@ impl Guest {
         let status = text("status").ok_or_else(|| {
             Failure::new(FailureKind::Protocol, format!("GET {path}: the guest has no status"))
         })?;
-        Ok(Self { status, emulator: text("qmpstatus"), lock: text("lock") })
+        let ha = answer.pointer("/data/ha").filter(|ha| {
+            let managed = ha.get("managed");
+            managed.is_some_and(|it| ![Value::from(0), "0".into(), false.into()].contains(it))
+        });
+        let ha =
+            ha.map(|ha| ha.get("state").and_then(Value::as_str).unwrap_or("unknown").to_owned());
+        Ok(Self { status, emulator: text("qmpstatus"), lock: text("lock"), ha })
     }
 
     /// Off is what nothing contradicts: a paused guest holds its memory and goes on where it was, one
     /// that is suspended to disk does so too when it is started, and while it is locked something is
-    /// being done with it that may end in a guest that runs, here or on another node.
+    /// being done with it that may end in a guest that runs, here or on another node. So may what high availability does
+    /// with one that it is to keep started: it runs again soon, or already does where this part of the cluster sees nothing.
     pub(crate) fn state(&self) -> PlugState {
         let emulator = self.emulator.as_deref();
+        let is_started = self.ha.as_deref().is_some_and(|state| !HA_LETS_IT_BE.contains(&state));
         match (self.status.as_str(), emulator, self.lock.as_deref()) {
+            ("stopped", None | Some("stopped"), None) if is_started => PlugState::Transitioning,
             ("stopped", None | Some("stopped"), None) => PlugState::Off,
             ("stopped", None | Some("stopped"), Some("suspended")) => PlugState::Unknown,
             ("stopped", None | Some("stopped"), Some(_)) => PlugState::Transitioning,
@@ -51,7 +65,8 @@ impl Guest {
         };
         let emulator = self.emulator.as_deref().filter(|word| *word != self.status);
         let (emulator, lock) = (word("qmpstatus", emulator), word("lock", self.lock.as_deref()));
-        format!("status is {}{emulator}{lock}", self.status)
+        let ha = word("high availability has it", self.ha.as_deref());
+        format!("status is {}{emulator}{lock}{ha}", self.status)
     }
 }
 

@@ -294,7 +294,10 @@ fn plug_of(method: &Method) -> Option<Claim> {
         Some(_) | None => method.device.clone(),
     };
     let parameters = if by_place { BTreeMap::new() } else { method.parameters.clone() };
-    Some(Claim::Plug { device, plug: method.plug.clone(), parameters })
+    // A cloud finds an instance whatever letters it is written in.
+    let in_cloud = Plugins::is_builtin(plugin) && is_cloud(plugin);
+    let plug = if in_cloud { method.plug.to_ascii_lowercase() } else { method.plug.clone() };
+    Some(Claim::Plug { device, plug, parameters })
 }
 
 #[cfg(test)]
@@ -440,6 +443,17 @@ mod tests {
             ("aws:///eu-west-1a/i-0abc", "aws:///eu-west-1b/i-0abc", true),
             ("aws:///eu-west-1a/i-0abc", "aws:///eu-west-1a/i-0abd", false),
             ("kind://docker/kind/w", "kind://docker/kind/w", true),
+            (
+                "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/w",
+                "azure:///subscriptions/S/resourcegroups/RG/providers/Microsoft.Compute/virtualMachines/W",
+                true,
+            ),
+            ("openstack:///abc-1", "openstack:///ABC-1", true),
+            (
+                "vsphere://00112233-4455-6677-8899-aabbccddeeff",
+                "vsphere://33221100-5544-7766-8899-AABBCCDDEEFF",
+                true,
+            ),
             ("", "", false),
         ] {
             let said = said((&id("a", one), None), (&id("b", other), None));

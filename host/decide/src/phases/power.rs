@@ -1,12 +1,12 @@
 //! Power-management, first half: which machine is it, is it on, switch it off.
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::identity::{Match, matches};
+use crate::identity::{Match, made_anew, matches};
 use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Action, Binding, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
     Operation, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
@@ -217,7 +217,11 @@ pub(crate) fn stop_if_other_machine(
 ) -> Option<Flow> {
     let method = run.plan.method(index)?;
     match matches(method, identity, run.policy.identity) {
-        Match::Same => None,
+        Match::Same => {
+            let reason = made_anew(&run.record, index, identity)?;
+            run.rule(Rule::P8);
+            Some(park(run, reason))
+        }
         Match::Stop(_) if is_sown(Bug::IdentityUnchecked) => None,
         Match::Stop(reason) => {
             run.rule(Rule::P8);
@@ -277,6 +281,11 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         // The dump began while the device was awaited.
         return Some(flow);
     }
+    if !is_identified_lately(run, index) {
+        run.rule(Rule::P8);
+        run.record.identified.retain(|one| *one != index);
+        return Some(Flow::Go(Phase::ReadingIdentity));
+    }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });
     }
@@ -286,6 +295,19 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         run.record.found_off.retain(|found| *found != index);
     }
     Some(run.call(index, action))
+}
+
+/// For so long a name, a number or an address is taken to lead to the machine that was read there.
+const IDENTITY_KEEPS: Span = Span::seconds(30);
+
+/// Whether the machine was read since, or so shortly before, that nobody gave its name or address to another one.
+fn is_identified_lately(run: &Run<'_>, index: MethodIndex) -> bool {
+    let names_none = !matches!(
+        run.plan.method(index).map(|method| &method.binding),
+        Some(Binding::Reported { .. })
+    );
+    let read = run.record.last_ended(index, Action::Status).and_then(|read| read.ended_at);
+    names_none || read.is_some_and(|at| run.now <= at.after(IDENTITY_KEEPS))
 }
 
 impl Record {

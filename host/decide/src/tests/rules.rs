@@ -7,6 +7,7 @@ mod chores;
 mod clocks;
 mod cuts;
 mod deciding;
+mod identity;
 mod ladder;
 mod one_method;
 mod outlets;

@@ -44,11 +44,13 @@ pub struct Faults {
     pub fails_inside: bool,
     /// Answer with a web page.
     pub garbled: bool,
+    /// It hibernates: it reads as stopped, its memory is kept, and a start lets it go on where it was.
+    pub hibernated: bool,
     /// Cut every answer to so many bytes.
     pub truncate: Option<usize>,
 }
 
-const TABLE: [Named<Faults>; 18] = [
+const TABLE: [Named<Faults>; 19] = [
     ("silent", |faults, value| faults.silent = value.flag()),
     ("unreachable", |faults, value| faults.unreachable = value.flag()),
     ("delay", |faults, value| faults.delay_ms = value.ms()),
@@ -66,6 +68,7 @@ const TABLE: [Named<Faults>; 18] = [
     ("reply_lost", |faults, value| faults.reply_lost = value.flag()),
     ("fails_inside", |faults, value| faults.fails_inside = value.flag()),
     ("garbled", |faults, value| faults.garbled = value.flag()),
+    ("hibernated", |faults, value| faults.hibernated = value.flag()),
     ("truncate", |faults, value| faults.truncate = value.some_len()),
 ];
 

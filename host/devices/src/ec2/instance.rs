@@ -315,9 +315,10 @@ impl Instance {
             return self.send(refusal.status, body);
         }
         if action == Action::Describe {
-            return self.send(200, wire::described(&self.config, told));
+            let body = wire::described(&self.config, told, self.hibernates());
+            return self.send(200, body);
         }
-        let before = self.state();
+        let before = self.shown();
         let now = match (action, before) {
             (Action::Stop, State::Running) if self.faults.forgets => State::Stopping,
             (Action::Start, State::Stopped) if self.faults.forgets => State::Pending,
@@ -332,7 +333,7 @@ impl Instance {
                 if !self.faults.forgets {
                     self.change(action, Cause::Command);
                 }
-                self.state()
+                self.shown()
             }
         };
         let body = wire::accepted(action, &self.config.id, before, now);
@@ -369,7 +370,7 @@ impl Instance {
 
     /// Why its state, or want of capacity, does not allow a change.
     fn refuses(&self, action: Action) -> Option<Refusal> {
-        let is_allowed = match (action, self.state()) {
+        let is_allowed = match (action, self.shown()) {
             // What is ended is ended, however often.
             (Action::Describe | Action::Terminate, _)
             | (_, State::Running)
@@ -393,6 +394,13 @@ impl Instance {
 
     /// Carries out what its state allows.
     fn change(&mut self, action: Action, cause: Cause) {
+        if self.hibernates() {
+            // A stop drops no memory. A start brings it back, and only an end loses it.
+            self.faults.hibernated = !matches!(action, Action::Start | Action::Terminate);
+            if action != Action::Terminate {
+                return;
+            }
+        }
         match (action, self.state()) {
             (Action::Stop, State::Running) => {
                 self.enter(self.now_ms, State::Stopping, cause);
@@ -436,8 +444,21 @@ impl Instance {
         }
     }
 
+    /// Whether its memory is kept on disk: its machine stands still and has lost nothing, so it counts as having power.
+    fn hibernates(&self) -> bool {
+        self.faults.hibernated && self.state() == State::Running
+    }
+
+    /// What it passes for.
+    fn shown(&self) -> State {
+        if self.hibernates() { State::Stopped } else { self.state() }
+    }
+
     /// What a read tells: the state of a while ago, where reads lag.
     fn told(&self) -> State {
+        if self.hibernates() {
+            return State::Stopped;
+        }
         let as_of = self.now_ms.saturating_sub(self.faults.stale_ms);
         let mut past = self.states.iter().rev();
         let then = past.find(|(at_ms, _)| *at_ms <= as_of).or(self.states.first());

@@ -12,19 +12,29 @@ pub(super) fn field<'a>(form: &'a str, name: &str) -> Option<&'a str> {
     form.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// The answer to a read.
-pub(super) fn described(config: &Config, state: State) -> Vec<u8> {
+/// The answer to a read. What hibernates is told by the reason alone (EC2 API, `StateReason`).
+pub(super) fn described(config: &Config, state: State, hibernates: bool) -> Vec<u8> {
     let Config { id, zone, group, .. } = config;
     let group = group.as_ref().map_or(String::new(), |group| {
         format!("<item><key>aws:autoscaling:groupName</key><value>{group}</value></item>")
     });
+    let reason = match (state, hibernates) {
+        (State::Stopped, true) => Some("Client.UserInitiatedHibernate"),
+        (State::Stopped | State::Stopping | State::Terminated | State::ShuttingDown, _) => {
+            Some("Client.UserInitiatedShutdown")
+        }
+        (State::Pending | State::Running, _) => None,
+    };
+    let reason = reason
+        .map_or(String::new(), |code| format!("<stateReason><code>{code}</code></stateReason>"));
     response(
         Action::Describe,
         &format!(
             "<reservationSet><item><reservationId>r-0a1b2c3d4e5f60718</reservationId>\
              <ownerId>123456789012</ownerId><groupSet/><instancesSet><item>\
-             <instanceId>{id}</instanceId>{}<placement><availabilityZone>{zone}</availabilityZone>\
-             </placement><tagSet>{group}</tagSet></item></instancesSet></item></reservationSet>",
+             <instanceId>{id}</instanceId>{}{reason}<placement><availabilityZone>{zone}</availabilityZone>\
+             </placement><tagSet>{group}</tagSet><hibernationOptions><configured>{hibernates}\
+             </configured></hibernationOptions></item></instancesSet></item></reservationSet>",
             worded("instanceState", state),
         ),
     )

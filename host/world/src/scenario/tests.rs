@@ -169,7 +169,7 @@ fn mistakes_are_named_with_their_place() {
             "cloudFault: { node: node-a, fault: gremlin }",
             expect![[r#"
             s.yaml:14:34: happenings.cloudFault.node: found "node-a", expected a node that is an instance
-            s.yaml:14:49: happenings.cloudFault.fault: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, truncate, none"#]],
+            s.yaml:14:49: happenings.cloudFault.fault: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, hibernated, truncate, none"#]],
         ),
         (
             "bmc: { password: secret, faults: { stuck: 1 } }",
@@ -178,7 +178,7 @@ fn mistakes_are_named_with_their_place() {
             expect![[r#"
             s.yaml:4:94: nodes.bmc: expected none beside cloud: an instance has no BMC
             s.yaml:4:94: nodes.providerID: found "gce://p/z/i", expected aws:///ZONE/i-… of one node and of the zone of its cloud, or none
-            s.yaml:4:133: nodes.cloud.faults: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, truncate, none
+            s.yaml:4:133: nodes.cloud.faults: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, hibernated, truncate, none
             s.yaml:4:106: nodes.cloud.replaces: found "node-a", expected another node that is an instance"#]],
         ),
         (

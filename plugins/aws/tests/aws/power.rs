@@ -39,9 +39,34 @@ fn only_a_stopped_instance_is_off() {
         ((16, "stopped"), PlugState::Unknown),
         ((81, "stopped"), PlugState::Unknown),
         ((80, "Stopped"), PlugState::Unknown),
-        ((96, "hibernated"), PlugState::Unknown),
     ] {
         assert_eq!(status(state), reads, "{state:?}");
+    }
+}
+
+/// EC2 has no state for it: why it stopped is what tells.
+#[test]
+fn an_instance_that_hibernates_is_not_off() {
+    let kept = "state is stopped (80), and it may hibernate: a start would let its old pods go on";
+    for (reason, can_hibernate, reads) in [
+        ("Client.UserInitiatedHibernate", true, PlugState::Unknown),
+        ("Client.UserInitiatedHibernate", false, PlugState::Unknown),
+        ("Client.UserInitiatedShutdown", true, PlugState::Off),
+        ("Client.InstanceInitiatedShutdown", true, PlugState::Off),
+        ("Server.SpotInstanceShutdown", true, PlugState::Unknown),
+        ("", true, PlugState::Unknown),
+        ("Server.SpotInstanceShutdown", false, PlugState::Off),
+        ("", false, PlugState::Off),
+    ] {
+        let why = format!(
+            "<stateReason><code>{reason}</code></stateReason>\
+             <hibernationOptions><configured>{can_hibernate}</configured></hibernationOptions>"
+        );
+        let body = described(A, STOPPED, "").replace("<placement>", &format!("{why}<placement>"));
+        let account = Account::with(STOPPED).instead("DescribeInstances", 200, &body);
+        let outcome = ask(account, Action::Status, A).result.unwrap();
+        assert_eq!(outcome.state, reads, "{reason} {can_hibernate}");
+        assert_eq!(outcome.detail == kept, reads == PlugState::Unknown, "{}", outcome.detail);
     }
 }
 

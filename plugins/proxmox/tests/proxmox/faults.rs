@@ -130,6 +130,26 @@ fn what_may_go_on_by_itself_is_not_off() {
             "status is running, qmpstatus shutdown",
         ),
         (json!({ "status": "off" }), PlugState::Unknown, "status is off"),
+        (
+            json!({ "status": "stopped", "ha": { "managed": 1, "state": "started" } }),
+            PlugState::Transitioning,
+            "status is stopped, high availability has it started",
+        ),
+        (
+            json!({ "status": "stopped", "ha": { "managed": 1 } }),
+            PlugState::Transitioning,
+            "status is stopped, high availability has it unknown",
+        ),
+        (
+            json!({ "status": "stopped", "ha": { "managed": 1, "state": "stopped" } }),
+            PlugState::Off,
+            "status is stopped, high availability has it stopped",
+        ),
+        (
+            json!({ "status": "stopped", "ha": { "managed": 0 } }),
+            PlugState::Off,
+            "status is stopped",
+        ),
     ] {
         let outcome = ask(Cluster::reading(&words), Action::Status, "101").result.unwrap();
         assert_eq!((outcome.state, outcome.detail.as_str()), (state, says));

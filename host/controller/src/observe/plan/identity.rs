@@ -24,7 +24,7 @@ pub(super) fn expected(node: &FencedNode, reported: &[String]) -> Vec<IdentityFi
     for name in reported {
         let values = match name.as_str() {
             SYSTEM_UUID => uuid_spellings(&node.system_uuid),
-            INSTANCE_ID => instance_id(&node.provider_id).into_iter().collect(),
+            INSTANCE_ID => instance_spellings(&node.provider_id),
             _ => Vec::new(),
         };
         for value in values {
@@ -37,6 +37,14 @@ pub(super) fn expected(node: &FencedNode, reported: &[String]) -> Vec<IdentityFi
     expected
 }
 
+/// vCenter calls a machine by the UUID of its firmware, whose bytes a providerID may have in another order.
+fn instance_spellings(provider_id: &str) -> Vec<String> {
+    let Some(id) = instance_id(provider_id) else { return Vec::new() };
+    let spelled =
+        if provider_id.starts_with("vsphere://") { uuid_spellings(&id) } else { Vec::new() };
+    if spelled.is_empty() { vec![id] } else { spelled }
+}
+
 /// Every spelling of the machine's UUID that a device's word is compared with; none for one that names no machine.
 ///
 /// Two Nodes that have one in common could be taken for each other.
@@ -44,10 +52,15 @@ pub(crate) fn machines(system_uuid: &str) -> BTreeSet<String> {
     uuid_spellings(system_uuid).into_iter().collect()
 }
 
-/// The instance that a provider's id names, or the id itself where its form is not known.
+/// The instance that a provider's id names, or the id itself where its form is not known, in small letters: Azure, Nova and
+/// vCenter find it whatever letters it is written in.
 pub(crate) fn instance(provider_id: &str) -> Option<String> {
     let itself = || (!provider_id.is_empty()).then(|| provider_id.to_owned());
-    instance_id(provider_id).or_else(itself)
+    let instance = instance_id(provider_id).or_else(itself)?.to_ascii_lowercase();
+    // One machine, in whatever order its bytes are written.
+    let of_vsphere = provider_id.starts_with("vsphere://");
+    let orders = if of_vsphere { machines(&instance) } else { BTreeSet::new() };
+    Some(orders.into_iter().next().unwrap_or(instance))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -421,54 +421,6 @@ fn p7_only_our_own_marks_are_lifted() {
     assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);
 }
 
-#[test]
-fn p8_the_machine_behind_the_device_is_the_node() {
-    let mut wrong = story();
-    wrong.device = Box::new(|_, _| End::Succeeded {
-        state: PlugState::On,
-        identity: vec![("system-uuid".to_string(), "another".to_string())],
-    });
-    wrong.until(Phase::Parked);
-    assert!(matches!(wrong.parked(), Some(ParkReason::WrongMachine { .. })));
-    assert_eq!((wrong.count(Action::Off), wrong.released()), (0, false));
-
-    let mut mute = story();
-    mute.device = Box::new(|_, _| End::Succeeded { state: PlugState::On, identity: vec![] });
-    mute.until(Phase::Parked);
-    assert_eq!(mute.parked(), Some(&ParkReason::NoIdentity));
-
-    let mut plan = bmc_plan();
-    plan.methods[0].binding = Binding::Labelled;
-    let mut labelled = Story::new(plan.clone(), RunPolicy::default());
-    labelled.until_call(Action::Off);
-    let cut_at = labelled.now;
-    labelled.until(Phase::Releasing);
-    assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
-
-    let mut awaited = Story::new(plan.clone(), RunPolicy::default());
-    awaited.until(Phase::VerifyingOff);
-    awaited.view.neighbours = Neighbours::Awaited;
-    let since = awaited.now;
-    while awaited.now.since(since) < Span::minutes(2) {
-        awaited.go();
-    }
-    assert_eq!(awaited.record.phase, Phase::VerifyingOff, "nothing is proven while one is awaited");
-    awaited.view.neighbours = Neighbours::Heard;
-    awaited.until(Phase::Releasing);
-
-    let mut crossed_wires = Story::new(plan, RunPolicy::default());
-    crossed_wires.until(Phase::VerifyingOff);
-    crossed_wires.view.neighbours = Neighbours::Silent("node-b".to_string());
-    crossed_wires.until(Phase::Parked);
-    assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
-    assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");
-    crossed_wires.event(Event::Command(Command::Retry));
-    crossed_wires.until_now(Span::minutes(5));
-    assert_eq!(crossed_wires.record.phase, Phase::Parked);
-    assert_eq!(crossed_wires.count(Action::Off), 1, "it is not cut once more");
-    assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
-}
-
 /// Two PDUs that take their time: when the second has answered, the first one's answer is old. What was
 /// read without a pause between is one answer all the same, and any sign of life is newer than it.
 #[test]

@@ -1,0 +1,148 @@
+//! Cuts that somebody else gave back behind a release.
+
+use super::*;
+
+/// A BMC that says yes and cuts nothing, and a cut behind which pods were released meanwhile.
+fn released_behind_a_cut(retries: u32) -> Story {
+    let policy = RunPolicy { retries, ..RunPolicy::default() };
+    let mut story = Story::new(cutting_plan(storage()), policy);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Off | Action::Reset) => succeeded(plugs[0]),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Releasing).until(Phase::VerifyingOff);
+    assert!(story.released() && story.view.pods.iter().all(|pod| pod.exempt.is_some()));
+    story
+}
+
+/// How often storage was cut.
+fn cuts(story: &Story) -> usize {
+    story.calls.iter().filter(|call| **call == (1, Action::Off)).count()
+}
+
+/// Its power is being read, or asked once more, and that takes minutes.
+#[test]
+fn a16_a_cut_is_read_while_power_is_tried() {
+    for phase in [Phase::VerifyingOff, Phase::Backoff] {
+        let mut story = released_behind_a_cut(10);
+        story.until(phase);
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(25));
+        assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2), "{phase:?}");
+    }
+}
+
+/// Another pass has no proof yet, and rests on what was cut in the one before.
+#[test]
+fn a16_a_cut_of_an_earlier_pass_is_read_for_as_long_as_the_machine_may_run() {
+    let mut story = released_behind_a_cut(0);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OffNotVerified { tries: 1 }));
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::VerifyingOff).until(Phase::Parked);
+    assert_eq!((story.record.proof.clone(), cuts(&story)), (None, 1));
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(25));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
+    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
+
+    // While nobody may cut, it is read as well.
+    story.until(Phase::Parked);
+    story.view.gate.refusals = vec![storm()];
+    story.event(Event::Command(Command::Retry));
+    story.until(Phase::Waiting);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(25));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 3));
+}
+
+/// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
+/// and nobody else is held to have done that.
+#[test]
+fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
+    let mut story = story_of(storage_only());
+    let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
+    story.node(|node| node.volumes_in_use = vec![in_use.clone()]);
+    story.until(Phase::AwaitingWell);
+    story.wakes();
+    story.node(|node| node.volumes_in_use.clear());
+    story.until(Phase::Parked);
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
+}
+
+/// Another node fell silent meanwhile and the gate is closed: what speaks against cutting off one more node
+/// does not speak for two writers. A person's word does, and is told at once.
+#[test]
+fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_says() {
+    for said_by_a_person in [false, true] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        let refusal = if said_by_a_person { paused_by_alice() } else { storm() };
+        story.view.gate.refusals = vec![refusal];
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(30));
+        assert_eq!(story.record.phase, Phase::Parked);
+        if said_by_a_person {
+            assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
+            assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
+        } else {
+            assert_eq!(story.parked(), Some(&cut_undone(None)));
+            assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+        }
+    }
+}
+
+/// A person aborts after a cut was undone and made again. What somebody gives back after that word is not what it left
+/// as it was; what was open when it was said is.
+#[test]
+fn a16_a_cut_that_stood_at_an_abort_is_cut_again_when_it_is_undone_once_more() {
+    for was_open in [false, true] {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::seconds(30));
+        assert_eq!((story.parked(), cuts(&story)), (Some(&cut_undone(None)), 2));
+        if was_open {
+            story.plugs[1] = PlugState::On;
+            story.until_call(Action::Status);
+        }
+        story.event(Event::Command(Command::Abort));
+        story.until_now(Span::minutes(2));
+        assert_eq!(story.parked(), Some(&ParkReason::Aborted), "{was_open}");
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(2));
+        let expected = if was_open { (PlugState::On, 2) } else { (PlugState::Off, 3) };
+        assert_eq!((story.plugs[1], cuts(&story)), expected, "{was_open}");
+    }
+}
+
+/// The node is well again when its cut is undone: it is cut again, for its pods run elsewhere. For the same
+/// reason this boot has to end, and the power waits for leave as before.
+#[test]
+fn a16_a_cut_that_was_undone_is_cut_again_under_a_node_that_is_well() {
+    let mut story = story_of(cutting_plan(storage()));
+    dead_bmc(&mut story);
+    story.until(Phase::AwaitingDevice);
+    story.wakes();
+    story.view.gate.refusals = vec![storm()];
+    story.plugs[1] = PlugState::On;
+    story.until(Phase::Isolating);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::GateClosed));
+    assert_eq!(story.plugs, vec![PlugState::On, PlugState::Off]);
+}
+
+/// Somebody deletes the Node and gives its storage back: whatever runs there would write.
+#[test]
+fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::AwaitingWell);
+    story.view.node = None;
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::StillCut));
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(1));
+    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+}

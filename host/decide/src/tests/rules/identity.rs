@@ -1,0 +1,132 @@
+//! P8: whose machine a device switches.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::story;
+use crate::tests::fixtures::{UUID, bmc_plan, paused_by_alice};
+use crate::tests::story::{Story, honest};
+use crate::*;
+
+#[test]
+fn p8_the_machine_behind_the_device_is_the_node() {
+    let mut wrong = story();
+    wrong.device = Box::new(|_, _| End::Succeeded {
+        state: PlugState::On,
+        identity: vec![("system-uuid".to_string(), "another".to_string())],
+    });
+    wrong.until(Phase::Parked);
+    assert!(matches!(wrong.parked(), Some(ParkReason::WrongMachine { .. })));
+    assert_eq!((wrong.count(Action::Off), wrong.released()), (0, false));
+
+    let mut mute = story();
+    mute.device = Box::new(|_, _| End::Succeeded { state: PlugState::On, identity: vec![] });
+    mute.until(Phase::Parked);
+    assert_eq!(mute.parked(), Some(&ParkReason::NoIdentity));
+
+    let mut plan = bmc_plan();
+    plan.methods[0].binding = Binding::Labelled;
+    let mut labelled = Story::new(plan.clone(), RunPolicy::default());
+    labelled.until_call(Action::Off);
+    let cut_at = labelled.now;
+    labelled.until(Phase::Releasing);
+    assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
+
+    let mut awaited = Story::new(plan.clone(), RunPolicy::default());
+    awaited.until(Phase::VerifyingOff);
+    awaited.view.neighbours = Neighbours::Awaited;
+    let since = awaited.now;
+    while awaited.now.since(since) < Span::minutes(2) {
+        awaited.go();
+    }
+    assert_eq!(awaited.record.phase, Phase::VerifyingOff, "nothing is proven while one is awaited");
+    awaited.view.neighbours = Neighbours::Heard;
+    awaited.until(Phase::Releasing);
+
+    let mut crossed_wires = Story::new(plan, RunPolicy::default());
+    crossed_wires.until(Phase::VerifyingOff);
+    crossed_wires.view.neighbours = Neighbours::Silent("node-b".to_string());
+    crossed_wires.until(Phase::Parked);
+    assert!(matches!(crossed_wires.parked(), Some(ParkReason::WrongPlug { .. })));
+    assert_eq!(crossed_wires.count(Action::On), 1, "the neighbour is switched on again");
+    crossed_wires.event(Event::Command(Command::Retry));
+    crossed_wires.until_now(Span::minutes(5));
+    assert_eq!(crossed_wires.record.phase, Phase::Parked);
+    assert_eq!(crossed_wires.count(Action::Off), 1, "it is not cut once more");
+    assert!(!crossed_wires.released() && crossed_wires.hit(Rule::P8));
+}
+
+/// A device that says so of its machine, and is honest else.
+fn named(
+    fields: &'static [(&'static str, &'static str)],
+) -> impl Fn(&Operation, &mut [PlugState]) -> End {
+    move |operation, plugs| match honest(operation, plugs) {
+        End::Succeeded { state, .. } => {
+            let own = |(name, value): &(&str, &str)| ((*name).to_string(), (*value).to_string());
+            let identity: Vec<(String, String)> = fields.iter().map(own).collect();
+            End::Succeeded { state, identity }
+        }
+        other => other,
+    }
+}
+
+/// A name that was asked for comes back whatever it names now; the UUID of the firmware does not.
+#[test]
+fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
+    let mut plan = bmc_plan();
+    let expected = [("instance-id", "worker-1"), ("system-uuid", "4c4c4544")];
+    plan.methods[0].binding = Binding::Reported {
+        expected: expected.map(|(name, value)| (name.to_string(), value.to_string())).to_vec(),
+    };
+    let told = |fields| {
+        let mut story = Story::new(plan.clone(), RunPolicy::default());
+        story.device = Box::new(named(fields));
+        let is_other =
+            |one: &Notice| matches!(one, Notice::Parked(ParkReason::WrongMachine { .. }));
+        for _ in 0..40 {
+            story.go();
+        }
+        (story.notices.iter().any(is_other), story.count(Action::Off))
+    };
+    assert_eq!(told(&[("instance-id", "worker-1"), ("system-uuid", "4C4C4544")]), (false, 1));
+    assert_eq!(told(&[("instance-id", "worker-1")]), (false, 1));
+    assert_eq!(told(&[("instance-id", "worker-1"), ("system-uuid", "another")]), (true, 0));
+    assert_eq!(told(&[("system-uuid", "4c4c4544"), ("instance-id", "worker-2")]), (true, 0));
+}
+
+/// Between the first read and the off a person paused for an hour, and the number of the machine was given to another one.
+#[test]
+fn p8_an_identity_that_was_read_long_ago_is_read_again_before_an_off() {
+    let mut story = story();
+    story.until_call(Action::Status);
+    story.view.gate.refusals.push(paused_by_alice());
+    story.until_now(Span::minutes(60));
+    assert_eq!(story.count(Action::Off), 0);
+    story.device = Box::new(named(&[("system-uuid", "another")]));
+    story.view.gate.refusals.clear();
+    story.until(Phase::Parked);
+    assert!(
+        matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+        "{:?}",
+        story.parked()
+    );
+    assert_eq!(story.count(Action::Off), 0);
+}
+
+/// Nobody but the provider knows the number of an instance; that it became another one between two reads says enough.
+#[test]
+fn p8_an_instance_that_was_made_anew_under_its_name_is_another_machine() {
+    let mut story = story();
+    story.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "1")]));
+    story.until_call(Action::Off);
+    story.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "2")]));
+    story.until(Phase::Parked);
+    assert!(
+        matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+        "{:?}",
+        story.parked()
+    );
+    assert!(!story.released());
+}
