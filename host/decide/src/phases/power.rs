@@ -281,10 +281,8 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         // The dump began while the device was awaited.
         return Some(flow);
     }
-    if !is_identified_lately(run, index) {
-        run.rule(Rule::P8);
-        run.record.identified.retain(|one| *one != index);
-        return Some(Flow::Go(Phase::ReadingIdentity));
+    if let Some(flow) = identify_again(run, index) {
+        return Some(flow);
     }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });
@@ -300,14 +298,27 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
 /// For so long a name, a number or an address is taken to lead to the machine that was read there.
 const IDENTITY_KEEPS: Span = Span::seconds(30);
 
-/// Whether the machine was read since, or so shortly before, that nobody gave its name or address to another one.
-fn is_identified_lately(run: &Run<'_>, index: MethodIndex) -> bool {
-    let names_none = !matches!(
-        run.plan.method(index).map(|method| &method.binding),
-        Some(Binding::Reported { .. })
-    );
-    let read = run.record.last_ended(index, Action::Status).and_then(|read| read.ended_at);
-    names_none || read.is_some_and(|at| run.now <= at.after(IDENTITY_KEEPS))
+/// P8: reads the machine once more where something took so long since the last read that its name may be another one's;
+/// `None` when it is the node's.
+fn identify_again(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
+    let binding = &run.plan.method(index)?.binding;
+    if !matches!(binding, Binding::Reported { .. }) {
+        return None;
+    }
+    let read = run.record.last_ended(index, Action::Status).cloned();
+    let is_fresh =
+        |read: &Operation| read.ended_at.is_some_and(|at| run.now <= at.after(IDENTITY_KEEPS));
+    let Some(read) = read.filter(is_fresh) else {
+        run.rule(Rule::P8);
+        return Some(run.call(index, Action::Status));
+    };
+    match &read.end {
+        Some(End::Succeeded { identity, .. }) => stop_if_other_machine(run, index, identity),
+        Some(End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) | None => {
+            run.record.identified.retain(|one| *one != index);
+            Some(Flow::Go(Phase::ReadingIdentity))
+        }
+    }
 }
 
 impl Record {

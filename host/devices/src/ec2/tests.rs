@@ -204,9 +204,20 @@ fn each_fault_bends_what_it_says() {
         reply_lost: 200 running | closed | 200 stopped | stopped
         fails_inside: 200 running | 500 InternalError | 200 stopped | stopped
         garbled: 200 <html><body>Please log in</body></html> | 200 <html><body>Please log in</body></html> | 200 <html><body>Please log in</body></html> | stopped
+        hibernated: 200 stopped | 200 stopped | 200 stopped | running
         truncate: 200 <?xml version="1.0" encoding="UTF-8"?> < | 200 <?xml version="1.0" encoding="UTF-8"?> < | 200 <?xml version="1.0" encoding="UTF-8"?> < | stopped
         none: 200 running | 200 stopping | 200 stopped | stopped
     "#]].assert_eq(&table);
+}
+
+/// Its memory is kept, so its power never went, and a start lets it go on where it was.
+#[test]
+fn one_that_hibernates_goes_on_when_it_is_started() {
+    let mut one = running();
+    one.set_fault(T, "hibernated", 1).unwrap();
+    assert_eq!(ask(&mut one, 1_000, Action::Start), "200 running");
+    assert_eq!(ask(&mut one, 2_000, Action::Describe), "200 running");
+    assert_eq!(one.drain_power_events(), []);
 }
 
 #[test]

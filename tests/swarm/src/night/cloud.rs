@@ -13,7 +13,7 @@ const INSTANCES_PERCENT: u64 = 20;
 const TERMINATED_PERCENT: u64 = 10;
 
 /// What EC2 does wrong, and how much of it.
-const FAULTS: [DeviceFault; 17] = [
+const FAULTS: [DeviceFault; 18] = [
     ("delay", 100, 12_000),
     ("silent", 1, 1),
     ("unreachable", 1, 1),
@@ -32,6 +32,7 @@ const FAULTS: [DeviceFault; 17] = [
     ("reply_lost", 1, 1),
     ("fails_inside", 1, 1),
     ("garbled", 1, 1),
+    ("hibernated", 1, 1),
 ];
 
 /// The other classes of fault that are drawn here.
