@@ -51,8 +51,9 @@ use crate::phases::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Command, Cover, Effect, End, Event, LOOK_EVERY, Notice, ParkReason, Phase, Plan,
-    Record, Remedy, Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View, people,
+    Action, Command, Cover, Effect, End, Event, LOOK_EVERY, Notice, Operation, ParkReason, Phase,
+    Plan, Record, Remedy, Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View,
+    people,
 };
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
@@ -348,6 +349,10 @@ fn advance(run: &mut Run<'_>) {
             Flow::Stay => break,
             Flow::Go(phase) => run.enter(phase),
         }
+    }
+    if run.record.in_flight().is_some_and(Operation::cuts) {
+        // What speaks against it may come while its session is slow, and wakes nobody.
+        run.look_in(LOOK_EVERY);
     }
     return_idle_slot(run);
     keep_marks(run);

@@ -59,6 +59,8 @@ bugs! {
     SignsOfLifeIgnored = "signs-of-life-ignored" breaks "S1",
     /// That another node fell silent when a plug was cut is no reason to doubt whose plug it is.
     WiringTrusted = "wiring-trusted" breaks "S1",
+    /// An off whose session is slow is sent although a storm began after it was decided on.
+    StormAfterIntent = "storm-after-intent" breaks "S13",
     /// A dump releases pods with volumes, whatever the policy says.
     DumpsCoverAll = "dumps-cover-all" breaks "S1",
     /// What covers some of a node's pods allows the out-of-service taint.

@@ -226,6 +226,11 @@ impl Operation {
         }
     }
 
+    /// Whether it is meant to switch off or to reset.
+    pub(crate) const fn cuts(&self) -> bool {
+        matches!(self.action, Action::Off | Action::Reset)
+    }
+
     /// Until when it may still have an effect; what nobody heard the end of counts the caller's
     /// own time too, for the call itself may still be under way.
     pub(crate) fn lands_until(&self, plan: &Plan) -> Time {

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::iter;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::nodefence::NodeFence;
@@ -21,7 +22,9 @@ use crate::observe::view::{holds_slot, is_open};
 use crate::reconcile::slot_of;
 
 /// A lost race is run again; more than this many in a row is somebody gone wild.
-const RACES_MAX: usize = 8;
+const RACES_MAX: u32 = 8;
+/// The pause after the first lost race; each later one is twice as long.
+const RACE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The answer to asking for a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +211,10 @@ async fn edit<C: Cluster>(
     change: impl AsyncFn(&C, &mut RemedyBudgetSpec) -> Result<Taken, ClusterError>,
 ) -> Result<Taken, ClusterError> {
     let mut last = ClusterError::Conflict("the budget keeps changing".to_owned());
-    for _ in 0..RACES_MAX {
+    for race in 0..RACES_MAX {
+        if race > 0 {
+            tokio::time::sleep(RACE_PAUSE * (1 << (race - 1))).await;
+        }
         let found = cluster.get::<RemedyBudget>(At::cluster(NAME)).await?;
         let mut budget = found.clone().unwrap_or_else(empty);
         if budget.spec.epoch > epoch {

@@ -157,7 +157,7 @@ impl SendGate for RecordedGate {
         match self.intents().get(operation_id) {
             Some(Intent::Stands) => {}
             Some(Intent::Withdrawn) => {
-                return Err("it was withdrawn: the node is back, somebody wants it left alone, or the approval was taken back"
+                return Err("it was withdrawn: the node is back, somebody wants it left alone, the approval was taken back, or others fell silent"
                     .to_owned());
             }
             None => return Err(format!("the intent of {operation_id} is not recorded")),

@@ -85,6 +85,17 @@ pub(super) fn refuse_by_words(
 }
 
 impl Refusal {
+    /// Whether so many are lost that it looks like a network's doing, and not their own.
+    pub const fn is_storm(&self) -> bool {
+        matches!(
+            self,
+            Self::UnhealthyShare { .. }
+                | Self::UnhealthyCount { .. }
+                | Self::SilentAtOnce { .. }
+                | Self::DomainUnhealthy { .. }
+        )
+    }
+
     /// Whether a person wants the machine left alone. Such a word is waited for as long as it
     /// stands: no time-out of ours ends it.
     pub fn is_a_persons(&self) -> bool {

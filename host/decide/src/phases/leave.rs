@@ -9,7 +9,7 @@ use crate::run::{Flow, Run};
 use crate::threshold::just_back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, View,
+    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Refusal, Remedy, Rule, View,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.
@@ -76,12 +76,12 @@ pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
 }
 
 /// A1 for a call that is under way: a session with a slow device takes its time, and an off that
-/// has not begun is not begun once its node is well, or somebody wants it left alone. Any view will do to hold back.
+/// has not begun is not begun once its node is well, somebody wants it left alone, or so many are lost that it looks like a
+/// network's doing. Any view will do to hold back.
 pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let Some(open) = run.record.in_flight() else { return };
     let (op, intended_at) = (open.id, open.intended_at);
-    let cuts = matches!(open.action, Action::Off | Action::Reset);
-    if !cuts || view.taken_at < intended_at {
+    if !open.cuts() || view.taken_at < intended_at {
         return;
     }
     let has_a_say = run.node(view).is_some_and(|node| trigger_counts(run, node));
@@ -90,7 +90,9 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
         && has_a_say
         && !is_cut_again(run, view.machine());
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
-    if guard(Bug::TriggerNotRead, is_clear) || is_kept {
+    let is_storm =
+        view.gate.refusals.iter().any(Refusal::is_storm) && !is_cut_again(run, view.machine());
+    if guard(Bug::TriggerNotRead, is_clear) || is_kept || guard(Bug::StormAfterIntent, is_storm) {
         run.rule(Rule::A1);
         run.effect(Effect::Withdraw(op));
     }

@@ -8,7 +8,8 @@ use alloc::vec;
 
 use super::{CLEAR, cutting_plan, story};
 use crate::tests::fixtures::{
-    bmc_plan, failed, lost_view, not_attempted, paused_by_alice, power, signs, stage, succeeded,
+    bmc_plan, failed, lost_view, not_attempted, paused_by_alice, power, signs, stage, storm,
+    succeeded,
 };
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
@@ -57,6 +58,7 @@ fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
         story.view.trigger = Crossing::Ripening { since, crosses_at };
     };
     assert!(withdrawn(&just_back), "it is given a minute to report");
+    assert!(withdrawn(&|story| story.view.gate.refusals = vec![storm()]), "others fell silent");
     assert!(withdrawn(&|story| {
         story.view.trigger = CLEAR;
         story.view.freshness = Freshness::Cached;
