@@ -281,6 +281,8 @@ bugs! {
     DatagramsUncounted = "datagrams-uncounted" breaks "S14",
     /// A device that is to give back what it cut, and is silent, is asked again at once under a node that is well.
     ProbedAtOnce = "probed-at-once" breaks "L5",
+    /// The same while its node is silent, and the condition that it was cut for has cleared.
+    ProbedAtOnceUnheard = "probed-at-once-unheard" breaks "L5",
     /// What was parked because something could not be given back tries it again at once, and again.
     ParkedTriesAtOnce = "parked-tries-at-once" breaks "L5",
     /// The budget of credential operations is not enforced.

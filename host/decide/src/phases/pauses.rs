@@ -233,7 +233,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         return Some(if parked { end(run, FinalReason::NodeGone) } else { node_gone(run) });
     };
     if !run.is_well(view) {
-        let untouched = !run.committed() && !parked;
+        // What gives back already goes on when its device is probed.
+        let untouched = !run.committed()
+            && !parked
+            && !guard(Bug::ProbedAtOnceUnheard, waits_to_give_back(run));
         return if untouched && view.trigger_clear() {
             run.rule(Rule::A1);
             Some(go_back(run, Goal::Close(FinalReason::Recovered)))

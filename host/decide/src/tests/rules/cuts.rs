@@ -366,6 +366,28 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is
     }
 }
 
+/// A port is shut, and its condition clears before any power is cut: the node stays silent until the port is open again.
+#[test]
+fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_condition_cleared() {
+    for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
+        let power_after = Span::minutes(30);
+        let policy = RunPolicy { power_after, ..RunPolicy::default() };
+        let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
+        story.until(Phase::AwaitingPower);
+        story.device = Box::new(move |operation, plugs| match operation.action {
+            Action::Status => honest(operation, plugs),
+            Action::On | Action::Off | Action::Reset | Action::Monitor => not_attempted(kind),
+        });
+        story.view.trigger = CLEAR;
+        story.until_now(Span::minutes(5));
+        assert_eq!(story.record.phase, Phase::AwaitingDevice, "{kind:?}");
+        assert!(story.count(Action::On) < 5, "{kind:?}: {} times", story.count(Action::On));
+        story.device = Box::new(honest);
+        story.until(Phase::Final(FinalReason::Recovered));
+        assert_eq!(story.plugs[1], PlugState::On, "{kind:?}");
+    }
+}
+
 /// A node that is only cut off does not come back by being cut off once more: a person is told after one
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
