@@ -10,7 +10,6 @@ use super::{park, read, write};
 use crate::observe::plan::plan_of;
 
 mod decided;
-
 const METHODS: u64 = 4;
 const RECORDS: u64 = 3_000;
 

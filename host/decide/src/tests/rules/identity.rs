@@ -68,7 +68,7 @@ fn named(
             let identity: Vec<(String, String)> = fields.iter().map(own).collect();
             End::Succeeded { state, identity }
         }
-        other => other,
+        other @ (End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) => other,
     }
 }
 
