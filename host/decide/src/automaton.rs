@@ -350,7 +350,7 @@ fn advance(run: &mut Run<'_>) {
             Flow::Go(phase) => run.enter(phase),
         }
     }
-    if run.record.in_flight().is_some_and(Operation::cuts) {
+    if guard(Bug::OldLeave, run.record.in_flight().is_some_and(Operation::cuts)) {
         // What speaks against it may come while its session is slow, and wakes nobody.
         run.look_in(LOOK_EVERY);
     }

@@ -6,7 +6,7 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Binding, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
+    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
     Operation, Phase, Plan, PlugState, Record, Rule, Span,
 };
 
@@ -281,9 +281,6 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         // The dump began while the device was awaited.
         return Some(flow);
     }
-    if let Some(flow) = identify_again(run, index) {
-        return Some(flow);
-    }
     if !is_told {
         run.notice(Notice::PoweringOff { method: index });
     }
@@ -293,32 +290,6 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         run.record.found_off.retain(|found| *found != index);
     }
     Some(run.call(index, action))
-}
-
-/// For so long a name, a number or an address is taken to lead to the machine that was read there.
-const IDENTITY_KEEPS: Span = Span::seconds(30);
-
-/// P8: reads the machine once more where something took so long since the last read that its name may be another one's;
-/// `None` when it is the node's.
-fn identify_again(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    let binding = &run.plan.method(index)?.binding;
-    if !matches!(binding, Binding::Reported { .. }) {
-        return None;
-    }
-    let read = run.record.last_ended(index, Action::Status).cloned();
-    let is_fresh =
-        |read: &Operation| read.ended_at.is_some_and(|at| run.now <= at.after(IDENTITY_KEEPS));
-    let Some(read) = read.filter(is_fresh) else {
-        run.rule(Rule::P8);
-        return Some(run.call(index, Action::Status));
-    };
-    match &read.end {
-        Some(End::Succeeded { identity, .. }) => stop_if_other_machine(run, index, identity),
-        Some(End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) | None => {
-            run.record.identified.retain(|one| *one != index);
-            Some(Flow::Go(Phase::ReadingIdentity))
-        }
-    }
 }
 
 impl Record {

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::story;
-use crate::tests::fixtures::{UUID, bmc_plan, paused_by_alice};
+use crate::tests::fixtures::{UUID, bmc_plan};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
@@ -94,25 +94,6 @@ fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
     assert_eq!(told(&[("instance-id", "worker-1")]), (false, 1));
     assert_eq!(told(&[("instance-id", "worker-1"), ("system-uuid", "another")]), (true, 0));
     assert_eq!(told(&[("system-uuid", "4c4c4544"), ("instance-id", "worker-2")]), (true, 0));
-}
-
-/// Between the first read and the off a person paused for an hour, and the number of the machine was given to another one.
-#[test]
-fn p8_an_identity_that_was_read_long_ago_is_read_again_before_an_off() {
-    let mut story = story();
-    story.until_call(Action::Status);
-    story.view.gate.refusals.push(paused_by_alice());
-    story.until_now(Span::minutes(60));
-    assert_eq!(story.count(Action::Off), 0);
-    story.device = Box::new(named(&[("system-uuid", "another")]));
-    story.view.gate.refusals.clear();
-    story.until(Phase::Parked);
-    assert!(
-        matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
-        "{:?}",
-        story.parked()
-    );
-    assert_eq!(story.count(Action::Off), 0);
 }
 
 /// Nobody but the provider knows the number of an instance; that it became another one between two reads says enough.
