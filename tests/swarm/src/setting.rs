@@ -237,6 +237,7 @@ mod tests {
                 "neighbour-runs-again",
                 "outlet-of-a-neighbour-with-two-feeds",
                 "outlet-of-another",
+                "outlet-of-another-with-a-witness",
                 "outlet-of-nothing",
                 "outlet-of-one-with-a-bmc",
                 "plug-of-another-while-it-waits",
