@@ -53,19 +53,19 @@ impl Instance {
         self.code & 0xff == 48 || self.name == "terminated"
     }
 
-    /// Whether its memory may be kept: then a start lets it go on where it was, with its old pods.
+    /// Whether it reads stopped and its memory may be kept: then a start lets it go on where it was, with its old pods.
     ///
     /// EC2 has no state for that. It reads `stopped`, and the reason says so (EC2 API, `StateReason`). Of one that can hibernate
     /// only a reason that is known to drop the memory does.
-    pub(crate) fn may_hibernate(&self) -> bool {
+    pub(crate) fn hibernates(&self) -> bool {
         let reason = self.reason.as_deref().unwrap_or_default();
         let is_dropped = MEMORY_DROPPED.contains(&reason);
-        reason.contains("Hibernat") || self.can_hibernate && !is_dropped
+        self.name == "stopped" && (reason.contains("Hibernat") || self.can_hibernate && !is_dropped)
     }
 
     /// Its state, for people.
     pub(crate) fn words(&self) -> String {
-        let kept = if self.name == "stopped" && self.may_hibernate() {
+        let kept = if self.hibernates() {
             ", and it may hibernate: a start would let its old pods go on"
         } else {
             ""

@@ -63,6 +63,7 @@ impl FenceMethod for Aws {
             group: None,
             member: None,
             is_terminated: false,
+            hibernates: false,
         };
         let mut outcome = carry_out(request, host, &mut machine)?;
         if outcome.state == PlugState::Off && machine.is_terminated {
@@ -87,6 +88,8 @@ struct Ec2<'a, H> {
     /// What its group said of it since.
     member: Option<Member>,
     is_terminated: bool,
+    /// Whether it reads stopped and may have kept its memory.
+    hibernates: bool,
 }
 
 impl<H: Host> Ec2<'_, H> {
@@ -155,6 +158,7 @@ impl<H: Host> Machine for Ec2<'_, H> {
         }
         self.group.clone_from(&instance.group);
         (self.member, self.is_terminated) = (None, instance.is_terminated());
+        self.hibernates = instance.hibernates();
         let (mut state, mut words) = (instance.power(), format!("state is {}", instance.words()));
         if state == PlugState::On {
             // Off is off, whatever a group says.
@@ -171,6 +175,11 @@ impl<H: Host> Machine for Ec2<'_, H> {
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {
         let own = self.action(change);
+        if change == Change::On && self.hibernates {
+            let sentence = "the instance may hibernate, and a start would let its old pods go on: start it by \
+                            hand if they run nowhere else, or terminate it";
+            return Err(Failure::new(FailureKind::Device, sentence));
+        }
         if change == Change::Reset || self.is_terminated {
             return Ok(own.to_owned());
         }
@@ -262,7 +271,7 @@ impl Instance {
     fn power(&self) -> PlugState {
         match (self.code & 0xff, self.name.as_str()) {
             (16, "running") => PlugState::On,
-            (80, "stopped") if self.may_hibernate() => PlugState::Unknown,
+            (80, "stopped") if self.hibernates() => PlugState::Unknown,
             (80, "stopped") | (48, "terminated") => PlugState::Off,
             (0, "pending") | (32, "shutting-down") | (64, "stopping") => PlugState::Transitioning,
             _ => PlugState::Unknown,

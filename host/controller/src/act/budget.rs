@@ -251,6 +251,9 @@ fn empty() -> RemedyBudget {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Trigger};
     use node_remedy_api::plan::NodePlan;
     use node_remedy_api::policy::RunPolicy;
@@ -261,7 +264,8 @@ mod tests {
     use super::*;
     use crate::observe::Kept;
     use crate::observe::seen::NodeSeen;
-    use crate::testing::in_quiet_world;
+    use crate::simulate::door::Guarded;
+    use crate::testing::{Door, Request, in_quiet_world};
 
     fn entry(name: &str) -> InFlight {
         InFlight { node_fence: name.to_owned(), node_uid: format!("uid-of-{name}") }
@@ -278,6 +282,33 @@ mod tests {
         let limits = GateLimits { max_in_flight: max, ..GateLimits::default() };
         let room = Room { limits: &limits, mirror: &mirror };
         take(cluster, epoch, &entry(name), room).await
+    }
+
+    /// Somebody else always writes first.
+    struct Contended(Rc<Cell<u32>>);
+
+    impl Door for Contended {
+        async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+            if !request.is_write() {
+                return Ok(());
+            }
+            self.0.set(self.0.get() + 1);
+            Err(ClusterError::Conflict("a lost race".to_owned()))
+        }
+    }
+
+    #[test]
+    fn lost_races_pause_longer_each_time_and_end() {
+        in_quiet_world(|bench| async move {
+            let cluster = bench.client("a");
+            let writes = Rc::new(Cell::new(0));
+            let contended = Guarded::new(cluster, Rc::new(Contended(Rc::clone(&writes))));
+            let began = tokio::time::Instant::now();
+            let given_back = stamp(&contended, 1).await;
+            assert!(matches!(given_back, Err(ClusterError::Conflict(_))), "{given_back:?}");
+            assert_eq!(writes.get(), RACES_MAX);
+            assert!(began.elapsed() >= RACE_PAUSE * 127, "{:?}", began.elapsed());
+        });
     }
 
     /// The spec of a run within these limits.

@@ -374,7 +374,9 @@ impl<C: Cluster> Work<'_, C> {
 fn guess(unread: &Unread) -> NetworkFence {
     let any = || "unreadable".to_owned();
     let driver = unread.text("/spec/driver").unwrap_or_default();
-    let class = unread.text("/spec/networkFenceClassName").map_or_else(String::new, str::to_owned);
+    // A class may name any driver.
+    let class = unread.object().pointer("/spec/networkFenceClassName");
+    let class = class.map_or_else(String::new, |one| one.as_str().map_or_else(any, str::to_owned));
     let is_known = !driver.is_empty() || !class.is_empty();
     let cidrs: Option<Vec<String>> = unread
         .object()

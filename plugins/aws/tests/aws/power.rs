@@ -67,6 +67,11 @@ fn an_instance_that_hibernates_is_not_off() {
         let outcome = ask(account, Action::Status, A).result.unwrap();
         assert_eq!(outcome.state, reads, "{reason} {can_hibernate}");
         assert_eq!(outcome.detail == kept, reads == PlugState::Unknown, "{}", outcome.detail);
+        // Nor is it started: whatever was released runs elsewhere by then.
+        let account = Account::with(STOPPED).instead("DescribeInstances", 200, &body);
+        let started = ask(account, Action::On, A);
+        let starts = started.web.borrow().server.actions().len();
+        assert_eq!(starts, usize::from(reads == PlugState::Off), "{reason} {can_hibernate}");
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use node_remedy_api::plan::network_fence::NetworkFenceStatus;
-
 use serde_json::Value;
 
 use super::*;
@@ -123,6 +122,7 @@ fn an_object_that_cannot_be_read_hides_no_other() {
         (json!({ "driver": driver, "cidrs": [{ "ip": "192.0.2.8" }] }), true),
         (json!({ "driver": "other.example.com", "cidrs": [{ "ip": "192.0.2.8" }] }), false),
         (json!({ "networkFenceClassName": 7, "driver": driver, "cidrs": other }), false),
+        (json!({ "networkFenceClassName": 7, "driver": "other.example.com", "cidrs": ours }), true),
     ] {
         assert_eq!(wanted().meets(&spec(written.clone())), meets, "{written}");
     }
