@@ -271,6 +271,7 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
             run.record.epoch = epoch;
             run.record.process = process;
             run.record.reckon_from(run.now);
+            run.record.forget_identities();
             disown(run);
         }
     }

@@ -195,6 +195,8 @@ bugs! {
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
     IdentityUnchecked = "identity-unchecked" breaks "S7",
+    /// What a machine said of itself before a pause counts after it.
+    IdentityOfBeforeThePause = "identity-of-before-the-pause" breaks "S7",
     /// Pods of DaemonSets are released with all others.
     DaemonsReleased = "daemons-released" breaks "S8",
     /// Objects are deleted by name, whatever their UID.

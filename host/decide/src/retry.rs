@@ -23,6 +23,7 @@ pub(crate) fn retry(run: &mut Run<'_>, resume: Phase) -> Option<Flow> {
     run.record.retries = run.record.retries.saturating_add(1);
     run.record.attempt = run.record.attempt.saturating_add(1);
     run.record.resume = Some(resume);
+    run.record.forget_identities();
     let retry = run.record.retries;
     run.notice(Notice::Retrying { retry, of: run.policy.retries });
     Some(Flow::Go(Phase::Backoff))
@@ -211,8 +212,7 @@ pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase
     run.record.unreachable_at = run.record.unreachable_at.or(Some(now));
     run.record.unreachable = Some(method);
     run.record.resume = Some(resume);
-    // Whoever answers at this address later has to say again which machine it is.
-    run.record.identified.clear();
+    run.record.forget_identities();
     let detail = last_failure(run, |one| one.method == method);
     run.notice(Notice::DeviceUnreachable { method, detail });
     Flow::Go(Phase::AwaitingDevice)

@@ -128,6 +128,13 @@ pub enum What {
         /// Who asked.
         by: String,
     },
+    /// At the BMC's address answers another machine's, or its own again.
+    BmcChanged {
+        /// At which node's address.
+        node: String,
+        /// Whether it is another machine's.
+        of_another: bool,
+    },
     /// The BMC refused a power command.
     BmcRefused {
         /// Which node's BMC.

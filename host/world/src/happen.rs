@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::object::{Key, list, name, number, part, set, text, uid};
 use crate::api::{ApiServer, DeleteOptions, Kind, Part};
 use crate::detector;
-use crate::facts::Power;
+use crate::facts::{Power, What};
 use crate::machine::{Machine, Network};
 use crate::scenario::{Etcd, Event, Word};
 use crate::stage::{LOCKS, Stage};
@@ -70,7 +70,12 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         Event::BmcFault { fault, value, .. } => {
             if let Some((_, bmc)) = &mut machine.bmc {
                 // The names of faults were checked when the scenario was read.
+                let was = bmc.faults.another_guid;
                 drop::<Result<(), UnknownFault>>(bmc.faults.set(fault, *value));
+                let of_another = bmc.faults.another_guid;
+                if of_another != was {
+                    stage.say(What::BmcChanged { node: machine.spec.name.clone(), of_another });
+                }
             }
         }
         Event::CloudFault { fault, value, .. } => {

@@ -78,6 +78,20 @@ impl Record {
         self.identified.contains(&method)
     }
 
+    /// P8: after a pause machines have to say again which one they are, before they are switched off.
+    pub(crate) fn forget_identities(&mut self) {
+        if guard(Bug::IdentityOfBeforeThePause, true) {
+            self.identified.clear();
+        }
+    }
+
+    /// Whether the last that it would have been asked to do was held back, so that people know of it.
+    fn is_held_back(&self, method: MethodIndex) -> bool {
+        let mut last = self.operations.iter().rev();
+        let effect = last.find(|one| one.method == method && one.is_effect());
+        effect.is_some_and(Operation::is_held_back)
+    }
+
     /// Asked in this try, or asked and not read since, or found off: nothing is asked of it now.
     fn is_asked_off(&self, plan: &Plan, method: MethodIndex) -> bool {
         let asked = |effect: &Operation| {
@@ -141,7 +155,9 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
                 // Its witness cannot be read: nothing of it would ever be proof.
                 return None;
             }
-            run.notice(Notice::Identified { method: index });
+            if !run.record.is_held_back(index) {
+                run.notice(Notice::Identified { method: index });
+            }
             run.record.identified.push(index);
             note_found_state(run, index, state);
             if state.is_off() && is_reset_only(run.plan, index) {
@@ -250,14 +266,10 @@ fn note_found_state(run: &mut Run<'_>, index: MethodIndex, state: PlugState) {
 
 /// Sends one off, if everything still allows it; `None` when this plug was given up on.
 fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    if !run.record.is_identified(index) {
-        return Some(Flow::Go(Phase::ReadingIdentity));
-    }
     let action = if is_reset_only(run.plan, index) { Action::Reset } else { Action::Off };
     let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
-    let is_told = refused.is_some_and(Operation::is_held_back);
-    let in_this_try =
-        refused.filter(|one| one.attempt == run.record.attempt && !one.is_held_back());
+    let is_held_back = refused.is_some_and(Operation::is_held_back);
+    let in_this_try = refused.filter(|one| one.attempt == run.record.attempt && !is_held_back);
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
         if unreachable(end.as_ref()) {
             return Some(await_device(run, index, Phase::ReadingIdentity));
@@ -268,20 +280,20 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         give_up(run, index);
         return None;
     }
-    if lacks_approval(run) && !run.sent_off() {
-        // A yes that was taken back meanwhile is waited for anew.
-        return Some(Flow::Go(Phase::AwaitingPower));
+    if is_held_back {
+        run.record.forget_identities();
     }
-    if let Err(flow) = leave_to_cut(run) {
+    if let Some(flow) = waits_for_leave(run) {
+        if run.seen().is_some() {
+            // Nobody knows how long it waits.
+            run.record.forget_identities();
+        }
         return Some(flow);
     }
-    if let Some(view) = run.seen().filter(|_| !run.sent_off())
-        && let Some(flow) = hold_for_dump(run, view)
-    {
-        // The dump began while the device was awaited.
-        return Some(flow);
+    if !run.record.is_identified(index) {
+        return Some(Flow::Go(Phase::ReadingIdentity));
     }
-    if !is_told {
+    if !run.record.is_held_back(index) {
         run.notice(Notice::PoweringOff { method: index });
     }
     run.record.baseline = None;
@@ -290,6 +302,20 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
         run.record.found_off.retain(|found| *found != index);
     }
     Some(run.call(index, action))
+}
+
+/// What an off waits for; `None` when it may be sent.
+fn waits_for_leave(run: &mut Run<'_>) -> Option<Flow> {
+    if lacks_approval(run) && !run.sent_off() {
+        // A yes that was taken back meanwhile is waited for anew.
+        return Some(Flow::Go(Phase::AwaitingPower));
+    }
+    if let Err(flow) = leave_to_cut(run) {
+        return Some(flow);
+    }
+    // A dump may have begun while the device was awaited.
+    let view = run.seen().filter(|_| !run.sent_off())?;
+    hold_for_dump(run, view)
 }
 
 impl Record {

@@ -53,7 +53,7 @@ impl Bmc {
         let answer = match (netfn, command, &user) {
             (6, 0x38, _) => Ok(vec![1, 0x80, 0x04, 0x02, 0, 0, 0, 0]),
             (6, 0x54, _) => self.cipher_suites(request.data),
-            (6, 0x37, _) => Ok(self.config.guid.to_vec()),
+            (6, 0x37, _) => Ok(self.guid().to_vec()),
             (_, _, None) => Err(NO_PRIVILEGE),
             (6, 0x01, _) => Ok(vec![0x20, 1, 1, 0x20, 2, 0x9f, 0x91, 0x12, 0, 2, 0x0f]),
             (6, 0x3b, _) => self.set_privilege(sid?, request.data),

@@ -61,9 +61,11 @@ pub struct Faults {
     pub kill_session: bool,
     /// Offer the old suite 0, which authenticates nobody, as the only one.
     pub only_suite_zero: bool,
+    /// Name another machine by its GUID: its address was given to that one's BMC.
+    pub another_guid: bool,
 }
 
-const TABLE: [Named<Faults>; 26] = [
+const TABLE: [Named<Faults>; 27] = [
     ("drop", |faults, value| faults.drop = value.count()),
     ("delay", |faults, value| faults.delay_ms = value.ms()),
     ("dup", |faults, value| faults.dup = value.flag()),
@@ -90,6 +92,7 @@ const TABLE: [Named<Faults>; 26] = [
     ("truncate", |faults, value| faults.truncate = value.some_len()),
     ("kill_session", |faults, value| faults.kill_session = value.flag()),
     ("only_suite_zero", |faults, value| faults.only_suite_zero = value.flag()),
+    ("another_guid", |faults, value| faults.another_guid = value.flag()),
 ];
 
 impl Faults {

@@ -134,6 +134,12 @@ impl Bmc {
         &self.config
     }
 
+    /// The machine that it names, as it goes over the wire.
+    fn guid(&self) -> [u8; 16] {
+        let named = self.config.guid;
+        if self.faults.another_guid { named.map(|byte| !byte) } else { named }
+    }
+
     /// Takes one datagram from a peer (any number that tells callers apart) and answers.
     pub fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<Reply> {
         self.tick(now_ms);

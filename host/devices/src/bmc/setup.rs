@@ -100,7 +100,7 @@ impl Bmc {
     pub(super) fn rakp_1(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let &tag = body.first()?;
         let sid = le_u32(body, 4)?;
-        let guid = self.config.guid;
+        let guid = self.guid();
         let our_random = self.random.bytes();
         let bad_code = self.faults.bad_rakp2;
         // A session that is up keeps its keys: RAKP 1 cannot start it over.
@@ -210,7 +210,7 @@ impl Bmc {
         let mut check = crypto::mac(
             suite,
             &exchange.sik,
-            &[&exchange.console_random, &sid.to_le_bytes(), &self.config.guid],
+            &[&exchange.console_random, &sid.to_le_bytes(), &self.guid()],
         );
         check.truncate(super::sessions::code_length(suite));
         if self.faults.bad_rakp4 {

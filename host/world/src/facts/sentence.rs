@@ -21,6 +21,12 @@ impl std::fmt::Display for What {
                 write!(f, "{node}: power {} {}", power.word(), cause.word())
             }
             Self::MachineReset { node, cause } => write!(f, "{node}: reset {}", cause.word()),
+            Self::BmcChanged { node, of_another: true } => {
+                write!(f, "{node}: the BMC at its address is another machine's")
+            }
+            Self::BmcChanged { node, of_another: false } => {
+                write!(f, "{node}: the BMC at its address is its own again")
+            }
             Self::BmcSaidYes { node, command, .. } => {
                 write!(f, "{node}: the BMC said yes to {command}")
             }

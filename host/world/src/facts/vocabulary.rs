@@ -1,7 +1,7 @@
 //! What facts are called in scenarios, and with which fields.
 
 /// The names that an expectation can use: each fact with its fields.
-pub const VOCABULARY: [(&str, &[&str]); 53] = [
+pub const VOCABULARY: [(&str, &[&str]); 54] = [
     ("kubeletStopped", &["node"]),
     ("kubeletStarted", &["node", "boot"]),
     ("networkLost", &["node"]),
@@ -14,6 +14,7 @@ pub const VOCABULARY: [(&str, &[&str]); 53] = [
     ("machineReset", &["node", "cause"]),
     ("bmcSaidYes", &["node", "command", "by"]),
     ("bmcTold", &["node", "power", "by"]),
+    ("bmcChanged", &["node", "ofAnother"]),
     ("bmcRefused", &["node", "command", "code", "by"]),
     ("bmcSessions", &["node", "open"]),
     ("plugChanged", &["node", "device", "plug", "power", "cause"]),

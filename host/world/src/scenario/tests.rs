@@ -242,7 +242,7 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -307,7 +307,7 @@ fn mistakes_are_named_with_their_place() {
             "stuck: 1",
             "stuk: 1",
             expect![[
-                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, lose_rakp4, strict_rakp3, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, none"#
+                r#"s.yaml:4:74: nodes.bmc.faults: found "stuk", expected one of drop, delay, dup, silent, dead, open_status, rakp2_status, rakp4_status, lose_rakp4, strict_rakp3, bad_rakp2, bad_rakp4, bad_auth, bad_tag, wrong_sid, no_ciphers, mute_ciphers, stuck, cc, off_after, reply_lost, flip_back, stale, truncate, kill_session, only_suite_zero, another_guid, none"#
             ]],
         ),
         (
@@ -387,7 +387,7 @@ fn mistakes_are_named_with_their_place() {
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
             ]],
         ),
         (
@@ -496,7 +496,7 @@ fn the_vocabulary_is_that_of_the_facts() {
                 "code" | "plug" | "operation" | "leftOff" | "lasts" | "open" | "times" => {
                     serde_json::json!(1)
                 }
-                "graceful" => serde_json::json!(true),
+                "graceful" | "ofAnother" => serde_json::json!(true),
                 "power" => serde_json::json!("off"),
                 "cause" => serde_json::json!("byHand"),
                 _ => serde_json::json!("x"),

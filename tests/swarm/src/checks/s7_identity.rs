@@ -28,6 +28,13 @@ impl Identity {
 
 impl Check for Identity {
     fn see(&mut self, scene: &Scene, _: Time, what: &What) -> Option<String> {
+        if let What::BmcChanged { node, of_another } = what {
+            if *of_another {
+                self.impostors.insert(node.clone());
+            } else {
+                self.impostors.remove(node);
+            }
+        }
         let Taken { node, plug: (device, _), .. } = what.taken()?;
         let is_other = device.is_empty() && self.impostors.contains(node);
         (is_other && !self.is_left_alone(scene, node))

@@ -391,6 +391,11 @@ fn s7_the_bmc_of_another_machine_is_told_nothing() {
     assert_eq!(judged(night(vec![]), &setting), ["S7", "S7"]);
     let deleted = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
     assert_eq!(judged(night(vec![(0, deleted)]), &setting), [""; 0]);
+    // Another machine's from some time on, and its own again.
+    let changed = |of_another| (0, What::BmcChanged { node: "n".into(), of_another });
+    let since = |more: Story| judged([more, cut_then(vec![])].concat(), &Setting::default());
+    assert_eq!(since(vec![changed(true)]), ["S7", "S7"]);
+    assert_eq!(since(vec![changed(true), changed(false)]), [""; 0]);
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
             (Node, node.clone(), if status == "True" { Normal } else { Bad })
         }
         What::NodeDeleted { node, .. } => (Node, node.clone(), Bad),
+        What::BmcChanged { node, .. } => (Device, lanes.power_of(node), Bad),
         What::TaintAdded { node, by, .. } | What::TaintRemoved { node, by, .. } => {
             (Node, node.clone(), if by == CLIENT { Normal } else { Detail })
         }

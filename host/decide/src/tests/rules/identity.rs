@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::story;
-use crate::tests::fixtures::{UUID, bmc_plan};
+use crate::tests::fixtures::{UUID, bmc_plan, not_attempted, paused_by_alice};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
@@ -110,4 +110,66 @@ fn p8_an_instance_that_was_made_anew_under_its_name_is_another_machine() {
         story.parked()
     );
     assert!(!story.released());
+}
+
+/// What keeps a run from its off once the machine has said which one it is.
+enum Pause {
+    /// The gate closes.
+    Gate,
+    /// The slot is another run's.
+    Slot,
+    /// The off is held back: the API server is slow.
+    HeldBack,
+    /// The device refuses the off for now.
+    Refused,
+    /// A person takes the yes back, and gives it again.
+    Approval,
+    /// Another leader takes over.
+    Leader,
+}
+
+/// A number of a guest, an address or an outlet may be another machine's by the time that the pause is over.
+#[test]
+fn p8_a_machine_says_again_which_one_it_is_after_a_pause() {
+    let pauses =
+        [Pause::Gate, Pause::Slot, Pause::HeldBack, Pause::Refused, Pause::Approval, Pause::Leader];
+    for pause in pauses {
+        let needs_a_yes = matches!(pause, Pause::Approval);
+        let approval = if needs_a_yes { Approval::Needed } else { RunPolicy::default().approval };
+        let mut story = Story::new(bmc_plan(), RunPolicy { approval, ..RunPolicy::default() });
+        story.view.people.approved = needs_a_yes;
+        let is_late = matches!(pause, Pause::HeldBack | Pause::Refused);
+        if is_late {
+            story.until_call(Action::Off)
+        } else {
+            story.until(Phase::PoweringOff)
+        };
+        let paused_at = story.now;
+        let read = story.count(Action::Status);
+        match pause {
+            Pause::Gate => story.view.gate.refusals.push(paused_by_alice()),
+            Pause::Slot => story.record.slot = Slot::Free,
+            Pause::HeldBack => {
+                story.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
+            }
+            Pause::Refused => story.device = Box::new(|_, _| not_attempted(FailureKind::Busy)),
+            Pause::Approval => story.view.people.approved = false,
+            Pause::Leader => {
+                let epoch = story.record.epoch + 1;
+                story.event(Event::Adopted { epoch, process: "other".to_string() });
+            }
+        }
+        story.go();
+        story.device = Box::new(named(&[("system-uuid", "another")]));
+        story.view.gate.refusals.clear();
+        story.view.people.approved = true;
+        story.until(Phase::Parked);
+        assert!(
+            matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+            "{:?}",
+            story.parked()
+        );
+        assert_eq!(story.plugs[0], PlugState::On, "after {:?}", story.now.since(paused_at));
+        assert!(story.count(Action::Status) > read);
+    }
 }
