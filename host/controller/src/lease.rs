@@ -13,6 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use node_remedy_decide::bug::{Bug, guard, is_sown};
+use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::{BootClock, Clock, timestamp};
@@ -38,12 +39,13 @@ const INSTALLATION_ANNOTATION: &str = "node-remedy.io/installation";
 pub struct LeaseGate {
     clock: Arc<dyn BootClock>,
     open_until_ms: AtomicU64,
+    renewed: Notify,
 }
 
 impl LeaseGate {
     /// A closed gate.
     pub fn new(clock: Arc<dyn BootClock>) -> Arc<Self> {
-        Arc::new(Self { clock, open_until_ms: AtomicU64::new(0) })
+        Arc::new(Self { clock, open_until_ms: AtomicU64::new(0), renewed: Notify::new() })
     }
 
     /// Milliseconds for which bytes may still be sent; zero: none.
@@ -52,9 +54,24 @@ impl LeaseGate {
         if is_sown(Bug::SendsWithoutLease) { millis(RENEW_DEADLINE) } else { left }
     }
 
+    /// Waits until bytes may be sent for so long.
+    pub async fn opens_for(&self, ms: u64) {
+        loop {
+            let renewed = self.renewed.notified();
+            tokio::pin!(renewed);
+            // From here on no renewal is missed.
+            renewed.as_mut().enable();
+            if self.remaining_ms() >= ms {
+                return;
+            }
+            renewed.await;
+        }
+    }
+
     fn renewed_at(&self, started_ms: u64) {
         let until = started_ms.saturating_add(millis(RENEW_DEADLINE));
         self.open_until_ms.store(until, Ordering::SeqCst);
+        self.renewed.notify_waiters();
     }
 
     fn close(&self) {

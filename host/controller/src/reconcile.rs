@@ -29,6 +29,7 @@ use crate::observe::volumes::Volumes;
 use crate::record::events::Note;
 use crate::record::holds::Holds;
 use crate::record::keep;
+use crate::record::standstill::Standstill;
 use crate::record::status;
 use crate::record::write::Late;
 
@@ -107,6 +108,8 @@ pub struct Incident<C: Cluster> {
     pub(crate) asks: Asks,
     /// What was held back because its evidence had grown old, and is still to be told.
     pub(crate) late: Late,
+    /// Since when looks fail.
+    pub(crate) looks: Standstill,
     /// The phase that it entered last.
     pub(crate) entered: Option<decide::Phase>,
     /// What was not told while an Event was being written.
@@ -164,6 +167,7 @@ impl<C: Cluster> Incident<C> {
             calls: JoinSet::new(),
             asks: Asks::new(),
             late: Late::default(),
+            looks: Standstill::default(),
             entered: None,
             untold: Vec::new(),
             holds: Holds::default(),

@@ -224,7 +224,7 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
     match event {
         Event::Looked(view) => {
             run.trust(view);
-            leave::withdraw(run, view);
+            leave::withdraw_by(run, view);
         }
         Event::Ended { op, end } => return take_end(run, op, end),
         Event::Slot(SlotAnswer::Granted) => run.record.slot = Slot::Held,
@@ -248,13 +248,17 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::Retry) if is_wrong_plug(run) => {
             return ignore(
                 run,
-                "its plan still names the neighbour's plug; correct the wiring, then delete the NodeFence",
+                "its plan still names the neighbour's plug; correct the wiring and restart this node's own machine",
             );
         }
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
-        Event::Command(Command::Abort) => run.record.request = Some(Request::Abort),
+        Event::Command(Command::Abort) => {
+            run.record.request = Some(Request::Abort);
+            leave::withdraw(run);
+        }
         Event::Command(Command::AbortLeaveOff) => {
             run.record.request = Some(Request::AbortLeaveOff);
+            leave::withdraw(run);
         }
         Event::Command(Command::ConfirmOff { by, boot_id }) => {
             run.record.request = Some(Request::ConfirmOff { by, boot_id });

@@ -195,6 +195,8 @@ bugs! {
     LostJobCleans = "lost-job-cleans" breaks "S1",
     /// What the device calls its machine is not compared with the node.
     IdentityUnchecked = "identity-unchecked" breaks "S7",
+    /// An off does not say for which machine it is meant.
+    MachineNotNamed = "machine-not-named" breaks "S7",
     /// What a machine said of itself before a pause counts after it.
     IdentityOfBeforeThePause = "identity-of-before-the-pause" breaks "S7",
     /// Pods of DaemonSets are released with all others.
@@ -349,12 +351,18 @@ bugs! {
     JobOnItsNode = "job-on-its-node" breaks "S21",
     /// A Job that was seen and is gone is started again.
     JobStartedAgain = "job-started-again" breaks "S21",
+    /// A Job that was asked for, and is not there yet, is not waited for.
+    UnseenJobNotAwaited = "unseen-job-not-awaited" breaks "S21",
     /// An incident ends although its Job goes on.
     JobOutlives = "job-outlives" breaks "S21",
     /// A NodeFence's history is not trimmed to the length that its definition allows.
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L8",
+    /// A Node that is gone, or made anew, withdraws no off.
+    GoneAfterIntent = "gone-after-intent" breaks "S10",
+    /// What was held back is sent again without a pause.
+    HeldBackAtOnce = "held-back-at-once" breaks "L5",
     /// Tries are not counted.
     TriesUncounted = "tries-uncounted" breaks "L1",
     /// A release that does not get on is never given up.

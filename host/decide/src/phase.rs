@@ -314,20 +314,20 @@ impl ParkReason {
                  incident uses the correction"
             }
             Self::NoIdentity => {
-                "if you know that it is this one, set identity: prefer, then kubectl delete nodefence \
+                "if you are certain that it is this one, set identity: prefer, then kubectl delete nodefence \
                  NODEFENCE"
             }
             Self::OffNotVerified { .. } => {
                 "check the device and the machine, then node-remedy confirm-off NODEFENCE"
             }
             Self::WitnessReadsOn { .. } | Self::AliveThoughOff => {
-                "check the wiring; where it was wrong, correct it, then kubectl delete nodefence \
-                 NODEFENCE: the next incident uses the correction; where it was right, node-remedy retry \
-                 NODEFENCE"
+                "check the wiring; where it was wrong, correct it and restart this node's own machine: the \
+                 incident ends when the node is well with a new boot, and the next one uses the correction; \
+                 where it was right, node-remedy retry NODEFENCE"
             }
             Self::WrongPlug { .. } => {
-                "switch that node's machine on, correct the wiring table, then kubectl delete nodefence NODEFENCE: \
-                 the next incident uses the correction"
+                "switch that node's machine on, correct the wiring, and restart this node's own machine: the incident \
+                 ends when the node is well with a new boot, and the next one uses the correction"
             }
             Self::OnFailed => "switch it on by hand, see to its device, then node-remedy ack NODE",
             Self::RestoreFailed => "restore it by hand, then node-remedy retry NODEFENCE",
@@ -347,8 +347,9 @@ impl ParkReason {
                  confirm-off NODEFENCE"
             }
             Self::MachineDisputed { .. } => {
-                "if pods of the node were released, make sure that it does not run; correct what is wrong, then \
-                 kubectl delete nodefence NODEFENCE: the next incident uses the correction"
+                "if pods of the node were released, make sure that it does not run; correct what is wrong, and \
+                 restart this node's own machine: the incident ends when the node is well with a new boot, and the \
+                 next one uses the correction"
             }
             Self::GateClosed => {
                 "the last Held Event of its Node says why; when that is over, node-remedy retry NODEFENCE"
@@ -383,7 +384,9 @@ impl ParkReason {
                 "look at the node's console, then node-remedy retry NODEFENCE, which asks its plugin anew"
             }
             Self::NotDrained { .. } => "node-remedy retry NODEFENCE drains once more",
-            Self::BrokenRecord => "look at the NodeFence, then node-remedy abort NODEFENCE",
+            Self::BrokenRecord => {
+                "read the NodeFence, see whether the machine is on or off, then kubectl delete nodefence NODEFENCE"
+            }
         }
     }
 }

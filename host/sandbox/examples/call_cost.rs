@@ -60,6 +60,7 @@ async fn measure(wasm: &'static [u8]) -> Result<(), Box<dyn Error>> {
             deadline: Duration::from_mins(1),
             until: None,
             resume: None,
+            system_uuid: None,
         },
         grants: Grants::decide(plugin.manifest(), &parameters, &admin, &NoNames).await?,
         credentials: BTreeMap::from([("account".to_owned(), secret)]),

@@ -99,6 +99,8 @@ pub struct Request {
     pub until: Option<PlugState>,
     /// What an earlier attempt left by `checkpoint`.
     pub resume: Option<Vec<u8>>,
+    /// For a change: the UUID that an earlier `status` reported. Another machine is not touched.
+    pub system_uuid: Option<String>,
 }
 
 /// A request with everything it may use.

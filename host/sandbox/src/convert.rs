@@ -12,6 +12,9 @@ use crate::limits::{DETAIL_BYTES_MAX, FIELDS_MAX, PLUGS_MAX};
 use crate::state::CallState;
 use crate::words::Secrets;
 
+/// The extra field that binds a change to one machine, as the plugins know it.
+const EXPECT_SYSTEM_UUID: &str = "expect-system-uuid";
+
 /// Interface `types` only defines; nothing in it can be called.
 impl wire::Host for CallState {}
 
@@ -37,7 +40,11 @@ pub(crate) fn request(request: &Request, deadline: Duration) -> wire::Request {
             PlugState::Unknown => wire::PlugState::Unknown,
         }),
         resume: request.resume.clone(),
-        extra: Vec::new(),
+        extra: request
+            .system_uuid
+            .iter()
+            .map(|uuid| (EXPECT_SYSTEM_UUID.to_owned(), uuid.clone()))
+            .collect(),
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn call(grants: Grants) -> Call {
             deadline: Duration::ZERO,
             until: None,
             resume: None,
+            system_uuid: None,
         },
         grants,
         credentials: BTreeMap::new(),

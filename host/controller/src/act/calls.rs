@@ -10,6 +10,7 @@ mod secrets;
 mod turns;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use super::grant::{self, Allowed};
 use super::{network_fence, offline};
 use crate::clock::Clock;
 use crate::cluster::Cluster;
-use crate::lease::LeaseGate;
+use crate::lease::{LEASE_DURATION, LeaseGate};
 use crate::observe::plan::PluginFacts;
 use crate::plugins::Plugins;
 use crate::probing::PROBE_MAX;
@@ -37,6 +38,9 @@ use crate::probing::PROBE_MAX;
 /// After begin-effect a call needs this much of the lease: the longest a device takes to
 /// act on a command that it received.
 const EFFECT_MS: u64 = 1_000;
+
+/// A call during which the lease was too short is made again so often.
+const LAPSES_MAX: u32 = 8;
 
 /// What a call is asked to do.
 #[derive(Debug, Clone)]
@@ -57,6 +61,8 @@ pub struct Asked {
     pub until: Option<PlugState>,
     /// For off and reset: when what allows them was read.
     pub allowed_at: Option<Time>,
+    /// For off and reset: the UUID of the machine, as the device reported it last.
+    pub system_uuid: Option<String>,
 }
 
 impl Asked {
@@ -71,6 +77,7 @@ impl Asked {
             deadline: Duration::from_secs(1),
             until: None,
             allowed_at: None,
+            system_uuid: None,
         }
     }
 }
@@ -97,6 +104,8 @@ impl Called {
 pub struct RecordedGate {
     lease: Arc<LeaseGate>,
     intents: Mutex<BTreeMap<String, Intent>>,
+    /// How often the lease was too short.
+    lapses: AtomicU64,
 }
 
 /// Whether an operation may still begin.
@@ -127,7 +136,7 @@ impl Drop for Noted<'_> {
 impl RecordedGate {
     /// A gate over the lease's.
     pub fn new(lease: Arc<LeaseGate>) -> Arc<Self> {
-        Arc::new(Self { lease, intents: Mutex::default() })
+        Arc::new(Self { lease, intents: Mutex::default(), lapses: AtomicU64::new(0) })
     }
 
     fn intents(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Intent>> {
@@ -148,22 +157,37 @@ impl RecordedGate {
     }
 }
 
+impl RecordedGate {
+    fn lapses(&self) -> u64 {
+        self.lapses.load(Ordering::SeqCst)
+    }
+
+    /// Whether the lease is long enough for an effect again, soon.
+    async fn opens_again(&self) -> bool {
+        tokio::time::timeout(LEASE_DURATION, self.lease.opens_for(EFFECT_MS)).await.is_ok()
+    }
+}
+
 impl SendGate for RecordedGate {
     fn check(&self) -> Result<(), NotLeader> {
-        if self.lease.remaining_ms() > 0 { Ok(()) } else { Err(NotLeader) }
+        if self.lease.remaining_ms() > 0 {
+            return Ok(());
+        }
+        self.lapses.fetch_add(1, Ordering::SeqCst);
+        Err(NotLeader)
     }
 
     fn begin(&self, operation_id: &str) -> Result<(), String> {
         match self.intents().get(operation_id) {
             Some(Intent::Stands) => {}
             Some(Intent::Withdrawn) => {
-                return Err("it was withdrawn: the node is back, somebody wants it left alone, the approval was taken back, or others fell silent"
-                    .to_owned());
+                return Err("it was withdrawn: its node is back or gone, a person said no, or others fell silent".to_owned());
             }
             None => return Err(format!("the intent of {operation_id} is not recorded")),
         }
         let left = self.lease.remaining_ms();
         if left < EFFECT_MS {
+            self.lapses.fetch_add(1, Ordering::SeqCst);
             return Err(format!(
                 "the leader lease has {left} ms left, an effect needs {EFFECT_MS}"
             ));
@@ -228,23 +252,34 @@ impl<C: Cluster> Calls<C> {
         };
         let turn = self.turns.at(&asked.method, &call.grants);
         let _turn = turn.lock().await;
-        // The last moment at which nothing was sent yet. A session that takes long is bounded by the
-        // call's own deadline, and withdrawn once the node is well: a slow BMC must not make its
-        // machine unfenceable.
-        if is_out_of_date(asked, self.clock.now()) {
-            return held_back();
+        let mut tries_left = LAPSES_MAX;
+        loop {
+            // The last moment at which nothing was sent yet. A session that takes long is bounded by the
+            // call's own deadline, and withdrawn once the node is well: a slow BMC must not make its
+            // machine unfenceable.
+            if is_out_of_date(asked, self.clock.now()) {
+                return held_back();
+            }
+            let lapses = self.gate.lapses();
+            let (plugin, call, seams) = (plugin.clone(), call.clone(), self.seams.clone());
+            let report = match self.run(&asked.method, plugin, call, seams).await {
+                Ok(report) => report,
+                Err(why) => return left_alone(why),
+            };
+            let (mut end, detail) = (end_of(&report), detail_of(&report));
+            if let End::NotAttempted(failure) = &mut end {
+                if noted.is_withdrawn() {
+                    failure.kind = FailureKind::Cancelled;
+                } else if self.gate.lapses() > lapses && tries_left > 0 {
+                    // Our own lease was too short, which says nothing of the device.
+                    tries_left -= 1;
+                    if self.gate.opens_again().await {
+                        continue;
+                    }
+                }
+            }
+            return Called { end, detail, report: Some(report) };
         }
-        let report = match self.run(&asked.method, plugin, call, self.seams.clone()).await {
-            Ok(report) => report,
-            Err(why) => return left_alone(why),
-        };
-        let (mut end, detail) = (end_of(&report), detail_of(&report));
-        if let End::NotAttempted(failure) = &mut end
-            && noted.is_withdrawn()
-        {
-            failure.kind = FailureKind::Cancelled;
-        }
-        Called { end, detail, report: Some(report) }
     }
 
     /// Asks a method's device whether it answers, whoever leads: nothing may begin. `None` where somebody
@@ -333,6 +368,7 @@ impl<C: Cluster> Calls<C> {
             deadline: asked.deadline,
             until: asked.until.and_then(plug_state),
             resume: None,
+            system_uuid: asked.system_uuid.clone(),
         };
         let exchange_record = self.exchange_record;
         let call = Call { request, grants, credentials, cancel, exchange_record };

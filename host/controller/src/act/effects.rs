@@ -14,7 +14,9 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::batch::v1::Job;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard, is_sown};
-use node_remedy_decide::{Effect, OpId, Phase, SlotAnswer, Span, VIEW_AGE_MAX};
+use node_remedy_decide::{
+    Action, Effect, End, OpId, Operation, Phase, Record, SlotAnswer, Span, VIEW_AGE_MAX,
+};
 
 use super::budget::{self, Room, Taken};
 use super::calls::Asked;
@@ -233,6 +235,7 @@ impl<C: Cluster> Incident<C> {
             deadline: CALL_MAX,
             until: None,
             allowed_at: self.facts.as_ref().map(|facts| facts.taken_at),
+            system_uuid: reported_uuid(&self.record, operation),
         };
         let parts = self.parts.clone();
         self.calls.spawn_local(async move {
@@ -389,9 +392,29 @@ impl<C: Cluster> Incident<C> {
         let name = self.name();
         let written = self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
         self.taken_away_at = version_of(&written);
-        self.nodefence.metadata = written.metadata;
+        // Another leader may have written its record meanwhile: our next write is not to pass for one that knows it.
+        if written.status == self.nodefence.status {
+            self.nodefence.metadata = written.metadata;
+        }
         Ok(())
     }
+}
+
+/// P8: what the device called the machine last, for whatever cuts it: between a read and an off a name or an address may be
+/// given to another one. What is switched on may not say who it is while it is off.
+fn reported_uuid(record: &Record, operation: &Operation) -> Option<String> {
+    let cuts = matches!(operation.action, Action::Off | Action::Reset);
+    // The session would find out what the read before the pause did not.
+    if !guard(Bug::MachineNotNamed, cuts) || is_sown(Bug::IdentityOfBeforeThePause) {
+        return None;
+    }
+    let is_read = |one: &&Operation| one.method == operation.method && one.action == Action::Status;
+    let mut reads = record.operations.iter().rev().filter(is_read);
+    reads.find_map(|one| {
+        let Some(End::Succeeded { identity, .. }) = &one.end else { return None };
+        let uuid = identity.iter().find(|(name, _)| name == "system-uuid");
+        uuid.map(|(_, uuid)| uuid.clone())
+    })
 }
 
 /// Versions of one object grow; `None` where they are no numbers.

@@ -137,6 +137,45 @@ fn an_api_server_that_is_always_too_slow_cuts_nothing_and_is_spoken_of() {
     assert!((7..10).contains(&times("StaleView")), "once a minute: {told:?}");
 }
 
+/// An API server that fails one kind of request once a machine was switched off.
+struct FailsAfterOff {
+    verb: &'static str,
+    resource: &'static str,
+    is_off: Cell<bool>,
+    /// Why Events were written.
+    told: RefCell<Vec<String>>,
+}
+
+impl Door for FailsAfterOff {
+    async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
+        if (request.verb, &*request.resource) == (self.verb, self.resource) && self.is_off.get() {
+            return Err(ClusterError::Unavailable("etcdserver: request timed out".to_owned()));
+        }
+        let Some(object) = &request.object() else { return Ok(()) };
+        if request.resource == "events" && request.verb == "create" {
+            self.told.borrow_mut().extend(object["reason"].as_str().map(str::to_owned));
+        }
+        self.is_off.set(self.is_off.get() || means_off(object));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_run_that_stands_still_because_a_request_fails_is_spoken_of() {
+    for (verb, resource) in [("list", "pods"), ("update", "nodefences/status")] {
+        let fails = Rc::new(FailsAfterOff {
+            verb,
+            resource,
+            is_off: Cell::new(false),
+            told: RefCell::default(),
+        });
+        play_behind(&example("lost-node.yaml", |text| text), &fails);
+        let told = fails.told.borrow();
+        let times = told.iter().filter(|one| *one == "StandsStill").count();
+        assert_eq!(times, 1, "{resource}: once in half an hour: {told:?}");
+    }
+}
+
 /// An API server that fails one write of the budget, or carries it out and loses the answer.
 struct FailsWrite {
     /// The write, from 0.

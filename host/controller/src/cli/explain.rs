@@ -65,7 +65,7 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if refusals.is_empty() && incidents.is_empty() {
-        outln!("{}: {}", args.node, nothing_known(is_full));
+        outln!("{}: {}", args.node, nothing_known(is_full, &args.node));
         // Who may not read Nodes is told what can be told.
         if let Ok(None) = cluster.get::<Node>(At::cluster(&args.node)).await {
             outln!("{}: there is no node of that name; see: kubectl get nodes", args.node);
@@ -76,16 +76,17 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Of a node without an incident and without a refusal, where the list of refusals may hold no more.
-fn nothing_known(is_full: bool) -> String {
+fn nothing_known(is_full: bool, node: &str) -> String {
     if is_full {
         return format!(
             "not in the list of refusals, which is full with {REFUSALS_MAX} other nodes: it may be one more of \
-             them; its Events say: kubectl describe node"
+             them; its Events say: kubectl describe node {node}"
         );
     }
-    "no threshold is crossed that a RemedyConfiguration names for it; nothing was refused; what is in force for \
-     it says: node-remedy config show NODE"
-        .to_owned()
+    format!(
+        "no threshold is crossed that a RemedyConfiguration names for it; nothing was refused; what is in force for \
+         it says: node-remedy config show {node}"
+    )
 }
 
 /// What kept an incident waiting when that was last said.
@@ -301,8 +302,8 @@ mod tests {
 
     #[test]
     fn of_a_node_that_may_be_beyond_a_full_list_nothing_is_denied() {
-        assert!(nothing_known(false).contains("nothing was refused"));
-        let full = nothing_known(true);
+        assert!(nothing_known(false, "n").contains("nothing was refused"));
+        let full = nothing_known(true, "n");
         assert!(
             full.contains("200 other nodes") && !full.contains("nothing was refused"),
             "{full}"

@@ -75,12 +75,14 @@ Exits 0 if all the scenario expects came true, 1 if not.")]
   node-remedy snapshot --kubeconfig ~/.kube/config > c.yaml")]
     Snapshot(ClusterArgs),
     /// Tell whether everything is all right: what needs a person, what is paused, the incidents
-    #[command(after_help = "Exit code: 0 where nothing needs you, 2 where something does.
+    #[command(
+        after_help = "Exits 0 if nothing needs you, 2 if something does, 1 if the cluster cannot be read.
 
 Examples:
   node-remedy status
   node-remedy status --all
-  node-remedy status --output json")]
+  node-remedy status --output json"
+    )]
     Status(StatusArgs),
     /// Say why a node is, or is not, acted on
     #[command(after_help = "Example:
@@ -221,7 +223,7 @@ pub struct ClusterArgs {
     /// Kubeconfig file; without it the pod's service account or the usual places
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// The controller's namespace: its Lease, Secrets and ConfigMaps
+    /// The controller's namespace, which holds its Secrets and ConfigMaps
     #[arg(long, default_value = "node-remedy", value_name = "NAME")]
     pub namespace: String,
 }

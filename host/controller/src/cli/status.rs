@@ -20,6 +20,7 @@ use super::{Output, StatusArgs, bound, paths, pause, unread};
 use crate::clock::time_of;
 use crate::cluster::{At, Cluster, ClusterError, Object, Read, Scope};
 use crate::lease::{LEASE_NAME, LEASE_NAMESPACE, holder};
+use crate::observe::view::is_approved;
 
 /// Something needs a person.
 const EXIT_NOT_WELL: u8 = 2;
@@ -159,7 +160,14 @@ fn phase(incident: &NodeFence) -> Option<Phase> {
 
 /// Whether somebody has to do something before it goes on.
 fn waits_for_a_person(incident: &NodeFence) -> bool {
-    matches!(phase(incident), Some(Phase::Parked | Phase::AwaitingDevice))
+    let is_parked = matches!(phase(incident), Some(Phase::Parked | Phase::AwaitingDevice));
+    is_parked || waits_for_approval(incident)
+}
+
+/// Whether its power-off waits for `node-remedy approve`.
+fn waits_for_approval(incident: &NodeFence) -> bool {
+    let is_needed = incident.spec.policy.approval && !is_approved(incident);
+    is_needed && phase(incident) == Some(Phase::AwaitingPower)
 }
 
 /// A line for each incident that waits for a person or for a device.
@@ -168,8 +176,9 @@ fn waiting(incidents: &[NodeFence]) -> String {
     for incident in incidents.iter().filter(|one| waits_for_a_person(one)) {
         let (name, node) = (incident.name_any(), &incident.spec.node.name);
         let what = match phase(incident) {
-            Some(Phase::AwaitingDevice) => "waits for a device that does not answer",
-            Some(_) | None => "waits for a person",
+            Some(Phase::AwaitingDevice) => "waits for a device that does not answer".to_owned(),
+            Some(Phase::AwaitingPower) => format!("waits for: node-remedy approve {name}"),
+            Some(_) | None => "waits for a person".to_owned(),
         };
         let _ = writeln!(
             out,
@@ -186,6 +195,7 @@ fn why(incident: &NodeFence) -> String {
     match (phase(incident), parked) {
         (_, Some(parked)) => reason(&parked.why),
         (Some(Phase::AwaitingDevice), None) => "DeviceUnreachable".to_owned(),
+        (Some(Phase::AwaitingPower), None) if waits_for_approval(incident) => "Approval".to_owned(),
         (_, None) => "-".to_owned(),
     }
 }
@@ -219,6 +229,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
     use super::*;
+    use crate::cli::people::APPROVE;
     use crate::clock::timestamp;
     use crate::lease::{Leadership, LeaseGate};
     use crate::testing::{Open, example, in_quiet_world, play_behind};
@@ -262,5 +273,14 @@ mod tests {
         assert!(told.contains("waits for a device that does not answer"), "{told}");
         let row = table(std::slice::from_ref(&one));
         assert!(row.contains("Waiting") && row.contains("DeviceUnreachable"), "{row}");
+
+        one.status.as_mut().unwrap().phase = Phase::AwaitingPower;
+        assert_eq!(waiting(std::slice::from_ref(&one)), "", "its turn comes by itself");
+        one.spec.policy.approval = true;
+        let told = waiting(std::slice::from_ref(&one));
+        assert!(told.contains("waits for: node-remedy approve"), "{told}");
+        let uid = one.metadata.uid.clone().unwrap();
+        one.annotations_mut().insert(APPROVE.to_owned(), uid);
+        assert_eq!(waiting(std::slice::from_ref(&one)), "", "it is approved");
     }
 }

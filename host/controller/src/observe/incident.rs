@@ -31,9 +31,15 @@ impl<C: Cluster> Incident<C> {
             if self.look_wanted {
                 self.look_wanted = false;
                 match self.look().await {
-                    Ok(view) => return Some(Seen::Looked(Box::new(view))),
+                    Ok(view) => {
+                        self.looks.ends();
+                        return Some(Seen::Looked(Box::new(view)));
+                    }
                     Err(error) => {
                         tracing::warn!(node = self.node(), %error, "failed to look; again soon");
+                        let lasts = self.looks.fails(self.parts.clock.now());
+                        let what = "its node and what is on it cannot be read";
+                        self.tell_standstill(what, lasts, &error).await;
                         let again = self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS);
                         self.next_look = Some(Time(again));
                     }

@@ -16,6 +16,7 @@ pub mod notices;
 pub mod paths;
 pub mod repeats;
 pub mod retention;
+pub mod standstill;
 pub mod status;
 pub mod write;
 

@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{
-    Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Phase, Plan, Refusal,
+    Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Phase, Plan, Refusal, Span,
     VIEW_AGE_MAX,
 };
 
@@ -282,6 +282,18 @@ pub fn pruned(nodefence: &str, refusal: &str) -> Note {
         ),
         warning: true,
     }
+}
+
+/// The reason of [`stands_still`].
+pub const STANDS_STILL: &str = "StandsStill";
+
+/// A run does nothing, because one of its requests to the API server fails.
+pub fn stands_still(nodefence: &str, what: &str, lasts: Span, error: &str) -> Note {
+    let text = format!(
+        "{nodefence} has stood still for {} s: {what}: {error}; what is off stays off until the API server carries it out",
+        lasts.0 / 1_000
+    );
+    Note { reason: STANDS_STILL.to_owned(), text, warning: true }
 }
 
 /// Something was not carried out because the evidence for it had grown old.

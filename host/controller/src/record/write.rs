@@ -15,6 +15,8 @@ use node_remedy_decide::{Notice, OpId, Span, Time, Transition};
 
 use super::events::Note;
 use super::metrics::ReasonLabel;
+use super::notices::STANDS_STILL;
+use super::standstill::Standstill;
 use super::{notices, status};
 use crate::act::calls::Called;
 use crate::cli::history::workload;
@@ -97,6 +99,7 @@ impl<C: Cluster> Incident<C> {
         let mut backoff = BACKOFF_MIN;
         // What stands there of what we meant, where that is not all of it.
         let mut pruned = None;
+        let mut standstill = Standstill::default();
         let begun_at = self.parts.clock.now();
         loop {
             match self.parts.cluster.replace_status(&meant).await {
@@ -115,6 +118,8 @@ impl<C: Cluster> Incident<C> {
                 }
                 Err(error) => {
                     tracing::debug!(nodefence = self.name(), %error, "failed to write the record");
+                    let lasts = standstill.fails(self.parts.clock.now());
+                    self.tell_standstill("its record cannot be written", lasts, &error).await;
                 }
             }
             tokio::time::sleep(backoff).await;
@@ -139,6 +144,21 @@ impl<C: Cluster> Incident<C> {
             // Only metadata changed, an annotation for instance: our decision stands.
             meant.metadata = found.metadata;
         }
+    }
+
+    /// Nothing is done while a request of the run fails, so somebody has to hear of it.
+    pub(crate) async fn tell_standstill(
+        &self,
+        what: &str,
+        lasts: Option<Span>,
+        error: &ClusterError,
+    ) {
+        let Some(lasts) = lasts else { return };
+        let reason = ReasonLabel { reason: STANDS_STILL.to_owned() };
+        self.parts.metrics.refusals.get_or_create(&reason).inc();
+        let note = notices::stands_still(&self.name(), what, lasts, &error.to_string());
+        tracing::error!(nodefence = self.name(), "{}", note.text);
+        self.parts.tell(&self.nodefence.spec.node, &note).await;
     }
 
     /// Nothing is done until the record stands there, so somebody has to hear of it, once.

@@ -96,6 +96,11 @@ impl Refusal {
         )
     }
 
+    /// Whether the machine is in other hands, or may be another one than the node.
+    pub(crate) const fn is_anothers(&self) -> bool {
+        matches!(self, Self::HeldByOther { .. } | Self::MachineDisputed { .. })
+    }
+
     /// Whether a person wants the machine left alone. Such a word is waited for as long as it
     /// stands: no time-out of ours ends it.
     pub fn is_a_persons(&self) -> bool {

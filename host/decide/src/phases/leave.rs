@@ -39,7 +39,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
         return Err(Flow::Stay);
     }
     run.record.gate_closed_at = None;
-    Ok(())
+    pause_after_held_back(run)
 }
 
 /// A1 for isolation. Where somebody gave back what pods were released behind, they run elsewhere by now:
@@ -50,9 +50,23 @@ pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
     if !is_cut_again(run, view.machine()) {
         return leave_to_cut(run);
     }
-    let Some(word) = persons_word(view) else { return Ok(()) };
+    let Some(word) = persons_word(view) else { return pause_after_held_back(run) };
     run.rule(Rule::A17);
     Err(park(run, ParkReason::LeftAlone { word }))
+}
+
+/// What held an off back may be a cache's word, which says so for a while although nothing speaks against it any more.
+fn pause_after_held_back(run: &mut Run<'_>) -> Result<(), Flow> {
+    let phase_first = run.record.phase_first;
+    let last = run.record.operations.iter().rev().find(|one| one.cuts());
+    let held_back = last.filter(|one| one.id >= phase_first && one.is_held_back());
+    let Some(ended_at) = held_back.and_then(|one| one.ended_at) else { return Ok(()) };
+    let until = ended_at.after(LOOK_EVERY);
+    if run.now >= until || is_sown(Bug::HeldBackAtOnce) {
+        return Ok(());
+    }
+    run.look_at(until);
+    Err(Flow::Stay)
 }
 
 /// Whether what is cut now was cut before, and undone behind a release.
@@ -76,9 +90,10 @@ pub(crate) fn is_withheld(run: &Run<'_>, view: &View) -> bool {
 }
 
 /// A1 for a call that is under way: a session with a slow device takes its time, and an off that
-/// has not begun is not begun once its node is well, somebody wants it left alone, or so many are lost that it looks like a
-/// network's doing. Any view will do to hold back.
-pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
+/// has not begun is not begun once its node is well or gone, somebody wants it left alone, its machine may be another
+/// Node's, another remediator has it, or so many are lost that it looks like a network's doing. Any view will do to hold
+/// back.
+pub(crate) fn withdraw_by(run: &mut Run<'_>, view: &View) {
     let Some(open) = run.record.in_flight() else { return };
     let (op, intended_at) = (open.id, open.intended_at);
     if !open.cuts() || view.taken_at < intended_at {
@@ -92,10 +107,25 @@ pub(crate) fn withdraw(run: &mut Run<'_>, view: &View) {
     let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
     let is_storm =
         view.gate.refusals.iter().any(Refusal::is_storm) && !is_cut_again(run, view.machine());
-    if guard(Bug::TriggerNotRead, is_clear) || is_kept || guard(Bug::StormAfterIntent, is_storm) {
-        run.rule(Rule::A1);
-        run.effect(Effect::Withdraw(op));
+    let is_others = view.gate.refusals.iter().any(Refusal::is_anothers);
+    let is_gone = run.node(view).is_none();
+    if guard(Bug::TriggerNotRead, is_clear)
+        || is_kept
+        || is_others
+        || guard(Bug::StormAfterIntent, is_storm)
+        || guard(Bug::GoneAfterIntent, is_gone)
+    {
+        withdraw(run);
     }
+}
+
+/// A1: an off that is under way and has not begun is not begun any more.
+pub(crate) fn withdraw(run: &mut Run<'_>) {
+    let Some(op) = run.record.in_flight().filter(|open| open.cuts()).map(|open| open.id) else {
+        return;
+    };
+    run.rule(Rule::A1);
+    run.effect(Effect::Withdraw(op));
 }
 
 /// A17: the approval that this first off needs does not stand any more.

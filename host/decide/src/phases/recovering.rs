@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::releasing::same_boot;
-use super::remedying::{describe, job_left};
+use super::remedying::{describe, job_left, stop_unseen};
 use super::way_back::{Brought, bring_on, restore_all};
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
@@ -355,6 +355,9 @@ fn node_is_gone(run: &mut Run<'_>) -> Flow {
 
 /// The run is over, and a Job of it that may still go on is stopped.
 pub(crate) fn end(run: &mut Run<'_>, reason: FinalReason) -> Flow {
+    if let Some(flow) = stop_unseen(run) {
+        return flow;
+    }
     if let Some(number) = job_left(run) {
         run.effect(Effect::StopJob(number));
     }

@@ -267,6 +267,21 @@ pub(crate) fn job_left(run: &Run<'_>) -> Option<u32> {
     Some(run.record.jobs.last().filter(goes_on)?.number)
 }
 
+/// Whether a Job that nobody has seen may be made yet: its last request may be carried out when nobody waits for it any more.
+fn may_come(run: &Run<'_>) -> bool {
+    let last = run.record.jobs.last();
+    let Some(job) = last.filter(|job| job.seen_at.is_none() && job.end.is_none()) else {
+        return false;
+    };
+    let stopping_at = job.stopping_at.unwrap_or(run.now);
+    guard(Bug::UnseenJobNotAwaited, run.now < stopping_at.after(WRITE_LATE_MAX))
+}
+
+/// Stops a Job that nobody has seen, and that may be made when the run is over; `None` once none can be.
+pub(crate) fn stop_unseen(run: &mut Run<'_>) -> Option<Flow> {
+    if may_come(run) { stop_left(run) } else { None }
+}
+
 /// Stops the Job that runs, if one does: for a person who aborts, and before another one is started.
 /// `None` once nothing of it goes on. One that does not stop, or of which nobody knows, is a person's in the end.
 pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
@@ -278,6 +293,7 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
     };
     let now = run.now;
     let (hold, why) = match &seen.state {
+        JobState::Absent if may_come(run) => (None, "may be made yet".to_string()),
         JobState::Running => (None, "does not stop".to_string()),
         JobState::Refused { why } => {
             (Some(Hold::JobRefused { why: why.clone() }), format!("could not be stopped: {why}"))
@@ -294,9 +310,12 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
             return None;
         }
     };
+    let is_running = seen.state == JobState::Running;
     let job = run.record.jobs.last_mut()?;
+    job.seen_at = job.seen_at.or(is_running.then_some(now));
     let rung = job.rung;
-    let until = job.stopping_at.get_or_insert(now).after(run.policy.cleanup_timeout);
+    let patience = run.policy.cleanup_timeout.max(WRITE_LATE_MAX);
+    let until = job.stopping_at.get_or_insert(now).after(patience);
     if now >= until {
         // Whoever asks again has it tried again for as long.
         job.stopping_at = None;

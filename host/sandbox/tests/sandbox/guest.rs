@@ -159,6 +159,7 @@ pub(crate) fn call(action: Action, deed: &str) -> Call {
             deadline: Duration::from_secs(10),
             until: None,
             resume: None,
+            system_uuid: None,
         },
         grants: grants(HOSTILE.manifest(), DEVICE, &admin()),
         credentials: BTreeMap::from([

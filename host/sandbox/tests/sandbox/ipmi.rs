@@ -93,6 +93,7 @@ fn call(action: Action, until: Option<PlugState>, password: &str) -> Call {
             deadline: Duration::from_mins(1),
             until,
             resume: None,
+            system_uuid: None,
         },
         grants: grants(IPMI.manifest(), DEVICE, &admin()),
         credentials: BTreeMap::from([(

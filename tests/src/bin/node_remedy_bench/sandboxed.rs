@@ -135,6 +135,7 @@ impl Sandboxed {
                 deadline: DEADLINE,
                 until: None,
                 resume: None,
+                system_uuid: None,
             },
             credentials: reach.credentials,
             cancel: Cancel::new(),

@@ -85,6 +85,7 @@ impl Asked {
             deadline: self.deadline,
             until: None,
             resume: None,
+            system_uuid: None,
         };
         let (cancel, exchange_record) = (Cancel::new(), ExchangeRecord::On);
         Ok(Call { request, grants, credentials, cancel, exchange_record })

@@ -213,6 +213,7 @@ impl Hand {
             deadline: self.end.saturating_duration_since(Instant::now()),
             until,
             resume: None,
+            system_uuid: None,
         };
         let exchange_record = match self.told {
             Some(_) => ExchangeRecord::Whole,

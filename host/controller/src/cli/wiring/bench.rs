@@ -262,6 +262,7 @@ impl<C: Cluster> Bench<C> {
             deadline: CALL_MAX,
             until,
             allowed_at: Some(self.clock.now()),
+            system_uuid: None,
         };
         self.calls.call(&asked, Cancel::new()).await
     }

@@ -461,7 +461,7 @@ fn a_broken_status_is_refused_by_name_and_parked() {
         assert_eq!(parked.phase, api::Phase::Parked, "row {row}");
         assert_eq!(why.why.reason, api::ParkWord::BrokenRecord, "row {row}");
         assert!(why.sentence.contains(field), "row {row}: {}", why.sentence);
-        assert!(why.next.ends_with("abort a-1"), "row {row}: {}", why.next);
+        assert!(why.next.ends_with("delete nodefence a-1"), "row {row}: {}", why.next);
         assert_eq!(parked.operations, status.operations, "row {row}: the journal is kept");
         assert_eq!(park(&parked, "a-1", &broken, Time(100)), parked, "row {row}: once is enough");
     }

@@ -59,6 +59,10 @@ fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
     };
     assert!(withdrawn(&just_back), "it is given a minute to report");
     assert!(withdrawn(&|story| story.view.gate.refusals = vec![storm()]), "others fell silent");
+    assert!(withdrawn(&|story| story.view.node = None), "it is gone");
+    assert!(withdrawn(&|story| story.node(|node| node.uid = "anew".to_string())), "made anew");
+    let disputed = || Refusal::MachineDisputed { why: "node-b has its UUID, too".to_string() };
+    assert!(withdrawn(&|story| story.view.gate.refusals = vec![disputed()]));
     assert!(withdrawn(&|story| {
         story.view.trigger = CLEAR;
         story.view.freshness = Freshness::Cached;
@@ -106,6 +110,7 @@ fn a1_an_off_that_was_held_back_is_decided_on_anew() {
             let end = not_attempted(FailureKind::Cancelled);
             story.event(Event::Ended { op: held_back.id, end });
             assert_eq!(story.todo, [Effect::Look], "nothing is sent before a new look");
+            let held_back_at = story.now;
             if comes_back {
                 story.until(Phase::Final(FinalReason::Recovered));
                 assert_eq!(story.count(Action::Off), 0, "a node heard meanwhile is not cut");
@@ -114,6 +119,10 @@ fn a1_an_off_that_was_held_back_is_decided_on_anew() {
                 let again = story.record.in_flight().expect("an off");
                 assert_eq!((again.method, again.attempt), (method, held_back.attempt));
                 assert_eq!(story.record.retries, 0, "it was no try");
+                assert!(
+                    story.now.since(held_back_at) >= LOOK_EVERY,
+                    "what held it back may do so again"
+                );
                 story.until(Phase::AwaitingWell);
             }
         }

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{cutting_plan, story};
-use crate::tests::fixtures::{BOOT, bmc_plan, failed, paused_by_alice};
+use crate::tests::fixtures::{BOOT, bmc_plan, failed, not_attempted, paused_by_alice};
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
@@ -117,6 +117,21 @@ fn a17_people_pause_approve_retry_and_abort() {
     before.until(Phase::Final(FinalReason::Aborted));
     assert_eq!(before.count(Action::Off), 0);
     assert_eq!(boundaries(&before), [Boundary::BeforeOff]);
+
+    // An off that has not begun is not begun any more.
+    for command in [Command::Abort, Command::AbortLeaveOff] {
+        let mut meant = story();
+        meant.until_call(Action::Off);
+        let off = meant.record.in_flight().expect("an off").id;
+        meant.event(Event::Command(command));
+        assert!(meant.todo.contains(&Effect::Withdraw(off)), "{:?}", meant.todo);
+        meant.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
+        meant.until(Phase::Final(FinalReason::Aborted));
+        assert_eq!(
+            (meant.plugs[0], boundaries(&meant)),
+            (PlugState::On, vec![Boundary::BeforeOff])
+        );
+    }
 
     for (command, ons, boundary) in [
         (Command::Abort, 1, Boundary::AfterOffPowersOn),

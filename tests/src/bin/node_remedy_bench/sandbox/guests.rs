@@ -84,6 +84,7 @@ pub(super) async fn call(plugin: &Plugin, plug: &str, deadline: Duration) -> Res
             deadline,
             until: None,
             resume: None,
+            system_uuid: None,
         },
         credentials: BTreeMap::from([secret("account", Some(name), password)]),
         cancel: Cancel::new(),

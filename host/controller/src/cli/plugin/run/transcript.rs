@@ -212,6 +212,7 @@ impl Call {
             deadline: Duration::from_millis(self.deadline_ms),
             until: until.transpose()?,
             resume: None,
+            system_uuid: None,
         })
     }
 
