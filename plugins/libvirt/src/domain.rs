@@ -32,10 +32,15 @@ const NO_FLAGS: u32 = 0;
 /// Why a domain is shut off (`virDomainShutoffReason`): nobody remembers, as of each that was off when
 /// the daemon started.
 const FORGOTTEN: u32 = 0;
+/// It was shut down, destroyed, or crashed, here: it ran here, and does no more. Any other reason may stand
+/// for a machine that came here or left, and runs elsewhere.
+const ENDED_HERE: [u32; 3] = [1, 2, 3];
 /// It went to another hypervisor.
 const MIGRATED: u32 = 4;
 /// Its memory was saved.
 const SAVED: u32 = 5;
+/// Why a domain is paused (`virDomainPausedReason`): it is coming or going, or did half of that.
+const MIGRATING: [u32; 3] = [2, 12, 13];
 
 /// A domain. It is spoken of by its UUID, whatever becomes of its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +131,14 @@ impl Domain {
         link: &Link<'_, H>,
         change: Change,
     ) -> Result<(Procedure, Vec<u8>), Failure> {
+        if change.is_lasting()
+            && let Some(why) = self.state(link)?.forbids(change)
+        {
+            return Err(Failure::new(
+                FailureKind::Busy,
+                format!("{} not sent: {why}", change.word()),
+            ));
+        }
         Ok(match change {
             Change::Destroy => (DESTROY, self.written().done()),
             Change::Reset => (RESET, self.and_flags(NO_FLAGS)),
@@ -220,10 +233,22 @@ impl Read {
             (4, _) => PlugState::Transitioning,
             // It runs elsewhere, or may, or whoever wakes it has it write on.
             (5, MIGRATED | SAVED) => PlugState::Unknown,
-            (5, FORGOTTEN) if self.moves => PlugState::Unknown,
+            (5, reason) if self.moves && !ENDED_HERE.contains(&reason) => PlugState::Unknown,
             (5, _) => PlugState::Off,
             (_, _) => PlugState::Unknown,
         }
+    }
+
+    /// Why a machine that may run on another hypervisor is not destroyed or started here: what is destroyed may be an
+    /// empty shell that reads off afterwards, and what is started would run twice.
+    fn forbids(self, change: Change) -> Option<String> {
+        let runs_elsewhere = match (self.state, self.reason) {
+            (3, reason) => MIGRATING.contains(&reason),
+            (5, MIGRATED) => true,
+            (5, reason) => change == Change::Start && self.moves && !ENDED_HERE.contains(&reason),
+            (_, _) => false,
+        };
+        runs_elsewhere.then(|| self.words())
     }
 
     /// The same for people.
@@ -231,6 +256,9 @@ impl Read {
         match (self.state, self.reason) {
             (1, _) => "the domain is running".to_owned(),
             (2, _) => "the domain is blocked".to_owned(),
+            (3, reason) if MIGRATING.contains(&reason) => {
+                "the domain is being migrated, and may run on another hypervisor".to_owned()
+            }
             (3, _) => "the domain is paused, which is not off".to_owned(),
             (4, _) => "the domain is shutting down".to_owned(),
             (5, MIGRATED) => "the domain was migrated and runs on another hypervisor".to_owned(),
@@ -239,6 +267,10 @@ impl Read {
                                              why: it may have been migrated and run on another \
                                              hypervisor. If it never is, say so with migration: never"
                 .to_owned(),
+            (5, reason) if self.moves && !ENDED_HERE.contains(&reason) => format!(
+                "the domain is shut off for the reason {reason}, as after a migration that failed: it may run on \
+                 another hypervisor. If it is never migrated, say so with migration: never"
+            ),
             (5, _) => "the domain is shut off".to_owned(),
             (6, _) => "the domain has crashed, which is not off".to_owned(),
             (7, _) => "the domain sleeps, which is not off".to_owned(),

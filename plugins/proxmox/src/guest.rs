@@ -58,6 +58,11 @@ impl Guest {
         }
     }
 
+    /// Whether its memory is on disk: started, it goes on with all that it was about to write.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.lock.as_deref() == Some("suspended")
+    }
+
     /// The device's own words.
     pub(crate) fn words(&self) -> String {
         let word = |name: &str, value: Option<&str>| {

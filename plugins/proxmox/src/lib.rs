@@ -18,7 +18,8 @@ mod guest;
 use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
 use node_remedy_sdk::web::Api;
 use node_remedy_sdk::{
-    Failure, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugsRequest, Request, fence_plugin,
+    Failure, FailureKind, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugsRequest, Request,
+    fence_plugin,
 };
 
 use cluster::Place;
@@ -37,7 +38,7 @@ impl FenceMethod for Proxmox {
         let api = api(host, &request.parameters, request.deadline_ms);
         let place = Place::find(&api, &request.plug)?;
         let uuid = guest::uuid(&api, &place);
-        let mut machine = Managed { api: &api, place, uuid };
+        let mut machine = Managed { api: &api, place, uuid, is_suspended: false };
         carry_out(request, host, &mut machine)
     }
 
@@ -60,6 +61,8 @@ struct Managed<'a, H> {
     place: Place,
     /// What its configuration says that its UUID is.
     uuid: Option<String>,
+    /// Its memory was on disk when it was read last.
+    is_suspended: bool,
 }
 
 impl<H: Host> Machine for Managed<'_, H> {
@@ -76,6 +79,7 @@ impl<H: Host> Machine for Managed<'_, H> {
             }
             read => read?,
         };
+        self.is_suspended = guest.is_suspended();
         let number = Some(self.place.vmid.to_string());
         let identity = [("system-uuid", self.uuid.clone()), ("vmid", number)];
         let told = identity.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -83,6 +87,11 @@ impl<H: Host> Machine for Managed<'_, H> {
     }
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {
+        if change == Change::On && self.is_suspended {
+            let why =
+                "not started: its memory is on disk, and it would go on with the pods that it had";
+            return Err(Failure::new(FailureKind::Device, why));
+        }
         self.place.command(change).map(str::to_owned)
     }
 

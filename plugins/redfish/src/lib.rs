@@ -19,8 +19,8 @@ mod system;
 use node_remedy_sdk::power::{Change, Machine, Reading, carry_out};
 use node_remedy_sdk::web::{Api, Body};
 use node_remedy_sdk::{
-    Failure, FailureKind, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugsRequest, Request,
-    fence_plugin,
+    Failure, FailureKind, FenceMethod, Fields, Host, Outcome, PlugInfo, PlugState, PlugsRequest,
+    Request, fence_plugin,
 };
 use serde_json::json;
 
@@ -71,11 +71,14 @@ impl<H: Host> Machine for Managed<'_, H> {
         if !std::mem::take(&mut self.is_fresh) {
             self.system = self.system.again(self.service)?;
         }
-        Ok(Reading {
-            state: self.system.state(),
-            words: format!("PowerState is {}", self.system.power_word()),
-            identity: self.system.identity(),
-        })
+        let word = self.system.power_word();
+        let (state, words) = match self.system.contradicted(self.service)? {
+            Some(chassis) => {
+                (PlugState::Unknown, format!("PowerState is {word}, and that of {chassis}"))
+            }
+            None => (self.system.state(), format!("PowerState is {word}")),
+        };
+        Ok(Reading { state, words, identity: self.system.identity() })
     }
 
     fn word(&mut self, change: Change) -> Result<String, Failure> {

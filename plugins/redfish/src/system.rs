@@ -91,6 +91,39 @@ impl System {
         }
     }
 
+    /// A chassis that contradicts an `Off`, with its word. OpenBMC tells the state of the *host* as `PowerState` and says `Off`
+    /// where it does not know it: a host that hangs while its BMC starts anew keeps its power and reads `Off`
+    /// (openbmc/openbmc#2224). Its chassis tell whether there is power. Chassis of other makes say `On` for an enclosure.
+    pub(crate) fn contradicted<H: Host>(
+        &self,
+        service: &Api<'_, H>,
+    ) -> Result<Option<String>, Failure> {
+        if self.state() != PlugState::Off || !self.is_of_openbmc() {
+            return Ok(None);
+        }
+        for path in self.linked("Chassis") {
+            let chassis = service.get(&path)?;
+            match chassis.get("PowerState").and_then(Value::as_str) {
+                Some("Off") | None => {}
+                Some(word) => return Ok(Some(format!("chassis {} {word}", id_of(&path)))),
+            }
+        }
+        Ok(None)
+    }
+
+    /// bmcweb, the Redfish service of OpenBMC, calls its manager so (`redfish-manager-uri-name`).
+    fn is_of_openbmc(&self) -> bool {
+        let managers = self.linked("ManagedBy");
+        let mut ids = managers.iter().map(|path| id_of(path).to_ascii_lowercase());
+        ids.any(|id| id == "bmc" || id.starts_with("bmc_") || id.starts_with("hgx_bmc"))
+    }
+
+    fn linked(&self, what: &str) -> Vec<String> {
+        let links = self.resource.pointer(&format!("/Links/{what}")).and_then(Value::as_array);
+        let all = links.into_iter().flatten().take(limits::MEMBERS_MAX);
+        all.filter_map(|one| link(one, "/@odata.id")).collect()
+    }
+
     /// The word itself, for people.
     pub(crate) fn power_word(&self) -> &str {
         self.text("PowerState").unwrap_or("nothing")

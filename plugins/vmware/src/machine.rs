@@ -8,8 +8,9 @@ use crate::vcenter::VCenter;
 
 /// Machines that are asked for their UUID, one request each; a call may make 512.
 const ASKED_MAX: usize = 400;
-/// Hosts that vCenter does not hear and that are looked at one by one.
-const AWAY_MAX: usize = 8;
+/// Hosts that one question names.
+const HOSTS_AT_ONCE: usize = 50;
+const GIVE_IT: &str = "give the account System.Read on the hosts";
 /// What no machines at all can mean.
 const NONE_SEEN: &str =
     "vCenter shows none to an account without rights: check that it may read the machine";
@@ -124,39 +125,34 @@ impl VirtualMachine {
         }
     }
 
-    /// Why what vCenter says of the machine may be old. An account that sees no hosts cannot be told.
+    /// Why what vCenter says of the machine may be old: it is on no host that vCenter hears, as far as this account is told.
     fn doubt<H: Host>(&self, vcenter: &VCenter<'_, H>) -> Option<String> {
         let hosts = match vcenter.list("host", &[]) {
+            Ok(hosts) if hosts.is_empty() => return Some(format!("no host is seen; {GIVE_IT}")),
             Ok(hosts) => hosts,
             Err(failure) if failure.kind == FailureKind::Denied => {
-                vcenter.host().log(Level::Debug, &failure.detail);
-                return None;
+                return Some(format!("its host may not be seen: {}; {GIVE_IT}", failure.detail));
             }
             Err(failure) => {
                 return Some(format!("the hosts could not be read: {}", failure.detail));
             }
         };
-        let is_away = |host: &&Value| {
-            host.get("connection_state")
-                .and_then(Value::as_str)
-                .is_some_and(|word| word != "CONNECTED")
-        };
-        let away: Vec<_> = hosts.iter().filter(is_away).collect();
-        if away.len() > AWAY_MAX {
-            return Some(format!("vCenter does not hear {} of its hosts", away.len()));
-        }
         let text = |host: &Value, name: &str| {
             host.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        away.into_iter().find_map(|host| {
-            let (id, name) = (text(host, "host"), text(host, "name"));
-            let on_it = vcenter.list("vm", &[("vms", &self.id), ("hosts", &id)]);
-            match on_it.map(|list| ids(&list)) {
-                Ok(machines) if !machines.contains(&self.id) => None,
-                Ok(_) => Some(format!("vCenter does not hear its host {name}")),
-                Err(failure) => Some(format!("nobody knows its host: {}", failure.detail)),
+        let is_heard = |host: &&Value| text(host, "connection_state") == "CONNECTED";
+        let heard: Vec<_> = hosts.iter().filter(is_heard).map(|host| text(host, "host")).collect();
+        for some in heard.chunks(HOSTS_AT_ONCE) {
+            let filters = some.iter().map(|host| ("hosts", host.as_str()));
+            let filters: Vec<_> =
+                std::iter::once(("vms", self.id.as_str())).chain(filters).collect();
+            match vcenter.list("vm", &filters).map(|list| ids(&list)) {
+                Ok(machines) if machines.contains(&self.id) => return None,
+                Ok(_) => {}
+                Err(failure) => return Some(format!("nobody knows its host: {}", failure.detail)),
             }
-        })
+        }
+        Some(format!("it is on no host that vCenter hears; if it is, {GIVE_IT}"))
     }
 
     /// What vCenter calls the machine: the UUID of its firmware, which a node's providerID has too.

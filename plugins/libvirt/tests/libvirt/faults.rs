@@ -14,6 +14,7 @@ use crate::daemon::{
 fn each_fault_has_its_kind_and_sentence() {
     use Fault::{Close, Drip, Head, Length, Midway, Payload, Raw, Refuse, Silent, Unasked};
     let with = |call, fault| Daemon::with_two().fault(call, fault);
+    let back = |fault| Daemon { fails_read_back: true, ..with(STATE, fault) };
     let greeted = |greeting| Daemon { greeting, ..Daemon::with_two() };
     let login = |logins: &[u32]| Daemon { logins: logins.to_vec(), ..Daemon::with_two() };
     let rows: Vec<(&str, Daemon)> = vec![
@@ -23,7 +24,7 @@ fn each_fault_has_its_kind_and_sentence() {
         ("another greeting", greeted(Some(vec![0]))),
         ("closed at once", with(AUTH_LIST, Close)),
         ("closed at the destroy", with(DESTROY, Close)),
-        ("truncated: broken midway", with(STATE, Midway)),
+        ("truncated: broken midway", back(Midway)),
         ("malformed: a web server", with(AUTH_LIST, Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"))),
         ("length 0", with(BY_NAME, Length(0))),
         ("length 27", with(BY_NAME, Length(27))),
@@ -35,9 +36,9 @@ fn each_fault_has_its_kind_and_sentence() {
         ("another version", with(BY_NAME, Head(1, 2))),
         ("another procedure", with(BY_NAME, Head(2, STATE))),
         ("another type", with(BY_NAME, Head(3, 3))),
-        ("an old serial", with(STATE, Head(4, 1))),
-        ("another status", with(STATE, Head(5, 2))),
-        ("events without end", with(STATE, Unasked(17))),
+        ("an old serial", back(Head(4, 1))),
+        ("another status", back(Head(5, 2))),
+        ("events without end", back(Unasked(17))),
         ("wants sasl", login(&[1])),
         ("wants polkit or more", login(&[2, 9])),
         ("a list of logins that lies", with(AUTH_LIST, Payload(number(1_000_000)))),
@@ -54,8 +55,8 @@ fn each_fault_has_its_kind_and_sentence() {
         ("fails inside", with(DESTROY, Refuse(38, "Failed to terminate\u{7} process 7"))),
         ("fails and says nothing", with(DESTROY, Head(5, 1))),
         ("not running, it says", with(DESTROY, Refuse(55, "domain is not running"))),
-        ("state without reason", with(STATE, Payload(number(5)))),
-        ("state with more", with(STATE, Payload(vec![0; 12]))),
+        ("state without reason", back(Payload(number(5)))),
+        ("state with more", back(Payload(vec![0; 12]))),
         ("stuck", Daemon { is_stuck: true, ..Daemon::with_two() }),
         ("late", Daemon { late_ms: 9_000, ..Daemon::with_two() }),
         ("flips back at once", Daemon { flips_back: true, ..Daemon::with_two() }),
@@ -71,12 +72,12 @@ fn each_fault_has_its_kind_and_sentence() {
     let table = table.finish(env!("CARGO_TARGET_TMPDIR"));
     expect![[r#"
         unreachable, silent | 20003 ms | Unreachable, again: failed to ask the libvirt daemon how to log in: the time allowed for it has passed; is a libvirt daemon at this address?
-        silent to the destroy | 45018 ms | Timeout, again: failed to destroy the domain: the time allowed for it has passed
+        silent to the destroy | 45023 ms | Timeout, again: failed to destroy the domain: the time allowed for it has passed
         closed after TLS | 3 ms | Unauthenticated: failed to be let in: the libvirt daemon closed the connection after TLS was agreed on; it asks for a certificate of ours (tls_no_verify_certificate = 0), which this plugin has none of
         another greeting | 3 ms | Protocol: failed to be let in: found a first byte of 0; is a libvirt daemon at this address?
         closed at once | 8 ms | Other, again: failed to ask the libvirt daemon how to log in: the device closed the connection; is it a libvirt daemon, and is the parameter transport right?
-        closed at the destroy | 23 ms | Other, again: failed to destroy the domain: the device closed the connection
-        truncated: broken midway | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
+        closed at the destroy | 28 ms | Other, again: failed to destroy the domain: the device closed the connection
+        truncated: broken midway | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
         malformed: a web server | 8 ms | Protocol: failed to ask the libvirt daemon how to log in: found a message of 1213486160 bytes; is a libvirt daemon at this address?
         length 0 | 18 ms | Protocol: failed to find the domain by its name: found a message of 0 bytes; is a libvirt daemon at this address?
         length 27 | 18 ms | Protocol: failed to find the domain by its name: found a message of 27 bytes; is a libvirt daemon at this address?
@@ -88,9 +89,9 @@ fn each_fault_has_its_kind_and_sentence() {
         another version | 18 ms | Protocol: failed to find the domain by its name: found program 0x20008086 version 2, which is not libvirt's; is a libvirt daemon at this address?
         another procedure | 18 ms | Protocol: failed to find the domain by its name: found the answer to call 3 of 212, expected 3 of 23; is a libvirt daemon at this address?
         another type | 18 ms | Protocol: failed to find the domain by its name: found a message of type 3; is a libvirt daemon at this address?
-        an old serial | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        another status | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        events without end | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
+        an old serial | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
+        another status | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
+        events without end | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
         wants sasl | 8 ms | Unsupported: the libvirt daemon wants a login by sasl, which this plugin does not do; set auth_tls or auth_tcp = "none" and let in whom TLS or the network lets in
         wants polkit or more | 8 ms | Unsupported: the libvirt daemon wants a login by polkit or number 9, which this plugin does not do; set auth_tls or auth_tcp = "none" and let in whom TLS or the network lets in
         a list of logins that lies | 8 ms | Protocol: failed to ask the libvirt daemon how to log in: found an answer of another shape; is a libvirt daemon at this address?
@@ -98,17 +99,17 @@ fn each_fault_has_its_kind_and_sentence() {
         wrong credentials: not let in | 13 ms | Unauthenticated: failed to open the driver: the libvirt daemon says "authentication required" (error 39); check how the daemon wants us to log in
         wrong plug: another domain | 18 ms | Protocol: failed to find the domain by its name: found another domain than the one that was asked for; is a libvirt daemon at this address?
         a long name | 18 ms | Protocol: failed to find the domain by its name: found an answer of another shape; is a libvirt daemon at this address?
-        wrong plug: gone meanwhile | 23 ms | NoSuchPlug: failed to destroy the domain: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
-        no rights | 23 ms | Denied: failed to destroy the domain: the libvirt daemon says "access denied" (error 88); check what the daemon lets us do
-        locked | 23 ms | Busy, again: failed to destroy the domain: the libvirt daemon says "cannot acquire state change lock" (error 68); something else is done with the domain
-        fails inside | 23 ms | Device, again: failed to destroy the domain: the libvirt daemon says "Failed to terminate process 7" (error 38); look into the daemon's log
-        fails and says nothing | 23 ms | Protocol: failed to destroy the domain: found an error that says nothing; is a libvirt daemon at this address?
-        not running, it says | 28 ms | Device: failed to destroy the domain: the libvirt daemon says "domain is not running" (error 55); the domain is in no state for it
-        state without reason | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        state with more | 28 ms | Unknown: destroy accepted; the state could not be read afterwards
-        stuck | 28 ms | Transitioning: destroy accepted; the domain is running still
-        late | 28 ms | Transitioning: destroy accepted; the domain is running still
-        flips back at once | 28 ms | Transitioning: destroy accepted; the domain is running still
+        wrong plug: gone meanwhile | 28 ms | NoSuchPlug: failed to destroy the domain: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
+        no rights | 28 ms | Denied: failed to destroy the domain: the libvirt daemon says "access denied" (error 88); check what the daemon lets us do
+        locked | 28 ms | Busy, again: failed to destroy the domain: the libvirt daemon says "cannot acquire state change lock" (error 68); something else is done with the domain
+        fails inside | 28 ms | Device, again: failed to destroy the domain: the libvirt daemon says "Failed to terminate process 7" (error 38); look into the daemon's log
+        fails and says nothing | 28 ms | Protocol: failed to destroy the domain: found an error that says nothing; is a libvirt daemon at this address?
+        not running, it says | 33 ms | Device: failed to destroy the domain: the libvirt daemon says "domain is not running" (error 55); the domain is in no state for it
+        state without reason | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
+        state with more | 33 ms | Unknown: destroy accepted; the state could not be read afterwards
+        stuck | 33 ms | Transitioning: destroy accepted; the domain is running still
+        late | 33 ms | Transitioning: destroy accepted; the domain is running still
+        flips back at once | 33 ms | Transitioning: destroy accepted; the domain is running still
         wrong plug | 18 ms | NoSuchPlug: failed to find the domain by its name: the libvirt daemon says "Domain not found" (error 42); check the plug: name or UUID of a domain
         unreachable | 0 ms | Unreachable, again: failed to connect to the libvirt daemon: the network says that the device is unreachable
     "#]].assert_eq(&table);

@@ -48,7 +48,8 @@ fn a_domain_that_does_not_exist_is_never_off() {
         }
     }
     // One that is gone once it was destroyed, as those without a definition are.
-    let gone = Daemon::with_two().fault(STATE, Fault::Refuse(42, "Domain not found"));
+    let daemon = Daemon { fails_read_back: true, ..Daemon::with_two() };
+    let gone = daemon.fault(STATE, Fault::Refuse(42, "Domain not found"));
     let outcome = ask(gone, Action::Off, "node-a").result.unwrap();
     assert_eq!(outcome.state, PlugState::Unknown);
 }
@@ -82,6 +83,8 @@ fn a_state_that_is_not_shut_off_is_never_off() {
         (5, 1, PlugState::Off, "the domain is shut off"),
         (5, 4, PlugState::Unknown, "the domain was migrated and runs on another hypervisor"),
         (5, 5, PlugState::Unknown, "the domain's memory was saved, which is not off"),
+        (3, 2, PlugState::Unknown, MIGRATING),
+        (3, 13, PlugState::Unknown, MIGRATING),
         (6, 1, PlugState::Unknown, "the domain has crashed, which is not off"),
         (7, 0, PlugState::Unknown, "the domain sleeps, which is not off"),
         (8, 0, PlugState::Unknown, "the domain is in state 8, which nobody knows"),
@@ -90,6 +93,50 @@ fn a_state_that_is_not_shut_off_is_never_off() {
         let daemon = Daemon::with_two().in_state(state, reason);
         let outcome = ask(daemon, Action::Status, "node-a").result.unwrap();
         assert_eq!((outcome.state, outcome.detail.as_str()), (reads, says));
+    }
+}
+
+const MIGRATING: &str = "the domain is being migrated, and may run on another hypervisor";
+
+/// What is left of a machine that went elsewhere reads off once it is destroyed, and runs twice once it is started.
+#[test]
+fn a_machine_that_may_run_on_another_hypervisor_is_neither_destroyed_nor_started_here() {
+    // Paused: migrating, post-copy, its failure. Shut off: forgotten, migrated, failed, by the daemon.
+    for (state, reason, is_destroyed, is_started) in [
+        (3, 2, false, false),
+        (3, 12, false, false),
+        (3, 13, false, false),
+        (3, 1, true, true),
+        (5, 0, true, false),
+        (5, 4, false, false),
+        (5, 6, true, false),
+        (5, 8, true, false),
+        (5, 1, true, true),
+        (5, 2, true, true),
+    ] {
+        for (action, is_sent) in [(Action::Off, is_destroyed), (Action::On, is_started)] {
+            let ended = ask(Daemon::with_two().in_state(state, reason), action, "node-a");
+            assert_eq!(!ended.changes().is_empty(), is_sent, "{action:?} of {state}, {reason}");
+            if !is_sent {
+                let began = |one: &Trace| matches!(one, Trace::BeganEffect { .. });
+                assert!(!ended.trace.iter().any(began));
+                assert_eq!(ended.result.unwrap_err().kind, FailureKind::Busy);
+            }
+        }
+    }
+}
+
+/// A migration to here that failed leaves a domain that is shut off for this reason, and the machine runs where it came from.
+#[test]
+fn a_domain_that_failed_to_come_here_is_not_off_where_machines_are_migrated() {
+    for (migration, reads) in [("possible", PlugState::Unknown), ("never", PlugState::Off)] {
+        let status = Request {
+            plug: "node-a".into(),
+            parameters: vec![("migration".to_owned(), migration.to_owned())],
+            ..Request::new(Action::Status, DEADLINE_MS)
+        };
+        let ended = ask_for(Daemon::with_two().in_state(5, 6), &status, |host| host);
+        assert_eq!(ended.result.unwrap().state, reads, "{migration}");
     }
 }
 

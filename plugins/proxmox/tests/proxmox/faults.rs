@@ -3,7 +3,7 @@
 use expect_test::expect;
 use node_remedy_sdk::testing::faults::FaultTable;
 use node_remedy_sdk::testing::web::{Overlay, fault_table};
-use node_remedy_sdk::{Action, PlugState};
+use node_remedy_sdk::{Action, FailureKind, PlugState};
 use serde_json::json;
 
 use crate::cluster::{Cluster, DEADLINE_MS, ask, error};
@@ -154,4 +154,15 @@ fn what_may_go_on_by_itself_is_not_off() {
         let outcome = ask(Cluster::reading(&words), Action::Status, "101").result.unwrap();
         assert_eq!((outcome.state, outcome.detail.as_str()), (state, says));
     }
+}
+
+/// Started, it would go on with the pods that it had, which may run elsewhere by now.
+#[test]
+fn a_guest_that_was_suspended_to_disk_is_not_started() {
+    let suspended = json!({ "status": "stopped", "lock": "suspended" });
+    let ended = ask(Cluster::reading(&suspended), Action::On, "101");
+    assert_eq!(ended.writes().len(), 0);
+    let failure = ended.result.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Device);
+    assert!(failure.detail.contains("its memory is on disk"), "{}", failure.detail);
 }

@@ -4,6 +4,7 @@ use node_remedy_plugin_redfish::Redfish;
 use node_remedy_sdk::power::EXPECT_SYSTEM_UUID;
 use node_remedy_sdk::testing::{TestHost, Trace};
 use node_remedy_sdk::{Action, FailureKind, FenceMethod, PlugState, PlugsRequest, Request};
+use serde_json::json;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -52,6 +53,35 @@ fn of_several_systems_none_is_taken_for_the_right_one() {
         "",
     );
     assert_eq!(failure.result.unwrap_err().kind, FailureKind::NoSuchPlug);
+}
+
+/// OpenBMC says `Off` of a host of which it knows nothing, and its chassis says that there is power (openbmc/openbmc#2224). An
+/// enclosure of another make is on while its machine is off.
+#[test]
+fn an_openbmc_is_off_only_where_its_chassis_is() {
+    let links = |manager: &str| {
+        json!({
+            "Chassis": [{ "@odata.id": "/redfish/v1/Chassis/board" }],
+            "ManagedBy": [{ "@odata.id": format!("/redfish/v1/Managers/{manager}") }]
+        })
+    };
+    for (manager, chassis, reads) in [
+        ("bmc", r#"{ "PowerState": "Off" }"#, PlugState::Off),
+        ("bmc", "{}", PlugState::Off),
+        ("bmc", r#"{ "PowerState": "On" }"#, PlugState::Unknown),
+        ("BMC_0", r#"{ "PowerState": "PoweringOff" }"#, PlugState::Unknown),
+        ("1", r#"{ "PowerState": "On" }"#, PlugState::Off),
+    ] {
+        let bmc = Bmc::with_one("Off").changed(|it| it["Links"] = links(manager));
+        let bmc = bmc.instead("GET /redfish/v1/Chassis/board", 200, chassis);
+        let outcome = ask(bmc, Action::Status, "").result.unwrap();
+        assert_eq!(outcome.state, reads, "{manager}: {chassis}: {}", outcome.detail);
+    }
+    let on = Bmc::with_one("On").changed(|it| it["Links"] = links("bmc"));
+    assert_eq!(ask(on, Action::Status, "").result.unwrap().state, PlugState::On);
+    let unread = Bmc::with_one("Off").changed(|it| it["Links"] = links("bmc"));
+    let unread = unread.instead("GET /redfish/v1/Chassis/board", 500, "{}");
+    assert!(ask(unread, Action::Status, "").result.is_err(), "nobody knows");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use expect_test::expect;
 use node_remedy_sdk::testing::faults::FaultTable;
 use node_remedy_sdk::testing::web::{Overlay, fault_table};
 use node_remedy_sdk::{Action, PlugState};
+use serde_json::{Value, json};
 
 use crate::vcenter::{DEADLINE_MS, VCenter, ask, error};
 
@@ -112,7 +113,7 @@ fn a_machine_is_off_only_where_vcenter_hears_its_host() {
             Some("host-9"),
             "POWERED_OFF",
             PlugState::Unknown,
-            "power_state is POWERED_OFF, but vCenter does not hear its host host-9.lan",
+            "power_state is POWERED_OFF, but it is on no host that vCenter hears; if it is, give the account System.Read on the hosts",
         ),
         (None, "SUSPENDED", PlugState::Unknown, "power_state is SUSPENDED"),
         (None, "POWERED_ON", PlugState::On, "power_state is POWERED_ON"),
@@ -124,8 +125,24 @@ fn a_machine_is_off_only_where_vcenter_hears_its_host() {
             assert_eq!((outcome.state, outcome.detail.as_str()), (state, says));
         }
     }
-    // An account that sees no hosts sees its machines all the same.
-    let blind = Overlay::new(VCenter::reading("POWERED_OFF"));
-    let blind = blind.instead(HOSTS, 403, &error("UNAUTHORIZED", "Denied.").to_string());
-    assert_eq!(ask(blind, Action::Status, "vm-41").result.unwrap().state, PlugState::Off);
+    // Nor where the account is not told: a host that is away may have started it since.
+    for (status, body, says) in [
+        (403, error("UNAUTHORIZED", "Denied."), "may not be seen"),
+        (200, json!([]), "no host is seen"),
+        (200, json!([{ "host": "host-10", "connection_state": "CONNECTED" }]), "on no host"),
+    ] {
+        let blind = Overlay::new(VCenter::reading("POWERED_OFF"));
+        let outcome = ask(blind.instead(HOSTS, status, &body.to_string()), Action::Status, "vm-41");
+        let outcome = outcome.result.unwrap();
+        assert_eq!(outcome.state, PlugState::Unknown);
+        assert!(outcome.detail.contains(says), "{}", outcome.detail);
+        assert!(outcome.detail.ends_with("give the account System.Read on the hosts"));
+    }
+    // Many hosts are named in several questions; the one that it is on comes last.
+    let host =
+        |number| json!({ "host": format!("host-{number}"), "connection_state": "CONNECTED" });
+    let many: Vec<_> = (100..219).chain([9]).map(host).collect();
+    let large = Overlay::new(VCenter::reading("POWERED_OFF"));
+    let large = large.instead(HOSTS, 200, &Value::from(many).to_string());
+    assert_eq!(ask(large, Action::Status, "vm-41").result.unwrap().state, PlugState::Off);
 }

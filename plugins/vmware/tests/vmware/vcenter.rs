@@ -79,7 +79,8 @@ impl VCenter {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let filter = |name: &str| {
             let name = format!("{before}{name}=");
-            query.split('&').find_map(|pair| pair.strip_prefix(&name)).map(str::to_owned)
+            let values = query.split('&').filter_map(|pair| pair.strip_prefix(&name));
+            Some(values.map(str::to_owned).collect::<Vec<_>>()).filter(|values| !values.is_empty())
         };
         let path = path.strip_prefix(root)?.strip_prefix("/vcenter/")?;
         if path == "host" {
@@ -97,8 +98,8 @@ impl VCenter {
                     error("UNABLE_TO_ALLOCATE_RESOURCE", "Too many virtual machines."),
                 ));
             }
-            let is_wanted = |filter: &Option<String>, found: &str| {
-                filter.as_deref().is_none_or(|wanted| wanted == found)
+            let is_wanted = |filter: &Option<Vec<String>>, found: &str| {
+                filter.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == found))
             };
             let list = self.machines.iter().filter(|one| {
                 is_wanted(&names, &one.name)
