@@ -245,6 +245,8 @@ impl Read {
         let runs_elsewhere = match (self.state, self.reason) {
             (3, reason) => MIGRATING.contains(&reason),
             (5, MIGRATED) => true,
+            // Started from scratch, without the memory.
+            (5, SAVED) => false,
             (5, reason) => change == Change::Start && self.moves && !ENDED_HERE.contains(&reason),
             (_, _) => false,
         };

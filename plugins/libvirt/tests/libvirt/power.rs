@@ -109,6 +109,7 @@ fn a_machine_that_may_run_on_another_hypervisor_is_neither_destroyed_nor_started
         (3, 1, true, true),
         (5, 0, true, false),
         (5, 4, false, false),
+        (5, 5, true, true),
         (5, 6, true, false),
         (5, 8, true, false),
         (5, 1, true, true),
