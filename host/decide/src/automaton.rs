@@ -254,11 +254,11 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::Retry) => run.record.request = Some(Request::Retry),
         Event::Command(Command::Abort) => {
             run.record.request = Some(Request::Abort);
-            leave::withdraw(run);
+            leave::withdraw_for_abort(run);
         }
         Event::Command(Command::AbortLeaveOff) => {
             run.record.request = Some(Request::AbortLeaveOff);
-            leave::withdraw(run);
+            leave::withdraw_for_abort(run);
         }
         Event::Command(Command::ConfirmOff { by, boot_id }) => {
             run.record.request = Some(Request::ConfirmOff { by, boot_id });

@@ -359,6 +359,8 @@ bugs! {
     HistoryUntrimmed = "history-untrimmed" breaks "S22",
     /// What was to be looked at later is forgotten.
     LookForgotten = "look-forgotten" breaks "L8",
+    /// A Node that is gone withdraws a cut that is made again behind a release.
+    RecutWithdrawn = "recut-withdrawn" breaks "S1",
     /// A Node that is gone, or made anew, withdraws no off.
     GoneAfterIntent = "gone-after-intent" breaks "S10",
     /// What was held back is sent again without a pause.

@@ -99,18 +99,21 @@ pub(crate) fn withdraw_by(run: &mut Run<'_>, view: &View) {
     if !open.cuts() || view.taken_at < intended_at {
         return;
     }
+    if view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op) {
+        withdraw(run);
+        return;
+    }
+    if guard(Bug::RecutWithdrawn, is_cut_again(run, view.machine())) {
+        // What was released runs elsewhere by now.
+        return;
+    }
     let has_a_say = run.node(view).is_some_and(|node| trigger_counts(run, node));
     // What has just come back may have been heard since.
-    let is_clear = matches!(view.trigger, Crossing::Clear { .. } | Crossing::Ripening { .. })
-        && has_a_say
-        && !is_cut_again(run, view.machine());
-    let is_kept = view.gate.is_kept_by_a_person() || is_yes_taken_back(run, view, op);
-    let is_storm =
-        view.gate.refusals.iter().any(Refusal::is_storm) && !is_cut_again(run, view.machine());
+    let is_clear = matches!(view.trigger, Crossing::Clear { .. } | Crossing::Ripening { .. });
+    let is_storm = view.gate.refusals.iter().any(Refusal::is_storm);
     let is_others = view.gate.refusals.iter().any(Refusal::is_anothers);
     let is_gone = run.node(view).is_none();
-    if guard(Bug::TriggerNotRead, is_clear)
-        || is_kept
+    if guard(Bug::TriggerNotRead, is_clear && has_a_say)
         || is_others
         || guard(Bug::StormAfterIntent, is_storm)
         || guard(Bug::GoneAfterIntent, is_gone)
@@ -119,8 +122,16 @@ pub(crate) fn withdraw_by(run: &mut Run<'_>, view: &View) {
     }
 }
 
+/// A17 for a call that is under way: an abort stops an off that has not begun, but not a cut that is made again behind a
+/// release.
+pub(crate) fn withdraw_for_abort(run: &mut Run<'_>) {
+    if !is_cut_again(run, None) {
+        withdraw(run);
+    }
+}
+
 /// A1: an off that is under way and has not begun is not begun any more.
-pub(crate) fn withdraw(run: &mut Run<'_>) {
+fn withdraw(run: &mut Run<'_>) {
     let Some(op) = run.record.in_flight().filter(|open| open.cuts()).map(|open| open.id) else {
         return;
     };

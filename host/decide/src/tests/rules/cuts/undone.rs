@@ -94,6 +94,34 @@ fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_say
     }
 }
 
+/// What was released behind it runs elsewhere by now, whoever deletes the Node, claims its machine, has it, or aborts. (Night 269821.)
+#[test]
+fn a16_a_cut_that_is_made_again_is_not_withdrawn() {
+    let changes: [&dyn Fn(&mut Story); 5] = [
+        &|story| story.view.node = None,
+        &|story| story.node(|node| node.uid = "anew".into()),
+        &|story| {
+            story.view.gate.refusals =
+                vec![Refusal::MachineDisputed { why: "node-b has it".into() }];
+        },
+        &|story| {
+            story.view.gate.refusals = vec![Refusal::HeldByOther { holder: "another".into() }];
+        },
+        &|story| story.event(Event::Command(Command::Abort)),
+    ];
+    for (row, change) in changes.into_iter().enumerate() {
+        let mut story = story_of(storage_only());
+        story.until(Phase::AwaitingWell);
+        story.plugs[1] = PlugState::On;
+        story.until_call(Action::Off);
+        story.todo.clear();
+        change(&mut story);
+        story.look();
+        let is_withdrawn = story.todo.iter().any(|one| matches!(one, Effect::Withdraw(_)));
+        assert!(!is_withdrawn, "{row}");
+    }
+}
+
 /// A person aborts after a cut was undone and made again. What somebody gives back after that word is not what it left
 /// as it was; what was open when it was said is.
 #[test]
