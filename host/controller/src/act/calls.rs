@@ -155,9 +155,7 @@ impl RecordedGate {
             *intent = Intent::Withdrawn;
         }
     }
-}
 
-impl RecordedGate {
     fn lapses(&self) -> u64 {
         self.lapses.load(Ordering::SeqCst)
     }

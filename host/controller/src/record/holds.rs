@@ -6,7 +6,7 @@ use node_remedy_decide::{Hold, Phase, Span, Time};
 use crate::refusals::hold_words;
 
 /// A hold that goes on is told again after this: the API server keeps Events for an hour.
-const TELL_AGAIN: Span = Span::minutes(30);
+pub(super) const TELL_AGAIN: Span = Span::minutes(30);
 /// Different holds that are remembered; past it the oldest is told again too early.
 const HOLDS_MAX: usize = 32;
 

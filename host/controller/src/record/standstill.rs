@@ -2,10 +2,10 @@
 
 use node_remedy_decide::{Span, Time};
 
+use super::holds::TELL_AGAIN;
+
 /// A request that fails for so long holds its run up.
 const TELL_AFTER: Span = Span::minutes(1);
-/// It is told again after this: the API server keeps Events for an hour.
-const TELL_AGAIN: Span = Span::minutes(30);
 
 /// Since when one request fails, and when that was told.
 #[derive(Debug, Default)]
