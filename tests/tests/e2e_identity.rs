@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};
 
-/// A round of probes, with what it tells.
-const PROBED_WITHIN: Duration = Duration::from_secs(40);
+/// A look for new nodes, with a margin.
+const PINNED_WITHIN: Duration = Duration::from_secs(40);
 /// A machine that no node is.
 const NOBODY: &str = "4c4c4544-0051-4810-8031-b8c04f4e3231";
 
@@ -41,7 +41,7 @@ async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
         expected.insert(uid, uuid);
     }
     let kept = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE);
-    until("the nodes are known", PROBED_WITHIN, || async {
+    until("the nodes are known", PINNED_WITHIN, || async {
         let kept = kept.get("node-identities").await?.data.unwrap_or_default();
         Ok((kept == expected).then_some(()))
     })

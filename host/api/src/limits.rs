@@ -114,6 +114,8 @@ pub const RELEASED_PODS_MAX: usize = 2048;
 pub const RELEASED_ATTACHMENTS_MAX: usize = 2048;
 /// Characters of a boot id, or of a system's UUID; both have 36.
 pub const MACHINE_ID_CHARACTERS_MAX: usize = 128;
+/// InternalIPs that a Node reports: a machine has a few. One more is kept, which shows that there are too many.
+pub const NODE_ADDRESSES_MAX: usize = 32;
 /// Slots of a RemedyBudget.
 pub const IN_FLIGHT_MAX: usize = 1000;
 

@@ -423,6 +423,10 @@ fn a_network_fence_is_over_every_internal_ip() {
     assert!(both.contains(" cidrs=192.0.2.7/32,2001:db8::7/128 "), "{both}");
     assert_eq!(both.matches("storage: NetworkFence").count(), 1, "one, cut and given back: {both}");
     assert!(plan(&[]).contains("a node without InternalIP"), "{}", plan(&[]));
+    // A kubelet writes them, and all of them are to be kept away.
+    let many = vec!["192.0.2.7"; 33];
+    assert!(plan(&many).contains("more than 32 InternalIPs"), "{}", plan(&many));
+    assert!(!plan(&many[..32]).contains("InternalIPs"), "{}", plan(&many[..32]));
     assert!(plan(&["w1.example.com"]).contains("expected an address"));
 }
 

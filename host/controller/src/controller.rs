@@ -41,6 +41,7 @@ use crate::observe::store::Changed;
 use crate::observe::view;
 use crate::outside::cache::Cache;
 use crate::outside::{self, Outside};
+use crate::pinning;
 use crate::plugins::Plugins;
 use crate::probing::{Paths, probe_devices, stand_in};
 use crate::record::audit::Audit;
@@ -358,6 +359,7 @@ impl<C: Cluster> Controller<C> {
         listening.spawn_local(dumps::listen(self.parts.clone(), self.listen.clone()));
         listening.spawn_local(async move { match outside::keep(plugins).await {} });
         listening.spawn_local(ask_silent_nodes(self.parts.clone()));
+        listening.spawn_local(pinning::keep(self.parts.clone()));
         if let Some(every) = self.settings.probe_every {
             listening.spawn_local(probe_devices(self.parts.clone(), every));
             listening.spawn_local(stand_in(self.parts.clone()));

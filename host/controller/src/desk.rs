@@ -25,7 +25,8 @@ use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
 use crate::record::events::Note;
-use crate::record::{keep, retention, status};
+use crate::record::standstill::Standstill;
+use crate::record::{keep, notices, retention, status};
 use crate::refusals::{Reason, Refusals};
 use crate::second_opinion;
 use crate::sweep;
@@ -83,8 +84,15 @@ impl<C: Cluster> Desk<C> {
 
     /// Works until dropped, or until a newer leader shows.
     pub async fn work(mut self, changes: &mut mpsc::UnboundedReceiver<Changed>) {
+        while let Err(error) = self.take_over().await {
+            tracing::warn!(%error, "failed to take over what is open; trying again");
+            tokio::time::sleep(START_AGAIN).await;
+        }
+        let mut standstill = Standstill::default();
         while let Err(error) = self.begin().await {
             tracing::warn!(%error, "failed to begin the term; trying again");
+            let lasts = standstill.fails(self.parts.clock.now());
+            self.tell_standstill(lasts, &error).await;
             tokio::time::sleep(START_AGAIN).await;
         }
         loop {
@@ -110,11 +118,8 @@ impl<C: Cluster> Desk<C> {
         }
     }
 
-    /// Stamps the epoch, takes up what others left, and means to look at every node.
-    async fn begin(&mut self) -> Result<(), ClusterError> {
-        if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
-            return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
-        }
+    /// Takes up what others left. A machine that is off waits for no budget.
+    async fn take_over(&mut self) -> Result<(), ClusterError> {
         self.reconfigure().await;
         // What goes on from its record asks the gate at once, which counts who is not well.
         self.look_for_unwell(&self.parts.mirror.nodes.all().keys().cloned().collect());
@@ -136,9 +141,30 @@ impl<C: Cluster> Desk<C> {
                     .insert(node, Time(self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS)));
             }
         }
+        Ok(())
+    }
+
+    /// Stamps the epoch, and means to look at every node. Nothing is opened before.
+    async fn begin(&mut self) -> Result<(), ClusterError> {
+        if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
+            return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
+        }
         self.tidy().await;
         self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
         Ok(())
+    }
+
+    /// While the term cannot begin, those whose incidents are open are told.
+    async fn tell_standstill(&self, lasts: Option<Span>, error: &ClusterError) {
+        let Some(lasts) = lasts else { return };
+        let what = "the RemedyBudget cannot be written, so that nothing new is cut";
+        for (name, _) in self.incidents.values() {
+            let Some(kept) = self.parts.mirror.nodefences.find(name) else { continue };
+            let note = notices::stands_still(name, what, lasts, &error.to_string());
+            self.parts.tell(&kept.0.spec.node, &note).await;
+        }
+        let seconds = lasts.0 / 1_000;
+        tracing::error!(%error, "{what}, for {seconds} s: look at webhooks that fail closed, and at the rights");
     }
 
     /// A NodeFence without a record: its opener died before anything was decided.

@@ -185,7 +185,10 @@ impl<C: Cluster> Leadership<C> {
         let found = self.read().await?;
         self.newest = self.newest.max(order(&version(found.as_ref())));
         let is_held = found.as_ref().is_some_and(|lease| holder(lease).is_some());
-        if (is_held || self.is_set_back(found.as_ref())) && self.is_taken(found.as_ref()) {
+        // Where somebody led there was a Lease: whoever deleted it may have done so under a leader.
+        let is_missed = found.is_none() && largest().await? > 0;
+        let is_doubtful = is_held || is_missed || self.is_set_back(found.as_ref());
+        if is_doubtful && self.is_taken(found.as_ref()) {
             if let Some(lease) = found.as_ref().filter(|_| is_held) {
                 self.tell_of(lease);
             }
@@ -420,6 +423,23 @@ mod tests {
             let released_at = bench.clock.boot_ms();
             second.acquire(nothing).await;
             assert!(bench.clock.boot_ms() - released_at >= millis(LEASE_DURATION));
+        });
+    }
+
+    /// One that has just started has not seen that there was one, but what its leader wrote.
+    #[test]
+    fn a_lease_that_is_gone_is_not_taken_at_once_where_somebody_led() {
+        in_quiet_world(|bench| async move {
+            let (mut first, mut fresh) = (contender(&bench, "a"), contender(&bench, "b"));
+            first.acquire(nothing).await;
+            let at = At::within(LEASE_NAMESPACE, LEASE_NAME);
+            bench.client("somebody").delete::<Lease>(at, &DeleteHow::default()).await.unwrap();
+            assert!(first.gate.remaining_ms() > 0);
+            let deleted_at = bench.clock.boot_ms();
+            assert_eq!(fresh.acquire(|| async { Ok(1) }).await, 2);
+            let waited = bench.clock.boot_ms() - deleted_at;
+            assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
+            assert_eq!(first.gate.remaining_ms(), 0);
         });
     }
 

@@ -410,9 +410,9 @@ mod tests {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// What is missing for a Job as this account, where the controller was told of one.
-    fn missing(account: Option<&str>) -> Option<String> {
-        let spec = json!({"serviceAccountName": account, "containers": []});
+    /// What is missing for a Job of this spec, where the controller was told of one account.
+    fn missing(mut spec: serde_json::Value) -> Option<String> {
+        spec["containers"] = json!([]);
         let template = json!({"spec": spec}).to_string();
         let job = json!({"podTemplate": template, "deadline": "30m", "backoffLimit": 0});
         let rung = json!({"name": "repair", "period": "3m", "job": job});
@@ -422,11 +422,25 @@ mod tests {
 
     #[test]
     fn a_job_runs_as_an_account_that_the_controller_was_told_of_and_as_no_other() {
-        for allowed in [None, Some("default"), Some("repairer")] {
-            assert_eq!(missing(allowed), None, "{allowed:?}");
+        let (new, old) = ("serviceAccountName", "serviceAccount");
+        for allowed in [
+            json!({}),
+            json!({new: null}),
+            json!({new: "default"}),
+            json!({new: "repairer", old: "node-remedy"}),
+            json!({old: "repairer"}),
+        ] {
+            assert_eq!(missing(allowed.clone()), None, "{allowed}");
         }
-        for refused in ["node-remedy", "Repairer", "repairer "] {
-            let said = missing(Some(refused)).unwrap_or_default();
+        for (refused, spec) in [
+            ("node-remedy", json!({new: "node-remedy"})),
+            ("Repairer", json!({new: "Repairer"})),
+            ("repairer ", json!({new: "repairer "})),
+            // The API server takes the older name where the newer one is empty.
+            ("node-remedy", json!({new: null, old: "node-remedy"})),
+            ("node-remedy", json!({new: "", old: "node-remedy"})),
+        ] {
+            let said = missing(spec).unwrap_or_default();
             assert!(said.contains(&format!("{refused:?}")), "{said}");
             assert!(said.contains("--job-service-account"), "{said}");
         }

@@ -4,6 +4,8 @@
 //! there: that is a person's to do. Where the ConfigMap is missing, nothing is kept, and the log says so.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
@@ -12,34 +14,50 @@ use crate::cluster::{At, Cluster, ClusterError};
 use crate::controller::Parts;
 use crate::observe::pins::{self, CONFIG_MAP};
 
-/// Adds Nodes that are new, and drops those that are gone.
-pub async fn keep<C: Cluster>(parts: &Parts<C>) {
-    let mirror = &parts.mirror;
-    if !parts.leads() || !mirror.nodes.is_followed() || !mirror.config_maps.is_followed() {
-        return;
+/// How often the leader looks for Nodes that are new.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+
+/// Keeps them for as long as this process lives, whether devices are probed or not.
+pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) {
+    let mut was_there = true;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let mirror = &parts.mirror;
+        if parts.leads() && mirror.nodes.is_followed() && mirror.config_maps.is_followed() {
+            let is_there = look(&parts).await;
+            if was_there && !is_there {
+                tracing::info!(
+                    "ConfigMap {CONFIG_MAP} is not there: a node that changes the machine it says it is goes \
+                     unnoticed; see deploy/identities.yaml"
+                );
+            }
+            was_there = is_there;
+        }
     }
+}
+
+/// Adds Nodes that are new, and drops those that are gone. Whether the ConfigMap is there.
+async fn look<C: Cluster>(parts: &Parts<C>) -> bool {
+    let mirror = &parts.mirror;
     let kept = mirror.config_maps.all().values().find_map(|kept| {
         let metadata = &kept.0.metadata;
         (metadata.name.as_deref() == Some(CONFIG_MAP)).then(|| kept.0.clone())
     });
-    let Some(kept) = kept else {
-        tracing::info!(
-            "ConfigMap {CONFIG_MAP} is not there: a node that changes the machine it says it is goes unnoticed; \
-             see deploy/identities.yaml"
-        );
-        return;
-    };
+    let Some(kept) = kept else { return false };
     let (added, gone) = {
         let none = BTreeMap::new();
         let nodes = mirror.nodes.all();
         pins::missing(kept.data.as_ref().unwrap_or(&none), nodes.values())
     };
+    // A Node that cannot be read now is there all the same, and keeps its pin.
+    let gone = if mirror.nodes.unread().is_empty() { gone } else { Vec::new() };
     if added.is_empty() && gone.is_empty() {
-        return;
+        return true;
     }
     if let Err(error) = write(parts, &kept, &added, &gone).await {
         tracing::warn!(%error, "failed to keep which machines nodes are; again soon");
     }
+    true
 }
 
 async fn write<C: Cluster>(

@@ -30,7 +30,6 @@ use crate::observe::config::{Config, Tables};
 use crate::observe::plan::{plan_from, run_policy_of, snapshot};
 use crate::observe::seen::NodeSeen;
 use crate::observe::view;
-use crate::pinning;
 use crate::plugins::Plugins;
 use crate::record::paths::tell;
 
@@ -183,7 +182,6 @@ pub fn is_reached_elsewhere<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence)
 
 /// Asks every device once.
 async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
-    pinning::keep(parts).await;
     let (paths, methods) = plans(parts).await;
     parts.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
     let named: BTreeSet<String> = methods.keys().map(|place| place.device.clone()).collect();

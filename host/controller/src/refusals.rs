@@ -282,6 +282,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::BeingRemoved { .. } => "BeingRemoved",
         Refusal::WordsUnread { .. } => "WordsUnread",
         Refusal::OwnView { .. } => "OwnView",
+        Refusal::WatchBroken { .. } => "WatchBroken",
         Refusal::HeldByOther { .. } => "HeldByOther",
         Refusal::DeviceClosed(_) => "DeviceClosed",
         Refusal::MachineDisputed { .. } => "MachineDisputed",

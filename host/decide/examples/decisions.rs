@@ -343,6 +343,7 @@ fn cluster() -> GateView {
         storage: StorageLease::NotAsked,
         incidents: Incidents::Begun,
         heard_at: NOW,
+        not_followed: None,
         held_by: None,
         closed_device: None,
         disputed: None,

@@ -111,6 +111,8 @@ bugs! {
     DoubtfulLockKept = "doubtful-lock-kept" breaks "S2",
     /// A control-plane node is cut whatever is left of the control plane.
     QuorumIgnored = "quorum-ignored" breaks "S3",
+    /// A pod that any kubelet can make counts as a member of etcd that votes.
+    UnlabelledMemberVotes = "unlabelled-member-votes" breaks "S3",
     /// Bytes are sent to devices without the leader's Lease.
     SendsWithoutLease = "sends-without-lease" breaks "S4",
     /// The send gate is not checked before bytes are sent.

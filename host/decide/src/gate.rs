@@ -79,6 +79,8 @@ pub struct GateView {
     pub incidents: Incidents,
     /// When something of ours was last heard from the API server.
     pub heard_at: Time,
+    /// Of what the watch is broken, if of anything: what is known of it may be long past.
+    pub not_followed: Option<String>,
     /// Another tool holds this node's Lease in `medik8s-leases`.
     pub held_by: Option<String>,
     /// A device of the plan through which nothing is switched off.
@@ -317,6 +319,11 @@ pub enum Refusal {
         /// The limit.
         max: Span,
     },
+    /// The caches may show what was, and what would forbid the cut may not have been told.
+    WatchBroken {
+        /// Of what.
+        what: String,
+    },
     /// Another tool works on this node.
     HeldByOther {
         /// Who.
@@ -432,6 +439,9 @@ fn refuse_by_time(policy: &GatePolicy, view: &GateView, now: Time, verdict: &mut
     if silent > SILENCE_MAX {
         verdict.refusals.push(Refusal::OwnView { silent, max: SILENCE_MAX });
     }
+    if let Some(what) = view.not_followed.clone() {
+        verdict.refusals.push(Refusal::WatchBroken { what });
+    }
     let until = view.last_incident_ended_at.map(|ended_at| ended_at.after(policy.cool_down));
     if let Some(until) = until.filter(|until| now < *until) {
         verdict.refusals.push(Refusal::CoolDown { until });
@@ -545,6 +555,7 @@ impl fmt::Display for Refusal {
                     "nothing heard from the API server for {silent} > {max}: we may be cut off"
                 )
             }
+            Self::WatchBroken { what } => write!(f, "its watch is broken of {what}"),
             Self::HeldByOther { holder } => {
                 write!(f, "{holder} holds this node's Lease in medik8s-leases")
             }

@@ -227,7 +227,7 @@ impl Operation {
     }
 
     /// Whether it is meant to switch off or to reset.
-    pub(crate) const fn cuts(&self) -> bool {
+    pub const fn cuts(&self) -> bool {
         matches!(self.action, Action::Off | Action::Reset)
     }
 

@@ -70,8 +70,8 @@ impl core::fmt::Display for PlanRefusal {
             }
             Self::WiringNotVerified => {
                 "the wiring of its outlets was never verified, so they are not switched; run node-remedy \
-                 verify-wiring NODE, or set trustWiring: true in each method (for plugins from outside, and where \
-                 the action is reset, only that helps)"
+                 verify-wiring NODE, or set trustWiring: true in each method (plugins from outside, and methods whose \
+                 action is reset, always need trustWiring)"
             }
             Self::StorageNotTrusted => {
                 "it only cuts storage, and only the configuration says that these ports are this machine's, so nothing \

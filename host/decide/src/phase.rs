@@ -300,7 +300,7 @@ impl ParkReason {
             Self::JobStuck { remedy, why } => format!("the Job of {remedy} {why}"),
             Self::PluginFailed { remedy, why } => format!("{remedy} gave up: {why}"),
             Self::NotDrained { left } => format!(
-                "the drain left {left}: a disruption budget holds what stays, or the node is silent"
+                "the drain left {left}: a disruption budget holds them, they do not stop, or the node is silent"
             ),
             Self::BrokenRecord => "the record contradicts its plan".into(),
         }
@@ -318,7 +318,7 @@ impl ParkReason {
                  NODEFENCE"
             }
             Self::OffNotVerified { .. } => {
-                "check the device and the machine, then node-remedy confirm-off NODEFENCE"
+                "switch the machine off by hand, see that it is off, then node-remedy confirm-off NODEFENCE"
             }
             Self::WitnessReadsOn { .. } | Self::AliveThoughOff => {
                 "check the wiring; where it was wrong, correct it and restart this node's own machine: the \
@@ -329,9 +329,16 @@ impl ParkReason {
                 "switch that node's machine on, correct the wiring, and restart this node's own machine: the incident \
                  ends when the node is well with a new boot, and the next one uses the correction"
             }
-            Self::OnFailed => "switch it on by hand, see to its device, then node-remedy ack NODE",
-            Self::RestoreFailed => "restore it by hand, then node-remedy retry NODEFENCE",
-            Self::MethodFailed { .. } => "see to what it names, then node-remedy retry NODEFENCE",
+            Self::OnFailed => {
+                "switch the machine on by hand: the run ends when the node is well; repair its device, then \
+                 node-remedy ack NODE"
+            }
+            Self::RestoreFailed => {
+                "restore the port or the storage access by hand, then node-remedy retry NODEFENCE"
+            }
+            Self::MethodFailed { .. } => {
+                "correct what the message names, then node-remedy retry NODEFENCE"
+            }
             Self::DeviceUnreachable => {
                 "check its network and power; the run goes on by itself when the device answers"
             }
@@ -352,7 +359,8 @@ impl ParkReason {
                  next one uses the correction"
             }
             Self::GateClosed => {
-                "the last Held Event of its Node says why; when that is over, node-remedy retry NODEFENCE"
+                "the last Held Event of its Node, or the controller's log after an hour, says why; when that is over, \
+                 node-remedy retry NODEFENCE"
             }
             Self::LeftAlone { .. } => {
                 "the node was cut off, switched off or released before that and stays so; the run goes on \
@@ -363,12 +371,16 @@ impl ParkReason {
             Self::NotWell => {
                 "look at its console; if its machine is off, switch it on; then node-remedy retry NODEFENCE"
             }
-            Self::NoProofPossible => "check the machine, then node-remedy confirm-off NODEFENCE",
+            Self::NoProofPossible => {
+                "switch the machine off by hand, see that it is off, then node-remedy confirm-off NODEFENCE"
+            }
             Self::Isolated => {
                 "look at its console and reboot it, or switch it off, then node-remedy confirm-off \
                  NODEFENCE; a newer boot gets back what was cut"
             }
-            Self::SameBootAfterRelease => "switch it off, then node-remedy confirm-off NODEFENCE",
+            Self::SameBootAfterRelease => {
+                "switch the machine off now, then node-remedy confirm-off NODEFENCE"
+            }
             Self::Aborted => {
                 "if the machine is off, switch it on by hand; a newer boot gets back what isolation cut; \
                  node-remedy retry NODEFENCE begins again"
@@ -377,13 +389,15 @@ impl ParkReason {
                 "look at its console, then node-remedy retry NODEFENCE"
             }
             Self::JobStuck { .. } => {
-                "look at it with kubectl describe job, delete it, then node-remedy retry NODEFENCE, or \
-                 abort it"
+                "find it with kubectl get jobs in node-remedy's namespace, delete it, then node-remedy retry \
+                 NODEFENCE, or abort it"
             }
             Self::PluginFailed { .. } => {
                 "look at the node's console, then node-remedy retry NODEFENCE, which asks its plugin anew"
             }
-            Self::NotDrained { .. } => "node-remedy retry NODEFENCE drains once more",
+            Self::NotDrained { .. } => {
+                "see to these pods, then node-remedy retry NODEFENCE, which drains again"
+            }
             Self::BrokenRecord => {
                 "read the NodeFence, see whether the machine is on or off, then kubectl delete nodefence NODEFENCE"
             }

@@ -54,6 +54,8 @@ pub struct AdminGrant {
     pub budget: Budget,
     /// The pod's own and the API server's addresses, and others that only an exact grant opens.
     pub guarded: Vec<Cidr>,
+    /// Endpoints whose address the component's own manifest says: only a granted name or an exact address opens them.
+    pub chosen: BTreeSet<String>,
 }
 
 /// What one method instance may reach. Made by [`Grants::decide`] only.
@@ -340,6 +342,8 @@ impl AdminGrant {
             return Ok(());
         } else if guard(Bug::RangeUnchecked, !is_named && !self.holds(target)) {
             "which no granted range holds".to_owned()
+        } else if !is_named && self.chosen.contains(&ask.name) {
+            "which the plugin's manifest says itself, so that no range opens it".to_owned()
         } else {
             return Ok(());
         };

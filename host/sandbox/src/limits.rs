@@ -134,6 +134,8 @@ pub const HTTP_RESPONSE_BODY_BYTES_MAX: usize = 512 << 10;
 pub const HTTP_RESPONSE_HEADERS_MAX: usize = 100;
 /// Status line and headers of an HTTP response.
 pub const HTTP_RESPONSE_HEAD_BYTES_MAX: usize = 32 << 10;
+/// Logins over the whole call. Each token is looked for in all that the plugin says and reads from then on.
+pub const LOGINS_MAX: u32 = 8;
 /// A token, or what accompanies one: the longest (scoped and signed) are some 8 kB.
 pub const TOKEN_BYTES_MAX: usize = 12 << 10;
 /// Sessions kept beyond their call, over all plugins; one for each account and server.

@@ -3,8 +3,12 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
+
+/// A resolver whose servers are gone takes much longer by itself.
+const RESOLVE_MAX: Duration = Duration::from_secs(5);
 
 /// Turns a host name into all its addresses.
 pub trait Names: Send + Sync {
@@ -23,7 +27,11 @@ pub struct NoNames;
 impl Names for SystemNames {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
+            let found = tokio::time::timeout(RESOLVE_MAX, tokio::net::lookup_host((host, 0)));
+            let found = found.await.map_err(|_| {
+                let sentence = format!("no answer in {} s", RESOLVE_MAX.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, sentence)
+            })??;
             Ok(found.map(|address| address.ip()).collect())
         })
     }

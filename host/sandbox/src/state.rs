@@ -64,6 +64,7 @@ pub(crate) struct Spent {
     pub(crate) stream_bytes_written: usize,
     pub(crate) stream_bytes_read: usize,
     pub(crate) http_requests: u32,
+    pub(crate) logins: u32,
 }
 
 /// What a call leaves behind.

@@ -405,7 +405,7 @@ impl Scene {
                 self.idle_since = if acts { None } else { self.idle_since.or(Some(at)) };
             }
             What::ProofRecorded { node, grade, .. }
-                if grade == PARTITION && self.lost.contains_key(node) =>
+                if grade == PARTITION && self.is_unheard(node, at) =>
             {
                 self.partitioned.insert(node.clone(), at);
             }

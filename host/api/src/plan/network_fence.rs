@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::expression::NodeFacts;
 use super::grants::is_cidr;
 use super::source::only;
+use crate::limits;
 
 /// The parameter that names the NetworkFenceClass, which says what the next three do.
 pub const CLASS: &str = "networkFenceClass";
@@ -139,6 +140,12 @@ pub(super) fn complete(
     node: &NodeFacts,
 ) -> Result<String, String> {
     if !parameters.contains_key(CIDRS) {
+        if node.internal_ips.len() > limits::NODE_ADDRESSES_MAX {
+            let max = limits::NODE_ADDRESSES_MAX;
+            return Err(format!(
+                "found a node with more than {max} InternalIPs, expected at most {max}, or cidrs"
+            ));
+        }
         let ips = node.internal_ips.iter().map(|text| {
             let ip = text.parse::<IpAddr>();
             ip.map(only).map_err(|_| format!("found InternalIP {text:?}, expected an address"))

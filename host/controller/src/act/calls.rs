@@ -353,7 +353,8 @@ impl<C: Cluster> Calls<C> {
         let manifest = plugin.manifest();
         let parameters =
             manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-        let allowed = Allowed { grants: &asked.grants, guarded: &self.guarded };
+        let set = Some(&method.parameters);
+        let allowed = Allowed { grants: &asked.grants, guarded: &self.guarded, set };
         let grants = grant::decide(name, manifest, &parameters, allowed, &*self.names).await?;
         let credentials = self.secrets(manifest, &method.credentials).await?;
         grant::check_reveal(manifest, &grants, credentials.keys())?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{
@@ -19,11 +20,12 @@ use node_remedy_decide::{
 };
 
 use super::budget::{self, Room, Taken};
-use super::calls::Asked;
+use super::calls::{Asked, held_back};
 use super::job;
 use super::node::{NodeChange, change_node};
 use super::node_lease::{self, Lock};
 use super::release::{PodDelete, PodId, delete_attachment, delete_node, delete_pod};
+use crate::cli::people::ABORT;
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::observe::jobs::refused;
@@ -217,7 +219,7 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// What an operation is called in the cluster.
-    fn operation(&self, op: OpId) -> String {
+    pub(crate) fn operation(&self, op: OpId) -> String {
         format!("{}/{}", self.name(), op.0)
     }
 
@@ -226,6 +228,11 @@ impl<C: Cluster> Incident<C> {
             return;
         };
         let Some(method) = self.parts.method_of(&self.nodefence, operation.method) else { return };
+        if operation.cuts() && self.is_spoken_against() {
+            self.look_wanted = true;
+            self.pending.push_back(Seen::Ended(op, held_back().end));
+            return;
+        }
         let asked = Asked {
             method,
             grants: self.nodefence.spec.plan.grants.clone(),
@@ -242,6 +249,16 @@ impl<C: Cluster> Incident<C> {
             let cancel = node_remedy_sandbox::Cancel::new();
             (op, parts.calls.call(&asked, cancel).await)
         });
+    }
+
+    /// A17: whether a person's abort, or a deletion, stands in the very record that the intent was written to, and nobody
+    /// decided on it yet. What is cut again behind a release is none of theirs.
+    fn is_spoken_against(&self) -> bool {
+        let said = self.nodefence.annotations().get(ABORT);
+        let is_new = said.is_some_and(|word| self.heard.get(ABORT) != Some(word));
+        let is_deleted = self.nodefence.metadata.deletion_timestamp.is_some();
+        let is_unheard = is_new || is_deleted && !self.deletion_heard;
+        is_unheard && self.record.first_released_at.is_none()
     }
 
     /// Creates a remedy's Job; one of that name is ours already, or was never to be.
@@ -366,7 +383,6 @@ impl<C: Cluster> Incident<C> {
     /// A word that was decided on is taken away, so that it is heard once. One that came since, also
     /// under the same name, stays until it was heard.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
-        use kube::ResourceExt as _;
         let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
         if version_of(&kept.0) < self.taken_away_at {
             return Ok(());

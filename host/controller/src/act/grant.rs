@@ -17,6 +17,8 @@ use crate::plugins::Plugins;
 pub(crate) struct Allowed<'a> {
     pub(crate) grants: &'a [Grant],
     pub(crate) guarded: &'a [Cidr],
+    /// What the method sets of the parameters, before the manifest's defaults; absent: all of them.
+    pub(crate) set: Option<&'a BTreeMap<String, String>>,
 }
 
 /// What the first grant that covers it lets a method reach.
@@ -30,7 +32,8 @@ pub(crate) async fn decide(
     let mut refusals = Vec::new();
     for grant in allowed.grants.iter().filter(|grant| grant.plugin == plugin) {
         let guarded = allowed.guarded.to_vec();
-        let admin = AdminGrant { guarded, ..admin_grant(plugin, manifest, &grant.allows)? };
+        let chosen = chosen(plugin, manifest, parameters, allowed.set.unwrap_or(parameters));
+        let admin = AdminGrant { guarded, chosen, ..admin_grant(plugin, manifest, &grant.allows)? };
         match Grants::decide(manifest, parameters, &admin, names).await {
             Ok(decided) => return Ok(decided),
             Err(refusal) => refusals.push(chain(&refusal)),
@@ -44,6 +47,28 @@ pub(crate) async fn decide(
     }
     refusals.dedup();
     Err(refusals.join("; by another grant: "))
+}
+
+/// The endpoints whose address is none of the method's own: a component from outside is not to choose out of a range that was
+/// opened for others.
+fn chosen(
+    plugin: &str,
+    manifest: &Manifest,
+    parameters: &BTreeMap<String, String>,
+    set: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    if Plugins::is_builtin(plugin) {
+        return BTreeSet::new();
+    }
+    // Another port of the same host is.
+    let is_at = |written: &str, host: &str| {
+        written.strip_prefix(host).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    let is_own = |written: &String| set.values().any(|value| is_at(written, value));
+    let asks = manifest.asks.endpoints.iter().filter(|ask| !set.contains_key(&ask.from));
+    let chosen =
+        asks.filter(|ask| !ask.written(parameters).is_some_and(|written| is_own(&written)));
+    chosen.map(|ask| ask.name.clone()).collect()
 }
 
 /// An optional credential that a plugin must see and that a method names is granted, or the method
@@ -206,7 +231,7 @@ mod tests {
     }
 
     fn unguarded(grants: &[Grant]) -> Allowed<'_> {
-        Allowed { grants, guarded: &[] }
+        Allowed { grants, guarded: &[], set: None }
     }
 
     /// Whoever opens a whole network does not mean the API server that stands in it, by whatever name.
@@ -223,7 +248,7 @@ mod tests {
             ("192.0.2.9", &exact, true),
         ] {
             let parameters = BTreeMap::from([("address".to_owned(), address.to_owned())]);
-            let allowed = Allowed { grants, guarded: &guarded };
+            let allowed = Allowed { grants, guarded: &guarded, set: None };
             let names = Fixed("192.0.2.9");
             let decided = decide("web", &manifest(), &parameters, allowed, &names).await;
             assert_eq!(decided.is_ok(), is_open, "{address}: {decided:?}");
@@ -232,6 +257,32 @@ mod tests {
                 assert!(refusal.contains("add 192.0.2.9/32"), "{refusal}");
             }
         }
+    }
+
+    /// A component from outside names further devices of a range by the defaults of its own manifest.
+    #[tokio::test]
+    async fn a_range_opens_no_address_that_a_manifest_says_itself() {
+        let mut manifest = manifest();
+        let mut second = manifest.asks.endpoints[0].clone();
+        (second.name, second.from) = ("second".to_owned(), "second".to_owned());
+        manifest.asks.endpoints.push(second);
+        let set = BTreeMap::from([("address".to_owned(), "192.0.2.7".to_owned())]);
+        let decided = async |plugin: &str, second: &str, cidrs: serde_json::Value| {
+            let mut filled = set.clone();
+            filled.insert("second".to_owned(), second.to_owned());
+            let mut granted = grant(json!({ "cidrs": cidrs, "ports": [443, 8443] }));
+            granted.plugin = plugin.to_owned();
+            let granted = [granted];
+            let allowed = Allowed { set: Some(&set), ..unguarded(&granted) };
+            decide(plugin, &manifest, &filled, allowed, &Fixed("192.0.2.9")).await
+        };
+        let refusal = decided("web", "192.0.2.70", json!(["192.0.2.0/24"])).await.unwrap_err();
+        assert!(refusal.contains("no range opens it; add 192.0.2.70/32"), "{refusal}");
+        let exact = json!(["192.0.2.7/32", "192.0.2.70/32"]);
+        assert!(decided("web", "192.0.2.70", exact).await.is_ok());
+        // Another port of the method's own device.
+        assert!(decided("web", "192.0.2.7:8443", json!(["192.0.2.0/24"])).await.is_ok());
+        assert!(decided("redfish", "192.0.2.70", json!(["192.0.2.0/24"])).await.is_ok());
     }
 
     #[tokio::test]

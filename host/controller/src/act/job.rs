@@ -53,12 +53,16 @@ pub fn is_of(job: &Job, nodefence: &NodeFence) -> bool {
     nodefence.uid().is_some_and(|uid| job.labels().get(OF_INCIDENT) == Some(&uid))
 }
 
-/// The service account that a pod template asks for.
+/// The service account that a pod template asks for; `None` for one that is no pod template, of which no Job is made.
 pub fn account(template: &JobTemplate) -> Option<String> {
-    let template: Value = serde_json::from_str(&template.pod_template).ok()?;
-    let spec = template.get("spec")?;
-    let named = ["serviceAccountName", "serviceAccount"].iter().find_map(|key| spec.get(key));
-    named?.as_str().map(str::to_owned)
+    let template: PodTemplateSpec = serde_json::from_str(&template.pod_template).ok()?;
+    account_of(&template.spec?)
+}
+
+/// As the API server reads it: by its older name where the newer one is empty.
+fn account_of(spec: &PodSpec) -> Option<String> {
+    let names = [&spec.service_account_name, &spec.service_account];
+    names.into_iter().flatten().find(|name| !name.is_empty()).cloned()
 }
 
 /// The Job of this number, for the incident's remedy `remedy`.
@@ -85,6 +89,9 @@ pub fn build(
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(DESCRIPTION.to_owned(), description.to_string());
     let spec = pod.spec.get_or_insert_default();
+    // The one that was looked at, by one name only.
+    spec.service_account_name = account_of(spec);
+    spec.service_account = None;
     if !is_sown(Bug::JobOnItsNode) {
         keep_away(spec, &nodefence.spec.node.name);
     }
@@ -313,6 +320,25 @@ mod tests {
         let file = json!({"path": "node.json", "fieldRef": field});
         let described = json!({"name": VOLUME, "downwardAPI": {"items": [file]}});
         assert_eq!(pod["volumes"][1], described);
+    }
+
+    #[test]
+    fn a_job_names_its_account_once() {
+        for (spec, account) in [
+            (json!({"serviceAccount": "old"}), json!("old")),
+            (json!({"serviceAccountName": null, "serviceAccount": "old"}), json!("old")),
+            (json!({"serviceAccountName": "new", "serviceAccount": "old"}), json!("new")),
+            (json!({}), Value::Null),
+        ] {
+            let mut spec = spec;
+            spec["containers"] = json!([]);
+            let job = built(&json!({"spec": spec}));
+            let pod = &job["spec"]["template"]["spec"];
+            assert_eq!(
+                (&pod["serviceAccountName"], &pod["serviceAccount"]),
+                (&account, &Value::Null)
+            );
+        }
     }
 
     #[test]

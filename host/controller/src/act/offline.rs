@@ -56,7 +56,7 @@ pub async fn ready(
     }
     let (manifest, _) = plugins.about(name).map_err(|error| chain(&error))?;
     let parameters = manifest.parameters.fill(&method.parameters).map_err(|error| chain(&error))?;
-    let allowed = Allowed { grants, guarded: &[] };
+    let allowed = Allowed { grants, guarded: &[], set: Some(&method.parameters) };
     let granted = grant::decide(name, &manifest, &parameters, allowed, names).await?;
     let configured: Vec<String> =
         method.credentials.keys().map(|name| credential_of(&manifest, name)).collect();

@@ -51,8 +51,9 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     out!("{}", bound::lines(&bound, &args.node));
     for refusal in &refusals {
         outln!(
-            "not acted on {}: {} (since {}, last {})",
+            "not acted on {} ({}): {} (since {}, last {})",
             args.node,
+            refusal.guard,
             refusal.sentence,
             refusal.since,
             refusal.last

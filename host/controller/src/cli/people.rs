@@ -77,7 +77,7 @@ pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let uid = incident.uid().unwrap_or_default();
     say(&cluster, &args.nodefence, RETRY, &uid).await?;
     outln!(
-        "{} will be tried again; watch it with: node-remedy explain {}",
+        "{} is asked to try again; watch it with: node-remedy explain {}",
         args.nodefence,
         incident.spec.node.name
     );
@@ -95,8 +95,8 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     let node = &incident.spec.node.name;
     outln!(
         "{name} will stop at its next boundary; what it took: node-remedy explain {node}. Where the \
-         condition still holds, the next incident begins after {}: to keep it away, kubectl annotate \
-         node {node} node-remedy.io/exclude=true",
+         condition still holds, the next incident begins after {}: to keep it away, node-remedy pause \
+         --nodes kubernetes.io/hostname={node} --reason WHY",
         incident.spec.gate.cool_down
     );
     Ok(ExitCode::SUCCESS)
@@ -148,7 +148,8 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     let word = format!("{}/{}/{by}", incident.uid().unwrap_or_default(), boot_of(&incident));
     say(&cluster, name, CONFIRM_OFF, &word).await?;
     outln!(
-        "noted; the pods of {} will be released on your word. Watch: node-remedy explain {}",
+        "your word is written down, and the leader checks it. Watch: node-remedy explain {}. If nothing is \
+         released, an Event Ignored says why: kubectl describe node {}",
         node.name,
         node.name
     );

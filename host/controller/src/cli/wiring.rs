@@ -106,8 +106,8 @@ pub async fn verify(args: &WiringArgs) -> anyhow::Result<ExitCode> {
         if !ended.left_off.is_empty() {
             code = 1;
             complain(format_args!(
-                "NOT SWITCHED ON AGAIN: {left_off}\nSwitch it on by hand, as the device's \
-                 own panel does, or with: node-remedy fence"
+                "NOT SWITCHED ON AGAIN: {left_off}\nSwitch it on at the device itself, or with: \
+                 node-remedy fence PLUGIN on --address HOST --plug PLUG"
             ));
         }
         // Nobody goes on switching by a table that is wrong, or where nothing can be told.

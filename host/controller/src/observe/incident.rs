@@ -25,6 +25,9 @@ impl<C: Cluster> Incident<C> {
     /// Waits for the next thing to decide about; `None` once its NodeFence is gone.
     pub(crate) async fn observe(&mut self) -> Option<Seen> {
         loop {
+            // Also where nobody wakes it: whoever does may be busy with other nodes.
+            let words = self.words_of_people();
+            self.pending.extend(words);
             if let Some(seen) = self.pending.pop_front().or_else(|| self.deletion()) {
                 return Some(seen);
             }
@@ -107,6 +110,14 @@ impl<C: Cluster> Incident<C> {
         let is_deleted =
             kept.0.uid() == self.nodefence.uid() && kept.0.metadata.deletion_timestamp.is_some();
         if !is_deleted || self.deletion_heard {
+            return None;
+        }
+        if let Some(open) = self.record.in_flight().filter(|open| open.cuts()) {
+            // Whether anything is switched off is known at its end: one that has not begun is not begun any more. What is
+            // cut again behind a release is not theirs.
+            if self.record.first_released_at.is_none() {
+                self.parts.calls.gate.withdraw(&self.operation(open.id));
+            }
             return None;
         }
         self.deletion_heard = true;

@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
-use node_remedy_api::limits::MACHINE_ID_CHARACTERS_MAX;
+use node_remedy_api::limits::{MACHINE_ID_CHARACTERS_MAX, NODE_ADDRESSES_MAX};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Deletion, Exempt, Span, Time};
@@ -150,7 +150,7 @@ impl NodeSeen {
         let info = status.node_info.unwrap_or_default();
         let (mut addresses, mut internal_ips) = (BTreeMap::new(), Vec::new());
         for address in status.addresses.unwrap_or_default() {
-            if address.type_ == "InternalIP" {
+            if address.type_ == "InternalIP" && internal_ips.len() <= NODE_ADDRESSES_MAX {
                 internal_ips.push(address.address.clone());
             }
             addresses.entry(address.type_).or_insert(address.address);

@@ -54,6 +54,8 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     let mut gate =
         gate_view(&parts.mirror, &parts.clock, &spec.gate, &spec.node.name, Some(&incident.name()));
     gate.held_by.clone_from(&incident.locked_by);
+    let lost = parts.mirror.not_followed();
+    gate.not_followed = (!lost.is_empty()).then(|| lost.join(", "));
     note_sign(&mut gate, node.as_ref(), &trigger);
     // Released pods may still run in this boot, so it has to end although no sign is left.
     let released = incident.nodefence.status.as_ref().and_then(|status| status.first_released_at);
@@ -349,6 +351,7 @@ pub fn gate_view(
         // Read live by whoever acts on it.
         storage: decide::StorageLease::Absent,
         heard_at: mirror.heard(),
+        not_followed: None,
         held_by: None,
         // Known once there is a plan.
         closed_device: None,

@@ -33,7 +33,7 @@ pub(crate) async fn rows(manifest: &Manifest, grant: &Grant, max: usize) -> Vec<
         let asks = manifest.asks.endpoints.iter();
         let parameters: BTreeMap<_, _> =
             asks.map(|ask| (ask.from.clone(), address.clone())).collect();
-        let allowed = Allowed { grants: std::slice::from_ref(grant), guarded: &[] };
+        let allowed = Allowed { grants: std::slice::from_ref(grant), guarded: &[], set: None };
         let decided = decide(&manifest.name, manifest, &parameters, allowed, &Somewhere).await;
         rows.push(Row { to, decided });
         tokio::task::yield_now().await;

@@ -85,7 +85,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         }
         Notice::Indeterminate { op } => warning(
             "Indeterminate",
-            format!("nobody knows how operation {} ended; the device will be read", op.0),
+            format!("the result of operation {} is unknown; the device is read next", op.0),
         ),
         Notice::DeviceUnreachable { method, detail } => {
             let why = detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
@@ -111,7 +111,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         }
         Notice::JobEnded { remedy, outcome, detail } => job_ended(remedy, *outcome, detail),
         Notice::Draining { pods } => {
-            normal("Draining", format!("cordoned; {pods} pods are asked to leave"))
+            normal("Draining", format!("cordoned; asked to leave: {}", count_of(*pods, "pod")))
         }
         Notice::Decided { remedy, choice: Choice::Fail(why) } => {
             warning("RemedyDecided", format!("remedy {remedy}: its plugin gives up: {why}"))
@@ -203,7 +203,7 @@ pub fn hold(hold: &Hold) -> String {
             "the remedy's Job cannot be created or read: {why}; if that is a 403, apply the rights of this version (node-remedy rbac --jobs)"
         ),
         Hold::CleanUp { left } => {
-            format!("still there, and asked again to go: {}; see what holds it", left.join(", "))
+            format!("still there, and asked again to go: {}; find what holds it", left.join(", "))
         }
         Hold::Proof => {
             "no device proves that the node is off; who has seen it off says: node-remedy confirm-off \
@@ -211,9 +211,9 @@ pub fn hold(hold: &Hold) -> String {
                 .to_owned()
         }
         Hold::NotDecided { why } => format!("the remedy's plugin cannot be asked: {why}"),
-        Hold::TriggerClear => "the trigger does not hold".to_owned(),
-        Hold::OwnNode => "the leader runs on this very node and nobody takes over".to_owned(),
-        Hold::StaleView => "what was seen is too old to act on".to_owned(),
+        Hold::TriggerClear => "the condition that opened the incident does not hold now".to_owned(),
+        Hold::OwnNode => "the leader runs on this node, and no other replica takes over: start one on another node".to_owned(),
+        Hold::StaleView => "the last look at it is too old to act on".to_owned(),
     }
 }
 

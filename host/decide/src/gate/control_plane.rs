@@ -3,6 +3,9 @@
 //! A control-plane node that is heard and Ready counts as a member of etcd that votes, unless the
 //! member's own pod says that it is not Ready, or is missing where another control-plane node has
 //! one: where none has, etcd runs elsewhere. A node with such a pod is one of the control plane.
+//!
+//! Any kubelet can make a pod of its own that looks like a member's, but none can label its Node as one of the control plane.
+//! So a node with such a pod and without the label may forbid, and never makes up a majority.
 
 use alloc::format;
 use alloc::string::String;
@@ -23,11 +26,12 @@ pub(super) fn refuse_control_plane(
         return;
     }
     let has_pods = nodes.iter().any(|(node, _)| node.control_plane && node.etcd.is_some());
-    let (mut well, mut total) = (0_u32, 1_u32);
     let mut unwell: Vec<String> = Vec::new();
+    let mut all = Members::with(true);
+    let mut labelled = Members::with(target.control_plane);
     let others = nodes.iter().filter(|(node, _)| votes(node) && node.name != target.name);
     for (node, health) in others {
-        total = total.saturating_add(1);
+        let before = unwell.len();
         match health {
             Health::Well if node.etcd == Some(false) => {
                 unwell.push(format!("etcd on {}", node.name));
@@ -35,7 +39,7 @@ pub(super) fn refuse_control_plane(
             Health::Well if node.etcd.is_none() && has_pods => {
                 unwell.push(format!("etcd on {} (it has no pod)", node.name));
             }
-            Health::Well => well = well.saturating_add(1),
+            Health::Well => {}
             Health::Unhealthy => unwell.push(node.name.clone()),
             // It may fall silent again, and its member of etcd may not have caught up.
             Health::Unheard(due) | Health::Returning(due) => {
@@ -43,9 +47,43 @@ pub(super) fn refuse_control_plane(
                 verdict.look_at(*due);
             }
         }
+        let is_well = unwell.len() == before;
+        all.add(is_well);
+        if node.control_plane {
+            labelled.add(is_well);
+        }
     }
-    let quorum = (total / 2).saturating_add(1);
+    let are_too_few = guard(Bug::UnlabelledMemberVotes, labelled.are_too_few());
+    let Members { well, total } = if are_too_few { labelled } else { all };
+    let quorum = Members { well, total }.quorum();
     if guard(Bug::QuorumIgnored, !unwell.is_empty() || well < quorum) {
         verdict.refusals.push(Refusal::ControlPlane { well, total, quorum, unwell });
+    }
+}
+
+/// Members of etcd, the target among them, and those of the others that are well.
+#[derive(Clone, Copy)]
+struct Members {
+    well: u32,
+    total: u32,
+}
+
+impl Members {
+    fn with(target: bool) -> Self {
+        Self { well: 0, total: u32::from(target) }
+    }
+
+    fn add(&mut self, is_well: bool) {
+        self.total = self.total.saturating_add(1);
+        self.well = self.well.saturating_add(u32::from(is_well));
+    }
+
+    fn quorum(self) -> u32 {
+        (self.total / 2).saturating_add(1)
+    }
+
+    /// Where there is any, whether those that are well are no majority.
+    fn are_too_few(self) -> bool {
+        self.total > 0 && self.well < self.quorum()
     }
 }

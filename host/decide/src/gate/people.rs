@@ -126,6 +126,7 @@ impl Refusal {
             | Self::BreakerHalfOpen { .. }
             | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
+            | Self::WatchBroken { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
             | Self::MachineDisputed { .. }
@@ -159,6 +160,7 @@ impl Refusal {
             | Self::BreakerHalfOpen { .. }
             | Self::BreakerUnread { .. }
             | Self::OwnView { .. }
+            | Self::WatchBroken { .. }
             | Self::HeldByOther { .. }
             | Self::DeviceClosed(_)
             | Self::MachineDisputed { .. }

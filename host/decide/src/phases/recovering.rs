@@ -288,9 +288,14 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
 
 /// S9: our marks go last, and only ours; then the run ends where its goal says.
 fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
-    // A late off of a dead leader would hit a node that is in use again.
-    let late = run.plan.power_methods();
-    let late = late.map(|one| run.record.pending_until(run.plan, one, Action::Off)).max();
+    // A late off of a dead leader would hit a node that is in use again, and so would a reset that has not come yet.
+    let is_reset = run.is_new_boot(&node.signs);
+    let switches = run.plan.methods.iter().enumerate().filter(|(_, one)| one.switches_power());
+    let late = switches.map(|(index, _)| {
+        let until = |action| run.record.pending_until(run.plan, index, action);
+        if is_reset { until(Action::Off) } else { until(Action::Off).max(until(Action::Reset)) }
+    });
+    let late = late.max();
     if let Some(until) = late.filter(|until| run.now < *until) {
         run.rule(Rule::A3);
         run.look_at(until);

@@ -45,6 +45,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         storage: StorageLease::default(),
         incidents: Incidents::Begun,
         heard_at: now,
+        not_followed: None,
         held_by: None,
         closed_device: None,
         disputed: None,
@@ -436,6 +437,42 @@ fn a_member_of_etcd_that_is_not_ready_counts_as_none() {
     let refused = "control plane: 1 of 3 nodes well without this one < 2 for etcd's quorum; \
                    first see to etcd on node-2";
     assert_eq!(says_with(false), refused);
+}
+
+/// What would forbid the cut may not have been told.
+#[test]
+fn nothing_is_cut_while_a_watch_is_broken() {
+    let (mut view, now) = cluster(30, 1, 23);
+    view.not_followed = Some("pods".to_string());
+    assert_eq!(says(&shares(), &(view, now)), "its watch is broken of pods");
+}
+
+/// Any kubelet can make a pod that looks like a member's, but none can label its node as one of the control plane.
+#[test]
+fn a_member_of_etcd_without_the_label_makes_up_no_majority() {
+    let says_with = |labelled: usize, unlabelled: usize, ready: bool| {
+        let (mut view, now) = control_plane(labelled, 1, 23);
+        for node in view.nodes.iter_mut().take(labelled) {
+            node.etcd = Some(true);
+        }
+        for node in view.nodes.iter_mut().skip(labelled).take(unlabelled) {
+            node.etcd = Some(ready);
+        }
+        says(&shares(), &(view, now))
+    };
+    let two = "control plane: 1 of 2 nodes well without this one < 2 for etcd's quorum";
+    let one = "control plane: 0 of 1 nodes well without this one < 1 for etcd's quorum";
+    assert_eq!([says_with(2, 1, true), says_with(1, 2, true)], [two, one]);
+    assert_eq!([says_with(3, 0, true), says_with(3, 2, true)], ["", ""]);
+    let forbids = "control plane: 2 of 4 nodes well without this one < 3 for etcd's quorum; \
+                   first see to etcd on node-3";
+    assert_eq!(says_with(3, 1, false), forbids);
+    // A node without the label that is lost counts beside those with it.
+    let (mut view, now) = control_plane(0, 1, 23);
+    for (number, node) in view.nodes.iter_mut().take(3).enumerate() {
+        (node.control_plane, node.etcd) = (number == 2, Some(true));
+    }
+    assert_eq!(says(&shares(), &(view, now)), "");
 }
 
 /// A new control-plane node that joins has no pod of etcd yet; with an etcd outside none ever has.

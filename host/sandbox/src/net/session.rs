@@ -27,7 +27,7 @@ use crate::bindings::node_remedy::fence::net::NetError as Wire;
 use crate::call::{Direction, LogLevel};
 use crate::grants::{Endpoint, login_path};
 use crate::http_target::{HttpMethod, Target};
-use crate::limits::{SESSIONS_KEPT_MAX, TOKEN_BYTES_MAX};
+use crate::limits::{LOGINS_MAX, SESSIONS_KEPT_MAX, TOKEN_BYTES_MAX};
 use crate::manifest::{Auth, Login, LoginRequest, Logout, Place, SendAs, Template};
 use crate::secret::Secret;
 use crate::state::CallState;
@@ -157,6 +157,11 @@ impl CallState {
             return Ok(LoggedIn::Session(self.remember(endpoint, entered), false));
         }
         let line = format!("{} {}", request.method(), request.uri().path());
+        if self.spent.logins >= LOGINS_MAX {
+            let reason = format!("{line}: {LOGINS_MAX} sessions were begun in this call already");
+            return Err(self.login_refused(&at, &reason).into());
+        }
+        self.spent.logins = self.spent.logins.saturating_add(1);
         let response = self.exchange(&at, peer, request, Shown::FirstLine, patience).await?;
         let status = response.status();
         if may_say_more(status) {

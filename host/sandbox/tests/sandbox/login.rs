@@ -70,6 +70,8 @@ struct State {
     is_mute: bool,
     /// Tokens are filled up to so many bytes.
     token_bytes: usize,
+    /// Forgets each session before it is used.
+    is_forgetful: bool,
 }
 
 impl Server {
@@ -105,6 +107,9 @@ impl Server {
                 .header("Location", location)
                 .body(answer.to_string().into_bytes())
                 .unwrap();
+        }
+        if state.is_forgetful {
+            state.known.clear();
         }
         let text = |name: &str| Some(request.headers().get(name)?.to_str().unwrap().to_owned());
         let cookie = text("cookie").and_then(|one| Some(one.strip_prefix("Auth=")?.to_owned()));
@@ -299,6 +304,20 @@ async fn what_the_server_has_forgotten_is_begun_anew_once() {
     assert!(detail(&report).starts_with("200"), "{report:?}");
     assert_eq!(room.server.heard(), [TICKET, ASK, ASK, TICKET, ASK]);
     assert_eq!(room.alive(), 1);
+}
+
+/// Each of its tokens would be looked for in all that follows.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
+    let room = Room::new();
+    room.server.state.lock().unwrap().is_forgetful = true;
+    let mut flood = Room::call(&session(), &[]);
+    flood.request.plug = "flood-requests".to_owned();
+    flood.request.deadline = Duration::from_mins(1);
+    let report = HOSTILE.call(flood, &room.seams).await;
+    let heard = room.server.heard();
+    let logins = heard.iter().filter(|line| *line == LOGIN).count();
+    assert_eq!(u32::try_from(logins), Ok(limits::LOGINS_MAX), "{report:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -182,6 +182,9 @@ fn a_machine_that_is_not_the_expected_one_is_not_touched() {
 
     let nameless = Config { guid: [0; 16], ..Config::default() };
     assert_eq!(call(bmc(nameless), &expecting(GUID)).failed().kind, FailureKind::NoSuchPlug);
+    let mut moved = bmc(Config::default());
+    moved.faults.set("another_guid", 1).unwrap();
+    assert_eq!(call(moved, &expecting(GUID)).failed().kind, FailureKind::NoSuchPlug);
     assert_eq!(call(bmc(Config::default()), &expecting(GUID)).word(), "off");
 }
 

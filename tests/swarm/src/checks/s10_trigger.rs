@@ -1,7 +1,7 @@
 //! S10: no node is switched off
 //!
 //! - that is well again: what decides over an off is read again right before it. One whose pods we released
-//!   behind a cut is switched off: they run elsewhere, so that boot has to end;
+//!   behind a cut, or that went by any hand while we did, is switched off: they run elsewhere, so that boot has to end;
 //! - while somebody has paused, or wants that very node left alone;
 //! - before somebody who is to be asked said yes;
 //! - before it was silent for as long as its policy says.
@@ -17,7 +17,7 @@ use node_remedy_world::time::{Time, between};
 
 use super::Check;
 use super::first_off::FirstOff;
-use crate::scene::{PEOPLE, Scene, Setting, released_by_us};
+use crate::scene::{PEOPLE, STORAGE_FENCED, Scene, Setting, released_by_us};
 
 /// The last renewal is up to 10 s before the loss, and a kubelet may be 0.4 s late.
 const LAST_RENEWAL_BEFORE_MAX: Duration = Duration::from_secs(11);
@@ -41,6 +41,8 @@ pub(super) struct Trigger {
     offs: FirstOff,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
+    /// Nodes behind whose storage cut a release has begun: whatever goes from there by any hand counts as released.
+    releasing: BTreeSet<String>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
     to_end: BTreeSet<String>,
 }
@@ -59,7 +61,37 @@ impl Trigger {
             unready: BTreeMap::new(),
             offs: FirstOff::default(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
+            releasing: BTreeSet::new(),
             to_end: BTreeSet::new(),
+        }
+    }
+
+    /// Which boots have to end.
+    fn see_releases(&mut self, scene: &Scene, what: &What) {
+        if let What::ProofRecorded { node, grade, .. } = what
+            && grade == STORAGE_FENCED
+        {
+            self.releasing.insert(node.clone());
+        }
+        let forced = match what {
+            What::PodTerminating { node, by, graceful: false, .. } if by == CLIENT => {
+                Some(node.as_str())
+            }
+            _ => released_by_us(what),
+        };
+        let vanished = match what {
+            What::PodGone { node, .. } | What::DetachRequested { node, .. } => Some(node.as_str()),
+            _ => None,
+        };
+        let vanished = vanished.filter(|node| self.releasing.contains(*node));
+        if let Some(node) = forced.or(vanished).filter(|node| scene.kept_away.contains(*node)) {
+            self.to_end.insert(node.to_owned());
+        }
+        if let What::KubeletStarted { node, boot } = what
+            && scene.is_new_boot(node, boot)
+        {
+            self.releasing.remove(node);
+            self.to_end.remove(node);
         }
     }
 
@@ -105,20 +137,7 @@ impl Check for Trigger {
         {
             *since = if since.is_some() { None } else { Some(at) };
         }
-        if let What::PodTerminating { node, by, graceful: false, .. } = what
-            && by == CLIENT
-            && scene.kept_away.contains(node)
-        {
-            self.to_end.insert(node.clone());
-        }
-        if let Some(node) = released_by_us(what).filter(|node| scene.kept_away.contains(*node)) {
-            self.to_end.insert(node.to_owned());
-        }
-        if let What::KubeletStarted { node, boot } = what
-            && scene.is_new_boot(node, boot)
-        {
-            self.to_end.remove(node);
-        }
+        self.see_releases(scene, what);
         if let What::StorageCut { node } = what
             && !scene.incident.contains_key(node)
         {

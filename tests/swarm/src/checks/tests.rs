@@ -96,15 +96,19 @@ fn pod_gone() -> What {
 }
 
 fn detach() -> What {
-    What::DetachRequested { volume: "pv".into(), node: "n".into(), by: CLIENT.into() }
+    detach_by(CLIENT)
+}
+
+fn detach_by(by: &str) -> What {
+    What::DetachRequested { volume: "pv".into(), node: "n".into(), by: by.into() }
 }
 
 fn proven() -> What {
-    What::ProofRecorded {
-        fence: "n-1".into(),
-        node: "n".into(),
-        grade: "power-off-verified".into(),
-    }
+    proven_by("power-off-verified")
+}
+
+fn proven_by(grade: &str) -> What {
+    What::ProofRecorded { fence: "n-1".into(), node: "n".into(), grade: grade.into() }
 }
 
 fn state(state: &str) -> What {
@@ -169,8 +173,7 @@ fn a_node_that_is_cut_released_and_brought_back_breaks_nothing() {
 #[test]
 fn s1_a_job_proves_nothing_of_a_node_that_is_heard() {
     let is_broken = |at| {
-        let (fence, node) = ("n-1".into(), "n".into());
-        let proven = What::ProofRecorded { fence, node, grade: "job-succeeded".into() };
+        let proven = proven_by("job-succeeded");
         let boots = vec![(1, power(Power::Off, ByHand)), (5, power(Power::On, ByHand))];
         let night = [boots, vec![(6, started()), (at, proven)]].concat();
         judged(night, &Setting::default()).contains(&"S1")
@@ -217,17 +220,12 @@ fn s1_nothing_is_given_away_while_it_may_run() {
     breaks(vec![(1, two.clone())], &["S1"]);
     let by_people = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
     breaks(vec![(1, by_people), (2, two)], &[]);
-    let dumps = |grade: &str| What::ProofRecorded {
-        fence: "n-1".into(),
-        node: "n".into(),
-        grade: grade.into(),
-    };
     let crash = What::KernelDumpStarted { node: "n".into() };
     for (night, found) in [
-        (vec![(1, dumps("kdump-seen"))], true),
-        (vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, pod_gone())], false),
-        (vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, detach())], true),
-        (vec![(1, crash), (2, dumps("power-off-verified"))], true),
+        (vec![(1, proven_by("kdump-seen"))], true),
+        (vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, pod_gone())], false),
+        (vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, detach())], true),
+        (vec![(1, crash), (2, proven_by("power-off-verified"))], true),
     ] {
         let broken = judged(night.clone(), &Setting::default());
         assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
@@ -235,7 +233,7 @@ fn s1_nothing_is_given_away_while_it_may_run() {
     let all = Setting { dumps_release_all: true, ..Setting::default() };
     let crash = What::KernelDumpStarted { node: "n".into() };
     for (then, found) in [(detach(), false), (tainted(OUT_OF_SERVICE, CLIENT), true)] {
-        let night = vec![(1, crash.clone()), (2, dumps("kdump-seen")), (2, then)];
+        let night = vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, then)];
         let broken = judged(night.clone(), &all);
         assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
     }
@@ -481,6 +479,9 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     };
     assert!(is_broken(vec![]));
     assert!(!is_broken(vec![(3, detach())]));
+    // So where a release had begun and others took them.
+    assert!(is_broken(vec![(4, detach_by(PEOPLE))]));
+    assert!(!is_broken(vec![(3, proven_by("storage-fenced")), (4, detach_by(PEOPLE))]));
     // Nobody fences it.
     breaks(vec![cut()], &["S10"]);
 }

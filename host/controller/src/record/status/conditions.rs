@@ -46,7 +46,7 @@ pub(super) const fn phase_sentence(phase: Phase) -> &'static str {
     match phase {
         Phase::Waiting => "waits for its time, the gate, a slot or an approval",
         Phase::Isolating => "isolates the node",
-        Phase::Remedying => "a Job remedies the node",
+        Phase::Remedying => "a remedy before the fence runs",
         Phase::AwaitingPower => "isolation has ended; waits before power is cut",
         Phase::ReadingIdentity => "reads which machine the device powers, and whether it is on",
         Phase::PoweringOff => "switches the machine off",

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::cutting_plan;
-use crate::tests::fixtures::{bmc_plan, not_attempted, power, stage, succeeded};
+use crate::tests::fixtures::{BOOT, bmc_plan, not_attempted, power, stage, succeeded};
 use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
@@ -94,6 +94,23 @@ fn a_reset_that_helps_is_the_end_of_it() {
     story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(cut(&story), [(BESIDE, Action::Reset)]);
     assert!(!story.released());
+}
+
+/// A device may take its time, and a node that woke up meanwhile is not in use before the reset came, or cannot come any more.
+#[test]
+fn a3_a_reset_that_may_still_come_keeps_the_node_from_use() {
+    let late = Span::seconds(120);
+    let ended_after = |boot: &str| {
+        let mut plan = plan_with(Kind::ResetOnly, vec![method(BESIDE)]);
+        plan.methods[BESIDE].late_effect = late;
+        let mut story = story(plan);
+        story.until(Phase::AwaitingWell);
+        let since = story.now;
+        story.live(boot, 9).until(Phase::Final(FinalReason::Remedied));
+        story.now.since(since)
+    };
+    assert!(ended_after(BOOT) >= Span::seconds(110));
+    assert!(ended_after("boot-2") < Span::seconds(60));
 }
 
 #[test]

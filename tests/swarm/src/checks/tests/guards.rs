@@ -303,4 +303,7 @@ fn a_partition_ends_once_the_node_may_have_been_heard() {
     };
     assert!(!is_broken(lost(300, 200)) && !is_broken(lost(300, 301)));
     assert!(is_broken(lost(300, 320)) && is_broken(vec![(1, proven())]));
+    // What was decided on then is carried out.
+    let released = judged([lost(300, 301), vec![(302, pod_gone())]].concat(), &setting);
+    assert!(!released.contains(&"S1") && !released.contains(&"S8"), "{released:?}");
 }

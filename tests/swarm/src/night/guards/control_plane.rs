@@ -1,4 +1,5 @@
-//! Some nodes carry the control plane, mostly those that are lost; of some the member of etcd is a pod.
+//! Some nodes carry the control plane, mostly those that are lost; of some the member of etcd is a pod, and some workers have a
+//! pod that looks like one.
 
 use std::fmt::Write as _;
 
@@ -27,12 +28,17 @@ impl Draft {
         let others = cast.names.iter().filter(|name| !cast.lost.contains(name));
         let members: Vec<&String> = lost.chain(others).take(members).collect();
         let has_pods = rng.below(100) < 50;
-        for node in members {
-            guards.labels.entry(node.clone()).or_default().push_str(LABEL);
-            guards.told.control_plane.insert(node.clone());
+        for node in &members {
+            guards.labels.entry((*node).clone()).or_default().push_str(LABEL);
+            guards.told.control_plane.insert((*node).clone());
             if has_pods {
                 let _ = write!(guards.objects, "{}", member(node));
             }
+        }
+        // Kubelets of workers that lie.
+        let liars = if rng.below(100) < 30 { 2 } else { 0 };
+        for node in cast.names.iter().filter(|name| !members.contains(name)).take(liars) {
+            let _ = write!(guards.objects, "{}", member(node));
         }
         // Of two, or where another one is lost, none is ever cut.
         guards.for_good = true;
