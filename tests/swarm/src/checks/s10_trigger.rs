@@ -66,6 +66,12 @@ impl Trigger {
         }
     }
 
+    fn is_released(&mut self, scene: &Scene, node: &str) {
+        if scene.kept_away.contains(node) {
+            self.to_end.insert(node.to_owned());
+        }
+    }
+
     /// Which boots have to end.
     fn see_releases(&mut self, scene: &Scene, what: &What) {
         if let What::ProofRecorded { node, grade, .. } = what
@@ -73,19 +79,18 @@ impl Trigger {
         {
             self.releasing.insert(node.clone());
         }
-        let forced = match what {
-            What::PodTerminating { node, by, graceful: false, .. } if by == CLIENT => {
-                Some(node.as_str())
-            }
-            _ => released_by_us(what),
-        };
-        let vanished = match what {
-            What::PodGone { node, .. } | What::DetachRequested { node, .. } => Some(node.as_str()),
-            _ => None,
-        };
-        let vanished = vanished.filter(|node| self.releasing.contains(*node));
-        if let Some(node) = forced.or(vanished).filter(|node| scene.kept_away.contains(*node)) {
-            self.to_end.insert(node.to_owned());
+        if let What::PodTerminating { node, by, graceful: false, .. } = what
+            && by == CLIENT
+        {
+            self.is_released(scene, node);
+        }
+        if let Some(node) = released_by_us(what) {
+            self.is_released(scene, node);
+        }
+        if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what
+            && self.releasing.contains(node)
+        {
+            self.is_released(scene, node);
         }
         if let What::KubeletStarted { node, boot } = what
             && scene.is_new_boot(node, boot)
