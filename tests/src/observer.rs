@@ -167,11 +167,18 @@ fn two_writers(volume: &str, writes: &[Write]) -> Vec<Violation> {
 /// kubelet lets it go.
 fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
     let mut tainted = BTreeMap::<&str, bool>::new();
+    let mut unheard = BTreeMap::<&str, Timestamp>::new();
     let mut marked = BTreeSet::<&str>::new();
     let mut found = Vec::new();
-    for event in events.iter().filter(|event| event.is_accepted()) {
+    for event in events {
         let is_users = event.user.username == user;
         let at = event.request_received_timestamp;
+        if is_users && is_unheard_write(event) {
+            unheard.entry(&event.object_ref.name).or_insert(at);
+        }
+        if !event.is_accepted() {
+            continue;
+        }
         match (event.verb.as_str(), event.object_ref.resource.as_str()) {
             ("delete" | "deletecollection", "pods" | "volumeattachments") if is_users => {
                 let objects = match event.response_object.get("items").and_then(Value::as_array) {
@@ -204,11 +211,17 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
                 let node = Some(event.object_ref.name.clone());
                 found.push(Release { what: event.object(), node, at });
             }
-            (_, "nodes") if event.object_ref.subresource.is_empty() => {
+            (_, "nodes")
+                if event.object_ref.subresource.is_empty() && !event.response_object.is_null() =>
+            {
                 let node = event.object_ref.name.as_str();
                 let has_taint = has_out_of_service(&event.response_object);
                 let was_tainted = tainted.insert(node, has_taint).unwrap_or(false);
-                if is_users && has_taint && !was_tainted {
+                if !has_taint || was_tainted {
+                    continue;
+                }
+                let at = unheard.get(node).copied().or(is_users.then_some(at));
+                if let Some(at) = at {
                     let what = "taint out-of-service".to_owned();
                     found.push(Release { what, node: Some(node.to_owned()), at });
                 }
@@ -217,6 +230,16 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
         }
     }
     found
+}
+
+/// A write of a Node whose writer was killed before it had the answer: the log does not say what came of it.
+fn is_unheard_write(event: &AuditEvent) -> bool {
+    let is_write = matches!(event.verb.as_str(), "patch" | "update");
+    let object = &event.object_ref;
+    let is_of_node = object.resource == "nodes" && object.subresource.is_empty();
+    let code = event.response_status.code;
+    let is_done = event.is_accepted() && !event.response_object.is_null();
+    is_write && is_of_node && !is_done && !(400..499).contains(&code)
 }
 
 fn uid(object: &Value) -> &str {
@@ -428,6 +451,16 @@ mod tests {
         let by_admin = event("admin", "patch", "nodes", &tainted);
         let by_us = event("node-remedy", "patch", "nodes", &tainted);
         assert_eq!(releases(&[by_admin.clone(), by_us.clone()], "node-remedy"), []);
-        assert_eq!(releases(&[by_us, by_admin], "node-remedy").len(), 1);
+        assert_eq!(releases(&[by_us, by_admin.clone()], "node-remedy").len(), 1);
+
+        // Of a process that was killed before it had its answer the next write shows what came of it.
+        for (code, object) in [(499, Value::Null), (200, Value::Null), (504, tainted.clone())] {
+            let mut unheard = event("node-remedy", "patch", "nodes", &object);
+            unheard.response_status.code = code;
+            assert_eq!(releases(&[unheard, by_admin.clone()], "node-remedy").len(), 1, "{code}");
+        }
+        let mut refused = event("node-remedy", "patch", "nodes", &Value::Null);
+        refused.response_status.code = 409;
+        assert_eq!(releases(&[refused, by_admin], "node-remedy"), []);
     }
 }

@@ -95,7 +95,7 @@ async fn a_parked_run_that_is_retried_goes_on() -> Result<()> {
     let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
     story.bmc()?.set_faults("")?;
     let said = controller::ask(&story.cluster, &["retry", &parked.name_any()]).await?;
-    assert!(said.contains("will be tried again"), "{said}");
+    assert!(said.contains("is asked to try again"), "{said}");
     story.cluster.database_runs(Some(&story.node)).await?;
     let ended = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
     assert_eq!(*status(&ended, "/proof/grade"), "power-off-verified");

@@ -1,7 +1,7 @@
 //! The seams between policies, by the whole program: the scenarios of `tests/scenarios` that are about one,
 //! with the order of what was asked of devices, and the reason that was given. That they also hold at
 //! every crash point is the crash level's; those of `tests/seams` have happenings at fixed times, which a
-//! fault's delay would pass, and are played here alone.
+//! fault's delay would pass. That each of them ends as it says the level `bugs` looks at first.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,6 @@ use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::{Action, End, Operation};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
-use node_remedy_swarm::setting::setting_of;
 use node_remedy_tests::process::repository;
 
 use crate::sim_night::parse;
@@ -30,37 +29,6 @@ fn night(name: &str, setting: &Setting) -> Played {
     assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));
     assert_eq!(judge(&played.facts, setting).broken, [], "{}", timeline(&played.facts));
     played
-}
-
-/// What goes wrong when people, devices and other controllers act between two steps of a run. Each says what
-/// has to come of it.
-#[test]
-fn every_scenario_ends_as_it_says() {
-    let folder = repository().join("tests/seams");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .expect("a folder")
-        .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    let wrong: Vec<String> = names.iter().filter_map(|name| wrong(name)).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// What of a scenario is otherwise than it says.
-fn wrong(name: &str) -> Option<String> {
-    let path = repository().join("tests/seams").join(name);
-    let scenario = parse(&std::fs::read_to_string(path).expect("a scenario"));
-    let played = play(&scenario, Part::With).expect("a night");
-    let unmet = scenario
-        .expect
-        .iter()
-        .filter_map(|one| Some(format!("{one}: {}", one.judge(&played.facts).err()?)));
-    // Whether anybody is lost for good at the end, a scenario says itself.
-    let setting = Setting { lost: Vec::new(), ..setting_of(&scenario) };
-    let broken = judge(&played.facts, &setting).broken;
-    let wrong: Vec<String> = unmet.chain(broken.iter().map(|one| format!("{one:?}"))).collect();
-    (!wrong.is_empty())
-        .then(|| format!("{name}: {}\n{}", wrong.join("\n"), timeline(&played.facts)))
 }
 
 /// Everything that was said of why nothing is done about a node.
@@ -98,6 +66,14 @@ fn a_silent_node_whose_kubelet_answers_is_told_of() {
     let played = night("network-away-for-a-while", &Setting::default());
     let said = reasons(&played, "node-a").concat();
     assert!(said.contains("its kubelet accepts connections at 10.1.0.1:10250"), "{said}");
+}
+
+#[test]
+fn a_node_that_takes_the_name_of_a_scrapped_one_is_told_why_it_has_no_incident() {
+    let played = night("scrapped-machine-is-let-go", &Setting::default());
+    let said = reasons(&played, "node-a").concat();
+    let way_out = "end it by node-remedy abort --leave-off node-a-1";
+    assert!(said.contains("of an earlier Node of this name") && said.contains(way_out), "{said}");
 }
 
 #[test]

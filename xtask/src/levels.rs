@@ -18,8 +18,9 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
   exhaustive everything that can happen to two controllers and one machine
   crash      calls of the scenarios in tests/scenarios going wrong in every way, for 2 minutes at most;
              `cargo xtask sim --crash` plays all of them
-  bugs       bugs sown on purpose, each to be found by the corpus of attacks, a scenario, or nights
-             drawn from seeds; `cargo xtask sim --bugs` seeks each with all of them
+  bugs       every scenario of tests/scenarios and tests/seams ends as it says; bugs sown on purpose, each to be
+             found by the corpus of attacks, a scenario, or nights drawn from seeds; `cargo xtask sim --bugs`
+             seeks each with all of them
   swarm      three minutes of nights drawn from seeds; `cargo xtask sim` plays more
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices

@@ -18,9 +18,8 @@ use tokio::task::JoinSet;
 use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
-use crate::observe::lease_key;
 use crate::observe::store::Changed;
-use crate::observe::{superseding, unread, view};
+use crate::observe::{Kept, lease_key, superseding, unread, view};
 use crate::opening::{Opened, open};
 use crate::reconcile::{Incident, Mail, Over, is_of_newer_leader, slot_of};
 use crate::record::accepted::Told;
@@ -306,9 +305,11 @@ impl<C: Cluster> Desk<C> {
         self.look_for_unwell(&dirty);
         for node in dirty {
             self.looks.remove(&node);
-            if let Some((_, mail)) = self.incidents.get(&node) {
+            if let Some((nodefence, mail)) = self.incidents.get(&node) {
                 // A closed mailbox is an incident that just ended; it is joined next.
                 let _ = mail.send(Mail::Wake);
+                let nodefence = nodefence.clone();
+                self.tell_of_successor(&node, &nodefence);
             } else if let Some(at) = self.consider(&node).await {
                 self.looks.insert(node, at);
             }
@@ -366,7 +367,7 @@ impl<C: Cluster> Desk<C> {
         let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
         let mut refused: Option<Reason> = None;
-        let made_way = superseding::was_last_superseded(mirror, seen);
+        let made_way = superseding::last_superseded(mirror, seen).is_some();
         let mut thresholds = superseding::fences_first(&policy).peekable();
         while let Some((number, threshold)) = thresholds.next() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
@@ -457,6 +458,30 @@ impl<C: Cluster> Desk<C> {
             Err(error) => tracing::warn!(node, %error, "failed to read a NodeFence"),
         }
         true
+    }
+
+    /// A Node that took the name of one whose incident waits has none of its own: that is told once it is not ready.
+    fn tell_of_successor(&mut self, node: &str, nodefence: &str) {
+        let mirror = &self.parts.mirror;
+        let Some(Kept(parked)) = mirror.nodefences.find(nodefence) else { return };
+        let Some(record) = &parked.status else { return };
+        let waits = matches!(record.phase, Phase::Parked | Phase::AwaitingDevice);
+        let Some(seen) = mirror.nodes.find(node) else {
+            return self.refusals.forget(&self.parts, node);
+        };
+        if seen.uid == parked.spec.node.uid {
+            return;
+        }
+        if seen.is_ready() || !waits {
+            return self.refusals.forget(&self.parts, node);
+        }
+        let is_cut = record.parked.as_ref().is_some_and(|parked| !parked.still_cut.is_empty());
+        let word = if is_cut { "confirm-off" } else { "abort --leave-off" };
+        let why = format!(
+            "{nodefence}, of an earlier Node of this name, is still open: see node-remedy explain {node}; if that machine \
+             was scrapped, end it by node-remedy {word} {nodefence}"
+        );
+        self.refuse(node, &Reason::NotReady(why));
     }
 
     fn refuse(&mut self, node: &str, reason: &Reason) {

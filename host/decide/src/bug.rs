@@ -191,6 +191,8 @@ bugs! {
     CutsForgotten = "cuts-forgotten" breaks "S6",
     /// A parked incident ends with its Node, whatever is off or cut.
     ParkedEndsWithNode = "parked-ends-with-node" breaks "S6",
+    /// `abort --leave-off` of a parked run ends it also while its Node is there.
+    LeaveOffEnds = "leave-off-ends" breaks "S6",
     /// A Job's word counts though the node still renews its Lease.
     JobOfTheLiving = "job-of-the-living" breaks "S1",
     /// A Job that failed or was lost releases pods as one that succeeded.
@@ -335,6 +337,20 @@ bugs! {
     ClocksOrdered = "clocks-ordered" breaks "S23",
     /// A machine that registered anew in a newer boot stays cut off.
     AnewForgotten = "anew-forgotten" breaks "S6",
+    /// A device that does not answer is waited for although another method of its only-one stage may do.
+    OtherWayUntried = "other-way-untried" breaks "L8",
+    /// A machine is switched on while deletes of a release that was broken off may still be carried out.
+    LateDeleteForgotten = "late-delete-forgotten" breaks "S1",
+    /// A recovery stage opens a port that was shut before us.
+    AnothersOpened = "anothers-opened" breaks "S6",
+    /// A recovery stage waits for a device that does not answer, though it has nothing of ours to give back.
+    RecoveryWaits = "recovery-waits" breaks "L1",
+    /// The deletion of a NodeFence that is parked on its way to its end is not heard.
+    ParkedUnheard = "parked-unheard" breaks "L1",
+    /// A milder incident makes way for a fence once, and never for that of a later loss.
+    SupersededOnce = "superseded-once" breaks "L3",
+    /// What a plan cuts is cut again although its Node is gone and another one has it.
+    GoneCutAgain = "gone-cut-again" breaks "S10",
     /// A port that was shut before us is cut and later opened.
     AnothersCutIsOurs = "anothers-cut-is-ours" breaks "S6",
     /// However many incidents have begun, another one is.

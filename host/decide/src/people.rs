@@ -3,8 +3,10 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
+use crate::bug::{Bug, is_sown};
 use crate::cut::{self, still_cut};
 use crate::phases::deciding::begin_anew;
+use crate::phases::recovering::end;
 use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
@@ -31,8 +33,7 @@ pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
             if let Some(flow) = stop_left(run) {
                 return Some(flow);
             }
-            run.record.request = None;
-            Some(abort_leave_off(run))
+            abort_leave_off(run)
         }
         Request::ConfirmOff { by, boot_id } => confirm_off(run, &by, &boot_id),
     }
@@ -127,14 +128,35 @@ fn abort(run: &mut Run<'_>) -> Flow {
     go_back(run, Goal::Close(FinalReason::Aborted))
 }
 
-fn abort_leave_off(run: &mut Run<'_>) -> Flow {
+/// The machine stays as it is. Said of a run that waits, and whose Node is gone, it ends the run: a machine that was
+/// scrapped answers no device, and a Node that gets its name would have no incident of its own. What is still cut is given
+/// back before.
+fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     if !run.committed() {
-        return abort(run);
+        run.record.request = None;
+        return Some(abort(run));
+    }
+    let is_parked = run.record.phase == Phase::Parked;
+    let waits = is_parked || run.record.phase == Phase::AwaitingDevice;
+    if waits && run.look().is_none() {
+        run.look_in(VIEW_AGE_MAX);
+        return Some(Flow::Stay);
+    }
+    run.record.request = None;
+    let is_gone = run.seen().is_some_and(|view| run.node(view).is_none());
+    if is_parked && is_gone && !still_cut(run).is_empty() {
+        let why = "the Node is gone and something of its machine is still cut; confirm-off gives it back and ends the incident";
+        run.notice(Notice::Ignored { why });
+        return None;
     }
     run.rule(Rule::A17);
     end_release(run);
     run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffLeftOff });
-    park(run, ParkReason::Aborted)
+    let is_scrapped = waits && (is_gone || is_sown(Bug::LeaveOffEnds));
+    if is_scrapped && still_cut(run).is_empty() {
+        return Some(end(run, FinalReason::NodeGone));
+    }
+    Some(park(run, ParkReason::Aborted))
 }
 
 /// A person's word is proof only for this node, this boot, and while the node is silent.

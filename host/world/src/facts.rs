@@ -501,7 +501,7 @@ pub enum What {
         fence: String,
         /// Its node.
         node: String,
-        /// `approve`, `retry`, `abort` or `confirm-off`.
+        /// `approve`, `retry`, `abort`, `abort-leave-off` or `confirm-off`.
         word: String,
         /// Who.
         by: String,

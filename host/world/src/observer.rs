@@ -161,8 +161,9 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
     for word in WORDS {
         let said = |object| text(object, &format!("/metadata/annotations/node-remedy.io~1{word}"));
         if !said(&change.object).is_empty() && said(&change.object) != said(before) {
-            let (word, by) = (word.to_owned(), change.by.to_string());
-            say(What::WordSaid { fence: fence(), node: node(), word, by });
+            let leaves_off = said(&change.object).ends_with("/leave-off");
+            let word = if leaves_off { format!("{word}-leave-off") } else { word.to_owned() };
+            say(What::WordSaid { fence: fence(), node: node(), word, by: change.by.to_string() });
         }
     }
     let parked = |object| text(object, "/status/parked/at").to_owned();

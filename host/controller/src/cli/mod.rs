@@ -395,7 +395,7 @@ pub struct AbortArgs {
     /// Which incident.
     #[command(flatten)]
     pub person: PersonArgs,
-    /// Leave the machine as it is
+    /// Leave the machine as it is; an incident that waits, and whose Node is gone, ends
     #[arg(long)]
     pub leave_off: bool,
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::network_fence::spec_of;
 use node_remedy_api::plan::{Builtin, Method, NodePlan, is_cloud};
 use node_remedy_sandbox::Cidr;
@@ -160,6 +161,37 @@ pub fn claimed<'a>(
         claims.add(other, None);
     }
     claims.shared(&node.name)
+}
+
+/// Why what a pinned plan cuts may be another machine's, now that its own Node is gone.
+pub fn given_to_another<'a>(
+    plan: &NodePlan,
+    gone: &FencedNode,
+    nodes: impl Iterator<Item = &'a NodeSeen>,
+) -> Option<String> {
+    let networks = plan.methods.iter().flat_map(targets).filter_map(|target| match target {
+        Claim::Network(cidr) => cidr.parse().ok(),
+        Claim::Machine(_) | Claim::Instance(_) | Claim::Plug { .. } => None,
+    });
+    let fenced: Vec<Cidr> = networks.collect();
+    let of_gone = identity::machines(&gone.system_uuid);
+    let (name, was) = (&gone.name, &gone.system_uuid);
+    nodes.into_iter().find_map(|node| {
+        let machines = identity::machines(&node.system_uuid);
+        if node.name == *name {
+            let is_told = !of_gone.is_empty() && !machines.is_empty();
+            let is_another = is_told && of_gone.is_disjoint(&machines);
+            let is = &node.system_uuid;
+            return is_another
+                .then(|| format!("node {name} is another machine by now: systemUUID {is} in place of {was}"));
+        }
+        let mut addresses = node.internal_ips.iter().filter_map(|text| text.parse().ok());
+        let address: IpAddr = addresses.find(|one| fenced.iter().any(|cidr| cidr.holds(*one)))?;
+        Some(format!(
+            "InternalIP {address} of node {} is in what the network-fence of node {name}, which is gone, keeps away",
+            node.name
+        ))
+    })
 }
 
 /// Why the pinned plan may cut the wrong thing: by now its own FenceConfiguration names another plug, device or network for

@@ -6,7 +6,8 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::limits::MACHINE_ID_CHARACTERS_MAX;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::{Command, Goal, Time, VIEW_AGE_MAX, View};
+use node_remedy_decide::bug::{Bug, guard};
+use node_remedy_decide::{Command, Goal, Phase, Time, VIEW_AGE_MAX, View};
 
 use super::live::{cached, live};
 use super::seen::PodSeen;
@@ -121,7 +122,9 @@ impl<C: Cluster> Incident<C> {
             return None;
         }
         self.deletion_heard = true;
-        let ends = matches!(self.record.goal, Goal::Close(_));
+        let is_parked = self.record.phase == Phase::Parked;
+        let ends =
+            matches!(self.record.goal, Goal::Close(_)) && !guard(Bug::ParkedUnheard, is_parked);
         if !self.record.is_committed(&self.plan) {
             return (!ends).then_some(Seen::Command(Command::Abort));
         }

@@ -6,7 +6,8 @@
 
 use node_remedy_api::nodefence::{FinalReason, NodeFence, Rung};
 use node_remedy_api::policy::Mode;
-use node_remedy_decide::{Crossing, NodeView, Remedy, Verdict, crossed};
+use node_remedy_decide::bug::{Bug, guard};
+use node_remedy_decide::{Crossing, NodeView, Remedy, Time, Verdict, crossed};
 
 use super::config::{NodePolicy, NodeThreshold};
 use super::live::Facts;
@@ -39,13 +40,14 @@ pub fn was_superseded(nodefence: &NodeFence) -> bool {
     ended == Some(FinalReason::Superseded)
 }
 
-/// Whether the node's last incident that is over did.
-pub fn was_last_superseded(mirror: &Mirror, node: &NodeSeen) -> bool {
+/// When the node's last incident that is over ended so.
+pub fn last_superseded(mirror: &Mirror, node: &NodeSeen) -> Option<Time> {
     let nodefences = mirror.nodefences.all();
     let of_node = nodefences.values().map(|kept| &kept.0);
     let over = of_node.filter(|one| one.spec.node.uid == node.uid && !is_open(one));
     let last = over.max_by_key(|one| one.status.as_ref().map(|status| status.entered_at.ms));
-    last.is_some_and(was_superseded)
+    let status = last.filter(|one| was_superseded(one))?.status.as_ref()?;
+    Some(Time(status.entered_at.ms))
 }
 
 /// What the gate says to a remedy of this threshold, as far as the caches know. `own` is an incident that counts for
@@ -83,16 +85,15 @@ pub fn is_fence_due<C: Cluster>(
     if seen.is_ready() || tried.any(|rung| rung.remedy == Remedy::Fence) {
         return false;
     }
-    // Nor twice on end: what refuses the fence would have the two take turns.
-    if was_last_superseded(&parts.mirror, seen) {
-        return false;
-    }
     let config = parts.config.borrow();
     let Ok(Some(policy)) = config.policy_for(seen) else { return false };
     let now = parts.clock.now();
     let is_due = |threshold: &&NodeThreshold| {
         let sign = crossed(node, &threshold.threshold, now);
-        matches!(sign, Crossing::Crossed { .. })
+        // Nor twice for one loss: what refuses the fence would have the two take turns.
+        let Crossing::Crossed { since } = sign else { return false };
+        let is_new = guard(Bug::SupersededOnce, last_superseded(&parts.mirror, seen) < Some(since));
+        is_new
             && gate_of(parts, seen, node, (&policy, threshold), &sign, Some(&incident.name()))
                 .refusals
                 .is_empty()

@@ -6,8 +6,8 @@ use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice, OpId,
-    Operation, Phase, Plan, PlugState, Record, Rule, Span,
+    Action, End, Execution, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice,
+    OpId, Operation, Phase, Plan, PlugState, Record, Rule, Span, Stage,
 };
 
 use super::leave::leave_to_cut;
@@ -167,7 +167,7 @@ fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
             None
         }
         Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
-            if unreachable(Some(&end)) {
+            if unreachable(Some(&end)) && !has_another_way(run, index) {
                 return Some(await_device(run, index, Phase::ReadingIdentity));
             }
             if let Some(flow) = retry(run, Phase::ReadingIdentity) {
@@ -221,6 +221,18 @@ fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
     }
 }
 
+/// Whether another method of an only-one stage may still do what this one does: a device that does not answer is waited for
+/// where nothing else stands in for it.
+fn has_another_way(run: &Run<'_>, index: MethodIndex) -> bool {
+    let is_of_one = |stage: &&Stage| stage.execution == Execution::OnlyOne;
+    let is_left = |method: &MethodIndex| !run.record.failed.contains(method);
+    let has_later = |stage: &Stage| {
+        let mut from_here = stage.methods.iter().skip_while(|method| **method != index);
+        from_here.next().is_some() && from_here.any(is_left)
+    };
+    guard(Bug::OtherWayUntried, run.power().iter().filter(is_of_one).any(has_later))
+}
+
 fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {
     plan.method(index).is_some_and(|method| method.kind == Kind::ResetOnly)
 }
@@ -271,7 +283,7 @@ fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
     let is_held_back = refused.is_some_and(Operation::is_held_back);
     let in_this_try = refused.filter(|one| one.attempt == run.record.attempt && !is_held_back);
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
-        if unreachable(end.as_ref()) {
+        if unreachable(end.as_ref()) && !has_another_way(run, index) {
             return Some(await_device(run, index, Phase::ReadingIdentity));
         }
         if let Some(flow) = retry(run, Phase::PoweringOff) {

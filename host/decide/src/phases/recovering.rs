@@ -8,7 +8,7 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
-use crate::retry::{climb, give_up, node_gone, park, try_again};
+use crate::retry::{climb, give_up, node_gone, park, retry, try_again, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY, Marks,
@@ -268,7 +268,8 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
             });
             let on = run.record.last_effect(index).is_some_and(|one| one.action == Action::On)
                 && run.record.state_since_effect(index) == Some(crate::PlugState::On);
-            match (run.record.failed.contains(&index), device && !on) {
+            let is_kept = guard(Bug::AnothersOpened, is_shut_by_others(run, index));
+            match (run.record.failed.contains(&index), device && !on && !is_kept) {
                 (true, _) => Progress::Failed,
                 (false, true) => Progress::Open,
                 (false, false) => Progress::Met,
@@ -278,12 +279,37 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
             Want::Method(method) => method,
             Want::Nothing | Want::Failed(_) => return None,
         };
+        if guard(Bug::RecoveryWaits, has_gone_unanswered(run, method)) {
+            match retry(run, Phase::Recovering) {
+                Some(flow) => return Some(flow),
+                None => give_up(run, method),
+            }
+            continue;
+        }
         match bring_on(run, method) {
             Brought::On => return None,
             Brought::NotYet(flow) => return Some(flow),
             Brought::Failed => give_up(run, method),
         }
     }
+}
+
+/// A4: whether somebody shut before us what this method opens, and we did nothing to it.
+fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
+    let Some(opens) = run.plan.method(method) else { return false };
+    let is_same = |one: &crate::Method| one.device == opens.device && one.plug == opens.plug;
+    let mut same =
+        (0..run.plan.methods.len()).filter(|index| run.plan.method(*index).is_some_and(is_same));
+    run.record.found_off.iter().any(|index| run.plan.method(*index).is_some_and(is_same))
+        && same.all(|index| run.record.last_effect(index).is_none())
+}
+
+/// Whether a device did not answer in this phase that is to give back what we did not take.
+fn has_gone_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
+    let mut last = [Action::On, Action::Status]
+        .into_iter()
+        .filter_map(|action| run.record.last_in_phase(method, action));
+    !still_cut(run).contains(&method) && last.any(|call| unreachable(call.end.as_ref()))
 }
 
 /// S9: our marks go last, and only ours; then the run ends where its goal says.

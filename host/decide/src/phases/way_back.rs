@@ -157,20 +157,21 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
     }
     // On a Node that is gone, or made anew, an older write is refused.
     let is_there = run.node(view).is_some();
-    if let Some(flow) = is_there.then(|| wait_for_late_taint(run)).flatten() {
+    if let Some(flow) = is_there.then(|| wait_for_late_writes(run)).flatten() {
         return flow;
     }
     run.record.marks.out_of_service = false;
     Flow::Go(Phase::PoweringOn)
 }
 
-/// A3: a taint that was asked for and never stood here may still be put, and would speak of the next boot. Lifting it
-/// changes the Node, after which an older write is refused.
-fn wait_for_late_taint(run: &mut Run<'_>) -> Option<Flow> {
-    let sent_at = run.record.released.as_ref().and_then(|released| released.sent_at)?;
-    let until = sent_at.after(WRITE_LATE_MAX);
-    let may_come = run.record.marks.out_of_service && run.now < until;
-    if !guard(Bug::LateTaintForgotten, may_come) {
+/// A3: what was asked for in a release and was not seen to be done may still be done: a taint would speak of the next boot,
+/// and a delete would take a pod that runs in it. Lifting a taint changes the Node, after which an older write is refused.
+fn wait_for_late_writes(run: &mut Run<'_>) -> Option<Flow> {
+    let released = run.record.released.as_ref()?;
+    let until = released.sent_at?.after(WRITE_LATE_MAX);
+    let has_taint = guard(Bug::LateTaintForgotten, run.record.marks.out_of_service);
+    let has_delete = guard(Bug::LateDeleteForgotten, released.left > 0);
+    if !(has_taint || has_delete) || run.now >= until {
         return None;
     }
     run.rule(Rule::A3);

@@ -10,6 +10,7 @@
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
 //!   plug that says that it is on, and is not, an incident that goes on is.
 //! - A port that somebody shut before us is not opened by us, nor a machine switched on where the policy leaves it off.
+//! - Of a machine whose Node is gone a person may say that it stays off: then its incident may be over.
 //! - A machine that is Ready in a newer boot than the one that was cut needs no person to have its storage back.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
@@ -47,6 +48,12 @@ pub(super) struct LeftOff {
     anothers: BTreeSet<(String, u64)>,
     /// Nodes whose storage is cut: whether their machine was off since, and since when it is Ready after that.
     cut: BTreeMap<String, (bool, Option<Time>)>,
+    /// Incidents of which somebody said that the machine stays off.
+    said_left: BTreeSet<String>,
+    /// Incidents whose Node was deleted.
+    nodeless: BTreeSet<String>,
+    /// Nodes whose incident was one of both, and ended.
+    scrapped: BTreeSet<String>,
     /// When the last fact was.
     now: Option<Time>,
 }
@@ -70,6 +77,9 @@ impl LeftOff {
             touched: BTreeSet::new(),
             anothers,
             cut,
+            said_left: BTreeSet::new(),
+            nodeless: BTreeSet::new(),
+            scrapped: BTreeSet::new(),
             now: None,
         }
     }
@@ -172,7 +182,19 @@ impl Check for LeftOff {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
-        } else if let What::FenceState { fence, state, .. } = what {
+        } else if let What::WordSaid { fence, word, .. } = what {
+            if word == "abort-leave-off" {
+                self.said_left.insert(fence.clone());
+            }
+        } else if let What::PowerChanged { node, .. } = what {
+            self.scrapped.remove(node);
+        } else if let What::NodeDeleted { node, .. } = what {
+            self.nodeless.extend(scene.incident.get(node).cloned());
+        } else if let What::FenceState { fence, node, state, .. } = what {
+            let is_left = self.said_left.contains(fence) && self.nodeless.contains(fence);
+            if is_left && state == "Final" {
+                self.scrapped.insert(node.clone());
+            }
             if state == "New" {
                 self.begun.insert(fence.clone(), at);
                 self.ending.remove(fence);
@@ -210,7 +232,9 @@ impl Check for LeftOff {
         let cut = scene.kept_away.intersection(&scene.nodes).filter(is_over);
         let cut =
             cut.map(|node| format!("the incident of {node} is over with its storage still cut"));
-        let silent = machines.chain(plugs).filter(|(node, _, is_port)| !is_told(node, *is_port));
+        let silent = machines.chain(plugs).filter(|(node, _, is_port)| {
+            !is_told(node, *is_port) && !self.scrapped.contains(*node)
+        });
         silent
             .map(|(node, what, _)| {
                 let state = scene.state_of(node).unwrap_or("no incident");

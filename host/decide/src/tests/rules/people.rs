@@ -148,6 +148,25 @@ fn a17_people_pause_approve_retry_and_abort() {
         assert_eq!(boundaries(&after), [boundary]);
     }
 
+    // Said of a machine that was scrapped, and of one whose Node is there.
+    for (node_is_gone, phase) in
+        [(true, Phase::Final(FinalReason::NodeGone)), (false, Phase::Parked)]
+    {
+        let mut left = story();
+        left.until(Phase::VerifyingOff);
+        left.event(Event::Command(Command::AbortLeaveOff));
+        left.until(Phase::Parked);
+        if node_is_gone {
+            left.view.node = None;
+            left.until_now(Span::minutes(60));
+            assert_eq!(left.record.phase, Phase::Parked, "nothing ends it by itself");
+        }
+        left.event(Event::Command(Command::AbortLeaveOff));
+        left.go();
+        left.until(phase);
+        assert_eq!((left.count(Action::On), left.plugs[0]), (0, PlugState::Off));
+    }
+
     let mut retried = story();
     retried.device = Box::new(lying);
     retried.until(Phase::Parked);
