@@ -324,6 +324,8 @@ pub enum What {
         node: String,
         /// `Running`, `Failed`, …
         phase: String,
+        /// Who wrote it.
+        by: String,
     },
     /// A pod was marked for deletion and waits, or somebody took the time away that its kubelet had to end it.
     PodTerminating {

@@ -99,7 +99,8 @@ fn pod(change: &Change, say: &mut impl FnMut(What)) {
     }
     let phase = text(after, "/status/phase");
     if phase != text(before, "/status/phase") && phase != "Pending" {
-        say(What::PodPhase { pod: pod(), uid: uid(), node: node(), phase: phase.to_owned() });
+        let phase = phase.to_owned();
+        say(What::PodPhase { pod: pod(), uid: uid(), node: node(), phase, by: by() });
     }
     let grace = |object| number(object, "/metadata/deletionGracePeriodSeconds");
     let graceful = grace(after) != Some(0);

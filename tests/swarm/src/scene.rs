@@ -512,6 +512,8 @@ pub fn released_by_us(what: &What) -> Option<&str> {
         What::PodGone { node, by, .. } | What::DetachRequested { node, by, .. } if by == CLIENT => {
             Some(node)
         }
+        // Whoever owns it replaces it.
+        What::PodPhase { node, phase, by, .. } if by == CLIENT && phase == "Failed" => Some(node),
         What::TaintAdded { node, key, by, .. } if by == CLIENT && key == OUT_OF_SERVICE => {
             Some(node)
         }

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
+use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Closure, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
+    Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
     PlugState, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
@@ -157,20 +158,26 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
     }
     // On a Node that is gone, or made anew, an older write is refused.
     let is_there = run.node(view).is_some();
-    if let Some(flow) = is_there.then(|| wait_for_late_writes(run)).flatten() {
+    if let Some(flow) = is_there.then(|| wait_for_late_writes(run, view)).flatten() {
         return flow;
     }
     run.record.marks.out_of_service = false;
     Flow::Go(Phase::PoweringOn)
 }
 
+/// Whether something is there of a release that nobody is seen to have deleted yet.
+fn awaits_a_delete(left: &Left<'_>) -> bool {
+    left.pods.iter().any(|pod| pod.deletion != Deletion::AtOnce)
+        || left.attachments.iter().any(|one| !one.deleting)
+}
+
 /// A3: what was asked for in a release and was not seen to be done may still be done: a taint would speak of the next boot,
 /// and a delete would take a pod that runs in it. Lifting a taint changes the Node, after which an older write is refused.
-fn wait_for_late_writes(run: &mut Run<'_>) -> Option<Flow> {
+fn wait_for_late_writes(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     let released = run.record.released.as_ref()?;
     let until = released.sent_at?.after(WRITE_LATE_MAX);
     let has_taint = guard(Bug::LateTaintForgotten, run.record.marks.out_of_service);
-    let has_delete = guard(Bug::LateDeleteForgotten, released.left > 0);
+    let has_delete = guard(Bug::LateDeleteForgotten, awaits_a_delete(&Left::of(released, view)));
     if !(has_taint || has_delete) || run.now >= until {
         return None;
     }

@@ -34,7 +34,7 @@ pub const VOCABULARY: [(&str, &[&str]); 54] = [
     ("uncordoned", &["node", "by"]),
     ("podCreated", &["pod", "uid"]),
     ("podScheduled", &["pod", "uid", "node"]),
-    ("podPhase", &["pod", "uid", "node", "phase"]),
+    ("podPhase", &["pod", "uid", "node", "phase", "by"]),
     ("podTerminating", &["pod", "uid", "node", "graceful", "by"]),
     ("podGone", &["pod", "uid", "node", "by"]),
     ("volumeAttached", &["volume", "node"]),

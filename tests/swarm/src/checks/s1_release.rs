@@ -143,7 +143,10 @@ impl Check for Release {
             return (!was_off).then(|| format!("{node} has power"));
         }
         let node = released_by_us(what)?;
-        let is_pod = matches!(what, What::PodTerminating { .. } | What::PodGone { .. });
+        let is_pod = matches!(
+            what,
+            What::PodTerminating { .. } | What::PodGone { .. } | What::PodPhase { .. }
+        );
         let is_attachment = matches!(what, What::DetachRequested { .. });
         if (is_pod || self.dumps_release_all && is_attachment) && scene.crashed.contains_key(node) {
             return None;

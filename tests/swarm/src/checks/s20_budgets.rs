@@ -80,7 +80,7 @@ impl Check for Budgets {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about pods that serve")]
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         match what {
-            What::PodPhase { pod, uid, node, phase } if pod.starts_with(OF_BUDGET) => {
+            What::PodPhase { pod, uid, node, phase, .. } if pod.starts_with(OF_BUDGET) => {
                 if phase == "Running" {
                     self.runs.insert(uid.clone(), node.clone());
                 } else {

@@ -58,6 +58,8 @@ pub(super) struct Rack {
     ways: BTreeMap<String, Way>,
     /// What PDUs are of.
     makes: [&'static str; 2],
+    /// Whether a recovery stage opens the ports once more.
+    opens_again: bool,
 }
 
 impl Rack {
@@ -76,7 +78,8 @@ impl Rack {
             if rng.below(2) == 0 { one } else { other }
         };
         let makes = [make(["apc", "apc-rpdu"]), make(["eaton", "apc"])];
-        Self { ways, makes }
+        let opens_again = Rng::named(seed, "recovery stage").below(2) == 0;
+        Self { ways, makes, opens_again }
     }
 
     fn way(&self, node: &str) -> Way {
@@ -188,11 +191,17 @@ impl Rack {
             grant(a, "198.51.100.1"),
             grant(b, "198.51.100.2"),
         );
+        let [join, recovery] = if self.opens_again {
+            let join = method("join", "switch", "switch-port", "action: on");
+            [join + ", ", "recovery: [{ name: ports, methods: [join] }], ".to_owned()]
+        } else {
+            Default::default()
+        };
         let port = format!(
             "templates: [{}, {{ name: bmc, plugin: ipmi, parameters: {{ address: \"${{inventory['bmc-address']}}\" }}, \
-             credentials: [{{ secret: bmc-credentials }}] }}], methods: [{}, {{ name: power, template: bmc, action: reboot }}], \
+             credentials: [{{ secret: bmc-credentials }}] }}], methods: [{}, {join}{{ name: power, template: bmc, action: reboot }}], \
              isolation: [{{ name: quarantine, methods: [quarantine] }}, {{ name: network, methods: [cut] }}], \
-             powerManagement: [{{ name: power, methods: [power] }}], \
+             powerManagement: [{{ name: power, methods: [power] }}], {recovery}\
              grants: [{}, {{ plugin: ipmi, cidrs: [192.0.2.0/24], ports: [623] }}]",
             by_snmp("switch", "snmp-switch", "198.51.100.3"),
             method("cut", "switch", "switch-port", "action: off"),

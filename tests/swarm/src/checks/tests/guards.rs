@@ -128,7 +128,16 @@ fn taken(at: u64, ordinal: u64) -> (u64, What) {
 
 fn runs(ordinal: u64, node: &str) -> (u64, What) {
     let (pod, uid) = (format!("default/db-{ordinal}"), format!("u{ordinal}"));
-    (0, What::PodPhase { pod, uid, node: node.into(), phase: "Running".into() })
+    (
+        0,
+        What::PodPhase {
+            pod,
+            uid,
+            node: node.into(),
+            phase: "Running".into(),
+            by: "kubelet".into(),
+        },
+    )
 }
 
 #[test]
@@ -180,7 +189,7 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
     let on = |node: &str| (3, What::PodScheduled { pod: pod(1), uid: uid(1), node: node.into() });
     let ended = |at, phase: &str| {
         let (node, phase) = ("m".into(), phase.into());
-        (at, What::PodPhase { pod: pod(1), uid: uid(1), node, phase })
+        (at, What::PodPhase { pod: pod(1), uid: uid(1), node, phase, by: "kubelet".into() })
     };
     let deleted = |at| (at, What::Edited { object: "Job n-1-job-1".into(), by: PEOPLE.into() });
     let terminating = (
