@@ -8,7 +8,7 @@
 use node_remedy_decide::{
     Action, End, Evidence, FOREIGN_CALL_MAX, Goal, LOOK_EVERY, OpId, Operation, PARKED_LOOK_EVERY,
     PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, ROUND_PAUSES_MAX, Record, Signs,
-    Span, Time,
+    Span, Time, WRITE_LATE_MAX,
 };
 
 use crate::world::Pid;
@@ -86,7 +86,7 @@ fn leave_out(record: &mut Record, now: Time) {
             released.ended_at = Some(Time(0));
             released.at = Time(0);
             released.progress_at = Time(0);
-            released.sent_at = None;
+            released.sent_at = released.sent_at.map(|_| Time(0));
             released.sent = 0;
             released.left = 0;
         }
@@ -364,6 +364,8 @@ const fn phase_time(phase: Phase) -> Span {
     match phase {
         Phase::Parked | Phase::Backoff => PARKED_LOOK_EVERY,
         Phase::VerifyingOff | Phase::AwaitingWell | Phase::AwaitingDevice => TIME_OUT_MAX,
+        // A delete that nobody has seen done may still come.
+        Phase::Untainting => WRITE_LATE_MAX,
         // Without a wait in the policy, the others go by their calls only.
         Phase::Waiting
         | Phase::Isolating
@@ -373,7 +375,6 @@ const fn phase_time(phase: Phase) -> Span {
         | Phase::PoweringOff
         | Phase::Releasing
         | Phase::Restoring
-        | Phase::Untainting
         | Phase::PoweringOn
         | Phase::Recovering
         | Phase::Final(_) => Span::ZERO,

@@ -11,7 +11,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
-    PlugState, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
+    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -165,22 +165,23 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::PoweringOn)
 }
 
-/// Whether something is there of a release that nobody is seen to have deleted yet.
-fn awaits_a_delete(left: &Left<'_>) -> bool {
-    left.pods.iter().any(|pod| pod.deletion != Deletion::AtOnce)
-        || left.attachments.iter().any(|one| !one.deleting)
-}
-
 /// A3: what was asked for in a release and was not seen to be done may still be done: a taint would speak of the next boot,
 /// and a delete would take a pod that runs in it. Lifting a taint changes the Node, after which an older write is refused.
 fn wait_for_late_writes(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     let released = run.record.released.as_ref()?;
-    let until = released.sent_at?.after(WRITE_LATE_MAX);
-    let has_taint = guard(Bug::LateTaintForgotten, run.record.marks.out_of_service);
-    let has_delete = guard(Bug::LateDeleteForgotten, awaits_a_delete(&Left::of(released, view)));
-    if !(has_taint || has_delete) || run.now >= until {
+    let sent_at = released.sent_at?;
+    let is_undeleted = |pod: &&PodView| pod.deletion != Deletion::AtOnce;
+    let has_pod = Left::of(released, view).pods.iter().any(is_undeleted);
+    let taint_until = sent_at.after(WRITE_LATE_MAX);
+    let delete_until = run.record.entered_at.after(WRITE_LATE_MAX);
+    let has_taint = run.record.marks.out_of_service && run.now < taint_until;
+    let until = if guard(Bug::LateTaintForgotten, has_taint) {
+        taint_until
+    } else if guard(Bug::LateDeleteForgotten, has_pod && run.now < delete_until) {
+        delete_until
+    } else {
         return None;
-    }
+    };
     run.rule(Rule::A3);
     run.look_at(until);
     Some(run.look_in(LOOK_EVERY))
