@@ -220,7 +220,7 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
                 if !has_taint || was_tainted {
                     continue;
                 }
-                let at = unheard.get(node).copied().or(is_users.then_some(at));
+                let at = unheard.remove(node).or(is_users.then_some(at));
                 if let Some(at) = at {
                     let what = "taint out-of-service".to_owned();
                     found.push(Release { what, node: Some(node.to_owned()), at });
