@@ -79,6 +79,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     // Sessions.
     (
+        "LOGINS_MAX",
+        "host/sandbox/tests/sandbox/login.rs::a_server_that_forgets_every_session_is_not_asked_for_ever",
+    ),
+    (
         "TOKEN_BYTES_MAX",
         "host/sandbox/tests/sandbox/login.rs::a_token_may_be_as_long_as_the_limit_and_no_longer",
     ),
