@@ -11,13 +11,15 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_decide::{Crossing, Hold, Span, Time};
+use node_remedy_decide::{Crossing, Hold, NodeView, Refusal, Span, Time};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::act::budget::{self, Taken};
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
 use crate::controller::Parts;
+use crate::observe::config::NodeThreshold;
+use crate::observe::seen::NodeSeen;
 use crate::observe::store::Changed;
 use crate::observe::{Kept, lease_key, superseding, unread, view};
 use crate::opening::{Opened, open};
@@ -374,12 +376,7 @@ impl<C: Cluster> Desk<C> {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
                     let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
-                    if refused.is_none()
-                        && node_remedy_decide::is_held_by_answers(&node, &threshold.threshold, now)
-                    {
-                        let at = second_opinion::listens(seen).map(|at| at.to_string());
-                        refused = at.map(|at| Reason::StillAnswers { at });
-                    }
+                    refused = refused.or_else(|| held_by(seen, &node, threshold, now));
                 }
                 sign @ Crossing::Crossed { .. } => {
                     let of = (&policy, threshold);
@@ -516,6 +513,16 @@ impl<C: Cluster> Desk<C> {
         metrics.waiting.set(i64::try_from(waiting.count()).unwrap_or(i64::MAX));
         self.refusals.count(metrics);
     }
+}
+
+/// What alone keeps a threshold from being crossed, where an administrator should hear of it.
+fn held_by(seen: &NodeSeen, node: &NodeView, rule: &NodeThreshold, now: Time) -> Option<Reason> {
+    if node_remedy_decide::is_held_by_answers(node, &rule.threshold, now) {
+        let at = second_opinion::listens(seen)?.to_string();
+        return Some(Reason::StillAnswers { at });
+    }
+    let has_no_lease = node_remedy_decide::is_held_by_missing_lease(node, &rule.threshold, now);
+    has_no_lease.then(|| Reason::Hold(Hold::Gate(vec![Refusal::NoLease])))
 }
 
 /// Stands in the dirty set for the configuration; no node is named so.

@@ -187,6 +187,8 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
+    /// Who is told of a parked machine is not told that an off may still reach it.
+    LateOffUntold = "late-off-untold" breaks "S6",
     /// What isolation cut stays cut when the node is well.
     CutsForgotten = "cuts-forgotten" breaks "S6",
     /// A parked incident ends with its Node, whatever is off or cut.

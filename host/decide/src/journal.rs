@@ -155,6 +155,23 @@ impl Record {
         plan.power_methods().filter(|method| self.needs_on(plan, *method, now)).collect()
     }
 
+    /// Power plugs that are on, and that an off of ours may still reach: that they read off meanwhile may be another's
+    /// doing. Of several feeds each is read again once no off can come late.
+    pub(crate) fn may_yet_go_off(
+        &self,
+        plan: &Plan,
+        now: Time,
+    ) -> impl Iterator<Item = MethodIndex> {
+        let may_come = move |method: &MethodIndex| {
+            let mut offs = self.operations.iter().filter(|one| one.method == *method && one.cuts());
+            offs.any(|off| off.lands_until(plan) > now)
+        };
+        let is_on = move |method: &MethodIndex| {
+            !self.needs_on(plan, *method, now) && !plan.is_part(*method)
+        };
+        plan.power_methods().filter(is_on).filter(may_come)
+    }
+
     /// Whether the plug was, or may have been, given its off by us, and was not read on since.
     pub(crate) fn needs_on(&self, plan: &Plan, method: MethodIndex, now: Time) -> bool {
         let Some(effect) = self.last_effect(method) else { return false };

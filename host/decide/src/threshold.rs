@@ -111,9 +111,23 @@ pub fn is_held_by_answers(node: &NodeView, threshold: &Threshold, now: Time) -> 
         return false;
     }
     let unheard = NodeView { answers_since: None, ..node.clone() };
-    let is_crossed =
-        |node: &NodeView| matches!(crossed(node, threshold, now), Crossing::Crossed { .. });
-    is_crossed(&unheard) && !is_crossed(node)
+    is_crossed(&unheard, threshold, now) && !is_crossed(node, threshold, now)
+}
+
+/// Whether only that a node has no Lease keeps a threshold from being crossed. Nobody can tell since when such a node is
+/// silent, so nothing is done; that its Ready is Unknown is reason enough to say so.
+pub fn is_held_by_missing_lease(node: &NodeView, threshold: &Threshold, now: Time) -> bool {
+    let is_silent =
+        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
+    if !is_silent || node.lease_seen_at.is_some() {
+        return false;
+    }
+    let unrenewed = NodeView { lease_seen_at: Some(Time::default()), ..node.clone() };
+    is_crossed(&unrenewed, threshold, now) && !is_crossed(node, threshold, now)
+}
+
+fn is_crossed(node: &NodeView, threshold: &Threshold, now: Time) -> bool {
+    matches!(crossed(node, threshold, now), Crossing::Crossed { .. })
 }
 
 fn is_ready(node: &NodeView) -> bool {

@@ -27,13 +27,16 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
         "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
     );
     print!("{table}");
-    let mut unfound: Vec<&str> = Vec::new();
+    let (mut unfound, mut moved) = (Vec::new(), Vec::new());
     for bug in bugs {
         let found = node_remedy_swarm::bugs::seek(bug, &search)?;
         let is_found = found.is_found();
-        let Found { bug, corpus, scenarios, unmet, nights } = found;
+        let Found { bug, corpus, scenarios, unmet, nights, is_moved } = found;
         if !is_found {
             unfound.push(bug.name());
+        }
+        if is_moved {
+            moved.push(bug.name());
         }
         let (by, nights) = match nights {
             Some((nights, found)) => (found.join(" "), nights.to_string()),
@@ -60,6 +63,12 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     }
     let (took, count) = (began.elapsed().as_secs(), unfound.len());
     println!("\nin {took} s on {threads} threads; {count} not found {}", unfound.join(" "));
+    if !moved.is_empty() {
+        let names = moved.join(" ");
+        println!(
+            "what tests/swarm/known-finds.txt names finds these no longer, which takes time: {names}"
+        );
+    }
     if let Some(file) = &arguments.write {
         write_between(file, &table)?;
     }

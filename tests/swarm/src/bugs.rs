@@ -27,6 +27,8 @@ pub struct Found {
     /// How many nights it took, and the invariants that the last of them broke; `None` if none of
     /// them did.
     pub nights: Option<(u64, Vec<&'static str>)>,
+    /// Whether what found it before finds it no longer.
+    pub is_moved: bool,
 }
 
 /// Nights in which a bug is sought that the corpus or a scenario has found.
@@ -59,22 +61,25 @@ pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
 }
 
 fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
-    let corpus = invariants(&corpus::broken()?);
-    let mut found = Found { bug, corpus, scenarios: Vec::new(), unmet: Vec::new(), nights: None };
-    if search.first_only && found.is_found() {
-        return Ok(found);
-    }
-    if let Some(place) = known_place(bug).filter(|_| search.first_only) {
-        if let Ok(seed) = place.parse() {
-            let broken = invariants(&night(seed, search.lasts)?.broken);
-            let is_found = !broken.is_empty() && is_sound(bug, seed, search)?;
-            found.nights = Some((seed + 1, broken)).filter(|_| is_found);
-        } else {
-            play_scenarios(&mut found, search, Some(place))?;
-        }
+    let mut found = Found {
+        bug,
+        corpus: Vec::new(),
+        scenarios: Vec::new(),
+        unmet: Vec::new(),
+        nights: None,
+        is_moved: false,
+    };
+    let known = known_place(bug).filter(|_| search.first_only);
+    if let Some(place) = known {
+        play_known(&mut found, search, place)?;
         if found.is_found() {
             return Ok(found);
         }
+    }
+    found.is_moved = known.is_some();
+    found.corpus = invariants(&corpus::broken()?);
+    if search.first_only && found.is_found() {
+        return Ok(found);
     }
     play_scenarios(&mut found, search, None)?;
     let nights = match (found.is_found(), search.first_only) {
@@ -89,6 +94,15 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     anyhow::ensure!(is_sound(bug, seed, search)?, "night {seed} goes wrong without any bug");
     found.nights = Some((seed + 1, invariants(&first.broken)));
     Ok(found)
+}
+
+/// Plays the night or the scenario that found a bug before.
+fn play_known(found: &mut Found, search: &Search, place: &str) -> anyhow::Result<()> {
+    let Ok(seed) = place.parse() else { return play_scenarios(found, search, Some(place)) };
+    let broken = invariants(&night(seed, search.lasts)?.broken);
+    let is_found = !broken.is_empty() && is_sound(found.bug, seed, search)?;
+    found.nights = Some((seed + 1, broken)).filter(|_| is_found);
+    Ok(())
 }
 
 /// Whether a night goes well without the bug that is sown: one that does not would find every bug.

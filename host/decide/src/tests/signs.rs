@@ -98,6 +98,31 @@ fn a_silent_node_that_answers_is_given_a_minute_to_renew() {
     assert_eq!(found(&node, at(10_010)), there, "its minute is over");
 }
 
+/// Somebody deleted its Lease, or its kubelet never made one: since when it is silent nobody can tell.
+#[test]
+fn a_node_without_a_lease_is_never_cut_for_its_age_and_that_is_told_once_it_is_silent() {
+    let sign = Sign::LeaseAge(Span::seconds(60));
+    let of_lease = Threshold { sign, period: Span::ZERO, stale_after: STALE_AFTER };
+    let not_ready = Threshold { sign: not_ready(), period: Span::ZERO, stale_after: STALE_AFTER };
+    let mut node = node();
+    node.lease_seen_at = None;
+    for (status, held) in [
+        (ConditionStatus::True, false),
+        (ConditionStatus::False, false),
+        (ConditionStatus::Unknown, true),
+    ] {
+        node.conditions = vec![seen(READY, status, 1_000)];
+        assert_eq!(crossed(&node, &of_lease, NOW), Crossing::Unclear);
+        assert_eq!(is_held_by_missing_lease(&node, &of_lease, NOW), held, "{status:?}");
+    }
+    assert!(
+        !is_held_by_missing_lease(&node, &not_ready, NOW),
+        "it needs no Lease: held by nothing"
+    );
+    node.lease_seen_at = Some(at(9_995));
+    assert!(!is_held_by_missing_lease(&node, &of_lease, NOW));
+}
+
 /// Kleene's tables. What is there is `T`, what is absent `F`, what nobody knows `U`.
 #[test]
 fn what_nobody_knows_neither_crosses_nor_clears() {

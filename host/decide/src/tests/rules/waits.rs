@@ -24,6 +24,22 @@ fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
     }
 }
 
+/// Somebody switched it off while our off was still on its way: that off comes after our `on`.
+#[test]
+fn a12_a_person_is_told_of_an_off_that_may_still_come() {
+    let late = Span::seconds(90);
+    for waited in [Span::ZERO, late] {
+        let mut plan = bmc_plan();
+        plan.methods[0].late_effect = late;
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.until(Phase::AwaitingWell).until_now(waited);
+        story.event(Event::Command(Command::Abort));
+        story.until(Phase::Parked);
+        let left_off = story.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
+        assert_eq!(left_off, Some(usize::from(waited == Span::ZERO)), "{waited:?}");
+    }
+}
+
 /// A cloud API that is asked too often took nothing in, so that is no try of anything.
 #[test]
 fn a12_a_device_that_asks_for_patience_is_waited_for() {
