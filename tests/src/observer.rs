@@ -167,14 +167,14 @@ fn two_writers(volume: &str, writes: &[Write]) -> Vec<Violation> {
 /// kubelet lets it go.
 fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
     let mut tainted = BTreeMap::<&str, bool>::new();
-    let mut unheard = BTreeMap::<&str, Timestamp>::new();
+    let mut unanswered = BTreeMap::<&str, Timestamp>::new();
     let mut marked = BTreeSet::<&str>::new();
     let mut found = Vec::new();
     for event in events {
         let is_users = event.user.username == user;
         let at = event.request_received_timestamp;
-        if is_users && is_unheard_write(event) {
-            unheard.entry(&event.object_ref.name).or_insert(at);
+        if is_users && is_unanswered_write(event) {
+            unanswered.entry(&event.object_ref.name).or_insert(at);
         }
         if !event.is_accepted() {
             continue;
@@ -217,11 +217,11 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
                 let node = event.object_ref.name.as_str();
                 let has_taint = has_out_of_service(&event.response_object);
                 let was_tainted = tainted.insert(node, has_taint).unwrap_or(false);
+                let unanswered_at = unanswered.remove(node);
                 if !has_taint || was_tainted {
                     continue;
                 }
-                let at = unheard.remove(node).or(is_users.then_some(at));
-                if let Some(at) = at {
+                if let Some(at) = unanswered_at.or(is_users.then_some(at)) {
                     let what = "taint out-of-service".to_owned();
                     found.push(Release { what, node: Some(node.to_owned()), at });
                 }
@@ -232,14 +232,16 @@ fn releases(events: &[AuditEvent], user: &str) -> Vec<Release> {
     found
 }
 
-/// A write of a Node whose writer was killed before it had the answer: the log does not say what came of it.
-fn is_unheard_write(event: &AuditEvent) -> bool {
+/// A write of a Node of which the log does not say what came of it: the server failed (5xx), or the writer was gone before
+/// the answer (499, or no object).
+fn is_unanswered_write(event: &AuditEvent) -> bool {
     let is_write = matches!(event.verb.as_str(), "patch" | "update");
     let object = &event.object_ref;
     let is_of_node = object.resource == "nodes" && object.subresource.is_empty();
     let code = event.response_status.code;
     let is_done = event.is_accepted() && !event.response_object.is_null();
-    is_write && is_of_node && !is_done && !(400..499).contains(&code)
+    let is_refused = (400..499).contains(&code);
+    is_write && is_of_node && !is_done && !is_refused
 }
 
 fn uid(object: &Value) -> &str {
@@ -455,9 +457,9 @@ mod tests {
 
         // Of a process that was killed before it had its answer the next write shows what came of it.
         for (code, object) in [(499, Value::Null), (200, Value::Null), (504, tainted.clone())] {
-            let mut unheard = event("node-remedy", "patch", "nodes", &object);
-            unheard.response_status.code = code;
-            assert_eq!(releases(&[unheard, by_admin.clone()], "node-remedy").len(), 1, "{code}");
+            let mut unanswered = event("node-remedy", "patch", "nodes", &object);
+            unanswered.response_status.code = code;
+            assert_eq!(releases(&[unanswered, by_admin.clone()], "node-remedy").len(), 1, "{code}");
         }
         let mut refused = event("node-remedy", "patch", "nodes", &Value::Null);
         refused.response_status.code = 409;

@@ -73,7 +73,7 @@ async fn an_abort_that_leaves_off_switches_nothing_on() -> Result<()> {
     controller::ask(&story.cluster, &["abort", &incident.name_any(), "--leave-off"]).await?;
     let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
     assert_eq!(status(&parked, "/parked/reason"), "Aborted");
-    told(&story, "Aborted", "parked, the machine stays as it is").await?;
+    told(&story, "Aborted", "the machine stays as it is").await?;
     story.cluster.until_power(&story.node, Power::Off).await?;
     assert_eq!(story.asked(&story.node)?, (1, 0));
     let verdict = story.cluster.observer(User::NodeRemedy).judge()?;

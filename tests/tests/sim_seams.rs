@@ -1,7 +1,7 @@
 //! The seams between policies, by the whole program: the scenarios of `tests/scenarios` that are about one,
 //! with the order of what was asked of devices, and the reason that was given. That they also hold at
 //! every crash point is the crash level's; those of `tests/seams` have happenings at fixed times, which a
-//! fault's delay would pass. That each of them ends as it says the level `bugs` looks at first.
+//! fault's delay would pass. The level `bugs` checks first that each of them ends as it says.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -72,7 +72,7 @@ fn a_silent_node_whose_kubelet_answers_is_told_of() {
 fn a_node_that_takes_the_name_of_a_scrapped_one_is_told_why_it_has_no_incident() {
     let played = night("scrapped-machine-is-let-go", &Setting::default());
     let said = reasons(&played, "node-a").concat();
-    let way_out = "end it by node-remedy abort --leave-off node-a-1";
+    let way_out = "if that machine was scrapped: node-remedy abort --leave-off node-a-1";
     assert!(said.contains("of an earlier Node of this name") && said.contains(way_out), "{said}");
 }
 

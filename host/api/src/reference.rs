@@ -152,7 +152,7 @@ pub fn defaults() -> Result<String, ReferenceError> {
         let _ = writeln!(text, "| `{name}` | {default} | {unit} | {bounds} | {means} |");
     }
     text.push_str(
-        "\n## Other fields that have one\n\n| field | from … to | means |\n|---|---|---|\n",
+        "\n## Other fields with a default\n\n| field | default | from … to | means |\n|---|---|---|---|\n",
     );
     for (kind, schema) in
         [("RemedyConfiguration", remedy), ("FenceConfiguration", schema_of::<FenceConfiguration>())]
@@ -162,17 +162,30 @@ pub fn defaults() -> Result<String, ReferenceError> {
     Ok(text)
 }
 
-/// Fields outside of `policies` whose description names a default.
+/// Fields that have a default in the schema, or whose description names one; those of `policies` itself stand above.
 fn others(text: &mut String, path: &str, schema: &Value) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten().filter(|(name, _)| *name != "policies") {
+    for (name, schema) in properties.into_iter().flatten() {
         let path = format!("{path}.{name}");
         let means = description(schema);
-        if means.to_lowercase().contains("default") {
-            let _ = writeln!(text, "| `{path}` | {} | {means} |", bounds(schema));
+        let default = schema.get("default").filter(|one| is_plain(one)).map(word);
+        let is_told = means.to_lowercase().contains("default");
+        if !path.ends_with(".policies") && !is_policy(&path) && (default.is_some() || is_told) {
+            let default = default.unwrap_or_default();
+            let _ = writeln!(text, "| `{path}` | {default} | {} | {means} |", bounds(schema));
         }
         inside(text, &path, schema);
     }
+}
+
+/// Whether it is one of the fields of the first table.
+fn is_policy(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(parent, _)| parent == "RemedyConfiguration.policies")
+}
+
+/// Whether it is a word or a number, and not `null` or a whole object.
+fn is_plain(default: &Value) -> bool {
+    !matches!(default, Value::Null | Value::Object(_) | Value::Array(_))
 }
 
 fn inside(text: &mut String, path: &str, schema: &Value) {
@@ -202,6 +215,7 @@ fn unit(name: &str, schema: &Value) -> &'static str {
         Some("integer") => "count",
         Some("boolean") => "true or false",
         Some("array") => "list",
+        Some("object") => "fields",
         Some(_) | None => "word",
     }
 }

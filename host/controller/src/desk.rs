@@ -460,23 +460,22 @@ impl<C: Cluster> Desk<C> {
     /// A Node that took the name of one whose incident waits has none of its own: that is told once it is not ready.
     fn tell_of_successor(&mut self, node: &str, nodefence: &str) {
         let mirror = &self.parts.mirror;
-        let Some(Kept(parked)) = mirror.nodefences.find(nodefence) else { return };
-        let Some(record) = &parked.status else { return };
+        let Some(Kept(earlier)) = mirror.nodefences.find(nodefence) else { return };
+        let Some(record) = &earlier.status else { return };
         let waits = matches!(record.phase, Phase::Parked | Phase::AwaitingDevice);
         let Some(seen) = mirror.nodes.find(node) else {
             return self.refusals.forget(&self.parts, node);
         };
-        if seen.uid == parked.spec.node.uid {
+        if seen.uid == earlier.spec.node.uid {
             return;
         }
         if seen.is_ready() || !waits {
             return self.refusals.forget(&self.parts, node);
         }
-        let is_cut = record.parked.as_ref().is_some_and(|parked| !parked.still_cut.is_empty());
-        let word = if is_cut { "confirm-off" } else { "abort --leave-off" };
         let why = format!(
-            "{nodefence}, of an earlier Node of this name, is still open: see node-remedy explain {node}; if that machine \
-             was scrapped, end it by node-remedy {word} {nodefence}"
+            "{nodefence}, of an earlier Node of this name, is still open, so this one has no incident; if that machine was \
+             scrapped: node-remedy abort --leave-off {nodefence}, and first node-remedy confirm-off {nodefence} if a port or \
+             storage of it is still cut"
         );
         self.refuse(node, &Reason::NotReady(why));
     }

@@ -187,7 +187,7 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
-    /// Who is told of a parked machine is not told that an off may still reach it.
+    /// A parked run does not name a plug that is on and that a late off of ours may still reach.
     LateOffUntold = "late-off-untold" breaks "S6",
     /// What isolation cut stays cut when the node is well.
     CutsForgotten = "cuts-forgotten" breaks "S6",
@@ -340,7 +340,7 @@ bugs! {
     /// A machine that registered anew in a newer boot stays cut off.
     AnewForgotten = "anew-forgotten" breaks "S6",
     /// A device that does not answer is waited for although another method of its only-one stage may do.
-    OtherWayUntried = "other-way-untried" breaks "L8",
+    OtherWayUntried = "other-way-untried" breaks "L1",
     /// A machine is switched on while deletes of a release that was broken off may still be carried out.
     LateDeleteForgotten = "late-delete-forgotten" breaks "S1",
     /// A recovery stage opens a port that was shut before us.
@@ -350,7 +350,7 @@ bugs! {
     /// The deletion of a NodeFence that is parked on its way to its end is not heard.
     ParkedUnheard = "parked-unheard" breaks "L1",
     /// A milder incident makes way for a fence once, and never for that of a later loss.
-    SupersededOnce = "superseded-once" breaks "L3",
+    SupersededOnce = "superseded-once" breaks "L1",
     /// What a plan cuts is cut again although its Node is gone and another one has it.
     GoneCutAgain = "gone-cut-again" breaks "S10",
     /// A port that was shut before us is cut and later opened.

@@ -310,9 +310,7 @@ impl fmt::Display for Boundary {
             Self::AfterOffPowersOn => {
                 "after an off or a release: undone where that is safe, then parked"
             }
-            Self::AfterOffLeftOff => {
-                "after an off or a release: parked, the machine stays as it is"
-            }
+            Self::AfterOffLeftOff => "after an off or a release: the machine stays as it is",
         })
     }
 }

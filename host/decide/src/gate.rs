@@ -514,7 +514,10 @@ impl fmt::Display for Refusal {
             Self::StorageLeaseUnread { why } => {
                 write!(f, "failed to read whether the node uses its storage: {why}")
             }
-            Self::NoLease => f.write_str("the node has no Lease to tell its silence from others'"),
+            Self::NoLease => f.write_str(
+                "the node has no Lease in kube-node-lease, so nobody can tell since when it is silent, and it is not cut; \
+                 restart its kubelet",
+            ),
             Self::InFlight { holders, max } => {
                 write!(f, "in flight {} ≥ {max}: {}", holders.len(), holders.join(", "))
             }

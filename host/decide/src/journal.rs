@@ -155,8 +155,8 @@ impl Record {
         plan.power_methods().filter(|method| self.needs_on(plan, *method, now)).collect()
     }
 
-    /// Power plugs that are on, and that an off of ours may still reach: that they read off meanwhile may be another's
-    /// doing. Of several feeds each is read again once no off can come late.
+    /// Power plugs that read on and that a late off of ours may still switch off: the off that was read meanwhile may have been
+    /// somebody else's. Feeds of a machine with several are left out: each is read again once no off can come late.
     pub(crate) fn may_yet_go_off(
         &self,
         plan: &Plan,
@@ -167,9 +167,11 @@ impl Record {
             offs.any(|off| off.lands_until(plan) > now)
         };
         let is_on = move |method: &MethodIndex| {
-            !self.needs_on(plan, *method, now) && !plan.is_part(*method)
+            self.state_since_effect(*method) == Some(PlugState::On)
+                && !self.needs_on(plan, *method, now)
         };
-        plan.power_methods().filter(is_on).filter(may_come)
+        let is_all = move |method: &MethodIndex| !plan.is_part(*method);
+        plan.power_methods().filter(is_all).filter(is_on).filter(may_come)
     }
 
     /// Whether the plug was, or may have been, given its off by us, and was not read on since.

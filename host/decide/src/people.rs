@@ -86,8 +86,10 @@ pub(crate) fn go_on_back(run: &mut Run<'_>) -> Flow {
 /// gives it back. There is nothing left to release.
 fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
     let signs = run.record.signs_at_open.clone();
-    let refused = if run.record.phase != Phase::Parked || still_cut(run).is_empty() {
-        Some("the Node is gone and nothing of it is cut; there is nothing to confirm")
+    let refused = if still_cut(run).is_empty() {
+        Some("the Node is gone and nothing of its machine is cut; there is nothing to confirm")
+    } else if run.record.phase != Phase::Parked {
+        Some("the Node is gone and what was cut is being given back; say it again if the run parks")
     } else if signs.boot_id != boot_id {
         Some("the confirmation is for another boot of this node")
     } else if !run.policy.grades.contains(&Grade::OperatorConfirmed) {
@@ -129,8 +131,8 @@ fn abort(run: &mut Run<'_>) -> Flow {
 }
 
 /// The machine stays as it is. Said of a run that waits, and whose Node is gone, it ends the run: a machine that was
-/// scrapped answers no device, and a Node that gets its name would have no incident of its own. What is still cut is given
-/// back before.
+/// scrapped answers no device, and a Node that gets its name would have no incident of its own. While something of the
+/// machine is still cut it ends nothing: a parked run says so, any other one parks.
 fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     if !run.committed() {
         run.record.request = None;
@@ -144,8 +146,10 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     }
     run.record.request = None;
     let is_gone = run.seen().is_some_and(|view| run.node(view).is_none());
-    if is_parked && is_gone && !still_cut(run).is_empty() {
-        let why = "the Node is gone and something of its machine is still cut; confirm-off gives it back and ends the incident";
+    let is_cut = !still_cut(run).is_empty();
+    if is_parked && is_gone && is_cut {
+        let why = "the Node is gone and something of its machine is still cut: confirm-off gives it back; if the run then \
+                   waits for its device, abort --leave-off ends it";
         run.notice(Notice::Ignored { why });
         return None;
     }
@@ -153,7 +157,7 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     end_release(run);
     run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffLeftOff });
     let is_scrapped = waits && (is_gone || is_sown(Bug::LeaveOffEnds));
-    if is_scrapped && still_cut(run).is_empty() {
+    if is_scrapped && !is_cut {
         return Some(end(run, FinalReason::NodeGone));
     }
     Some(park(run, ParkReason::Aborted))

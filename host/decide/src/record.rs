@@ -332,7 +332,7 @@ pub struct Parked {
     pub reason: ParkReason,
     /// Since when.
     pub at: Time,
-    /// Plugs that we may have left off.
+    /// Plugs that we may have left off, or that a late off of ours may still switch off.
     pub powered_off_by_us: Vec<MethodIndex>,
     /// Methods whose cut may still stand.
     pub still_cut: Vec<MethodIndex>,

@@ -66,7 +66,8 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     if !moved.is_empty() {
         let names = moved.join(" ");
         println!(
-            "what tests/swarm/known-finds.txt names finds these no longer, which takes time: {names}"
+            "tests/swarm/known-finds.txt is out of date for: {names}. Write there the scenario, or the seed of the night, \
+             that found them now: then it is played first"
         );
     }
     if let Some(file) = &arguments.write {

@@ -515,7 +515,7 @@ pub struct Parked {
     pub why: ParkReason,
     /// Since when.
     pub at: Moment,
-    /// Methods whose plugs we may have left off.
+    /// Methods whose plugs we may have left off, or that a late off of ours may still switch off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PLAN_METHODS_MAX))]
     pub powered_off_by_us: Vec<u32>,

@@ -297,11 +297,11 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub max_unhealthy_percent: Option<u32>,
-    /// Nor from this many on. No default.
+    /// Nothing is cut from this many unhealthy or silent nodes on. No default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_unhealthy_count: Option<u32>,
-    /// None of so many nodes is cut that fell silent at once. Default 3.
+    /// From this many nodes on that fell silent at once, none of them is cut. Default 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 1_000_000))]
     pub max_silent_at_once: Option<u32>,
@@ -340,7 +340,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10))]
     pub retries: Option<u32>,
-    /// Times a failed flow goes back to New. Default 0.
+    /// How often a failed run begins anew; at most restarts + 1 power cycles. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10))]
     pub restarts: Option<u32>,
@@ -353,10 +353,10 @@ pub struct Policies {
     /// How long an on may take to show. Default 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<Span>,
-    /// How long release waits since the last thing that went. Default 2m.
+    /// How long a release waits after the last pod or attachment that went. Default 2m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_timeout: Option<Span>,
-    /// After how long what holds an object is named. Default 10m.
+    /// After this time people are told what keeps an object from going. Default 10m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup_timeout: Option<Span>,
     /// How long a machine may take from power-on to well. Default 15m.
@@ -369,7 +369,7 @@ pub struct Policies {
     /// How long a device that cannot be reached is probed. Default 1d.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_timeout: Option<Span>,
-    /// Between two incidents of one node. Default 10m.
+    /// Pause between two incidents of one node. Default 10m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cool_down: Option<Span>,
     /// How long a disruption budget may hold back pods that still answer. Default 10m.
@@ -382,7 +382,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub pods_per_minute: Option<u32>,
-    /// Grades of proof that release. Default: every grade that is proof.
+    /// Grades of proof that release. `watchdog-deadline` is reserved: nothing gives it yet. Default: every grade that is proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8))]
     pub grades: Option<Vec<Grade>>,

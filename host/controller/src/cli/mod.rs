@@ -395,7 +395,7 @@ pub struct AbortArgs {
     /// Which incident.
     #[command(flatten)]
     pub person: PersonArgs,
-    /// Leave the machine as it is; an incident that waits, and whose Node is gone, ends
+    /// Leave the machine as it is. If its Node is gone and the incident is parked or waits for a device, the incident ends
     #[arg(long)]
     pub leave_off: bool,
 }

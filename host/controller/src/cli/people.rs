@@ -93,12 +93,21 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     let word = if args.leave_off { format!("{uid}/leave-off") } else { uid };
     say(&cluster, name, ABORT, &word).await?;
     let node = &incident.spec.node.name;
-    outln!(
-        "{name} will stop at its next boundary; what it took: node-remedy explain {node}. Where the \
-         condition still holds, the next incident begins after {}: to keep it away, node-remedy pause \
-         --nodes kubernetes.io/hostname={node} --reason WHY",
-        incident.spec.gate.cool_down
-    );
+    if args.leave_off {
+        outln!(
+            "{name} is asked to stop and to leave the machine as it is; what came of it: node-remedy explain \
+             {node}. {}",
+            why_ignored(node)
+        );
+    } else {
+        outln!(
+            "{name} is asked to stop; what came of it: node-remedy explain {node}. If the machine was told to go \
+             off, or pods were released, it is switched on first and the run parks. Otherwise the incident ends, and \
+             where the condition still holds the next one begins after {}: to keep it away, node-remedy pause \
+             --nodes kubernetes.io/hostname={node} --reason WHY",
+            incident.spec.gate.cool_down
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -148,12 +157,19 @@ pub async fn confirm_off(args: &ConfirmArgs) -> anyhow::Result<ExitCode> {
     let word = format!("{}/{}/{by}", incident.uid().unwrap_or_default(), boot_of(&incident));
     say(&cluster, name, CONFIRM_OFF, &word).await?;
     outln!(
-        "your word is written down, and the leader checks it. Watch: node-remedy explain {}. If nothing is \
-         released, an Event Ignored says why: kubectl describe node {}",
+        "your word is written down, and the leader checks it. Watch: node-remedy explain {}. {}",
         node.name,
-        node.name
+        why_ignored(&node.name)
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the leader says why it did not take a word. The Node may be gone, so that it cannot be described.
+fn why_ignored(node: &str) -> String {
+    format!(
+        "If nothing comes of it, an Event Ignored says why: kubectl -n default get events --field-selector \
+         involvedObject.name={node}"
+    )
 }
 
 /// The boot that the incident is about now: after a restart it is a later one than at its opening.

@@ -167,30 +167,36 @@ pub fn claimed<'a>(
 pub fn given_to_another<'a>(
     plan: &NodePlan,
     gone: &FencedNode,
-    nodes: impl Iterator<Item = &'a NodeSeen>,
+    mut nodes: impl Iterator<Item = &'a NodeSeen>,
 ) -> Option<String> {
     let networks = plan.methods.iter().flat_map(targets).filter_map(|target| match target {
         Claim::Network(cidr) => cidr.parse().ok(),
         Claim::Machine(_) | Claim::Instance(_) | Claim::Plug { .. } => None,
     });
     let fenced: Vec<Cidr> = networks.collect();
-    let of_gone = identity::machines(&gone.system_uuid);
-    let (name, was) = (&gone.name, &gone.system_uuid);
-    nodes.into_iter().find_map(|node| {
-        let machines = identity::machines(&node.system_uuid);
-        if node.name == *name {
-            let is_told = !of_gone.is_empty() && !machines.is_empty();
-            let is_another = is_told && of_gone.is_disjoint(&machines);
-            let is = &node.system_uuid;
-            return is_another
-                .then(|| format!("node {name} is another machine by now: systemUUID {is} in place of {was}"));
+    nodes.find_map(|node| {
+        if node.name == gone.name {
+            return another_machine(gone, node);
         }
         let mut addresses = node.internal_ips.iter().filter_map(|text| text.parse().ok());
         let address: IpAddr = addresses.find(|one| fenced.iter().any(|cidr| cidr.holds(*one)))?;
         Some(format!(
-            "InternalIP {address} of node {} is in what the network-fence of node {name}, which is gone, keeps away",
-            node.name
+            "node {} has the address {address} by now, which the network-fence of node {} keeps away; node {} is gone",
+            node.name, gone.name, gone.name
         ))
+    })
+}
+
+/// Why a Node of this name is another machine than the one that is gone; `None` where either names no machine.
+fn another_machine(gone: &FencedNode, node: &NodeSeen) -> Option<String> {
+    let of_gone = identity::machines(&gone.system_uuid);
+    let of_node = identity::machines(&node.system_uuid);
+    let is_another = !of_gone.is_empty() && !of_node.is_empty() && of_gone.is_disjoint(&of_node);
+    is_another.then(|| {
+        format!(
+            "node {} is another machine by now: systemUUID {} in place of {}",
+            gone.name, node.system_uuid, gone.system_uuid
+        )
     })
 }
 

@@ -40,14 +40,14 @@ pub fn was_superseded(nodefence: &NodeFence) -> bool {
     ended == Some(FinalReason::Superseded)
 }
 
-/// When the node's last incident that is over ended so.
+/// When the node's last incident ended to make way for a fence; `None` if it ended otherwise.
 pub fn last_superseded(mirror: &Mirror, node: &NodeSeen) -> Option<Time> {
     let nodefences = mirror.nodefences.all();
     let of_node = nodefences.values().map(|kept| &kept.0);
     let over = of_node.filter(|one| one.spec.node.uid == node.uid && !is_open(one));
-    let last = over.max_by_key(|one| one.status.as_ref().map(|status| status.entered_at.ms));
-    let status = last.filter(|one| was_superseded(one))?.status.as_ref()?;
-    Some(Time(status.entered_at.ms))
+    let ended = over.filter_map(|one| one.status.as_ref());
+    let last = ended.max_by_key(|status| status.entered_at.ms)?;
+    (last.final_reason == Some(FinalReason::Superseded)).then_some(Time(last.entered_at.ms))
 }
 
 /// What the gate says to a remedy of this threshold, as far as the caches know. `own` is an incident that counts for
@@ -92,7 +92,8 @@ pub fn is_fence_due<C: Cluster>(
         let sign = crossed(node, &threshold.threshold, now);
         // Nor twice for one loss: what refuses the fence would have the two take turns.
         let Crossing::Crossed { since } = sign else { return false };
-        let is_new = guard(Bug::SupersededOnce, last_superseded(&parts.mirror, seen) < Some(since));
+        let made_way = last_superseded(&parts.mirror, seen);
+        let is_new = guard(Bug::SupersededOnce, made_way.is_none_or(|ended| ended < since));
         is_new
             && gate_of(parts, seen, node, (&policy, threshold), &sign, Some(&incident.name()))
                 .refusals

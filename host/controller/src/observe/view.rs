@@ -68,11 +68,10 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     };
     gate.closed_device = closed::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
     let named = facts.node.as_ref().filter(|node| node.uid == spec.node.uid);
-    let nodes = || parts.mirror.nodes.all();
     gate.disputed = match named {
         Some(node) => disputed(parts, &spec.plan, node),
         None if is_sown(Bug::GoneCutAgain) => None,
-        None => claims::given_to_another(&spec.plan, &spec.node, nodes().values()),
+        None => claims::given_to_another(&spec.plan, &spec.node, parts.mirror.nodes.all().values()),
     };
     gate.unverified = neighbours::unverified(incident);
     gate.storage.clone_from(&incident.storage);

@@ -224,13 +224,11 @@ fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
 /// Whether another method of an only-one stage may still do what this one does: a device that does not answer is waited for
 /// where nothing else stands in for it.
 fn has_another_way(run: &Run<'_>, index: MethodIndex) -> bool {
-    let is_of_one = |stage: &&Stage| stage.execution == Execution::OnlyOne;
     let is_left = |method: &MethodIndex| !run.record.failed.contains(method);
-    let has_later = |stage: &Stage| {
-        let mut from_here = stage.methods.iter().skip_while(|method| **method != index);
-        from_here.next().is_some() && from_here.any(is_left)
-    };
-    guard(Bug::OtherWayUntried, run.power().iter().filter(is_of_one).any(has_later))
+    let has_later =
+        |stage: &Stage| stage.methods.iter().skip_while(|one| **one != index).skip(1).any(is_left);
+    let is_one = |stage: &Stage| stage.execution == Execution::OnlyOne && has_later(stage);
+    guard(Bug::OtherWayUntried, run.power().iter().any(is_one))
 }
 
 fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {

@@ -279,14 +279,12 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
             Want::Method(method) => method,
             Want::Nothing | Want::Failed(_) => return None,
         };
-        if guard(Bug::RecoveryWaits, has_gone_unanswered(run, method)) {
-            match retry(run, Phase::Recovering) {
-                Some(flow) => return Some(flow),
-                None => give_up(run, method),
-            }
-            continue;
-        }
-        match bring_on(run, method) {
+        let brought = if guard(Bug::RecoveryWaits, has_gone_unanswered(run, method)) {
+            retry(run, Phase::Recovering).map_or(Brought::Failed, Brought::NotYet)
+        } else {
+            bring_on(run, method)
+        };
+        match brought {
             Brought::On => return None,
             Brought::NotYet(flow) => return Some(flow),
             Brought::Failed => give_up(run, method),
@@ -297,14 +295,16 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
 /// A4: whether somebody shut before us what this method opens, and we did nothing to it.
 fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
     let Some(opens) = run.plan.method(method) else { return false };
-    let is_same = |one: &crate::Method| one.device == opens.device && one.plug == opens.plug;
-    let mut same =
-        (0..run.plan.methods.len()).filter(|index| run.plan.method(*index).is_some_and(is_same));
-    run.record.found_off.iter().any(|index| run.plan.method(*index).is_some_and(is_same))
+    let is_same = |index: &MethodIndex| {
+        let one = run.plan.method(*index);
+        one.is_some_and(|one| one.device == opens.device && one.plug == opens.plug)
+    };
+    let mut same = (0..run.plan.methods.len()).filter(is_same);
+    run.record.found_off.iter().any(is_same)
         && same.all(|index| run.record.last_effect(index).is_none())
 }
 
-/// Whether a device did not answer in this phase that is to give back what we did not take.
+/// Whether the method's device did not answer in this phase, and the method holds no cut of ours.
 fn has_gone_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
     let mut last = [Action::On, Action::Status]
         .into_iter()

@@ -175,7 +175,12 @@ fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
     };
     check(absent(false, 0), &expect!["open"]);
     check(absent(false, 9), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
-    check(absent(true, 0), &expect!["the node has no Lease to tell its silence from others'"]);
+    check(
+        absent(true, 0),
+        &expect![
+            "the node has no Lease in kube-node-lease, so nobody can tell since when it is silent, and it is not cut; restart its kubelet"
+        ],
+    );
 }
 
 #[test]
@@ -209,7 +214,12 @@ fn every_reason_is_told_with_its_numbers() {
     );
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().take(1).for_each(|node| node.renewed_at = None);
-    check((view, now), &expect!["the node has no Lease to tell its silence from others'"]);
+    check(
+        (view, now),
+        &expect![
+            "the node has no Lease in kube-node-lease, so nobody can tell since when it is silent, and it is not cut; restart its kubelet"
+        ],
+    );
     let (mut view, now) = cluster(30, 1, 23);
     view.nodes.iter_mut().skip(1).take(8).for_each(|node| node.down = true);
     let policy = GatePolicy { unhealthy_max: Some(5), ..shares() };

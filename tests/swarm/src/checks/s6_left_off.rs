@@ -52,7 +52,7 @@ pub(super) struct LeftOff {
     said_left: BTreeSet<String>,
     /// Incidents whose Node was deleted.
     nodeless: BTreeSet<String>,
-    /// Nodes whose incident was one of both, and ended.
+    /// Nodes whose incident ended after both: the Node was deleted, and a person said that the machine stays off.
     scrapped: BTreeSet<String>,
     /// When the last fact was.
     now: Option<Time>,

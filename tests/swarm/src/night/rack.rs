@@ -195,7 +195,7 @@ impl Rack {
             let join = method("join", "switch", "switch-port", "action: on");
             [join + ", ", "recovery: [{ name: ports, methods: [join] }], ".to_owned()]
         } else {
-            Default::default()
+            [String::new(), String::new()]
         };
         let port = format!(
             "templates: [{}, {{ name: bmc, plugin: ipmi, parameters: {{ address: \"${{inventory['bmc-address']}}\" }}, \

@@ -494,7 +494,7 @@ fn a_parking_names_the_plugs_cuts_and_marks_that_stand() {
     record.parked = Some(Parked { reason, at, powered_off_by_us: vec![0], still_cut: vec![1] });
     let status = written(&record, None, 10);
     let parked = status.parked.clone().unwrap();
-    let stands = "(off by us: 3 on a.example. cut by us: 3 on b.example. on the Node: quarantine taint, cordon)";
+    let stands = "(off by us, or may still go off: 3 on a.example. cut by us: 3 on b.example. on the Node: quarantine taint, cordon)";
     assert!(parked.sentence.ends_with(stands), "{}", parked.sentence);
     assert!(status.conditions.iter().any(|one| one.message.contains(stands)));
     assert_eq!(read(&spec, &status).unwrap().parked, record.parked);

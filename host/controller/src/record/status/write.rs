@@ -480,7 +480,7 @@ pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &
     ];
     let set = marks.iter().filter(|(stands, _)| *stands);
     let groups = [
-        ("off by us", plugs(&parked.powered_off_by_us, plan)),
+        ("off by us, or may still go off", plugs(&parked.powered_off_by_us, plan)),
         ("cut by us", plugs(&parked.still_cut, plan)),
         ("on the Node", set.map(|(_, mark)| (*mark).to_owned()).collect()),
     ];

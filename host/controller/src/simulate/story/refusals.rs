@@ -62,7 +62,7 @@ fn told(reason: &Reason) -> Vec<Told> {
             told.collect()
         }
         Reason::Hold(_) => Vec::new(),
-        Reason::NotReady(_) => one("A1, the plan", "supply what is missing"),
+        Reason::NotReady(_) => one("A1, the plan", "do what the sentence says"),
         Reason::StillAnswers { .. } => {
             one("second opinion", "nothing: it is decided within a minute")
         }
