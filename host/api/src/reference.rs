@@ -170,7 +170,7 @@ fn others(text: &mut String, path: &str, schema: &Value) {
         let means = description(schema);
         let default = schema.get("default").filter(|one| is_plain(one)).map(word);
         let is_told = means.to_lowercase().contains("default");
-        if !path.ends_with(".policies") && !is_policy(&path) && (default.is_some() || is_told) {
+        if !stands_above(&path) && (default.is_some() || is_told) {
             let default = default.unwrap_or_default();
             let _ = writeln!(text, "| `{path}` | {default} | {} | {means} |", bounds(schema));
         }
@@ -178,9 +178,10 @@ fn others(text: &mut String, path: &str, schema: &Value) {
     }
 }
 
-/// Whether it is one of the fields of the first table.
-fn is_policy(path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(parent, _)| parent == "RemedyConfiguration.policies")
+/// Whether it is `policies` or one of its fields, which stand in the first table.
+fn stands_above(path: &str) -> bool {
+    let rest = path.strip_prefix("RemedyConfiguration.policies");
+    rest.is_some_and(|rest| rest.matches('.').count() < 2)
 }
 
 /// Whether it is a word or a number, and not `null` or a whole object.

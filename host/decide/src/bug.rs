@@ -187,6 +187,12 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
+    /// What is cut again behind a release without leave is followed by cuts that nobody undid.
+    MoreCutAgain = "more-cut-again" breaks "S13",
+    /// A parked run whose device answers at last does not go on with what it was about.
+    LateAnswerUnused = "late-answer-unused" breaks "L1",
+    /// On the way back a device that does not answer keeps the others from switching on and from giving back.
+    SilentDeviceFirst = "silent-device-first" breaks "S6",
     /// A parked run does not name a plug that is on and that a late off of ours may still reach.
     LateOffUntold = "late-off-untold" breaks "S6",
     /// What isolation cut stays cut when the node is well.

@@ -51,7 +51,11 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     };
     let tells_old_news =
         |one: &Event| matches!(one, Event::BmcFault { fault, .. } if fault == "stale");
+    let restarts =
+        |one: &Document| one.object.pointer("/spec/policies/restarts").and_then(Value::as_u64);
+    let restarts = scenario.configuration.iter().filter_map(restarts).max().unwrap_or_default();
     Setting {
+        cycles_max: usize::try_from(restarts).unwrap_or(usize::MAX).saturating_add(1),
         has_stale_bmc: scenario.happenings.iter().any(|one| tells_old_news(&one.what)),
         leaves_off: scenario.configuration.iter().any(leaves_off),
         is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),

@@ -11,10 +11,10 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, Hold, IsolatedForGood,
     Kind, Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
-    View,
+    Stage, View,
 };
 
-use super::leave::leave_to_isolate;
+use super::leave::{is_cut_again, leave_to_isolate};
 use super::releasing::outdated;
 use super::waiting::begin_dump_grace;
 
@@ -34,9 +34,7 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     let is_others = node.is_some_and(|node| node.cordoned && !node.cordoned_by_us);
     let mut is_cordoned = is_others || run.record.marks.cordon;
     loop {
-        let want =
-            run.next_wanted(&stages, |method| progress(plan, &run.record, is_cordoned, method));
-        match goes_on(run, want) {
+        match wanted(run, &stages, is_cordoned) {
             Want::Nothing => break,
             Want::Failed(method) => {
                 let reason = method_failed(run, method);
@@ -69,9 +67,15 @@ pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {
     if run.switches_power() { Flow::Go(Phase::AwaitingPower) } else { isolated_for_good(run) }
 }
 
-/// Of what was undone behind a release each is cut for itself: one that fails keeps no other one open, nor power on.
-fn goes_on(run: &Run<'_>, want: Want) -> Want {
+/// The next thing to cut. What was undone behind a release is cut again without leave, and only that; each is cut for itself: one
+/// that fails keeps no other one open, nor power on.
+fn wanted(run: &Run<'_>, stages: &[Stage], is_cordoned: bool) -> Want {
     let seen = run.seen().and_then(View::machine);
+    let want = if guard(Bug::MoreCutAgain, is_cut_again(run, seen)) {
+        Want::Nothing
+    } else {
+        run.next_wanted(stages, |method| progress(run.plan, &run.record, is_cordoned, method))
+    };
     match want {
         // The present step of the ladder may have no isolation of its own.
         Want::Nothing | Want::Failed(_)

@@ -70,7 +70,7 @@ fn pause_after_held_back(run: &mut Run<'_>) -> Result<(), Flow> {
 }
 
 /// Whether what is cut now was cut before, and undone behind a release.
-fn is_cut_again(run: &Run<'_>, node: Option<&NodeView>) -> bool {
+pub(crate) fn is_cut_again(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let is_undone = run.record.phase == Phase::Isolating && cut::is_undone(run, node);
     guard(Bug::UndoneCutAsksLeave, is_undone)
 }

@@ -114,26 +114,24 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return left_alone(run);
     }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
-    let goes_back = waits_on_the_way_back(run);
-    let verifies = run.sent_off() && waits_for_a_read(run);
-    let Some(method) = silent.filter(|_| goes_back || verifies || !run.sent_off()) else {
-        return run.look_in(PARKED_LOOK_EVERY);
-    };
+    let Some(method) = silent else { return run.look_in(PARKED_LOOK_EVERY) };
     if !run.answers(method) {
         return probe(run, method, PARKED_LOOK_EVERY);
     }
-    if goes_back {
+    if waits_on_the_way_back(run) {
         run.rule(Rule::A12);
         run.notice(Notice::DeviceBack { method });
         return go_on_back(run);
     }
-    if verifies {
+    if run.sent_off() {
+        let verifies = waits_for_a_read(run);
+        let Some(resume) = run.record.resume else { return run.look_in(PARKED_LOOK_EVERY) };
         run.rule(Rule::A12);
         run.notice(Notice::DeviceBack { method });
-        run.record.parked = None;
         run.record.resume = None;
+        run.record.parked = None;
         run.record.baseline = None;
-        return Flow::Go(Phase::VerifyingOff);
+        return Flow::Go(if verifies { Phase::VerifyingOff } else { resume });
     }
     let Some(view) = run.look() else { return Flow::Stay };
     if matches!(view.trigger, Crossing::Crossed { .. }) {
@@ -153,12 +151,14 @@ fn is_back_in_the_same_boot(run: &Run<'_>) -> bool {
     is_released && run.seen().is_some_and(|view| is_well(view) && !is_new(view))
 }
 
-/// Whether it is parked because a device was silent that took an off: what came of it is to be read.
+/// Whether all that switches the machine off was told to, so that only what came of it is to be read.
 fn waits_for_a_read(run: &Run<'_>) -> bool {
-    matches!(
+    let is_told = |plug| run.record.needs_on(run.plan, plug, run.now);
+    let is_about_power = matches!(
         run.record.resume,
         Some(Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff)
-    )
+    );
+    is_about_power && (is_sown(Bug::LateAnswerUnused) || run.plan.machine_is_off(is_told))
 }
 
 /// A17: whoever asked for it to be left alone decides when it goes on.

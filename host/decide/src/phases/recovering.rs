@@ -306,10 +306,14 @@ fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
 
 /// Whether the method's device did not answer in this phase, and the method holds no cut of ours.
 fn has_gone_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
-    let mut last = [Action::On, Action::Status]
-        .into_iter()
-        .filter_map(|action| run.record.last_in_phase(method, action));
-    !still_cut(run).contains(&method) && last.any(|call| unreachable(call.end.as_ref()))
+    !still_cut(run).contains(&method) && is_unanswered(run, method)
+}
+
+/// Whether the method's device did not answer a call of this phase, the last of its kind.
+pub(crate) fn is_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
+    let actions = [Action::On, Action::Status].into_iter();
+    let mut last = actions.filter_map(|action| run.record.last_in_phase(method, action));
+    last.any(|call| unreachable(call.end.as_ref()))
 }
 
 /// S9: our marks go last, and only ours; then the run ends where its goal says.

@@ -14,6 +14,8 @@ use crate::{
     PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
+use super::recovering::is_unanswered;
+
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
 pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
     let cuts = still_cut(run);
@@ -65,7 +67,7 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
     if let Some(flow) = wait_for_late_cuts(run, cuts) {
         return Some(flow);
     }
-    for cut in cuts.iter().copied() {
+    for cut in answering_first(run, cuts) {
         match bring_on(run, cut) {
             Brought::On => {}
             Brought::NotYet(flow) => return Some(flow),
@@ -197,8 +199,6 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     forget_failures(&mut run.record);
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
-    // No silent device keeps another from switching on.
-    plugs.sort_by_key(|plug| Some(*plug) == run.record.unreachable);
     if matches!(run.record.goal, Goal::Close(_)) && is_sown(Bug::ClosedLeftOff) {
         plugs.clear();
     }
@@ -208,12 +208,23 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = (!plugs.is_empty()).then(|| wait_for_late_offs(run)).flatten() {
         return flow;
     }
-    switch_on(run, plugs).or_else(|| switch_on_found(run)).unwrap_or_else(|| arrive(run))
+    switch_on(run, &plugs).or_else(|| switch_on_found(run)).unwrap_or_else(|| arrive(run))
+}
+
+/// No silent device keeps another one from switching on, or from giving back: those that did not answer come last.
+fn answering_first(run: &Run<'_>, methods: &[MethodIndex]) -> Vec<MethodIndex> {
+    let mut methods = methods.to_vec();
+    let is_silent = |method| {
+        Some(method) == run.record.unreachable
+            || guard(Bug::SilentDeviceFirst, is_unanswered(run, method))
+    };
+    methods.sort_by_key(|method| is_silent(*method));
+    methods
 }
 
 /// Switches these on; `None` when all are.
-fn switch_on(run: &mut Run<'_>, plugs: Vec<MethodIndex>) -> Option<Flow> {
-    for plug in plugs {
+fn switch_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Option<Flow> {
+    for plug in answering_first(run, plugs) {
         match bring_on(run, plug) {
             Brought::On => {}
             Brought::NotYet(flow) => return Some(flow),
@@ -231,7 +242,7 @@ fn switch_on_found(run: &mut Run<'_>) -> Option<Flow> {
     }
     run.rule(Rule::A4);
     let Some(view) = run.look() else { return Some(Flow::Stay) };
-    if stays_as_found(run, view) { None } else { switch_on(run, found) }
+    if stays_as_found(run, view) { None } else { switch_on(run, &found) }
 }
 
 /// A3: an off that may still come would undo our `on`. Waits until it cannot, or until its plug reads off: then nothing

@@ -324,6 +324,41 @@ fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     assert_eq!(left_off, Some(vec![1]));
 }
 
+/// One feed is off, and the device of the other was silent for so long that a person was told. Then it answers.
+#[test]
+fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(plan_of_two_feeds(), policy);
+    story.device = Box::new(|operation, plugs| {
+        let is_dead = operation.method == 1 && plugs[0] == PlugState::Off;
+        if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
+    story.device = Box::new(honest);
+    story.until(Phase::Releasing);
+    assert_eq!(story.plugs, [PlugState::Off, PlugState::Off]);
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+}
+
+/// The same where the node is well on the other feed meanwhile: what is off is switched on, and nothing else off.
+#[test]
+fn a14_a_second_feed_that_answers_after_its_time_does_not_cut_a_node_that_is_well() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(plan_of_two_feeds(), policy);
+    story.device = Box::new(|operation, plugs| {
+        let is_dead = operation.method == 1 && plugs[0] == PlugState::Off;
+        if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
+    });
+    story.until(Phase::Parked).wakes();
+    let offs = story.count(Action::Off);
+    story.device = Box::new(honest);
+    story.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], offs));
+}
+
 #[test]
 fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched_on_again() {
     let mut plan = plan_of_two_feeds();
