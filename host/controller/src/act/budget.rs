@@ -24,7 +24,7 @@ use crate::reconcile::slot_of;
 /// A lost race is run again; more than this many in a row is somebody gone wild.
 const RACES_MAX: u32 = 8;
 /// The pause after the first lost race; each later one is twice as long.
-const RACE_PAUSE: Duration = Duration::from_millis(10);
+const RACE_PAUSE: Duration = Duration::from_millis(25);
 
 /// The answer to asking for a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
