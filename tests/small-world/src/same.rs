@@ -104,22 +104,14 @@ fn leave_out(record: &mut Record, now: Time) {
     leave_out_operations(record, now);
 }
 
-/// Where a pausing run goes on; of a parked one, only whether it was on the way back, or still owed
-/// a read of its off, when its device fell silent.
+/// Where a pausing run goes on, and one that is parked for a silent device.
 fn asked_resume(record: &Record, phase: Phase) -> Option<Phase> {
     if matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff) {
         return Some(phase);
     }
     let reason = record.parked.as_ref().map(|parked| &parked.reason);
-    if record.phase != Phase::Parked || reason != Some(&ParkReason::DeviceUnreachable) {
-        return None;
-    }
-    let owes_a_read =
-        matches!(phase, Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff);
-    if owes_a_read {
-        return Some(Phase::VerifyingOff);
-    }
-    Some(phase).filter(|phase| matches!(phase, Phase::Restoring | Phase::PoweringOn))
+    let is_probed = record.phase == Phase::Parked && reason == Some(&ParkReason::DeviceUnreachable);
+    is_probed.then_some(phase)
 }
 
 fn leave_out_tries(reason: &mut ParkReason) {
