@@ -191,6 +191,8 @@ bugs! {
     MoreCutAgain = "more-cut-again" breaks "S13",
     /// A parked run whose device answers at last does not go on with what it was about.
     LateAnswerUnused = "late-answer-unused" breaks "L1",
+    /// A node that is well in its own boot after offs that never landed stays parked and quarantined.
+    StuckThoughWell = "stuck-though-well" breaks "L1",
     /// On the way back a device that does not answer keeps the others from switching on and from giving back.
     SilentDeviceFirst = "silent-device-first" breaks "S6",
     /// A parked run does not name a plug that is on and that a late off of ours may still reach.

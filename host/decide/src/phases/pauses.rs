@@ -254,7 +254,8 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
-        let may_go_on = (!run.sent_off() || waits) && run.record.first_released_at.is_none();
+        let may_go_on = !run.sent_off() || waits || has_outlived_its_offs(run);
+        let may_go_on = may_go_on && run.record.first_released_at.is_none();
         if !may_go_on || parked && !has_let_go(run, view, node) {
             return None;
         }
@@ -271,6 +272,16 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and
+/// what may be off is switched on.
+fn has_outlived_its_offs(run: &Run<'_>) -> bool {
+    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let is_unverified = matches!(parked, Some(ParkReason::OffNotVerified { .. }));
+    let mut plugs = run.plan.power_methods();
+    guard(Bug::StuckThoughWell, is_unverified)
+        && plugs.all(|plug| run.record.may_land_until(run.plan, plug) <= run.now)
 }
 
 /// Whether a silent device keeps an off from being sent or read. Of a node that is well none is wanted any more, and what

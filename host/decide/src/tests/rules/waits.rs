@@ -6,7 +6,7 @@ use alloc::vec;
 
 use super::{cutting_plan, story};
 use crate::tests::fixtures::{bmc_plan, failed, not_attempted, power, stage, succeeded};
-use crate::tests::story::{Story, honest, silent};
+use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
 #[test]
@@ -322,6 +322,19 @@ fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     assert!(silent_on.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
     let left_off = silent_on.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!(left_off, Some(vec![1]));
+}
+
+/// Its device says yes to each off and carries out none: the node is well in the boot that it always had.
+#[test]
+fn a14_a_node_that_is_well_after_offs_that_never_landed_is_let_go() {
+    let mut story = story();
+    story.device = Box::new(lying);
+    story.until(Phase::Parked);
+    assert!(matches!(story.parked(), Some(ParkReason::OffNotVerified { .. })));
+    story.device = Box::new(honest);
+    story.wakes().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert!(!story.released() && !story.record.marks.quarantine);
+    assert_eq!(story.plugs, [PlugState::On]);
 }
 
 /// One feed is off, and the device of the other was silent for so long that a person was told. Then it answers.
