@@ -168,8 +168,9 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
 }
 
 /// A3: what was asked for in a release and was not seen to be done may still be done: a taint would speak of the next boot,
-/// and a delete would take a pod that runs in it. The taint's minute counts from when it was asked for; deletes may have been sent until the
-/// way back began, so theirs counts from this phase. Lifting a taint changes the Node, after which an older write is refused.
+/// and a delete would take a pod that runs in it. The taint's minute counts from when it was asked for; deletes may have been
+/// sent until the way back began, so theirs counts from this phase. Lifting a taint changes the Node, after which an older
+/// write is refused.
 fn wait_for_late_writes(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     let released = run.record.released.as_ref()?;
     let sent_at = released.sent_at?;

@@ -337,9 +337,8 @@ fn a14_a_node_that_is_well_after_offs_that_never_landed_is_let_go() {
     assert_eq!(story.plugs, [PlugState::On]);
 }
 
-/// One feed is off, and the device of the other was silent for so long that a person was told. Then it answers.
-#[test]
-fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
+/// One feed is off, and the device of the other was silent for so long that a person is told.
+fn second_feed_falls_silent() -> Story {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
     let mut story = Story::new(plan_of_two_feeds(), policy);
     story.device = Box::new(|operation, plugs| {
@@ -347,6 +346,13 @@ fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
         if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
     });
     story.until(Phase::Parked);
+    story
+}
+
+/// The device of the second feed answers after all.
+#[test]
+fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
+    let mut story = second_feed_falls_silent();
     assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
     assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
     story.device = Box::new(honest);
@@ -359,13 +365,8 @@ fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
 /// The same where the node is well on the other feed meanwhile: what is off is switched on, and nothing else off.
 #[test]
 fn a14_a_second_feed_that_answers_after_its_time_does_not_cut_a_node_that_is_well() {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
-    let mut story = Story::new(plan_of_two_feeds(), policy);
-    story.device = Box::new(|operation, plugs| {
-        let is_dead = operation.method == 1 && plugs[0] == PlugState::Off;
-        if is_dead { silent(operation, plugs) } else { honest(operation, plugs) }
-    });
-    story.until(Phase::Parked).wakes();
+    let mut story = second_feed_falls_silent();
+    story.wakes();
     let offs = story.count(Action::Off);
     story.device = Box::new(honest);
     story.until(Phase::Final(FinalReason::Remedied));
