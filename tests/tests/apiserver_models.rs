@@ -19,7 +19,7 @@ use futures::future::join_all;
 use node_remedy_tests::control_plane::Kubernetes;
 
 use self::model::Model;
-use self::play::{Transcript, play};
+use self::play::{Raced, Transcript, play};
 use self::real::{Cluster, Real};
 use self::script::Script;
 use self::side::Company;
@@ -44,11 +44,7 @@ async fn compare_with(
     scripts: &[Script],
 ) -> Result<()> {
     let cluster = Cluster::start(release, name, company).await?;
-    let on_real = join_all(scripts.iter().map(|script| async {
-        let mut side = Real::new(&cluster, script);
-        play(script, &mut side).await
-    }))
-    .await;
+    let on_real = join_all(scripts.iter().map(|script| on_real(&cluster, script))).await;
     let mut differences = Vec::new();
     for (script, real) in scripts.iter().zip(on_real) {
         let model = play(script, &mut Model::new(script, company)).await;
@@ -64,6 +60,20 @@ async fn compare_with(
     }
     ensure!(differences.is_empty(), "{}", differences.join("\n\n"));
     Ok(())
+}
+
+/// Plays a script on a real control plane; again, on nodes of its own, where it lost a race.
+async fn on_real(cluster: &Cluster, script: &Script) -> Result<Transcript> {
+    let play = async |script: &Script| play(script, &mut Real::new(cluster, script)).await;
+    let mut played = play(script).await;
+    for name in ["second-try", "third-try"] {
+        match &played {
+            Err(error) if error.is::<Raced>() => println!("{}, {name}: {error:#}", script.name),
+            Ok(_) | Err(_) => break,
+        }
+        played = play(&Script { name, ..script.clone() }).await;
+    }
+    played
 }
 
 /// What is not the same, line by line: `-` only the real one, `+` only the model.
@@ -101,10 +111,20 @@ async fn requests_are_answered_alike() -> Result<()> {
     compare("models-requests", Company::Nobody, scripts.collect()).await
 }
 
+/// These wait for minutes: a test for each release, so that they can do so side by side.
+async fn lost_nodes(release: Kubernetes) -> Result<()> {
+    let scripts: Vec<Script> = nodes::scripts().into_iter().chain(volumes::scripts()).collect();
+    compare_with(release, "models-nodes", Company::Bystander, &scripts).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_nodes_have_the_same_consequences() -> Result<()> {
-    let scripts = nodes::scripts().into_iter().chain(volumes::scripts());
-    compare("models-nodes", Company::Bystander, scripts.collect()).await
+    lost_nodes(Kubernetes::V1_37).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_nodes_have_the_same_consequences_in_the_release_before() -> Result<()> {
+    lost_nodes(Kubernetes::V1_36).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

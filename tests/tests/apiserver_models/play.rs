@@ -1,6 +1,8 @@
 //! Plays a script on one side and writes down what was answered and what happened.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -25,6 +27,20 @@ pub(crate) struct Transcript {
     /// What happened up to the last fact that was awaited, in normal order.
     pub(crate) facts: Vec<String>,
 }
+
+/// Something came in between that makes the play worthless, as [`Step::Race`] says.
+#[derive(Debug)]
+pub(crate) struct Raced {
+    lost_by: &'static str,
+}
+
+impl Display for Raced {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} came in between", self.lost_by)
+    }
+}
+
+impl Error for Raced {}
 
 /// Plays a script to its end.
 pub(crate) async fn play<S: Side>(script: &Script, side: &mut S) -> Result<Transcript> {
@@ -119,6 +135,14 @@ impl<S: Side> Player<'_, S> {
                 let took_s = at(to)?.as_secs_f64() - at(from)?.as_secs_f64();
                 println!("{} {}: {took_s:.1} s to {to}", S::NAME, self.names.script);
                 ensure!(within_s.contains(&took_s), "from {from} to {to} it took {took_s:.1} s");
+                Ok(())
+            }
+            Step::Race { lost_by } => {
+                self.hear().await?;
+                let mut since = self.facts.iter().filter(|fact| fact.version > self.begin);
+                if since.any(|fact| fact.line == *lost_by) {
+                    bail!(Raced { lost_by });
+                }
                 Ok(())
             }
             Step::ForgetHistory => {

@@ -10,7 +10,7 @@ use node_remedy_world::api::{Kind, Part};
 use serde_json::{Value, json};
 
 /// A story to be played on both sides.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// Its name; on the real side also its namespace and zone.
     pub(crate) name: &'static str,
@@ -40,6 +40,9 @@ pub(crate) enum Step {
     /// The seconds between the last facts of these names that were awaited, or between what befell
     /// and a fact.
     Took { from: &'static str, to: &'static str, within_s: RangeInclusive<f64> },
+    /// The play says nothing where this fact has come: it is then played again, up to twice. Parts of
+    /// the controller manager do not wait for each other, and this one may come in between.
+    Race { lost_by: &'static str },
     /// The server no longer knows how it was at the first versions.
     ForgetHistory,
 }
