@@ -3,14 +3,22 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use node_remedy::simulate::{Beside, Source, tell};
+use node_remedy::simulate::{Beside, Part, Source, play, tell};
 
 use crate::sim_night::parse;
 
 /// What of a night's expectations did not come true.
 fn missed(thresholds: &str, happens: &[String], expected: &[&str]) -> Vec<String> {
+    let text = night(thresholds, happens, expected);
+    let source = Source { name: "a sign".to_owned(), text: text.clone() };
+    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
+    story.with.outcome.missed
+}
+
+fn night(thresholds: &str, happens: &[String], expected: &[&str]) -> String {
     let mut text = format!(
         "title: a sign
 seed: 5
@@ -48,9 +56,7 @@ happenings:
     for one in expected {
         writeln!(text, "- {{ {one} }}").expect("text takes text");
     }
-    let source = Source { name: "a sign".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    text
 }
 
 const NONE: [String; 0] = [];
@@ -135,6 +141,29 @@ fn a_condition_that_nobody_reports_any_more_is_no_sign() {
     let at = r#"fact: powerChanged, where: { power: "off" }, times: 1, after: 1259s, by: 1270s"#;
     let expected = [&[at], FIRST_IS_REMEDIED.as_slice()].concat();
     assert_eq!(missed(threshold, &reports, &expected), NONE);
+}
+
+/// A lost node with a compound threshold by a condition that nobody reports any more: it is not cut, and that is told.
+#[test]
+fn a_lost_node_whose_compound_threshold_nobody_can_decide_is_told_of() {
+    let compound = "
+      - all:
+        - nodeLeaseAge: 20s
+        - not: { nodeConditionType: Maintenance, nodeConditionStatus: true }
+        period: 1s";
+    let said = |reported_s: u64| {
+        let reported = format!("at: {reported_s}s, {}", says("node-1", "Maintenance", "\"False\""));
+        let lost = "at: 25m, machineHangs: node-1".to_owned();
+        let text = night(compound, &[reported, lost], &["fact: nodeReady, times: 1"]);
+        let played = play(&parse(&text), Part::With).expect("a night");
+        let reasons = played.collected.refused.iter().map(|refused| &refused.reason);
+        let unknown = reasons.filter(|reason| reason.guard() == "ConditionUnknown");
+        unknown.map(ToString::to_string).collect::<BTreeSet<String>>()
+    };
+    let sentence = "the node is silent, and a threshold of it cannot be decided: nobody reports Maintenance; restart what \
+                    does, or add a threshold without it";
+    assert_eq!(said(30), BTreeSet::from([sentence.to_owned()]));
+    assert_eq!(said(24 * 60), BTreeSet::new(), "it was reported a minute before");
 }
 
 const OOPSES: &str = "

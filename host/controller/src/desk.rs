@@ -403,7 +403,7 @@ impl<C: Cluster> Desk<C> {
                     refused.get_or_insert(reason);
                     // Another may help; but a milder one that made way has had its turn.
                     let is_milder =
-                        thresholds.peek().is_some_and(|(_, one)| !superseding::fences(one));
+                        thresholds.peek().is_some_and(|(_, one)| !superseding::may_fence(one));
                     if !is_of_remedy || made_way && is_milder {
                         break;
                     }
@@ -520,8 +520,12 @@ fn held_by(seen: &NodeSeen, node: &NodeView, rule: &NodeThreshold, now: Time) ->
         let at = second_opinion::listens(seen)?.to_string();
         return Some(Reason::StillAnswers { at });
     }
-    let has_no_lease = node_remedy_decide::is_held_by_missing_lease(node, &rule.threshold, now);
-    has_no_lease.then(|| Reason::Hold(Hold::Gate(vec![Refusal::NoLease])))
+    if node_remedy_decide::is_held_by_missing_lease(node, &rule.threshold, now) {
+        return Some(Reason::Hold(Hold::Gate(vec![Refusal::NoLease])));
+    }
+    let unknown = node_remedy_decide::unknown_conditions(node, &rule.threshold, now);
+    let conditions = unknown.into_iter().collect::<Vec<_>>().join(", ");
+    (!conditions.is_empty()).then_some(Reason::ConditionUnknown { conditions })
 }
 
 /// Stands in the dirty set for the configuration; no node is named so.

@@ -163,6 +163,11 @@ pub enum Reason {
         /// Where.
         at: String,
     },
+    /// Nobody reports these conditions any more, by which a compound threshold is decided.
+    ConditionUnknown {
+        /// Their types, with commas between them.
+        conditions: String,
+    },
     /// The API server did not answer, or not as needed.
     ApiFailed(String),
 }
@@ -175,6 +180,7 @@ impl Reason {
             Self::NotReady(_) => "NotReady",
             Self::Shadow { .. } => "Shadow",
             Self::StillAnswers { .. } => "StillAnswers",
+            Self::ConditionUnknown { .. } => "ConditionUnknown",
             Self::ApiFailed(_) => "ApiFailed",
         }
     }
@@ -195,6 +201,7 @@ impl Reason {
             Self::Hold(_)
             | Self::Shadow { .. }
             | Self::StillAnswers { .. }
+            | Self::ConditionUnknown { .. }
             | Self::ApiFailed(_) => false,
         }
     }
@@ -211,6 +218,11 @@ impl Display for Reason {
             Self::StillAnswers { at } => write!(
                 f,
                 "its Lease is overdue, but its kubelet accepts connections at {at}: it has a minute to renew"
+            ),
+            Self::ConditionUnknown { conditions } => write!(
+                f,
+                "the node is silent, and a threshold of it cannot be decided: nobody reports {conditions}; restart what \
+                 does, or add a threshold without it"
             ),
             Self::ApiFailed(error) => {
                 write!(f, "the API server must be asked before anything is done: {error}")

@@ -187,6 +187,16 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
+    /// An outlet that reads off is believed while the machine's own controller reads on.
+    ControllerUnheard = "controller-unheard" breaks "S1",
+    /// A controller that fell silent with the outlets that feed it is waited for.
+    DarkControllerAwaited = "dark-controller-awaited" breaks "L1",
+    /// A run that waits for a person as its Job does not end never hears that it ended.
+    LateEndUnheard = "late-end-unheard" breaks "L1",
+    /// A milder incident that waits for a person makes no way for a threshold whose later remedy is the fence.
+    LaterFenceNotDue = "later-fence-not-due" breaks "L1",
+    /// A release that went wrong behind a cut leaves the off of a later remedy unused.
+    OffOfLaterRemedyUnused = "off-of-later-remedy-unused" breaks "L1",
     /// What is cut again behind a release without leave is followed by cuts that nobody undid.
     MoreCutAgain = "more-cut-again" breaks "S13",
     /// A parked run whose device answers at last does not go on with what it was about.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::phases::releasing::void;
-use crate::retry::{end_release, go_back, last_failure};
+use crate::retry::{climb_to_an_off, end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, Method, MethodIndex, NodeView,
@@ -168,7 +168,7 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     note_undone(run);
     end_release(run);
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
-    run.record.goal = if run.switches_power() {
+    run.record.goal = if run.switches_power() || climb_to_an_off(run) {
         Goal::BringBack
     } else {
         Goal::Park(ParkReason::CutUndone { method, failure: None })

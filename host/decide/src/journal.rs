@@ -112,6 +112,11 @@ impl Record {
             .find(|one| one.method == method && one.action == action && one.end.is_some())
     }
 
+    /// The last call of any kind on the plug that has ended, in any phase.
+    pub(crate) fn last_call(&self, method: MethodIndex) -> Option<&Operation> {
+        self.operations.iter().rev().find(|one| one.method == method && one.end.is_some())
+    }
+
     /// The methods whose reads a proof rests on.
     pub(crate) fn read_by(&self, proof: &Proof) -> BTreeSet<MethodIndex> {
         let reads = self.operations.iter().filter(|one| proof.by.names(one.id));

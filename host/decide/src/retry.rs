@@ -101,6 +101,24 @@ pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
     Some(Flow::Go(Phase::Waiting))
 }
 
+/// A11: pods run elsewhere while the boot that they were released from lives, and the present remedy cannot end it: the
+/// next one that switches the machine off has its turn at once.
+pub(crate) fn climb_to_an_off(run: &mut Run<'_>) -> bool {
+    let next = run.record.rung.saturating_add(1);
+    let mut later = run.plan.ladder.iter().enumerate().skip(next);
+    let Some((rung, remedy)) = later.find(|(_, one)| run.plan.takes_off(one.remedy)) else {
+        return false;
+    };
+    if run.takes_off() || !guard(Bug::OffOfLaterRemedyUnused, true) {
+        return false;
+    }
+    run.rule(Rule::A11);
+    run.notice(Notice::NextRemedy { remedy: remedy.name.clone() });
+    run.record.rung = rung;
+    run.record.restarts = 0;
+    true
+}
+
 /// Back to New, if a restart is left. What holds already is not done again.
 pub(crate) fn restart(run: &mut Run<'_>) -> Option<Flow> {
     if guard(Bug::RestartsUncounted, run.record.restarts >= run.policy.restarts) {

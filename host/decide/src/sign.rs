@@ -221,6 +221,30 @@ pub(crate) fn next_look(node: &NodeView, sign: &Sign, now: Time) -> Option<Time>
     }
 }
 
+/// The types of the conditions among the parts of a sign for which `is_meant` holds.
+pub(crate) fn conditions<'s>(
+    sign: &'s Sign,
+    is_meant: &impl Fn(&Sign) -> bool,
+    types: &mut BTreeSet<&'s str>,
+) {
+    match sign {
+        Sign::Condition { kind, .. } if is_meant(sign) => {
+            types.insert(kind);
+        }
+        Sign::Condition { .. }
+        | Sign::LeaseAge(_)
+        | Sign::Events { .. }
+        | Sign::Flaps { .. }
+        | Sign::NeverJoined(_) => {}
+        Sign::All(parts) | Sign::Any(parts) => {
+            for part in parts {
+                conditions(part, is_meant, types);
+            }
+        }
+        Sign::Not(part) => conditions(part, is_meant, types),
+    }
+}
+
 /// When a window no longer holds what was `at`.
 const fn leaves(at: Time, window: Span) -> Time {
     at.after(window).after(Span(1))

@@ -126,6 +126,25 @@ pub fn is_held_by_missing_lease(node: &NodeView, threshold: &Threshold, now: Tim
     is_crossed(&unrenewed, threshold, now) && !is_crossed(node, threshold, now)
 }
 
+/// The conditions of which nobody knows, where they alone keep a compound threshold of a node whose kubelet is silent from
+/// being decided.
+pub fn unknown_conditions<'t>(
+    node: &NodeView,
+    threshold: &'t Threshold,
+    now: Time,
+) -> BTreeSet<&'t str> {
+    let mut conditions = BTreeSet::new();
+    let is_compound = matches!(threshold.sign, Sign::All(_) | Sign::Any(_) | Sign::Not(_));
+    let is_silent =
+        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
+    if is_compound && is_silent && crossed(node, threshold, now) == Crossing::Unclear {
+        let is_unknown =
+            |part: &Sign| sign::find(node, part, threshold.stale_after, now) == Finding::Unclear;
+        sign::conditions(&threshold.sign, &is_unknown, &mut conditions);
+    }
+    conditions
+}
+
 fn is_crossed(node: &NodeView, threshold: &Threshold, now: Time) -> bool {
     matches!(crossed(node, threshold, now), Crossing::Crossed { .. })
 }

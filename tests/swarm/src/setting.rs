@@ -243,6 +243,7 @@ mod tests {
                 "outlet-of-another",
                 "outlet-of-another-with-a-witness",
                 "outlet-of-nothing",
+                "outlet-of-nothing-and-a-bmc",
                 "outlet-of-one-with-a-bmc",
                 "plug-of-another-while-it-waits",
                 "wiring-corrected-after-the-off",

@@ -2,12 +2,13 @@
 //!
 //! A node has one incident at a time. Where another of its thresholds is crossed whose first remedy fences it, an incident
 //! with a milder one would keep it from its turn, for as long as a person takes. So it ends, and the fence gets an incident
-//! of its own; but only where nothing speaks against opening that.
+//! of its own; but only where nothing speaks against opening that. One that waits for a person, and whose own remedies
+//! hold no fence, also makes way for a threshold with a fence among its later remedies.
 
 use node_remedy_api::nodefence::{FinalReason, NodeFence, Rung};
 use node_remedy_api::policy::Mode;
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_decide::{Crossing, NodeView, Remedy, Time, Verdict, crossed};
+use node_remedy_decide::{Crossing, NodeView, Phase, Remedy, Time, Verdict, crossed};
 
 use super::config::{NodePolicy, NodeThreshold};
 use super::live::Facts;
@@ -26,12 +27,18 @@ pub fn fences(threshold: &NodeThreshold) -> bool {
     threshold.ladder.first().is_some_and(Rung::is_fence)
 }
 
-/// The thresholds by place, those first whose first remedy fences: of two that are crossed at once the milder one helps
-/// nobody.
+/// Whether a fence is among a threshold's remedies.
+pub fn may_fence(threshold: &NodeThreshold) -> bool {
+    threshold.ladder.iter().any(Rung::is_fence)
+}
+
+/// The thresholds by place, those first whose first remedy fences, and then those with a later one that does: of two
+/// that are crossed at once the milder one helps nobody.
 pub fn fences_first(policy: &NodePolicy) -> impl Iterator<Item = (usize, &NodeThreshold)> {
-    let by_place = || policy.thresholds.iter().enumerate();
-    let (first, then) = (by_place(), by_place());
-    first.filter(|(_, one)| fences(one)).chain(then.filter(|(_, one)| !fences(one)))
+    let mut thresholds: Vec<(usize, &NodeThreshold)> =
+        policy.thresholds.iter().enumerate().collect();
+    thresholds.sort_by_key(|(_, one)| (!fences(one), !may_fence(one)));
+    thresholds.into_iter()
 }
 
 /// Whether an incident ended to make way for a fence.
@@ -100,7 +107,11 @@ pub fn is_fence_due<C: Cluster>(
                 .is_empty()
             && with_components(parts, &threshold.ladder).is_ok()
     };
-    let fencing = policy.thresholds.iter().filter(|one| fences(one) && one.is_run.is_ok());
+    let waits = incident.record.phase == Phase::Parked;
+    let has_none = incident.plan.ladder.iter().all(|rung| rung.remedy != Remedy::Fence);
+    let is_for_later = guard(Bug::LaterFenceNotDue, waits && has_none);
+    let is_sterner = |one: &NodeThreshold| fences(one) || is_for_later && may_fence(one);
+    let fencing = policy.thresholds.iter().filter(|one| is_sterner(one) && one.is_run.is_ok());
     policy.mode != Mode::Shadow
         && fencing.clone().any(|one| is_due(&one))
         && config.plan_for(seen).is_ok()

@@ -123,9 +123,7 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
             "AskingAgain",
             format!("the condition still holds; remedy {remedy}: its plugin is asked again"),
         ),
-        Notice::NextRemedy { remedy } => {
-            warning("NextRemedy", format!("the condition still holds; next: {remedy}"))
-        }
+        Notice::NextRemedy { remedy } => warning("NextRemedy", format!("next remedy: {remedy}")),
         Notice::RemedyFailed(reason) => warning(
             "RemedyFailed",
             by_name(&format!("this remedy failed: {}", reason.found()), nodefence, node),

@@ -11,6 +11,7 @@ use crate::{
 };
 
 use super::recovering::{end, has_dark_feed, has_let_go};
+use super::remedying::ended_late;
 use super::waiting::of_a_part;
 
 /// Waits before the next try.
@@ -108,6 +109,11 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return park(run, ParkReason::SameBootAfterRelease);
     }
     if let Some(flow) = cut::watch(run) {
+        return flow;
+    }
+    if matches!(reason, Some(ParkReason::JobStuck { .. }))
+        && let Some(flow) = ended_late(run)
+    {
         return flow;
     }
     if matches!(reason, Some(ParkReason::LeftAlone { .. })) {

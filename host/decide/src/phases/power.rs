@@ -10,6 +10,7 @@ use crate::{
     OpId, Operation, Phase, Plan, PlugState, Record, Rule, Span, Stage,
 };
 
+use super::dissent::fell_silent;
 use super::leave::leave_to_cut;
 use super::verifying::not_verified;
 use super::waiting::{hold_for_dump, lacks_approval};
@@ -18,7 +19,11 @@ use super::waiting::{hold_for_dump, lacks_approval};
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
     let (plan, stages) = (run.plan, run.power());
     loop {
-        let known = |method| progress(plan, &run.record, method, Record::is_identified);
+        let known = |method| {
+            progress(plan, &run.record, method, |record, one| {
+                record.is_identified(one) || fell_silent(plan, record, one)
+            })
+        };
         match run.next_wanted(&stages, known) {
             Want::Nothing => return Flow::Go(Phase::PoweringOff),
             Want::Failed(method) => {
@@ -39,7 +44,9 @@ pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
     let (plan, stages) = (run.plan, run.power());
     loop {
         let asked = |method| {
-            progress(plan, &run.record, method, |record, one| record.is_asked_off(plan, one))
+            progress(plan, &run.record, method, |record, one| {
+                record.is_asked_off(plan, one) || fell_silent(plan, record, one)
+            })
         };
         match run.next_wanted(&stages, asked) {
             Want::Nothing => return Flow::Go(Phase::VerifyingOff),

@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
-use crate::retry::{end_release, go_back, node_gone, park, restart, unreachable};
+use crate::retry::{
+    begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable,
+};
 use crate::run::{Flow, Run};
 use crate::{
     Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY,
@@ -77,7 +79,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         return after_release(run);
     }
     let served = served_until(run, &proof, &released, &left);
-    let stalls_at = served.map_or(stalls_at(run), |until| until.after(run.policy.release_timeout));
+    let stalls_at = served.map_or(stalls_at(run), |until| until.after(release_patience(run)));
     if guard(Bug::StallForgotten, run.now >= stalls_at && left.count() >= released.left) {
         run.rule(Rule::P5);
         end_release(run);
@@ -130,7 +132,18 @@ fn stalls_at(run: &Run<'_>) -> Time {
     let begun = run.record.released.as_ref().filter(|released| released.ended_at.is_none());
     let progress_at = begun.map(|released| released.progress_at.max(released.at));
     let since = progress_at.unwrap_or_default().max(run.record.entered_at);
-    since.after(run.policy.release_timeout)
+    since.after(release_patience(run))
+}
+
+/// How long a release may make no progress. A slow pace of our own is none of its holders' doing.
+fn release_patience(run: &Run<'_>) -> Span {
+    let pace = match run.policy.release {
+        ReleaseMode::Paced { pods_per_minute } => {
+            Span::minutes(1).0.checked_div(u64::from(pods_per_minute)).unwrap_or_default()
+        }
+        ReleaseMode::Prompt => 0,
+    };
+    run.policy.release_timeout.max(Span(pace).times(2))
 }
 
 /// Which signs speak against a proof. Cut storage does not stop a kubelet's heart, so there
@@ -177,6 +190,10 @@ pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
     run.rule(Rule::A6);
     let is_released = run.record.first_released_at.is_some();
     if is_released && run.takes_off() && restart(run).is_some() {
+        return Flow::Go(Phase::AwaitingPower);
+    }
+    if is_released && climb_to_an_off(run) {
+        begin_pass(run);
         return Flow::Go(Phase::AwaitingPower);
     }
     let reason = if !is_released || grade == Grade::PowerOffVerified {

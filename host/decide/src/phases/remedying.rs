@@ -156,7 +156,32 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     }
     let remedy = name(run);
     let why = "did not end, long after its deadline".to_string();
+    run.record.resume = Some(Phase::AwaitingWell);
     Some(park(run, ParkReason::JobStuck { remedy, why }))
+}
+
+/// The Job of a parked run ended after all: what comes after it has its turn, unless a person wanted it stopped.
+/// Its word proves nothing any more, for somebody may have been at the machine meanwhile.
+pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
+    let number = job_left(run)?;
+    let seen = run.seen()?.job.as_ref().filter(|seen| seen.number == number)?;
+    let is_over = match seen.state {
+        JobState::Succeeded | JobState::Failed { .. } => true,
+        JobState::Absent | JobState::NameTaken { .. } => !may_come(run),
+        JobState::Running | JobState::Refused { .. } => false,
+    };
+    if !guard(Bug::LateEndUnheard, is_over) {
+        return None;
+    }
+    let remedy = name(run);
+    let (at, outcome) = (run.now, JobOutcome::Lost);
+    let detail = "it ended while this waited for a person".to_string();
+    run.notice(Notice::JobEnded { remedy, outcome, detail: detail.clone() });
+    run.record.jobs.last_mut()?.end = Some(JobEnd { at, outcome, detail });
+    let next = run.record.resume.take()?;
+    run.rule(Rule::A11);
+    run.record.parked = None;
+    Some(Flow::Go(next))
 }
 
 /// Its pod's name goes onto the node and into the record, also where it ended before anybody saw it run.
@@ -319,6 +344,7 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
     if now >= until {
         // Whoever asks again has it tried again for as long.
         job.stopping_at = None;
+        run.record.resume = None;
         let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
         run.record.request = None;
         return Some(park(run, ParkReason::JobStuck { remedy, why }));

@@ -17,6 +17,7 @@ use crate::{
     Time, View,
 };
 
+use super::dissent::{Dissent, contradicted, dissent, fell_silent, outlets_suffice};
 use super::leave::heed_trigger;
 use super::power::stop_if_other_machine;
 use super::releasing::outdated;
@@ -29,11 +30,16 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
         return Flow::Go(Phase::AwaitingWell);
     }
     let Some(baseline_at) = baseline(run) else { return Flow::Stay };
-    let methods: Vec<MethodIndex> =
-        run.plan.power_methods().filter(|one| run.record.is_to_verify(run.plan, *one)).collect();
+    let plan = run.plan;
+    let methods = plan.power_methods().filter(|one| run.record.is_to_verify(plan, *one));
+    let mut methods: Vec<MethodIndex> = methods.collect();
+    methods.sort_by_key(|method| fell_silent(plan, &run.record, *method));
     let mut reads = Vec::new();
     let mut off = Vec::new();
     for method in methods {
+        if fell_silent(plan, &run.record, method) && outlets_suffice(plan, &off) {
+            continue;
+        }
         match confirm(run, method, baseline_at) {
             Confirmed::By(read) => {
                 reads.extend(read);
@@ -205,6 +211,11 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     }
     if let Some(why) = view.gate.dispute() {
         return give_back_disputed(run, why);
+    }
+    match dissent(run, off, baseline.at) {
+        Dissent::None => {}
+        Dissent::Asking(flow) => return flow,
+        Dissent::By(controller) => return contradicted(run, off, controller),
     }
     if !run.committed() {
         // No off of ours: a plug that reads off against a node that is well tells old news, or is

@@ -14,6 +14,7 @@ use crate::{
     PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
+use super::dissent::{Dissent, dissent};
 use super::recovering::is_unanswered;
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -138,7 +139,14 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             }
         }
     }
-    if run.plan.machine_is_off(|feed| off.contains(&feed)) { Feeds::Off } else { Feeds::NotOff }
+    if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
+        return Feeds::NotOff;
+    }
+    match dissent(run, &off, run.record.entered_at) {
+        Dissent::None => Feeds::Off,
+        Dissent::Asking(flow) => Feeds::Reading(flow),
+        Dissent::By(_) => Feeds::NotOff,
+    }
 }
 
 /// Lifts the out-of-service taint, and reads it as lifted, before anything is switched on.

@@ -1,6 +1,8 @@
 //! Signs: what each finds on a node, and what `all`, `any` and `not` make of that. A table each.
 
+use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -121,6 +123,34 @@ fn a_node_without_a_lease_is_never_cut_for_its_age_and_that_is_told_once_it_is_s
     );
     node.lease_seen_at = Some(at(9_995));
     assert!(!is_held_by_missing_lease(&node, &of_lease, NOW));
+}
+
+/// A compound is not decided for a condition that nobody reports: its name is told once the kubelet is silent.
+#[test]
+fn a_condition_that_keeps_a_compound_from_being_decided_is_named_once_the_node_is_silent() {
+    let kind = |kind: &str| Sign::Condition {
+        kind: kind.to_owned(),
+        statuses: [ConditionStatus::True].into(),
+        reasons: BTreeSet::new(),
+    };
+    let age = || Sign::LeaseAge(Span::seconds(60));
+    let not = |sign| Sign::Not(Box::new(sign));
+    let mut node = node();
+    node.lease_seen_at = Some(at(9_900));
+    for (sign, status, named) in [
+        (Sign::All(vec![age(), not(kind("Worn"))]), ConditionStatus::Unknown, vec!["Worn"]),
+        (Sign::All(vec![age(), not(kind("Worn"))]), ConditionStatus::False, vec![]),
+        (Sign::All(vec![not(age()), kind("Worn")]), ConditionStatus::Unknown, vec![]),
+        (Sign::Any(vec![age(), kind("Worn")]), ConditionStatus::Unknown, vec![]),
+        (Sign::Any(vec![kind("A"), kind("B")]), ConditionStatus::Unknown, vec!["A", "B"]),
+        (kind("Worn"), ConditionStatus::Unknown, vec![]),
+        (age(), ConditionStatus::Unknown, vec![]),
+    ] {
+        node.conditions = vec![seen(READY, status, 1_000)];
+        let threshold = Threshold { sign, period: Span::ZERO, stale_after: STALE_AFTER };
+        let unknown: Vec<&str> = unknown_conditions(&node, &threshold, NOW).into_iter().collect();
+        assert_eq!(unknown, named, "{:?}", threshold.sign);
+    }
 }
 
 /// Kleene's tables. What is there is `T`, what is absent `F`, what nobody knows `U`.

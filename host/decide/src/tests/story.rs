@@ -115,6 +115,7 @@ impl Story {
                 let operation = found.expect("an intent for every call").clone();
                 self.calls.push((operation.method, operation.action));
                 let end = (self.device)(&operation, &mut self.plugs);
+                self.agree(operation.method);
                 self.now = self.now.after(self.call_takes);
                 self.event(Event::Ended { op, end });
             }
@@ -258,6 +259,18 @@ impl Story {
         self.node(|node| node.signs = signs(boot, life));
         self.view.trigger = Crossing::Clear { ready: true, next_look: None };
         self
+    }
+
+    /// What names the machine and switches all of its power tells the same by whichever method.
+    fn agree(&mut self, method: MethodIndex) {
+        let plan = &self.plan;
+        let names = |index: &MethodIndex| {
+            plan.method(*index).is_some_and(|one| matches!(one.binding, Binding::Reported { .. }))
+        };
+        let state = self.plugs[method];
+        for other in plan.of_one_power(method).filter(names).filter(|_| names(&method)) {
+            self.plugs[other] = state;
+        }
     }
 
     pub(crate) fn count(&self, action: Action) -> usize {

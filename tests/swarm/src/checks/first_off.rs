@@ -22,7 +22,8 @@ impl FirstOff {
             self.begun.remove(&incident);
         }
         let Taken { node, command, .. } = what.taken()?;
-        if command != "off" {
+        // A plug that feeds nothing switches no node off.
+        if command != "off" || node.is_empty() {
             return None;
         }
         let incident = scene.incident.get(node).cloned().unwrap_or_default();

@@ -62,6 +62,10 @@ impl Check for InFlight {
             _ => {}
         }
         let Taken { node, plug: (device, plug), command, .. } = what.taken()?;
+        if node.is_empty() {
+            // A plug that feeds nothing.
+            return None;
+        }
         let plug = (device.to_owned(), plug);
         match command {
             "off" => self.held.entry(node.to_owned()).or_default().insert(plug),

@@ -3,7 +3,7 @@
 //!
 //! Drawn apart from everything else, so that a night without a rack is what it was without this file.
 //! Not drawn is a PDU that says off and means nothing of it (`says_off`): where the machine is silent,
-//! too, nobody can tell, which `docs/safety.md` says of every device that lies.
+//! too, nobody can tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -49,6 +49,8 @@ enum Way {
     Bmc,
     /// By the outlets of two PDUs; it has no BMC.
     Outlets,
+    /// By its BMC and by the outlets of two PDUs, which feed the BMC, too.
+    Both,
     /// By the port of a switch, and then by its BMC.
     Port,
 }
@@ -60,6 +62,8 @@ pub(super) struct Rack {
     makes: [&'static str; 2],
     /// Whether a recovery stage opens the ports once more.
     opens_again: bool,
+    /// Whether a BMC beside outlets has a stage of its own, before theirs.
+    bmc_first: bool,
 }
 
 impl Rack {
@@ -73,13 +77,19 @@ impl Rack {
             45..80 => Way::Port,
             _ => Way::Bmc,
         };
-        let ways = names.iter().map(|name| (name.clone(), way(rng.below(100)))).collect();
+        let mut ways: BTreeMap<String, Way> =
+            names.iter().map(|name| (name.clone(), way(rng.below(100)))).collect();
+        let mut beside = Rng::named(seed, "a BMC beside outlets");
+        let (has_both, bmc_first) = (beside.below(100) < 30, beside.below(2) == 0);
+        for way in ways.values_mut().filter(|way| has_both && **way == Way::Outlets) {
+            *way = Way::Both;
+        }
         let mut make = |[one, other]: [&'static str; 2]| {
             if rng.below(2) == 0 { one } else { other }
         };
         let makes = [make(["apc", "apc-rpdu"]), make(["eaton", "apc"])];
         let opens_again = Rng::named(seed, "recovery stage").below(2) == 0;
-        Self { ways, makes, opens_again }
+        Self { ways, makes, opens_again, bmc_first }
     }
 
     fn way(&self, node: &str) -> Way {
@@ -135,6 +145,7 @@ impl Rack {
                 let feeds = format!("feeds: [pdu-a/{plug}, pdu-b/{plug}]");
                 ("outlets", format!(", {feeds}, bmc: {{ present: false }}"))
             }
+            Way::Both => ("both", format!(", feeds: [pdu-a/{plug}, pdu-b/{plug}]")),
             Way::Port => ("port", format!(", port: {SWITCH}/{plug}")),
         }
     }
@@ -181,16 +192,33 @@ impl Rack {
                  inventory: {{ configMap: machines, key: nodes.csv }}, {spec} }} }}\n"
             )
         };
-        let outlets = format!(
-            "templates: [{}, {}], methods: [{}, {}], isolation: [{{ name: quarantine, methods: [quarantine] }}], \
-             powerManagement: [{{ name: feeds, run: all, mustSuccess: true, methods: [outlet-a, outlet-b] }}], grants: [{}, {}]",
-            by_snmp("feed-a", a, "198.51.100.1"),
-            by_snmp("feed-b", b, "198.51.100.2"),
-            method("outlet-a", "feed-a", "outlet-a", outlet),
-            method("outlet-b", "feed-b", "outlet-b", outlet),
-            grant(a, "198.51.100.1"),
-            grant(b, "198.51.100.2"),
-        );
+        let feeds = |templates: &str, methods: &str, stages: &str, grants: &str| {
+            format!(
+                "templates: [{}, {}{templates}], methods: [{}, {}{methods}], \
+                 isolation: [{{ name: quarantine, methods: [quarantine] }}], powerManagement: [{stages}], \
+                 grants: [{}, {}{grants}]",
+                by_snmp("feed-a", a, "198.51.100.1"),
+                by_snmp("feed-b", b, "198.51.100.2"),
+                method("outlet-a", "feed-a", "outlet-a", outlet),
+                method("outlet-b", "feed-b", "outlet-b", outlet),
+                grant(a, "198.51.100.1"),
+                grant(b, "198.51.100.2"),
+            )
+        };
+        let stage = |methods: &str| {
+            format!("{{ name: feeds, run: all, mustSuccess: true, methods: [{methods}] }}")
+        };
+        let outlets = feeds("", "", &stage("outlet-a, outlet-b"), "");
+        let bmc = "{ name: bmc, plugin: ipmi, parameters: { address: \"${inventory['bmc-address']}\" }, \
+                   credentials: [{ secret: bmc-credentials }] }";
+        let bmc_grant = "{ plugin: ipmi, cidrs: [192.0.2.0/24], ports: [623] }";
+        let stages = if self.bmc_first {
+            format!("{{ name: bmc, methods: [power] }}, {}", stage("outlet-a, outlet-b"))
+        } else {
+            stage("outlet-a, outlet-b, power")
+        };
+        let power = ", { name: power, template: bmc, action: reboot }";
+        let both = feeds(&format!(", {bmc}"), power, &stages, &format!(", {bmc_grant}"));
         let [join, recovery] = if self.opens_again {
             let join = method("join", "switch", "switch-port", "action: on");
             [join + ", ", "recovery: [{ name: ports, methods: [join] }], ".to_owned()]
@@ -198,16 +226,18 @@ impl Rack {
             [String::new(), String::new()]
         };
         let port = format!(
-            "templates: [{}, {{ name: bmc, plugin: ipmi, parameters: {{ address: \"${{inventory['bmc-address']}}\" }}, \
-             credentials: [{{ secret: bmc-credentials }}] }}], methods: [{}, {join}{{ name: power, template: bmc, action: reboot }}], \
+            "templates: [{}, {bmc}], methods: [{}, {join}{{ name: power, template: bmc, action: reboot }}], \
              isolation: [{{ name: quarantine, methods: [quarantine] }}, {{ name: network, methods: [cut] }}], \
              powerManagement: [{{ name: power, methods: [power] }}], {recovery}\
-             grants: [{}, {{ plugin: ipmi, cidrs: [192.0.2.0/24], ports: [623] }}]",
+             grants: [{}, {bmc_grant}]",
             by_snmp("switch", "snmp-switch", "198.51.100.3"),
             method("cut", "switch", "switch-port", "action: off"),
             grant("snmp-switch", "198.51.100.3"),
         );
         let mut text = object("outlets", &outlets) + &object("port", &port);
+        if self.ways.values().any(|way| *way == Way::Both) {
+            text += &object("both", &both);
+        }
         let _ = writeln!(
             text,
             "- object: {{ apiVersion: v1, kind: Secret, metadata: {{ name: community, namespace: node-remedy }}, \
@@ -232,7 +262,7 @@ impl Draft {
         for node in lost {
             let (class, devices): (&str, &[&str]) = match self.rack.way(node) {
                 Way::Bmc => continue,
-                Way::Outlets => ("two feeds", &PDUS),
+                Way::Outlets | Way::Both => ("two feeds", &PDUS),
                 Way::Port => ("port before power", &[SWITCH]),
             };
             self.drawn.push(class.to_owned());

@@ -109,6 +109,7 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
         other @ (Reason::NotReady(_)
         | Reason::Shadow { .. }
         | Reason::StillAnswers { .. }
+        | Reason::ConditionUnknown { .. }
         | Reason::ApiFailed(_)) => {
             vec![other.guard().to_owned()]
         }

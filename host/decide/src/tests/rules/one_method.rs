@@ -178,7 +178,7 @@ fn a_reset_of_a_machine_that_is_off_gives_way_at_once() {
     let told = Notice::RemedyFailed(ParkReason::MethodFailed { method, detail });
     assert!(story.notices.contains(&told), "{:?}", story.notices);
     story.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.record.found_off, [BESIDE, BMC]);
+    assert_eq!(story.record.found_off, [BESIDE]);
 }
 
 /// A day is for devices that nothing else stands in for.

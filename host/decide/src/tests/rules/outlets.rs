@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
 
-use crate::tests::fixtures::{BOOT, bmc_plan, failed, power, signs, stage, storage};
+use crate::tests::fixtures::{
+    BOOT, UUID, bmc_plan, failed, not_attempted, power, signs, stage, storage,
+};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
@@ -69,6 +71,79 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
     });
     half.until(Phase::Parked);
     assert!(half.record.operations.iter().all(|one| one.method == 0));
+}
+
+/// A BMC and the outlet that is to be the machine's only one.
+fn bmc_and_outlet() -> Plan {
+    let mut plan = bmc_plan();
+    plan.methods.push(power("outlet", Feed::Whole));
+    plan.methods[1].binding = Binding::Labelled;
+    let expected = vec![("system-uuid".to_string(), UUID.to_string())];
+    plan.methods[0].binding = Binding::Reported { expected };
+    plan.power = vec![stage(Execution::All, &[1, 0])];
+    plan
+}
+
+fn named(state: PlugState) -> End {
+    let identity = vec![("system-uuid".to_string(), UUID.to_string())];
+    End::Succeeded { state, identity }
+}
+
+/// The outlet reads off, and the BMC, which knows its machine, reads on: somebody else is dark, or nobody. It is switched on
+/// again.
+#[test]
+fn p1_an_outlet_is_not_believed_while_the_machines_controller_reads_on() {
+    let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => named(PlugState::On),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    let (method, witness) = ("outlet".to_string(), "bmc".to_string());
+    assert_eq!(story.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
+    assert!(!story.released());
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// The outlet feeds the BMC, too, which falls silent with it, whether it was asked to go off before or not.
+#[test]
+fn a12_a_controller_that_falls_silent_with_its_outlet_is_not_waited_for() {
+    for power in [
+        vec![stage(Execution::All, &[1, 0])],
+        vec![stage(Execution::OnlyOne, &[0]), stage(Execution::All, &[1])],
+    ] {
+        let mut plan = Plan { power, ..bmc_and_outlet() };
+        plan.methods[0].must_success = true;
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.device = Box::new(|operation, plugs| match operation.method {
+            0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
+            0 => {
+                honest(operation, plugs);
+                named(plugs[0])
+            }
+            _ => honest(operation, plugs),
+        });
+        story.until_released();
+        assert_eq!(story.plugs[1], PlugState::Off);
+        story.until(Phase::AwaitingWell);
+        assert_eq!(story.plugs[1], PlugState::On);
+    }
+}
+
+/// A controller that was silent before says nothing about its outlets: it is waited for.
+#[test]
+fn a12_a_controller_that_was_silent_before_its_outlets_went_off_is_waited_for() {
+    let plan = Plan {
+        power: vec![stage(Execution::All, &[0]), stage(Execution::All, &[1])],
+        ..bmc_and_outlet()
+    };
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => not_attempted(FailureKind::Timeout),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingDevice);
+    assert_eq!((story.count(Action::Off), story.released()), (0, false));
 }
 
 #[test]

@@ -323,6 +323,22 @@ fn p4_quarantine_first_then_by_mode() {
     assert!(paced.hit(Rule::P4));
 }
 
+/// Two pods a minute apart, and a `releaseTimeout` of ten seconds: our own pace stalls no release.
+#[test]
+fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
+    let policy = RunPolicy {
+        release: ReleaseMode::Paced { pods_per_minute: 1 },
+        release_timeout: Span::seconds(10),
+        ..RunPolicy::default()
+    };
+    let mut paced = Story::new(bmc_plan(), policy);
+    paced.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
+    paced.until(Phase::AwaitingWell);
+    let deletes = paced.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
+    assert_eq!(deletes.count(), 3);
+    assert!(!paced.notices.iter().any(|one| matches!(one, Notice::ReleaseStalled { .. })));
+}
+
 #[test]
 fn p4_what_is_asked_for_already_is_not_asked_for_again() {
     let mut story = story();
