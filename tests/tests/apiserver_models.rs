@@ -62,7 +62,8 @@ async fn compare_with(
     Ok(())
 }
 
-/// Plays a script on a real control plane; again, on nodes of its own, where it lost a race.
+/// Plays a script on a real control plane. One that ends in [`Raced`] is played again under another name, with fresh nodes, at
+/// most twice.
 async fn on_real(cluster: &Cluster, script: &Script) -> Result<Transcript> {
     let play = async |script: &Script| play(script, &mut Real::new(cluster, script)).await;
     let mut played = play(script).await;

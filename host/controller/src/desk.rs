@@ -369,6 +369,8 @@ impl<C: Cluster> Desk<C> {
         let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
         let mut refused: Option<Reason> = None;
+        // Told where nothing that is crossed was refused.
+        let mut held: Option<Reason> = None;
         let made_way = superseding::last_superseded(mirror, seen).is_some();
         let mut thresholds = superseding::fences_first(&policy).peekable();
         while let Some((number, threshold)) = thresholds.next() {
@@ -376,7 +378,7 @@ impl<C: Cluster> Desk<C> {
                 soon @ (Crossing::Clear { .. } | Crossing::Unclear | Crossing::Ripening { .. }) => {
                     let looks = node_remedy_decide::next_look(&node, &threshold.threshold, now);
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
-                    refused = refused.or_else(|| held_by(seen, &node, threshold, now));
+                    held = held.or_else(|| held_by(seen, &node, threshold, now));
                 }
                 sign @ Crossing::Crossed { .. } => {
                     let of = (&policy, threshold);
@@ -410,7 +412,7 @@ impl<C: Cluster> Desk<C> {
                 }
             }
         }
-        if let Some(reason) = refused {
+        if let Some(reason) = refused.or(held) {
             self.refuse(name, &reason);
             return next;
         }

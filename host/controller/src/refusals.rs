@@ -163,7 +163,7 @@ pub enum Reason {
         /// Where.
         at: String,
     },
-    /// Nobody reports these conditions any more, by which a compound threshold is decided.
+    /// These conditions are missing, Unknown or stale, so that a compound threshold cannot be decided.
     ConditionUnknown {
         /// Their types, with commas between them.
         conditions: String,
@@ -221,8 +221,8 @@ impl Display for Reason {
             ),
             Self::ConditionUnknown { conditions } => write!(
                 f,
-                "the node is silent, and a threshold of it cannot be decided: nobody reports {conditions}; restart what \
-                 does, or add a threshold without it"
+                "the node is silent, and one of its thresholds cannot be decided: {conditions} is missing, Unknown or stale; \
+                 check its type and what reports it, or add a threshold without it"
             ),
             Self::ApiFailed(error) => {
                 write!(f, "the API server must be asked before anything is done: {error}")

@@ -187,13 +187,19 @@ bugs! {
     ClosedLeftOff = "closed-left-off" breaks "S6",
     /// Nobody is told which machines are off.
     LeftOffUntold = "left-off-untold" breaks "S6",
-    /// An outlet that reads off is believed while the machine's own controller reads on.
-    ControllerUnheard = "controller-unheard" breaks "S1",
-    /// A controller that fell silent with the outlets that feed it is waited for.
-    DarkControllerAwaited = "dark-controller-awaited" breaks "L1",
+    /// An outlet that reads off is believed while the machine's BMC reads on.
+    BmcUnheard = "bmc-unheard" breaks "S1",
+    /// A BMC that did not answer one call is taken to have lost its power with its outlets.
+    OneSilenceIsDark = "one-silence-is-dark" breaks "S1",
+    /// A BMC that reads on and then refuses a read says nothing any more.
+    RefusalIsNoWord = "refusal-is-no-word" breaks "S1",
+    /// A cut is given back only once a silent BMC answers, although the outlets read off that feed it.
+    DarkBmcHoldsCuts = "dark-bmc-holds-cuts" breaks "S6",
+    /// A BMC that fell silent with the outlets that feed it is waited for.
+    DarkBmcAwaited = "dark-bmc-awaited" breaks "L1",
     /// A run that waits for a person as its Job does not end never hears that it ended.
     LateEndUnheard = "late-end-unheard" breaks "L1",
-    /// A milder incident that waits for a person makes no way for a threshold whose later remedy is the fence.
+    /// A milder incident that waits for a person does not make way for a threshold whose later remedy is the fence.
     LaterFenceNotDue = "later-fence-not-due" breaks "L1",
     /// A release that went wrong behind a cut leaves the off of a later remedy unused.
     OffOfLaterRemedyUnused = "off-of-later-remedy-unused" breaks "L1",

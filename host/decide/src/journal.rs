@@ -29,6 +29,9 @@ impl Record {
         let id = self.next_operation;
         self.next_operation = OpId(id.0.saturating_add(1));
         let state_before = self.last_read(method).and_then(Operation::state);
+        // Reads that told nothing take the place of older ones.
+        let state_before =
+            state_before.or_else(|| self.last_call(method).map(|last| last.state_before));
         self.operations.push(Operation {
             id,
             method,

@@ -107,7 +107,7 @@ pub enum ParkReason {
         /// How often it was asked.
         tries: u32,
     },
-    /// The device says off, and the witness of its method still reads on.
+    /// The device says off, and its witness, or another method that names the machine, still reads on.
     WitnessReadsOn {
         /// The method whose device says off.
         method: String,
@@ -174,7 +174,7 @@ pub enum ParkReason {
         /// What came of it.
         detail: String,
     },
-    /// A remedy's Job did not end, long after its deadline or after it was to be stopped.
+    /// A remedy's Job was not seen to end, long after its deadline or after it was to be stopped.
     JobStuck {
         /// The remedy.
         remedy: String,

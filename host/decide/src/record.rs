@@ -68,7 +68,7 @@ pub struct Record {
     pub slot: Slot,
     /// Where the way back leads.
     pub goal: Goal,
-    /// The phase that a pause (backoff, silent device) goes back to.
+    /// The phase that a pause (backoff, silent device, Job that is not seen to end) goes back to.
     pub resume: Option<Phase>,
     /// Since when the gate is closed behind an isolated node.
     pub gate_closed_at: Option<Time>,

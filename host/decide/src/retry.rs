@@ -5,6 +5,7 @@ use alloc::string::{String, ToString as _};
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::still_cut;
 use crate::phases::deciding;
+use crate::phases::remedying::job_left;
 use crate::run::{Flow, Run};
 use crate::{
     End, FailureKind, Goal, Grade, MethodIndex, Notice, Operation, ParkReason, Parked, Phase,
@@ -91,32 +92,30 @@ pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
     if let Some(flow) = deciding::ask_again(run) {
         return Some(flow);
     }
-    let next = run.record.rung.saturating_add(1);
-    let remedy = run.plan.ladder.get(next)?.name.clone();
-    run.rule(Rule::A11);
-    run.notice(Notice::NextRemedy { remedy });
-    run.record.rung = next;
-    run.record.restarts = 0;
+    begin_rung(run, run.record.rung.saturating_add(1))?;
     begin_pass(run);
     Some(Flow::Go(Phase::Waiting))
 }
 
-/// A11: pods run elsewhere while the boot that they were released from lives, and the present remedy cannot end it: the
-/// next one that switches the machine off has its turn at once.
-pub(crate) fn climb_to_an_off(run: &mut Run<'_>) -> bool {
-    let next = run.record.rung.saturating_add(1);
-    let mut later = run.plan.ladder.iter().enumerate().skip(next);
-    let Some((rung, remedy)) = later.find(|(_, one)| run.plan.takes_off(one.remedy)) else {
-        return false;
-    };
-    if run.takes_off() || !guard(Bug::OffOfLaterRemedyUnused, true) {
-        return false;
-    }
+/// The remedy of this place has its turn; `None` if there is none.
+fn begin_rung(run: &mut Run<'_>, rung: usize) -> Option<()> {
+    let remedy = run.plan.ladder.get(rung)?.name.clone();
     run.rule(Rule::A11);
-    run.notice(Notice::NextRemedy { remedy: remedy.name.clone() });
+    run.notice(Notice::NextRemedy { remedy });
     run.record.rung = rung;
     run.record.restarts = 0;
-    true
+    Some(())
+}
+
+/// A11: goes on to the next remedy that switches the machine off, at once; false where there is none, or a Job may still run
+/// beside it. Pods run elsewhere while the boot that they were released from lives, and it has to end.
+pub(crate) fn climb_to_an_off(run: &mut Run<'_>) -> bool {
+    if job_left(run).is_some() || is_sown(Bug::OffOfLaterRemedyUnused) {
+        return false;
+    }
+    let later = run.plan.ladder.iter().enumerate().skip(run.record.rung.saturating_add(1));
+    let next = later.filter(|(_, one)| run.plan.takes_off(one.remedy)).map(|(rung, _)| rung).next();
+    next.is_some_and(|rung| begin_rung(run, rung).is_some())
 }
 
 /// Back to New, if a restart is left. What holds already is not done again.

@@ -221,27 +221,24 @@ pub(crate) fn next_look(node: &NodeView, sign: &Sign, now: Time) -> Option<Time>
     }
 }
 
-/// The types of the conditions among the parts of a sign for which `is_meant` holds.
-pub(crate) fn conditions<'s>(
+/// The types of the conditions in a sign of which nobody knows.
+pub(crate) fn unknown_conditions<'s>(
+    node: &NodeView,
     sign: &'s Sign,
-    is_meant: &impl Fn(&Sign) -> bool,
-    types: &mut BTreeSet<&'s str>,
-) {
+    stale_after: Span,
+    now: Time,
+) -> BTreeSet<&'s str> {
+    let of = |part: &'s Sign| unknown_conditions(node, part, stale_after, now);
     match sign {
-        Sign::Condition { kind, .. } if is_meant(sign) => {
-            types.insert(kind);
+        Sign::Condition { kind, .. } => {
+            let is_unknown = find(node, sign, stale_after, now) == Finding::Unclear;
+            is_unknown.then_some(kind.as_str()).into_iter().collect()
         }
-        Sign::Condition { .. }
-        | Sign::LeaseAge(_)
-        | Sign::Events { .. }
-        | Sign::Flaps { .. }
-        | Sign::NeverJoined(_) => {}
-        Sign::All(parts) | Sign::Any(parts) => {
-            for part in parts {
-                conditions(part, is_meant, types);
-            }
+        Sign::All(parts) | Sign::Any(parts) => parts.iter().flat_map(of).collect(),
+        Sign::Not(part) => of(part),
+        Sign::LeaseAge(_) | Sign::Events { .. } | Sign::Flaps { .. } | Sign::NeverJoined(_) => {
+            BTreeSet::new()
         }
-        Sign::Not(part) => conditions(part, is_meant, types),
     }
 }
 

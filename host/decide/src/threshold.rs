@@ -98,9 +98,7 @@ fn reports_until(node: &NodeView) -> Time {
 /// Until when a node that has just come back is given time to report; `None` if it is not just back. Ends early if a renewal
 /// is overdue again.
 pub(crate) fn just_back_until(node: &NodeView) -> Option<Time> {
-    let is_unreported =
-        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
-    let is_back = guard(Bug::JustBackIgnored, is_unreported);
+    let is_back = guard(Bug::JustBackIgnored, is_silent(node));
     let heard = node.heard_since.zip(sign::overdue_at(node)).filter(|_| is_back);
     heard.map(|(since, overdue)| since.after(REPORTS_WITHIN).min(overdue))
 }
@@ -117,32 +115,30 @@ pub fn is_held_by_answers(node: &NodeView, threshold: &Threshold, now: Time) -> 
 /// Whether only that a node has no Lease keeps a threshold from being crossed. Nobody can tell since when such a node is
 /// silent, so nothing is done; that its Ready is Unknown is reason enough to say so.
 pub fn is_held_by_missing_lease(node: &NodeView, threshold: &Threshold, now: Time) -> bool {
-    let is_silent =
-        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
-    if !is_silent || node.lease_seen_at.is_some() {
+    if !is_silent(node) || node.lease_seen_at.is_some() {
         return false;
     }
     let unrenewed = NodeView { lease_seen_at: Some(Time::default()), ..node.clone() };
     is_crossed(&unrenewed, threshold, now) && !is_crossed(node, threshold, now)
 }
 
-/// The conditions of which nobody knows, where they alone keep a compound threshold of a node whose kubelet is silent from
-/// being decided.
+/// The types of the conditions of which nobody knows, where a compound threshold of a silent node cannot be decided; else
+/// none. A plain condition that is Unknown on a silent node is nothing to tell.
 pub fn unknown_conditions<'t>(
     node: &NodeView,
     threshold: &'t Threshold,
     now: Time,
 ) -> BTreeSet<&'t str> {
-    let mut conditions = BTreeSet::new();
     let is_compound = matches!(threshold.sign, Sign::All(_) | Sign::Any(_) | Sign::Not(_));
-    let is_silent =
-        condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown);
-    if is_compound && is_silent && crossed(node, threshold, now) == Crossing::Unclear {
-        let is_unknown =
-            |part: &Sign| sign::find(node, part, threshold.stale_after, now) == Finding::Unclear;
-        sign::conditions(&threshold.sign, &is_unknown, &mut conditions);
+    if is_compound && is_silent(node) && crossed(node, threshold, now) == Crossing::Unclear {
+        return sign::unknown_conditions(node, &threshold.sign, threshold.stale_after, now);
     }
-    conditions
+    BTreeSet::new()
+}
+
+/// Whether the node controller says that the kubelet is silent.
+fn is_silent(node: &NodeView) -> bool {
+    condition(node, READY).is_some_and(|ready| ready.status == ConditionStatus::Unknown)
 }
 
 fn is_crossed(node: &NodeView, threshold: &Threshold, now: Time) -> bool {

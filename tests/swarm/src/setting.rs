@@ -238,6 +238,8 @@ mod tests {
         assert_eq!(
             found.into_iter().collect::<Vec<_>>(),
             [
+                "bmc-refuses-one-read",
+                "bmc-silent-after-the-off",
                 "neighbour-runs-again",
                 "outlet-of-a-neighbour-with-two-feeds",
                 "outlet-of-another",

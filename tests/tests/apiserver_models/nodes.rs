@@ -160,7 +160,8 @@ fn zone_disruption() -> Script {
             ]),
             // Were evictions not stopped, the next would come ten seconds after the last.
             Step::Nothing { for_s: 12 },
-            // The taint manager looks every 100 ms, also between the loss and the count of the zone's nodes.
+            // The node lifecycle controller puts queued NoExecute taints every 100 ms, so it may put this one before it has
+            // counted the zone's lost nodes.
             Step::Race { lost_by: "node c: taint unreachable NoExecute put" },
             Step::Befall('a', KubeletStarts),
             Step::Until(&[

@@ -28,7 +28,7 @@ pub(crate) struct Transcript {
     pub(crate) facts: Vec<String>,
 }
 
-/// Something came in between that makes the play worthless, as [`Step::Race`] says.
+/// A part of the controller manager was quicker than the script allows ([`Step::Race`]): these facts cannot be compared.
 #[derive(Debug)]
 pub(crate) struct Raced {
     lost_by: &'static str,

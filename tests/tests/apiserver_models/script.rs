@@ -40,8 +40,8 @@ pub(crate) enum Step {
     /// The seconds between the last facts of these names that were awaited, or between what befell
     /// and a fact.
     Took { from: &'static str, to: &'static str, within_s: RangeInclusive<f64> },
-    /// The play says nothing where this fact has come: it is then played again, up to twice. Parts of
-    /// the controller manager do not wait for each other, and this one may come in between.
+    /// Ends the play if this fact has come. Parts of the controller manager do not wait for each other; where this one was
+    /// quicker, the facts cannot be compared, and the script is played again, at most twice.
     Race { lost_by: &'static str },
     /// The server no longer knows how it was at the first versions.
     ForgetHistory,

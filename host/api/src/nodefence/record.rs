@@ -255,7 +255,7 @@ pub enum ParkWord {
     NoIdentity,
     /// The plug was asked to go off and still reads on.
     OffNotVerified,
-    /// The device says off, and the witness of its method still reads on.
+    /// The device says off, and its witness, or another method that names the machine, still reads on.
     WitnessReadsOn,
     /// The device says off and the node gives signs of life.
     AliveThoughOff,
@@ -293,7 +293,7 @@ pub enum ParkWord {
     Aborted,
     /// Every remedy of the ladder had its turn and the node is not well.
     RemediesExhausted,
-    /// A remedy's Job did not end, long after its deadline.
+    /// A remedy's Job was not seen to end, long after its deadline.
     JobStuck,
     /// A remedy's plugin gave up, or nothing that it decided could be followed.
     PluginFailed,
@@ -354,7 +354,7 @@ pub struct ParkReason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub method: Option<String>,
-    /// What its device answered, for `MethodFailed` and `CutUndone`; its witness, for `WitnessReadsOn`; what came of it, for `RemediesExhausted`; whose word,
+    /// What its device answered, for `MethodFailed` and `CutUndone`; the method that reads on, for `WitnessReadsOn`; what came of it, for `RemediesExhausted`; whose word,
     /// for `LeftAlone`; which pods, for `NotDrained`; which of its ways, for `JobStuck`; why, for
     /// `PluginFailed` and `MachineDisputed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

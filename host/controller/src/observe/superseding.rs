@@ -107,11 +107,11 @@ pub fn is_fence_due<C: Cluster>(
                 .is_empty()
             && with_components(parts, &threshold.ladder).is_ok()
     };
-    let waits = incident.record.phase == Phase::Parked;
-    let has_none = incident.plan.ladder.iter().all(|rung| rung.remedy != Remedy::Fence);
-    let is_for_later = guard(Bug::LaterFenceNotDue, waits && has_none);
-    let is_sterner = |one: &NodeThreshold| fences(one) || is_for_later && may_fence(one);
-    let fencing = policy.thresholds.iter().filter(|one| is_sterner(one) && one.is_run.is_ok());
+    let is_parked = incident.record.phase == Phase::Parked;
+    let has_fence = incident.plan.ladder.iter().any(|rung| rung.remedy == Remedy::Fence);
+    let for_later_fence = guard(Bug::LaterFenceNotDue, is_parked && !has_fence);
+    let makes_way_for = |one: &NodeThreshold| fences(one) || for_later_fence && may_fence(one);
+    let fencing = policy.thresholds.iter().filter(|one| makes_way_for(one) && one.is_run.is_ok());
     policy.mode != Mode::Shadow
         && fencing.clone().any(|one| is_due(&one))
         && config.plan_for(seen).is_ok()

@@ -6,8 +6,8 @@
 pub(crate) mod waiting;
 
 pub(crate) mod chores;
+pub(crate) mod contradiction;
 pub(crate) mod deciding;
-pub(crate) mod dissent;
 pub(crate) mod isolating;
 pub(crate) mod leave;
 pub(crate) mod power;

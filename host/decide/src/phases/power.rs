@@ -10,7 +10,7 @@ use crate::{
     OpId, Operation, Phase, Plan, PlugState, Record, Rule, Span, Stage,
 };
 
-use super::dissent::fell_silent;
+use super::contradiction::fell_silent;
 use super::leave::leave_to_cut;
 use super::verifying::not_verified;
 use super::waiting::{hold_for_dump, lacks_approval};
@@ -21,6 +21,7 @@ pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
     loop {
         let known = |method| {
             progress(plan, &run.record, method, |record, one| {
+                // It may have no power to answer with, and is asked again before anything is proven.
                 record.is_identified(one) || fell_silent(plan, record, one)
             })
         };
@@ -45,6 +46,7 @@ pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
     loop {
         let asked = |method| {
             progress(plan, &run.record, method, |record, one| {
+                // It may have no power to answer with, and is asked again before anything is proven.
                 record.is_asked_off(plan, one) || fell_silent(plan, record, one)
             })
         };

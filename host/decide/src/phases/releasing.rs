@@ -19,6 +19,8 @@ use crate::{
     Time, View,
 };
 
+use super::contradiction::{Contradiction, ask_again, contradiction};
+
 /// Releases what the proof covers, as long as the proof holds.
 pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
@@ -135,7 +137,7 @@ fn stalls_at(run: &Run<'_>) -> Time {
     since.after(release_patience(run))
 }
 
-/// How long a release may make no progress. A slow pace of our own is none of its holders' doing.
+/// How long a release may make no progress: with `paced` at least two paces, as a pod whose turn has not come holds nothing up.
 fn release_patience(run: &Run<'_>) -> Span {
     let pace = match run.policy.release {
         ReleaseMode::Paced { pods_per_minute } => {
@@ -301,12 +303,7 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
                 return Some(undone(run, feed));
             }
             Some(End::Succeeded { state: PlugState::On, .. }) => {
-                run.rule(Rule::A16);
-                run.rule(Rule::P2);
-                run.notice(Notice::ProofVoided { reads_on: Some(feed) });
-                void(run);
-                end_release(run);
-                return Some(go_back(run, Goal::BringBack));
+                return Some(reads_on(run, feed));
             }
             Some(
                 end @ (End::Succeeded {
@@ -336,7 +333,26 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
             }
         }
     }
-    None
+    if proof.grade != Grade::PowerOffVerified {
+        return None;
+    }
+    let off: Vec<MethodIndex> = run.record.read_by(proof).into_iter().collect();
+    match contradiction(run, &off, Time::default()) {
+        Contradiction::None => None,
+        Contradiction::Asking(flow) => Some(flow),
+        Contradiction::By(method) => Some(reads_on(run, method)),
+        Contradiction::Unclear(method) => Some(ask_again(run, method)),
+    }
+}
+
+/// P2: the machine is on, by whatever device: nothing more is released.
+fn reads_on(run: &mut Run<'_>, method: MethodIndex) -> Flow {
+    run.rule(Rule::A16);
+    run.rule(Rule::P2);
+    run.notice(Notice::ProofVoided { reads_on: Some(method) });
+    void(run);
+    end_release(run);
+    go_back(run, Goal::BringBack)
 }
 
 /// A feed whose last read is too old for what all of these reads are to prove: one may be slow to go off, and

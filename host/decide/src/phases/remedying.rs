@@ -12,9 +12,9 @@ use crate::retry::{begin_pass, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::sign::condition;
 use crate::{
-    Baseline, ConditionStatus, Effect, Evidence, Grade, Hold, JobEnd, JobOutcome, JobRun, JobState,
-    LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY, Remedy,
-    Rule, Span, Time, View, WRITE_LATE_MAX,
+    Baseline, ConditionStatus, Effect, Evidence, Goal, Grade, Hold, JobEnd, JobOutcome, JobRun,
+    JobState, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY,
+    Remedy, Rule, Span, Time, View, WRITE_LATE_MAX,
 };
 
 /// Characters of a Job's last words that are kept.
@@ -137,7 +137,7 @@ fn refused(run: &mut Run<'_>, job: &JobRun, why: String) -> Flow {
     run.hold(Hold::JobRefused { why })
 }
 
-/// The Job did not end, long after the cluster should have ended it.
+/// The Job was not seen to end, long after the cluster should have ended it.
 fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let deadline = match run.remedy() {
         Some(Remedy::Job { deadline }) => deadline,
@@ -155,13 +155,14 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
         return None;
     }
     let remedy = name(run);
-    let why = "did not end, long after its deadline".to_string();
+    let why = "was not seen to end, long after its deadline".to_string();
+    // Its end may still be heard: `ended_late`.
     run.record.resume = Some(Phase::AwaitingWell);
     Some(park(run, ParkReason::JobStuck { remedy, why }))
 }
 
-/// The Job of a parked run ended after all: what comes after it has its turn, unless a person wanted it stopped.
-/// Its word proves nothing any more, for somebody may have been at the machine meanwhile.
+/// The Job of a parked run ended after all. The run goes on; one that a person aborts, or that was over, stays parked. The
+/// Job's success proves nothing any more, for somebody may have been at the machine meanwhile.
 pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
     let number = job_left(run)?;
     let seen = run.seen()?.job.as_ref().filter(|seen| seen.number == number)?;
@@ -173,11 +174,13 @@ pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
     if !guard(Bug::LateEndUnheard, is_over) {
         return None;
     }
-    let remedy = name(run);
     let (at, outcome) = (run.now, JobOutcome::Lost);
-    let detail = "it ended while this waited for a person".to_string();
-    run.notice(Notice::JobEnded { remedy, outcome, detail: detail.clone() });
-    run.record.jobs.last_mut()?.end = Some(JobEnd { at, outcome, detail });
+    let detail = "it ended while the incident was parked, so it proves nothing".to_string();
+    let job = run.record.jobs.last_mut()?;
+    let rung = job.rung;
+    job.end = Some(JobEnd { at, outcome, detail: detail.clone() });
+    let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
+    run.notice(Notice::JobEnded { remedy, outcome, detail });
     let next = run.record.resume.take()?;
     run.rule(Rule::A11);
     run.record.parked = None;
@@ -344,7 +347,8 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
     if now >= until {
         // Whoever asks again has it tried again for as long.
         job.stopping_at = None;
-        run.record.resume = None;
+        let goes_on = run.record.request.is_none() && run.record.goal == Goal::BringBack;
+        run.record.resume = goes_on.then_some(Phase::Waiting);
         let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
         run.record.request = None;
         return Some(park(run, ParkReason::JobStuck { remedy, why }));

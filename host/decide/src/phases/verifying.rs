@@ -17,7 +17,7 @@ use crate::{
     Time, View,
 };
 
-use super::dissent::{Dissent, contradicted, dissent, fell_silent, outlets_suffice};
+use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
 use super::leave::heed_trigger;
 use super::power::stop_if_other_machine;
 use super::releasing::outdated;
@@ -31,15 +31,14 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     }
     let Some(baseline_at) = baseline(run) else { return Flow::Stay };
     let plan = run.plan;
-    let methods = plan.power_methods().filter(|one| run.record.is_to_verify(plan, *one));
-    let mut methods: Vec<MethodIndex> = methods.collect();
-    methods.sort_by_key(|method| fell_silent(plan, &run.record, *method));
+    // A BMC that fell silent with its outlets may have no power to answer with: the outlets are read first.
+    let is_read = |one: &MethodIndex| {
+        run.record.is_to_verify(plan, *one) && !fell_silent(plan, &run.record, *one)
+    };
+    let methods: Vec<MethodIndex> = plan.power_methods().filter(is_read).collect();
     let mut reads = Vec::new();
     let mut off = Vec::new();
     for method in methods {
-        if fell_silent(plan, &run.record, method) && outlets_suffice(plan, &off) {
-            continue;
-        }
         match confirm(run, method, baseline_at) {
             Confirmed::By(read) => {
                 reads.extend(read);
@@ -212,10 +211,12 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     if let Some(why) = view.gate.dispute() {
         return give_back_disputed(run, why);
     }
-    match dissent(run, off, baseline.at) {
-        Dissent::None => {}
-        Dissent::Asking(flow) => return flow,
-        Dissent::By(controller) => return contradicted(run, off, controller),
+    match contradiction(run, off, baseline.at) {
+        Contradiction::None => {}
+        Contradiction::Asking(flow) => return flow,
+        Contradiction::By(method) | Contradiction::Unclear(method) => {
+            return contradicted(run, off, method);
+        }
     }
     if !run.committed() {
         // No off of ours: a plug that reads off against a node that is well tells old news, or is

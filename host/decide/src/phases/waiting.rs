@@ -6,6 +6,7 @@ use alloc::string::ToString as _;
 use crate::bug::{Bug, guard};
 use crate::cut::{self, still_cut};
 use crate::release::{Cover, cut_drivers};
+use crate::retry::node_gone;
 use crate::run::{Flow, Run};
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, PROBE_EVERY, Phase, PodView,
@@ -13,7 +14,7 @@ use crate::{
 };
 
 use super::isolating::{prove, storage_fenced};
-use super::leave::leave_to_cut;
+use super::leave::{heed_trigger, leave_to_cut};
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
@@ -49,8 +50,11 @@ pub(crate) fn awaiting_power(run: &mut Run<'_>) -> Flow {
     if lacks_approval(run) {
         run.rule(Rule::A17);
         run.look_in(LOOK_EVERY);
-        if view.trigger_clear() || run.node(view).is_none() {
-            return leave_to_cut(run).err().unwrap_or(Flow::Stay);
+        let Some(node) = run.node(view) else { return node_gone(run) };
+        if view.trigger_clear()
+            && let Err(flow) = heed_trigger(run, view, node)
+        {
+            return flow;
         }
         // Whoever is waited for for long shall know what stands meanwhile.
         let cut = run.record.powered_off_by_us(run.plan, run.now).into_iter().chain(still_cut(run));

@@ -14,7 +14,7 @@ use crate::{
     PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
-use super::dissent::{Dissent, dissent};
+use super::contradiction::{Contradiction, contradiction};
 use super::recovering::is_unanswered;
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
@@ -109,8 +109,12 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     }
     let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
     // What was read off says it again, and a BMC without power need not be asked then.
-    feeds.sort_by_key(|feed| !run.record.reads_off(*feed));
-    let mut off = Vec::new();
+    let is_unanswered = |feed| {
+        let last = run.record.last_call(feed);
+        guard(Bug::DarkBmcHoldsCuts, last.is_some_and(|last| unreachable(last.end.as_ref())))
+    };
+    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), is_unanswered(*feed)));
+    let (mut off, mut silent) = (Vec::new(), None);
     for feed in feeds {
         if run.plan.machine_is_off(|feed| off.contains(&feed)) {
             break;
@@ -121,8 +125,12 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         match read.state() {
             Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
             Some(PlugState::On) => {}
+            // The others may show that it has no power to answer with.
             None if unreachable(read.end.as_ref()) => {
-                return Feeds::Reading(await_device(run, feed, Phase::Restoring));
+                silent = silent.or(Some(feed));
+                if is_sown(Bug::DarkBmcHoldsCuts) {
+                    break;
+                }
             }
             Some(PlugState::Transitioning | PlugState::Unknown) | None => {
                 let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
@@ -140,12 +148,14 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         }
     }
     if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
-        return Feeds::NotOff;
+        return silent.map_or(Feeds::NotOff, |feed| {
+            Feeds::Reading(await_device(run, feed, Phase::Restoring))
+        });
     }
-    match dissent(run, &off, run.record.entered_at) {
-        Dissent::None => Feeds::Off,
-        Dissent::Asking(flow) => Feeds::Reading(flow),
-        Dissent::By(_) => Feeds::NotOff,
+    match contradiction(run, &off, run.record.entered_at) {
+        Contradiction::None => Feeds::Off,
+        Contradiction::Asking(flow) => Feeds::Reading(flow),
+        Contradiction::By(_) | Contradiction::Unclear(_) => Feeds::NotOff,
     }
 }
 

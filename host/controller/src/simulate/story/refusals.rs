@@ -66,7 +66,9 @@ fn told(reason: &Reason) -> Vec<Told> {
         Reason::StillAnswers { .. } => {
             one("second opinion", "nothing: it is decided within a minute")
         }
-        Reason::ConditionUnknown { .. } => one("A18", "do what the sentence says"),
+        Reason::ConditionUnknown { .. } => {
+            one("thresholds: what nobody knows", "do what the sentence says")
+        }
         Reason::Shadow { .. } => one("mode", "mode: enforce, once you agree with it"),
         Reason::ApiFailed(_) => one("A1, its own view", "look at the API server"),
     }

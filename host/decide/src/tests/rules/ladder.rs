@@ -253,7 +253,7 @@ fn a_job_that_does_not_end_is_a_persons_and_is_stopped_before_another_one() {
     runs(&mut story, 1);
     let began = story.now;
     story.until(Phase::Parked);
-    let why = "did not end, long after its deadline".to_string();
+    let why = "was not seen to end, long after its deadline".to_string();
     assert_eq!(story.parked(), Some(&ParkReason::JobStuck { remedy: "repair".to_string(), why }));
     assert!(story.now >= began.after(DEADLINE));
     story.event(Event::Command(Command::Retry));

@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use crate::tests::fixtures::{
-    BOOT, UUID, bmc_plan, failed, not_attempted, power, signs, stage, storage,
+    BOOT, UUID, bmc_plan, failed, not_attempted, pod, power, signs, stage, storage,
 };
 use crate::tests::story::{Story, honest};
 use crate::*;
@@ -92,22 +92,25 @@ fn named(state: PlugState) -> End {
 /// The outlet reads off, and the BMC, which knows its machine, reads on: somebody else is dark, or nobody. It is switched on
 /// again.
 #[test]
-fn p1_an_outlet_is_not_believed_while_the_machines_controller_reads_on() {
-    let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match operation.method {
-        0 => named(PlugState::On),
-        _ => honest(operation, plugs),
-    });
-    story.until(Phase::Parked);
-    let (method, witness) = ("outlet".to_string(), "bmc".to_string());
-    assert_eq!(story.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
-    assert!(!story.released());
-    assert_eq!(story.plugs[1], PlugState::On);
+fn p1_an_outlet_is_not_believed_while_the_machines_bmc_reads_on() {
+    for execution in [Execution::All, Execution::OnlyOne] {
+        let plan = Plan { power: vec![stage(execution, &[1, 0])], ..bmc_and_outlet() };
+        let mut story = Story::new(plan, RunPolicy::default());
+        story.device = Box::new(|operation, plugs| match operation.method {
+            0 => named(PlugState::On),
+            _ => honest(operation, plugs),
+        });
+        story.until(Phase::Parked);
+        let (method, witness) = ("outlet".to_string(), "bmc".to_string());
+        assert_eq!(story.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
+        assert!(!story.released());
+        assert_eq!(story.plugs[1], PlugState::On);
+    }
 }
 
 /// The outlet feeds the BMC, too, which falls silent with it, whether it was asked to go off before or not.
 #[test]
-fn a12_a_controller_that_falls_silent_with_its_outlet_is_not_waited_for() {
+fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     for power in [
         vec![stage(Execution::All, &[1, 0])],
         vec![stage(Execution::OnlyOne, &[0]), stage(Execution::All, &[1])],
@@ -130,9 +133,35 @@ fn a12_a_controller_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
-/// A controller that was silent before says nothing about its outlets: it is waited for.
+/// A BMC that was dark, or that the network of our devices hid, answers while a slow release goes on: the machine is on.
 #[test]
-fn a12_a_controller_that_was_silent_before_its_outlets_went_off_is_waited_for() {
+fn a16_a_bmc_that_answers_during_the_release_is_heard() {
+    let policy = RunPolicy {
+        release: ReleaseMode::Paced { pods_per_minute: 1 },
+        restarts: 0,
+        ..RunPolicy::default()
+    };
+    let mut story = Story::new(bmc_and_outlet(), policy);
+    story.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
+        0 => named(PlugState::On),
+        _ => honest(operation, plugs),
+    });
+    story.until_released();
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => named(PlugState::On),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::PoweringOn);
+    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(0) }));
+    let deletes = story.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
+    assert!(deletes.count() < 3);
+}
+
+/// A BMC that was silent before says nothing about its outlets: it is waited for.
+#[test]
+fn a12_a_bmc_that_was_silent_before_its_outlets_went_off_is_waited_for() {
     let plan = Plan {
         power: vec![stage(Execution::All, &[0]), stage(Execution::All, &[1])],
         ..bmc_and_outlet()

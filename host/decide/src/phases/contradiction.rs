@@ -1,0 +1,185 @@
+//! Where a machine's BMC or cloud contradicts its outlets.
+//!
+//! A BMC or a cloud names its machine; an outlet knows only whether power flows. One that reads on is believed against
+//! every method that reads off, and one that answers anything else but a state is asked again. One that stays silent once
+//! the outlets are off is taken to have lost its power with them.
+
+use alloc::vec::Vec;
+
+use crate::bug::{Bug, guard, is_sown};
+use crate::retry::fail;
+use crate::run::{Flow, Run};
+use crate::{
+    Action, Binding, End, FailureKind, LOOK_EVERY, Method, MethodIndex, Operation, ParkReason,
+    Plan, PlugState, Record, Rule, Span, Time,
+};
+
+use super::verifying::not_verified;
+
+/// How long ago a BMC or a cloud may have been asked.
+const ASKED_WITHIN: Span = Span::minutes(1);
+
+/// What is said against those that read off.
+pub(crate) enum Contradiction {
+    /// Nothing.
+    None,
+    /// A method is asked first.
+    Asking(Flow),
+    /// This method reads on.
+    By(MethodIndex),
+    /// This method told a state earlier, and tells none now.
+    Unclear(MethodIndex),
+}
+
+/// Asks every BMC and cloud that is not among those that read `off`. Not asked is one that never told a state and was called
+/// before the offs, as others stand in for it; nor, where another one of them reads off, one that was never called.
+pub(crate) fn contradiction(run: &mut Run<'_>, off: &[MethodIndex], since: Time) -> Contradiction {
+    let (named, others): (Vec<MethodIndex>, Vec<MethodIndex>) =
+        naming_methods(run.plan).partition(|one| off.contains(one));
+    let first_off = off.iter().filter_map(|plug| run.record.last_effect(*plug)).map(|off| off.id);
+    let first_off = first_off.min();
+    for method in others {
+        let first_call = run.record.operations.iter().find(|call| call.method == method);
+        let is_late = first_call.is_none_or(|call| first_off.is_some_and(|off| call.id > off));
+        let is_asked = has_told(&run.record, method) || is_late && named.is_empty();
+        if !is_asked {
+            continue;
+        }
+        match heard(run, method, since) {
+            Contradiction::None => {}
+            other @ (Contradiction::Asking(_)
+            | Contradiction::By(_)
+            | Contradiction::Unclear(_)) => {
+                return other;
+            }
+        }
+    }
+    Contradiction::None
+}
+
+/// What one method says, by its last read.
+fn heard(run: &mut Run<'_>, method: MethodIndex, since: Time) -> Contradiction {
+    let (now, epoch) = (run.now, run.record.epoch);
+    let first = run.record.after_power_effects(run.plan);
+    let is_fresh = |read: &&Operation| {
+        let is_young = read.ended_at.is_some_and(|at| at.is_within(ASKED_WITHIN, now));
+        read.id >= first && read.epoch == epoch && read.intended_at >= since && is_young
+    };
+    let Some(read) = run.record.last_ended(method, Action::Status).filter(is_fresh) else {
+        if now < since {
+            // Our clock was set back since: a read would count as older, and be made again and again.
+            run.look_at(since);
+            return Contradiction::Asking(Flow::Stay);
+        }
+        return Contradiction::Asking(run.call(method, Action::Status));
+    };
+    let found = match read.state() {
+        Some(PlugState::On | PlugState::Transitioning) => Contradiction::By(method),
+        Some(PlugState::Off | PlugState::Terminated | PlugState::Unknown) => Contradiction::None,
+        None if is_dark(run, method) => Contradiction::None,
+        None if guard(Bug::RefusalIsNoWord, true) => Contradiction::Unclear(method),
+        None => Contradiction::None,
+    };
+    let is_heard = guard(Bug::BmcUnheard, !matches!(found, Contradiction::None));
+    if is_heard { found } else { Contradiction::None }
+}
+
+/// A method reads on, or tells nothing: it is read again for a while, as it may be slow to tell, or only just fall silent;
+/// then the step has failed.
+pub(crate) fn contradicted(run: &mut Run<'_>, off: &[MethodIndex], by: MethodIndex) -> Flow {
+    let last = run.record.last_power_effect(run.plan).and_then(|effect| effect.ended_at);
+    let late = run.plan.method(by).map_or(Span::ZERO, |method| method.late_effect);
+    // Twice: silence for once that long is what makes it dark.
+    let patience = run.policy.off_timeout.max(late).times(2);
+    let until = last.unwrap_or_default().max(run.record.entered_at).after(patience);
+    if run.now < until {
+        return ask_again(run, by);
+    }
+    run.rule(Rule::P1);
+    run.record.baseline = None;
+    let name = |index| run.plan.method(index).map(|one| one.name.clone()).unwrap_or_default();
+    let read = run.record.last_read(by).and_then(Operation::state);
+    let reason = match read {
+        Some(PlugState::On) => {
+            let method = off.first().copied().map(name).unwrap_or_default();
+            ParkReason::WitnessReadsOn { method, witness: name(by) }
+        }
+        Some(
+            PlugState::Off | PlugState::Transitioning | PlugState::Terminated | PlugState::Unknown,
+        )
+        | None => not_verified(run),
+    };
+    fail(run, reason)
+}
+
+/// Reads it again, a moment after its last answer.
+pub(crate) fn ask_again(run: &mut Run<'_>, method: MethodIndex) -> Flow {
+    let read = run.record.last_ended(method, Action::Status);
+    let next = read.and_then(|read| read.ended_at).unwrap_or_default().after(LOOK_EVERY);
+    if run.now >= next {
+        return run.call(method, Action::Status);
+    }
+    run.look_at(next);
+    Flow::Stay
+}
+
+/// Whether this BMC or cloud told a state in this run, and did not answer its last call, after offs of ours by which outlets
+/// leave the machine without power. It is asked again before anything is proven.
+pub(crate) fn fell_silent(plan: &Plan, record: &Record, method: MethodIndex) -> bool {
+    let is_later = |off: &Operation| {
+        record.last_call(method).is_some_and(|last| is_silent(last) && last.id > off.id)
+    };
+    let names = naming_methods(plan).any(|one| one == method) && has_told(record, method);
+    guard(Bug::DarkBmcAwaited, names && last_outlet_off(plan, record).is_some_and(is_later))
+}
+
+/// Whether it has been silent for as long as a machine may take to go off.
+fn is_dark(run: &Run<'_>, method: MethodIndex) -> bool {
+    let Some(off) = last_outlet_off(run.plan, &run.record) else { return false };
+    let calls = run.record.operations.iter().rev();
+    let mut calls = calls.filter(|one| one.method == method && one.end.is_some());
+    let is_unanswered = |call: &&Operation| is_silent(call) && call.id > off.id;
+    let newest = calls.next().filter(is_unanswered);
+    let off_at = off.ended_at.unwrap_or(off.intended_at);
+    let is_long = |call: &Operation| call.intended_at >= off_at.after(run.policy.off_timeout);
+    let is_dark =
+        newest.is_some_and(is_long) && calls.next().is_some_and(|call| is_unanswered(&call));
+    is_dark || newest.is_some() && is_sown(Bug::OneSilenceIsDark)
+}
+
+/// Our last off of an outlet, if the outlets leave the machine without power.
+fn last_outlet_off<'r>(plan: &Plan, record: &'r Record) -> Option<&'r Operation> {
+    let is_outlet = |plug: &MethodIndex| plan.method(*plug).is_some_and(is_outlet);
+    let is_off = |plug| is_outlet(&plug) && record.is_to_verify(plan, plug);
+    let offs = plan.power_methods().filter(is_outlet).filter_map(|plug| record.last_effect(plug));
+    let last = offs.filter(|effect| effect.action == Action::Off).max_by_key(|effect| effect.id);
+    last.filter(|_| plan.machine_is_off(is_off))
+}
+
+/// Whether it told in this run whether the machine is on.
+fn has_told(record: &Record, method: MethodIndex) -> bool {
+    let mut calls = record.operations.iter().filter(|one| one.method == method);
+    calls.any(|one| one.state().is_some() || one.state_before != PlugState::Unknown)
+}
+
+/// Whether a call was not answered at all.
+fn is_silent(call: &Operation) -> bool {
+    let silence = [FailureKind::Unreachable, FailureKind::Timeout];
+    match &call.end {
+        Some(End::Failed(failure) | End::NotAttempted(failure)) => silence.contains(&failure.kind),
+        Some(End::Succeeded { .. } | End::Indeterminate) | None => false,
+    }
+}
+
+/// What switches the machine's power and names it.
+fn naming_methods(plan: &Plan) -> impl Iterator<Item = MethodIndex> + '_ {
+    let names =
+        |one: &Method| one.switches_power() && matches!(one.binding, Binding::Reported { .. });
+    let methods = plan.methods.iter().enumerate();
+    methods.filter(move |(_, one)| names(one)).map(|(index, _)| index)
+}
+
+/// What switches power and names no machine.
+fn is_outlet(method: &Method) -> bool {
+    method.switches_power() && method.binding == Binding::Labelled
+}
