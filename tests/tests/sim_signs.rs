@@ -152,7 +152,7 @@ fn a_lost_node_whose_compound_threshold_nobody_can_decide_is_told_of() {
         - not: { nodeConditionType: Maintenance, nodeConditionStatus: true }
         period: 1s";
     let said = |reported_s: u64| {
-        let reported = format!("at: {reported_s}s, {}", says("node-1", "Maintenance", "\"False\""));
+        let reported = format!("at: {reported_s}s, {}", says("node-1", "Maintenance", "False"));
         let lost = "at: 25m, machineHangs: node-1".to_owned();
         let text = night(compound, &[reported, lost], &["fact: nodeReady, times: 1"]);
         let played = play(&parse(&text), Part::With).expect("a night");
