@@ -32,7 +32,7 @@ pub(crate) enum Contradiction {
 }
 
 /// Asks every BMC and cloud that is not among those that read `off`. Not asked is one that never told a state and was called
-/// before the offs, as others stand in for it; nor, where another one of them reads off, one that was never called.
+/// before the offs, as others stand in for it. Where another one of them reads off, only a clear word counts against it.
 pub(crate) fn contradiction(run: &mut Run<'_>, off: &[MethodIndex], since: Time) -> Contradiction {
     let (named, others): (Vec<MethodIndex>, Vec<MethodIndex>) =
         naming_methods(run.plan).partition(|one| off.contains(one));
@@ -45,8 +45,13 @@ pub(crate) fn contradiction(run: &mut Run<'_>, off: &[MethodIndex], since: Time)
         if !is_asked {
             continue;
         }
+        let is_mute = run.record.last_call(method).is_some_and(is_silent);
+        if !named.is_empty() && is_mute {
+            continue;
+        }
         match heard(run, method, since) {
             Contradiction::None => {}
+            Contradiction::Unclear(_) if !named.is_empty() => {}
             other @ (Contradiction::Asking(_)
             | Contradiction::By(_)
             | Contradiction::Unclear(_)) => {

@@ -133,6 +133,22 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
+/// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
+#[test]
+fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
+    let mut plan = bmc_plan();
+    plan.methods.push(power("ipmi", Feed::Whole));
+    plan.power = vec![stage(Execution::OnlyOne, &[0, 1])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Off) => not_attempted(FailureKind::Timeout),
+        (0, _) if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
+        (_, _) => honest(operation, plugs),
+    });
+    story.until_released();
+    assert_eq!(story.plugs[1], PlugState::Off);
+}
+
 /// A BMC that was dark, or that the network of our devices hid, answers while a slow release goes on: the machine is on.
 #[test]
 fn a16_a_bmc_that_answers_during_the_release_is_heard() {
