@@ -10,6 +10,7 @@ use crate::{
     PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, Time, WORD_LOOK_EVERY,
 };
 
+use super::contradiction::fell_silent;
 use super::recovering::{end, has_dark_feed, has_let_go};
 use super::remedying::ended_late;
 use super::waiting::of_a_part;
@@ -50,6 +51,10 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if may_give_back_partly(run) {
         run.record.resume = None;
         return Flow::Go(Phase::AwaitingPower);
+    }
+    if is_about_power(run) && fell_silent(run.plan, &run.record, method) {
+        // It cannot answer before its outlets are on again; it is asked once more before anything is proven.
+        return run.record.resume.take().map_or(Flow::Stay, Flow::Go);
     }
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
     let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
@@ -160,11 +165,7 @@ fn is_back_in_the_same_boot(run: &Run<'_>) -> bool {
 /// Whether all that switches the machine off was told to, so that only what came of it is to be read.
 fn waits_for_a_read(run: &Run<'_>) -> bool {
     let is_told = |plug| run.record.needs_on(run.plan, plug, run.now);
-    let is_about_power = matches!(
-        run.record.resume,
-        Some(Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff)
-    );
-    is_about_power && (is_sown(Bug::LateAnswerUnused) || run.plan.machine_is_off(is_told))
+    is_about_power(run) && (is_sown(Bug::LateAnswerUnused) || run.plan.machine_is_off(is_told))
 }
 
 /// A17: whoever asked for it to be left alone decides when it goes on.
@@ -293,11 +294,15 @@ fn has_outlived_its_offs(run: &Run<'_>) -> bool {
 /// Whether a silent device keeps an off from being sent or read. Of a node that is well none is wanted any more, and what
 /// other devices switched off meanwhile goes on again.
 fn waits_for_an_off(run: &Run<'_>) -> bool {
-    let is_resumed = matches!(
+    run.record.phase == Phase::AwaitingDevice && is_about_power(run)
+}
+
+/// Whether what was interrupted switches the machine off.
+fn is_about_power(run: &Run<'_>) -> bool {
+    matches!(
         run.record.resume,
         Some(Phase::ReadingIdentity | Phase::PoweringOff | Phase::VerifyingOff)
-    );
-    run.record.phase == Phase::AwaitingDevice && is_resumed
+    )
 }
 
 /// Whether what may have been tried a moment ago is tried again now: that is done at leisure.

@@ -133,6 +133,36 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
+/// The Secret of a BMC is missing for a moment after the outlets' off. By the time it is back the BMC is dark: what it waits for
+/// never comes.
+#[test]
+fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
+    let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 if plugs[1] == PlugState::Off && operation.action == Action::Monitor => {
+            not_attempted(FailureKind::Timeout)
+        }
+        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::NotMade),
+        0 => {
+            honest(operation, plugs);
+            named(plugs[0])
+        }
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingDevice);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
+        0 => {
+            honest(operation, plugs);
+            named(plugs[0])
+        }
+        _ => honest(operation, plugs),
+    });
+    let since = story.now;
+    story.until_released();
+    assert!(story.now.since(since) < Span::minutes(5));
+}
+
 /// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
 #[test]
 fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
