@@ -95,6 +95,8 @@ bugs! {
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
     VanishedForgotten = "vanished-forgotten" breaks "S1",
+    /// A pod that vanished between the cut and its proof counts as still there.
+    VanishedBeforeProof = "vanished-before-proof" breaks "S1",
     /// A node that is heard counts as cut off.
     HeardIsCutOff = "heard-is-cut-off" breaks "S1",
     /// What was decided is carried out, however long ago, and whoever leads by now.
@@ -197,6 +199,12 @@ bugs! {
     DarkBmcHoldsCuts = "dark-bmc-holds-cuts" breaks "S6",
     /// A BMC that fell silent with the outlets that feed it is waited for.
     DarkBmcAwaited = "dark-bmc-awaited" breaks "L1",
+    /// A BMC that is waited for is waited for on, although it fell silent with the outlets that feed it.
+    DarkBmcStillAwaited = "dark-bmc-still-awaited" breaks "S6",
+    /// Of several devices that are to switch on, only one is waited for.
+    OneDeviceAwaited = "one-device-awaited" breaks "S6",
+    /// A renewal that is a little late after the way back counts as a relapse.
+    LateIsRelapse = "late-is-relapse" breaks "S23",
     /// A run that waits for a person as its Job does not end never hears that it ended.
     LateEndUnheard = "late-end-unheard" breaks "L1",
     /// A milder incident that waits for a person does not make way for a threshold whose later remedy is the fence.

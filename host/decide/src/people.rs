@@ -68,9 +68,12 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
 /// Whether it is parked because a device was silent that was to give back what we took.
 pub(crate) fn waits_on_the_way_back(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
-    let was_on_the_way =
-        matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn | Phase::Recovering));
-    was_on_the_way && parked == Some(&ParkReason::DeviceUnreachable)
+    is_on_the_way_back(run) && parked == Some(&ParkReason::DeviceUnreachable)
+}
+
+/// Whether what was interrupted gives back what we took.
+pub(crate) fn is_on_the_way_back(run: &Run<'_>) -> bool {
+    matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn | Phase::Recovering))
 }
 
 /// A2: takes the way back on from where it was parked, whatever the gate says of cutting.

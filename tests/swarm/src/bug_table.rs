@@ -31,7 +31,7 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     for bug in bugs {
         let found = node_remedy_swarm::bugs::seek(bug, &search)?;
         let is_found = found.is_found();
-        let Found { bug, corpus, scenarios, unmet, nights, is_moved } = found;
+        let Found { bug, corpus, scenarios, nights, is_moved } = found;
         if !is_found {
             unfound.push(bug.name());
         }
@@ -45,12 +45,10 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
             }
             None => match scenarios.first() {
                 Some((_, broken)) => (broken.join(" "), "–".to_owned()),
-                None if !unmet.is_empty() => ("what a scenario says".to_owned(), "–".to_owned()),
                 None => ("**nothing**".to_owned(), arguments.seeds.to_string()),
             },
         };
-        let scenarios: Vec<String> =
-            scenarios.into_iter().map(|(name, _)| name).chain(unmet).collect();
+        let scenarios: Vec<String> = scenarios.into_iter().map(|(name, _)| name).collect();
         let scenarios = match scenarios.as_slice() {
             [] => "–".to_owned(),
             [one] => one.clone(),

@@ -25,3 +25,4 @@ pub mod play;
 pub mod scene;
 pub mod setting;
 pub mod shrink;
+mod unhindered;

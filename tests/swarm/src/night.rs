@@ -17,6 +17,7 @@ use std::time::Duration;
 use node_remedy_world::Scenario;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::ScenarioErrors;
+use node_remedy_world::time::Time;
 
 use self::cloud::Machines;
 use self::guards::Guards;
@@ -141,7 +142,7 @@ impl Night {
             rack: Rack::of(seed, &[]),
             happenings: String::new(),
             drawn: machines.classes(),
-            server_ahead: Duration::ZERO,
+            server_skips: Vec::new(),
         };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
@@ -261,7 +262,7 @@ impl Night {
             silent_for: Some(others::NODE_LEASE_AGE.saturating_sub(told_early)),
             ill: ill.into_iter().collect(),
             has_people,
-            skipped: draft.skipped(),
+            skips: draft.skips(),
             guards: guards.told,
             ..plain
         };
@@ -334,7 +335,7 @@ struct Draft {
     happenings: String,
     drawn: Vec<String>,
     /// By how much the server's clock is set ahead, in all.
-    server_ahead: Duration,
+    server_skips: Vec<(Time, Duration)>,
 }
 
 impl Draft {

@@ -54,8 +54,9 @@ pub struct Setting {
     pub silent_for: Option<Duration>,
     /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
     pub unready_for: Option<Duration>,
-    /// By how much a process that starts counts ages too large that began before: the server's clock is set ahead.
-    pub skipped: Duration,
+    /// When the server's clock is set ahead, and by how much: a process that starts later counts ages too large that began
+    /// before.
+    pub skips: Vec<(Time, Duration)>,
     /// No machine is switched off before somebody said yes.
     pub needs_approval: bool,
     /// A machine that others switched off stays off.
@@ -64,6 +65,12 @@ pub struct Setting {
     pub ill: BTreeSet<String>,
     /// Nodes that are lost in it and have to be well at its end, or somebody is told.
     pub lost: Vec<String>,
+    /// Of these, those that nothing holds up in the end.
+    pub unhindered: BTreeSet<String>,
+    /// Some device has a fault at the end.
+    pub has_faults: bool,
+    /// Incidents whose NodeFence somebody deletes.
+    pub deleted: BTreeSet<String>,
     /// People act behind node-remedy's back: what comes of it is theirs.
     pub has_people: bool,
     /// What guards go by that only some policies set.
@@ -92,11 +99,14 @@ impl Default for Setting {
             miswired: BTreeSet::new(),
             silent_for: None,
             unready_for: None,
-            skipped: Duration::ZERO,
+            skips: Vec::new(),
             needs_approval: false,
             leaves_off: false,
             ill: BTreeSet::new(),
             lost: Vec::new(),
+            unhindered: BTreeSet::new(),
+            has_faults: false,
+            deleted: BTreeSet::new(),
             has_people: false,
             guards: Guards::default(),
         }

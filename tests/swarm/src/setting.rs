@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
-use node_remedy_world::scenario::{ControllerEvent, Document, Event, NodeSpec, read_duration};
+use node_remedy_world::scenario::{
+    ControllerEvent, Document, Event, NodeSpec, START, read_duration,
+};
+use node_remedy_world::time::{Time, after};
 use serde_json::Value;
 
 use crate::guards::{Breaker, Guards};
 use crate::scene::Setting;
+use crate::unhindered::{faulty, unhindered};
 
 /// The label by which seams keep a node from being fenced.
 const EXCLUDES: &str = "node-remedy.io/exclude";
@@ -64,6 +68,9 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         impostors: of_other.map(|node| node.name.clone()).collect(),
         miswired: miswired(scenario),
         lost: vec!["node-a".to_owned()],
+        unhindered: unhindered(scenario),
+        has_faults: !faulty(scenario).is_empty(),
+        deleted: deleted(scenario),
         switches: switches.map(|device| device.name.clone()).collect(),
         drivers_check: scenario.timings.checks_at_detach,
         dumps_release_all: scenario.configuration.iter().any(says_all),
@@ -72,7 +79,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         seen_after: Duration::from_secs(26),
         silent_for: silent_for(scenario),
         unready_for: unready_for(scenario),
-        skipped: skipped(scenario),
+        skips: skips(scenario),
         guards: Guards {
             excluded: excluded.collect(),
             zones,
@@ -82,6 +89,15 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         },
         ..Setting::default()
     }
+}
+
+/// Incidents whose NodeFence somebody deletes.
+fn deleted(scenario: &Scenario) -> BTreeSet<String> {
+    let deleted = scenario.happenings.iter().filter_map(|one| {
+        let Event::Remove { key } = &one.what else { return None };
+        (key.kind == Kind::NodeFence).then(|| key.name.clone())
+    });
+    deleted.collect()
 }
 
 /// Nodes whose BMC, or cloud, no fault befalls, where every process lives from beginning to end.
@@ -102,7 +118,7 @@ fn sound_bmcs(scenario: &Scenario) -> BTreeSet<String> {
     scenario.nodes.iter().filter(is_sound).map(|node| node.name.clone()).collect()
 }
 
-fn is_default<T: Default + PartialEq>(one: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(one: &T) -> bool {
     *one == T::default()
 }
 
@@ -129,18 +145,20 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
     ages?.into_iter().min().map(as_told)
 }
 
-/// By how much the server's clock is set ahead, in all, where processes of node-remedy start again.
-fn skipped(scenario: &Scenario) -> Duration {
+/// When the server's clock is set ahead, and by how much, where processes of node-remedy start again.
+fn skips(scenario: &Scenario) -> Vec<(Time, Duration)> {
     let mut happenings = scenario.happenings.iter().map(|one| &one.what);
     let is_killed = |one: &Event| matches!(one, Event::OfController(ControllerEvent::Killed(_)));
     if !happenings.any(is_killed) {
-        return Duration::ZERO;
+        return Vec::new();
     }
     let ahead = scenario.happenings.iter().filter_map(|one| {
         let Event::ServerClock(by_ms) = one.what else { return None };
-        u64::try_from(by_ms).ok()
+        // What waits for something may be after anything.
+        let at = if one.when.is_none() { after(START, one.at) } else { Time(u64::MAX) };
+        Some((at, Duration::from_millis(u64::try_from(by_ms).ok()?)))
     });
-    Duration::from_millis(ahead.sum())
+    ahead.collect()
 }
 
 /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.

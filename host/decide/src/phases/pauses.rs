@@ -1,9 +1,12 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use alloc::vec::Vec;
+use core::iter;
+
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, has_registered_anew, still_cut};
-use crate::people::{go_on_back, waits_on_the_way_back};
-use crate::retry::{give_way, go_back, node_gone, park, pause};
+use crate::people::{go_on_back, is_on_the_way_back, waits_on_the_way_back};
+use crate::retry::{give_way, go_back, node_gone, park, pause, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, Notice,
@@ -40,7 +43,9 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = cut::watch(run) {
         return flow;
     }
-    if run.answers(method) || run.refuses(method) {
+    let awaited = awaited(run, method);
+    let is_back = |one: &MethodIndex| run.answers(*one) || run.refuses(*one);
+    if let Some(method) = awaited.iter().copied().find(is_back) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
         return match resume {
@@ -52,7 +57,8 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         run.record.resume = None;
         return Flow::Go(Phase::AwaitingPower);
     }
-    if is_about_power(run) && fell_silent(run.plan, &run.record, method) {
+    let is_dark = is_about_power(run) && fell_silent(run.plan, &run.record, method);
+    if guard(Bug::DarkBmcStillAwaited, is_dark) {
         // It cannot answer before its outlets are on again; it is asked once more before anything is proven.
         return run.record.resume.take().map_or(Flow::Stay, Flow::Go);
     }
@@ -68,7 +74,21 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         return park(run, ParkReason::DeviceUnreachable);
     }
     hand_over(run);
-    probe(run, method, PROBE_EVERY)
+    probe(run, &awaited, PROBE_EVERY)
+}
+
+/// The devices that are waited for. On the way back these are all that have something to give back and did not answer: an
+/// outlet may be what a BMC has its power from.
+fn awaited(run: &Run<'_>, method: MethodIndex) -> Vec<MethodIndex> {
+    let dark = run.record.powered_off_by_us(run.plan, run.now);
+    let was_silent = |one: &MethodIndex| {
+        let last = run.record.last_call(*one);
+        let is_silent = last.is_some_and(|last| unreachable(last.end.as_ref()));
+        *one != method && (is_silent || run.probed(*one).is_some())
+    };
+    let others = dark.into_iter().chain(still_cut(run)).filter(was_silent);
+    let others = others.filter(|_| is_on_the_way_back(run) && !is_sown(Bug::OneDeviceAwaited));
+    iter::once(method).chain(others).collect()
 }
 
 /// How long a device is probed: a remedy that is one method of it does not keep the next one waiting.
@@ -126,9 +146,10 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
     let Some(method) = silent else { return run.look_in(PARKED_LOOK_EVERY) };
-    if !run.answers(method) {
-        return probe(run, method, PARKED_LOOK_EVERY);
-    }
+    let awaited = awaited(run, method);
+    let Some(method) = awaited.iter().copied().find(|one| run.answers(*one)) else {
+        return probe(run, &awaited, PARKED_LOOK_EVERY);
+    };
     if waits_on_the_way_back(run) {
         run.rule(Rule::A12);
         run.notice(Notice::DeviceBack { method });
@@ -202,14 +223,19 @@ impl Run<'_> {
     }
 }
 
-fn probe(run: &mut Run<'_>, method: MethodIndex, every: crate::Span) -> Flow {
-    let last = run.record.last_in_phase(method, Action::Monitor);
-    let next: Time =
-        last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at).after(every);
-    if run.now >= next {
+/// Asks whichever of these devices was asked longest ago, each once in `every`.
+fn probe(run: &mut Run<'_>, methods: &[MethodIndex], every: Span) -> Flow {
+    let asked_at = |method: &MethodIndex| -> Time {
+        let last = run.record.last_in_phase(*method, Action::Monitor);
+        last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at)
+    };
+    let Some((next, method)) = methods.iter().map(|one| (asked_at(one), *one)).min() else {
+        return Flow::Stay;
+    };
+    if run.now >= next.after(every) {
         return run.call(method, Action::Monitor);
     }
-    run.look_at(next);
+    run.look_at(next.after(every));
     Flow::Stay
 }
 
@@ -319,10 +345,8 @@ fn at_leisure(run: &mut Run<'_>) -> bool {
 
 /// Whether it waits for a device that is to give back what it took from a machine whose Node is gone.
 fn is_on_the_way_back_of_a_gone_node(run: &Run<'_>) -> bool {
-    let is_back =
-        matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn | Phase::Recovering));
     let is_closed = run.record.goal == Goal::Close(FinalReason::NodeGone);
-    run.record.phase == Phase::AwaitingDevice && is_back && is_closed
+    run.record.phase == Phase::AwaitingDevice && is_on_the_way_back(run) && is_closed
 }
 
 /// Whether it waits for a device that is to give back what it cut.

@@ -11,8 +11,9 @@ use crate::release::Left;
 use crate::retry::{climb, give_up, node_gone, park, retry, try_again, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY, Marks,
-    MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span, View,
+    Action, Builtin, Crossing, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY,
+    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span,
+    View,
 };
 
 use super::releasing::same_boot;
@@ -182,6 +183,13 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     if run.record.goal == Goal::BringBack {
         if !run.is_well(view) {
             run.rule(Rule::A7);
+            if let Crossing::Ripening { crosses_at, .. } = view.trigger
+                && !is_sown(Bug::LateIsRelapse)
+            {
+                // A renewal that is a little late is no relapse.
+                run.look_at(crosses_at);
+                return Flow::Stay;
+            }
             run.record.retries = run.record.retries.saturating_add(1);
             if run.record.retries > run.policy.retries {
                 return park(run, ParkReason::NotWell);

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{give_back_disputed, undone};
+use crate::cut::{give_back_disputed, holds_all, undone};
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{
     begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable,
@@ -215,10 +215,14 @@ fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
         attachments: u32::try_from(released.attachments.len()).unwrap_or(u32::MAX),
     });
     run.record.released = Some(released.clone());
+    let is_cut_off = proof.grade == Grade::StorageFenced;
+    if guard(Bug::VanishedBeforeProof, is_cut_off && !holds_all(run, view)) {
+        note_first(run, proof.grade);
+    }
     released
 }
 
-/// Whatever is gone after the proof counts as released, whoever removed it.
+/// Whatever is gone after the cut, or after the proof, counts as released, whoever removed it.
 fn note_progress(run: &mut Run<'_>, left: &Left<'_>, grade: Grade) {
     let now = run.now;
     if let Some(released) = run.record.released.as_mut().filter(|one| left.count() < one.left) {

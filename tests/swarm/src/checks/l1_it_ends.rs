@@ -1,7 +1,10 @@
 //! L1: once trouble is over, a lost node is well again or a person is told; of a machine that was taken away for good
 //! the incident is over.
+//!
+//! Where nothing holds a lost node up in the end, it is well then, and its incident is over, whatever a person was told before;
+//! and where no device has a fault, so is an incident whose NodeFence somebody deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_remedy_world::facts::{Power, PowerCause, What};
@@ -15,6 +18,10 @@ const RECOVERS_WITHIN: Duration = Duration::from_mins(15);
 
 pub(super) struct ItEnds {
     lost: Vec<String>,
+    unhindered: BTreeSet<String>,
+    has_faults: bool,
+    ill: BTreeSet<String>,
+    deleted: BTreeSet<String>,
     has_people: bool,
     /// When each machine was last switched off by somebody else.
     off_by_others: BTreeMap<String, Time>,
@@ -27,7 +34,41 @@ impl ItEnds {
         // Where people act the end is theirs.
         let has_people = setting.has_people;
         let lost = if has_people { Vec::new() } else { setting.lost.clone() };
-        Self { lost, has_people, off_by_others: BTreeMap::new(), now: Time(0) }
+        Self {
+            lost,
+            unhindered: setting.unhindered.clone(),
+            has_faults: setting.has_faults,
+            ill: setting.ill.clone(),
+            deleted: setting.deleted.clone(),
+            has_people,
+            off_by_others: BTreeMap::new(),
+            now: Time(0),
+        }
+    }
+
+    /// Whether an incident is over, or a person is told of what may still be wrong.
+    fn is_over(&self, node: &str, state: &str) -> bool {
+        state == "Final" || state == "Error" && (self.has_faults || self.ill.contains(node))
+    }
+
+    /// What did not become of nodes that nothing holds up, and of incidents that somebody deleted.
+    fn unfinished(&self, scene: &Scene) -> Vec<String> {
+        let nodes = self.unhindered.iter().filter_map(|node| {
+            let state = scene.state_of(node).unwrap_or("no incident");
+            let is_well = is_ready(scene, node) && !scene.lost.contains_key(node);
+            let what = if !is_well {
+                "is not well"
+            } else if scene.incident.contains_key(node) && !self.is_over(node, state) {
+                "is well, and its incident goes on"
+            } else {
+                return None;
+            };
+            Some(format!("nothing holds {node} up, and it {what}: {state}"))
+        });
+        let state_of = |fence: &String| scene.states.get(fence).map(String::as_str);
+        let goes_on = |fence: &&String| state_of(fence).is_some_and(|state| state != "Final");
+        let deleted = self.deleted.iter().filter(|_| !self.has_faults).filter(goes_on);
+        nodes.chain(deleted.map(|fence| format!("{fence} was deleted, and goes on"))).collect()
     }
 }
 
@@ -43,8 +84,8 @@ impl Check for ItEnds {
     }
 
     fn end(&mut self, scene: &Scene) -> Vec<String> {
-        let is_well = |node: &str| scene.ready.get(node).is_some_and(|status| status == "True");
-        let left = self.lost.iter().filter(|node| !is_well(node) && !scene.gone.contains(*node));
+        let left =
+            self.lost.iter().filter(|node| !is_ready(scene, node) && !scene.gone.contains(*node));
         let is_waited_for = |node: &String| {
             let off_at = self.off_by_others.get(node);
             scene.state_of(node) == Some("Done")
@@ -69,6 +110,10 @@ impl Check for ItEnds {
                     "{node} was taken away for good, its Node is gone, and its incident goes on"
                 )
             });
-        untold.chain(of_nobody).collect()
+        untold.chain(of_nobody).chain(self.unfinished(scene)).collect()
     }
+}
+
+fn is_ready(scene: &Scene, node: &str) -> bool {
+    scene.ready.get(node).is_some_and(|status| status == "True")
 }

@@ -21,6 +21,8 @@ const FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
 pub(super) struct OpenBreaker {
     breaker: Option<Breaker>,
+    /// When the server's clock is set ahead, and by how much.
+    skips: Vec<(Time, Duration)>,
     /// What waits for somebody's yes holds nobody up for long.
     needs_approval: bool,
     /// When each incident began, until the breaker opened.
@@ -34,12 +36,23 @@ pub(super) struct OpenBreaker {
 impl OpenBreaker {
     pub(super) fn new(setting: &Setting) -> Self {
         // Whoever follows a server's clock that was set ahead tells ages an eighth too large.
-        let too_large = DATED_WITHIN + setting.skipped;
-        let least = |cool_down: Duration| (cool_down * 8 / 9).saturating_sub(too_large);
+        let least = |cool_down: Duration| (cool_down * 8 / 9).saturating_sub(DATED_WITHIN);
         let breaker = setting.guards.breaker;
         let breaker = breaker.map(|one| Breaker { cool_down: least(one.cool_down), ..one });
-        let needs_approval = setting.needs_approval;
-        Self { breaker, needs_approval, begun: Vec::new(), trial: None, ended: BTreeMap::new() }
+        Self {
+            breaker,
+            skips: setting.skips.clone(),
+            needs_approval: setting.needs_approval,
+            begun: Vec::new(),
+            trial: None,
+            ended: BTreeMap::new(),
+        }
+    }
+
+    /// How much too large an age may be that began then.
+    fn skipped(&self, since: Time) -> Duration {
+        let later = self.skips.iter().filter(|(at, _)| *at >= since);
+        later.map(|(_, by)| *by).sum()
     }
 }
 
@@ -59,6 +72,7 @@ impl Check for OpenBreaker {
             return None;
         };
         let since = between(*opened, at);
+        let cool_down = cool_down.saturating_sub(self.skipped(*opened));
         if since < cool_down {
             let s = since.as_secs();
             return Some(format!("the breaker opened {s} s ago, for {} s", cool_down.as_secs()));

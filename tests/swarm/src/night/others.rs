@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use node_remedy_world::rng::Rng;
+use node_remedy_world::scenario::START;
+use node_remedy_world::time::{Time, after};
 
 use super::{CALM_MS, CONFIG, Draft, FENCE, KERNEL_DUMP, LOSSES, Machines};
 
@@ -312,7 +314,8 @@ impl Draft {
         if self.chance(10) {
             for _ in 0..self.rng.within(1, 2) {
                 let (at, set, ahead_ms) = self.clock_is_set();
-                self.server_ahead += Duration::from_millis(ahead_ms);
+                let set_at = after(START, Duration::from_millis(at));
+                self.server_skips.push((set_at, Duration::from_millis(ahead_ms)));
                 let what = format!("serverClock: {{ {set} }}");
                 self.happens(at, &what, "server's clock set");
             }
@@ -320,9 +323,9 @@ impl Draft {
     }
 
     /// What a process that starts may take for time that went by: as far as the server's clock is set ahead.
-    pub(super) fn skipped(&self) -> Duration {
+    pub(super) fn skips(&self) -> Vec<(Time, Duration)> {
         let starts = self.happenings.contains("controllerKilled");
-        if starts { self.server_ahead } else { Duration::ZERO }
+        if starts { self.server_skips.clone() } else { Vec::new() }
     }
 
     /// The clocks of node-remedy's machines: set by hand, or running too fast or too slow.

@@ -98,11 +98,16 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     assert_eq!(night(again(31, "Superseded")), [""; 0], "the same");
     assert_eq!(night(again(32, "Superseded")), ["S18"]);
     assert_eq!(night(again(31, "Remedied")), ["S18"], "another one");
-    let skips = Setting { skipped: Duration::from_secs(30), ..setting };
     let two = vec![is(10, "n", "New"), is(20, "m", "New")];
-    let third = |at| judged([two.clone(), over(), vec![is(at, "o", "New")]].concat(), &skips);
-    assert_eq!(third(75), ["S18"]);
-    assert_eq!(third(76), [""; 0], "and a process that starts after that");
+    let third = |at, set_at| {
+        let set_at = after(START, Duration::from_secs(set_at));
+        let skips = vec![(set_at, Duration::from_secs(30))];
+        let set = Setting { skips, ..setting.clone() };
+        judged([two.clone(), over(), vec![is(at, "o", "New")]].concat(), &set)
+    };
+    assert_eq!(third(75, 50), ["S18"]);
+    assert_eq!(third(76, 50), [""; 0], "and a process that starts after that");
+    assert_eq!(third(76, 15), ["S18"], "the breaker opened later");
 }
 
 #[test]

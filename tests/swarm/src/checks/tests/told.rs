@@ -82,3 +82,25 @@ fn l8_something_comes_of_an_off_in_time() {
     };
     assert!(!by_an_outlet(cut()));
 }
+
+#[test]
+fn l1_what_nothing_holds_up_is_well_in_the_end() {
+    let one = || ["n".to_owned()].into();
+    let free = Setting { unhindered: one(), ..Setting::default() };
+    let ready =
+        |status: &str| What::NodeReady { node: "n".into(), status: status.into(), by: "k".into() };
+    let ends = |status, word| vec![(1, state("New")), (2, ready(status)), (3, state(word))];
+    assert_eq!(judged(ends("Unknown", "Error"), &Setting::default()), [""; 0], "it was told");
+    assert_eq!(judged(ends("Unknown", "Error"), &free), ["L1"]);
+    assert_eq!(judged(ends("True", "Error"), &free), ["L1"], "its incident goes on");
+    assert_eq!(judged(ends("True", "Final"), &free), [""; 0]);
+    let faulty = Setting { has_faults: true, ..free.clone() };
+    assert_eq!(judged(ends("True", "Error"), &faulty), [""; 0], "some device cannot give back");
+    assert_eq!(judged(ends("True", "Running"), &faulty), ["L1"]);
+    assert_eq!(judged([ends("True", "Final"), vec![(4, lost())]].concat(), &free), ["L1"]);
+    let deleted = Setting { deleted: ["n-1".to_owned()].into(), ..Setting::default() };
+    assert_eq!(judged(ends("True", "Error"), &deleted), ["L1"]);
+    assert_eq!(judged(ends("True", "Final"), &deleted), [""; 0]);
+    let faulty = Setting { has_faults: true, ..deleted };
+    assert_eq!(judged(ends("True", "Error"), &faulty), [""; 0]);
+}
