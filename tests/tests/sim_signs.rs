@@ -160,8 +160,8 @@ fn a_lost_node_whose_compound_threshold_nobody_can_decide_is_told_of() {
         let unknown = reasons.filter(|reason| reason.guard() == "ConditionUnknown");
         unknown.map(ToString::to_string).collect::<BTreeSet<String>>()
     };
-    let sentence = "the node is silent, and one of its thresholds cannot be decided: Maintenance is missing, Unknown or \
-                    stale; check its type and what reports it, or add a threshold without it";
+    let sentence = "the node is silent, and a threshold cannot be decided: missing, Unknown or stale conditions: \
+                    Maintenance; check their types and what reports them, or add a threshold without them";
     assert_eq!(said(30), BTreeSet::from([sentence.to_owned()]));
     assert_eq!(said(24 * 60), BTreeSet::new(), "it was reported a minute before");
 }

@@ -15,7 +15,7 @@ pub(crate) const HELP: &str = "\
 Builds the plugins and node-remedy, then simulates three nights from examples/: a node is lost; a
 BMC says yes and does nothing; a rack of ten goes dark. The clusters and devices are models in
 virtual time; the policy, the controller and the plugin are those that run in production. Reports
-go to target/demo, the build's output to target/logs. About five minutes from a fresh clone on two
+go to target/demo, the build's output to target/logs. Five to twelve minutes from a fresh clone on two
 cores, ten seconds after that.
 
 With --cluster the first story happens on a real control plane, with simulated machines behind

@@ -369,7 +369,7 @@ impl<C: Cluster> Desk<C> {
         let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
         let mut next: Option<Time> = None;
         let mut refused: Option<Reason> = None;
-        // Told where nothing that is crossed was refused.
+        // Why a threshold is not crossed; told only if no crossed threshold was refused.
         let mut held: Option<Reason> = None;
         let made_way = superseding::last_superseded(mirror, seen).is_some();
         let mut thresholds = superseding::fences_first(&policy).peekable();

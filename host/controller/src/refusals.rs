@@ -221,8 +221,8 @@ impl Display for Reason {
             ),
             Self::ConditionUnknown { conditions } => write!(
                 f,
-                "the node is silent, and one of its thresholds cannot be decided: {conditions} is missing, Unknown or stale; \
-                 check its type and what reports it, or add a threshold without it"
+                "the node is silent, and a threshold cannot be decided: missing, Unknown or stale conditions: {conditions}; \
+                 check their types and what reports them, or add a threshold without them"
             ),
             Self::ApiFailed(error) => {
                 write!(f, "the API server must be asked before anything is done: {error}")

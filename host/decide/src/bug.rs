@@ -95,7 +95,9 @@ bugs! {
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
     VanishedForgotten = "vanished-forgotten" breaks "S1",
-    /// A pod that vanished between the cut and its proof counts as still there.
+    /// A pod that tolerates the out-of-service taint, and that others deleted behind a cut, counts as still there.
+    ToleratingForgotten = "tolerating-forgotten" breaks "S1",
+    /// What vanished behind a cut counts as still there until something is released.
     VanishedBeforeProof = "vanished-before-proof" breaks "S1",
     /// A node that is heard counts as cut off.
     HeardIsCutOff = "heard-is-cut-off" breaks "S1",
@@ -193,23 +195,23 @@ bugs! {
     BmcUnheard = "bmc-unheard" breaks "S1",
     /// A BMC that did not answer one call is taken to have lost its power with its outlets.
     OneSilenceIsDark = "one-silence-is-dark" breaks "S1",
-    /// A BMC that reads on and then refuses a read says nothing any more.
+    /// A BMC that reads on and then refuses one read no longer counts.
     RefusalIsNoWord = "refusal-is-no-word" breaks "S1",
-    /// A cut is given back only once a silent BMC answers, although the outlets read off that feed it.
+    /// A cut is given back only once a silent BMC answers, although the outlets that feed it read off.
     DarkBmcHoldsCuts = "dark-bmc-holds-cuts" breaks "S6",
     /// A BMC that fell silent with the outlets that feed it is waited for.
     DarkBmcAwaited = "dark-bmc-awaited" breaks "L1",
-    /// A BMC that is waited for is waited for on, although it fell silent with the outlets that feed it.
+    /// A run goes on waiting for a BMC that has fallen silent with the outlets that feed it.
     DarkBmcStillAwaited = "dark-bmc-still-awaited" breaks "S6",
     /// Of several devices that are to switch on, only one is waited for.
     OneDeviceAwaited = "one-device-awaited" breaks "S6",
     /// A renewal that is a little late after the way back counts as a relapse.
     LateIsRelapse = "late-is-relapse" breaks "S23",
-    /// A run that waits for a person as its Job does not end never hears that it ended.
+    /// A run parked as `JobStuck` never sees that its Job ended.
     LateEndUnheard = "late-end-unheard" breaks "L1",
     /// A milder incident that waits for a person does not make way for a threshold whose later remedy is the fence.
     LaterFenceNotDue = "later-fence-not-due" breaks "L1",
-    /// A release that went wrong behind a cut leaves the off of a later remedy unused.
+    /// After a release behind a cut went wrong, a later remedy that switches off is not used.
     OffOfLaterRemedyUnused = "off-of-later-remedy-unused" breaks "L1",
     /// What is cut again behind a release without leave is followed by cuts that nobody undid.
     MoreCutAgain = "more-cut-again" breaks "S13",

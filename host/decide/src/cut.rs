@@ -11,17 +11,17 @@ use crate::phases::releasing::void;
 use crate::retry::{climb_to_an_off, end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Backing, End, Evidence, FinalReason, Goal, Grade, Kind, Method, MethodIndex, NodeView,
-    Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState, PodView, Proof,
-    RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
+    Action, AttachmentView, Backing, End, Evidence, Exempt, FinalReason, Goal, Grade, Kind, Method,
+    MethodIndex, NodeView, Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState,
+    PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CutOff {
-    /// UIDs of pods that may write behind the cut, exempt ones left out.
+    /// UIDs of pods that may write behind the cut, and that may run elsewhere once they are gone.
     pub pods: Vec<String>,
-    /// UIDs of the node's volume attachments.
+    /// UIDs of the node's volume attachments, those left out whose driver is not cut.
     pub attachments: Vec<String>,
     /// Whether one of these pods uses cut storage that the kubelet does not tell as in use: its
     /// driver attaches nothing. What is not told of says nothing.
@@ -51,8 +51,17 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
         let is_cut = |one: &VolumeView| {
             one.backing == Backing::Unknown || one.driver().is_some_and(|it| drivers.contains(&it))
         };
-        let may_write = |pod: &&PodView| {
-            pod.exempt.is_none() && (cuts_network || pod.volumes.iter().any(is_cut))
+        // What tolerates the out-of-service taint is not ours to delete, and others may.
+        let is_movable = |pod: &PodView| {
+            let tolerates = pod.exempt == Some(Exempt::Tolerates);
+            pod.exempt.is_none() || guard(Bug::ToleratingForgotten, tolerates)
+        };
+        let may_write =
+            |pod: &&PodView| is_movable(pod) && (cuts_network || pod.volumes.iter().any(is_cut));
+        let of_pods = || view.pods.iter().flat_map(|pod| &pod.volumes);
+        let is_of_others = |one: &&AttachmentView| {
+            let mut volumes = of_pods().filter(|volume| volume.name() == Some(&one.volume));
+            !cuts_network && volumes.next().is_some_and(|volume| !is_cut(volume))
         };
         let is_told = |one: &VolumeView| {
             one.in_use_as().is_some_and(|name| node.volumes_in_use.iter().any(|it| it == name))
@@ -62,7 +71,9 @@ pub(crate) fn note_before(run: &mut Run<'_>) {
         CutOff {
             untold: pods.iter().any(|pod| untold(pod)),
             pods: as_many_as_fit(pods.iter().map(|pod| &pod.uid)),
-            attachments: as_many_as_fit(view.attachments.iter().map(|one| &one.uid)),
+            attachments: as_many_as_fit(
+                view.attachments.iter().filter(|one| !is_of_others(one)).map(|one| &one.uid),
+            ),
         }
     });
 }
@@ -82,10 +93,11 @@ fn as_many_as_fit<'u>(uids: impl Iterator<Item = &'u String>) -> Vec<String> {
 /// as a kubelet renews its Lease.
 const READ_EVERY: Span = Span::seconds(10);
 
-/// A16: reads the cuts that a release rests on for as long as the machine may run behind them; one that was undone is
-/// made again.
+/// A16: reads the cuts that a release rests on, or behind which something vanished, for as long as the machine may run behind
+/// them; one that was undone is made again.
 pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
-    if !guard(Bug::CutNotWatched, run.record.first_released_at.is_some()) {
+    let runs_elsewhere = run.record.first_released_at.is_some() || has_vanished(run);
+    if !guard(Bug::CutNotWatched, runs_elsewhere) {
         return None;
     }
     let node = run.seen().and_then(View::machine);
@@ -166,6 +178,8 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::P2);
     run.notice(Notice::ProofVoided { reads_on: Some(cut) });
     note_undone(run);
+    // What vanished runs elsewhere, and the machine may have written since: its boot has to end.
+    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
     end_release(run);
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     run.record.goal = if run.switches_power() || climb_to_an_off(run) {
@@ -328,16 +342,34 @@ pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
     still_cut(run).into_iter().any(|cut| goes_back(run, &[cut]))
 }
 
-/// Whether all that stood on the node before it was cut off still does, so that nothing of it can run
-/// elsewhere. A Node that is gone takes its pods with it.
-pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
+/// Whether something went by others' hands that stood on the node before its storage was cut: it may run elsewhere. A kubelet
+/// that lives, and uses the storage no more, has let go of it by itself.
+fn has_vanished(run: &Run<'_>) -> bool {
+    let is_storage = |cut: MethodIndex| {
+        run.plan.method(cut).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
+    };
+    let is_cut = still_cut(run).into_iter().any(is_storage);
+    let Some(view) = run.seen().filter(|_| is_cut && !is_sown(Bug::VanishedBeforeProof)) else {
+        return false;
+    };
+    let lets_go = |node| !run.is_silent(node) && has_let_go_of_storage(run, node);
+    !stands_all(run, view) && !run.node(view).is_some_and(lets_go)
+}
+
+/// Whether all that stood on the node before it was cut off still does. A Node that is gone takes its pods with it.
+fn stands_all(run: &Run<'_>, view: &View) -> bool {
     let has_pod = |uid: &String| view.pods.iter().any(|pod| pod.uid == *uid);
     let has_attachment = |uid: &String| view.attachments.iter().any(|one| one.uid == *uid);
     let has_all = |before: &CutOff| {
         before.pods.iter().all(has_pod) && before.attachments.iter().all(has_attachment)
     };
-    let is_whole = run.node(view).is_some() && run.record.cut_off.as_ref().is_none_or(has_all);
-    !run.has_released() && !guard(Bug::VanishedForgotten, !is_whole)
+    run.node(view).is_some() && run.record.cut_off.as_ref().is_none_or(has_all)
+}
+
+/// Whether all that stood on the node before it was cut off still does, so that nothing of it can run
+/// elsewhere.
+pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
+    !run.has_released() && !guard(Bug::VanishedForgotten, !stands_all(run, view))
 }
 
 /// A5: what allows a cut to be given back although the node does not hold all that it held, and no read

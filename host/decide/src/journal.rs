@@ -29,7 +29,7 @@ impl Record {
         let id = self.next_operation;
         self.next_operation = OpId(id.0.saturating_add(1));
         let state_before = self.last_read(method).and_then(Operation::state);
-        // Reads that told nothing take the place of older ones.
+        // Newer reads without a state may have pushed the last real one out of the journal.
         let state_before =
             state_before.or_else(|| self.last_call(method).map(|last| last.state_before));
         self.operations.push(Operation {
@@ -118,6 +118,11 @@ impl Record {
     /// The last call of any kind on the plug that has ended, in any phase.
     pub(crate) fn last_call(&self, method: MethodIndex) -> Option<&Operation> {
         self.operations.iter().rev().find(|one| one.method == method && one.end.is_some())
+    }
+
+    /// Whether the last call to this plug's device did not reach it.
+    pub(crate) fn was_unreached(&self, method: MethodIndex) -> bool {
+        self.last_call(method).is_some_and(|last| unreachable(last.end.as_ref()))
     }
 
     /// The methods whose reads a proof rests on.

@@ -136,7 +136,7 @@ pub enum ParkReason {
     DeviceUnreachable,
     /// Something is cut, what ran behind it may run elsewhere, and nothing proves the machine off.
     StillCut,
-    /// What was cut was given back by others while pods of the node were being released.
+    /// What was cut was given back by others after pods of the node were released or deleted.
     CutUndone {
         /// The method that had cut it.
         method: String,
@@ -248,7 +248,7 @@ impl ParkReason {
             ),
             Self::NoIdentity => "the device does not say which machine it powers".into(),
             Self::OffNotVerified { tries } => format!(
-                "the device was asked {tries} times to switch off and no later read said off"
+                "the machine was told {tries} times to switch off, and its devices do not all say that it is off"
             ),
             Self::WitnessReadsOn { method, witness } => format!(
                 "{method} reads off and {witness} still reads on: the plug powers another machine, or one of the \
@@ -275,8 +275,8 @@ impl ParkReason {
                     |failure| format!("could not be cut once more: {failure}"),
                 );
                 format!(
-                    "somebody gave back what {method} had cut while pods of the node were being \
-                     released, and it {cut_again}"
+                    "somebody gave back what {method} had cut after pods of the node were released or deleted, \
+                     and it {cut_again}"
                 )
             }
             Self::MachineDisputed { why } => {

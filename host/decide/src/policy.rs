@@ -90,7 +90,7 @@ pub struct RunPolicy {
     pub off_timeout: Span,
     /// How long an on may take to show.
     pub on_timeout: Span,
-    /// How long a release waits after the last pod or attachment that went; with `paced` at least twice the time between two
+    /// How long a release waits for the next pod or attachment to go; with `paced` at least twice the time between two
     /// deletes.
     pub release_timeout: Span,
     /// When left-overs are named.

@@ -34,7 +34,8 @@ rules! {
     A4,
     /// What isolation cut is restored before `on`, with all feeds read off right before.
     A5,
-    /// Well with the same boot after a release: power-management, at the cost of a restart, or by a later remedy that switches off.
+    /// Well with the same boot after a release: power-management, at the cost of a restart. If none is left, the next remedy that
+    /// switches off has its turn.
     A6,
     /// Retries resume at the first unmet sub-step; power cycles are counted.
     A7,
@@ -44,8 +45,8 @@ rules! {
     A9,
     /// An indeterminate reset is settled by a new boot id or its time-out.
     A10,
-    /// The ladder advances only when the previous remedy has ended and the condition still holds. After a release that went
-    /// wrong, the next remedy that switches off has its turn at once.
+    /// The ladder advances only when the previous remedy has ended and the condition still holds. If a node is back
+    /// with the boot that pods were released from, or its cut was undone, the next remedy that switches off starts at once.
     A11,
     /// Nothing reached the device: no retry is used, the device is probed.
     A12,

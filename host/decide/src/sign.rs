@@ -221,14 +221,14 @@ pub(crate) fn next_look(node: &NodeView, sign: &Sign, now: Time) -> Option<Time>
     }
 }
 
-/// The types of the conditions in a sign of which nobody knows.
-pub(crate) fn unknown_conditions<'s>(
+/// The types of a sign's conditions that are missing, Unknown or stale.
+pub(crate) fn unknown_types<'s>(
     node: &NodeView,
     sign: &'s Sign,
     stale_after: Span,
     now: Time,
 ) -> BTreeSet<&'s str> {
-    let of = |part: &'s Sign| unknown_conditions(node, part, stale_after, now);
+    let of = |part: &'s Sign| unknown_types(node, part, stale_after, now);
     match sign {
         Sign::Condition { kind, .. } => {
             let is_unknown = find(node, sign, stale_after, now) == Finding::Unclear;

@@ -122,8 +122,8 @@ pub fn is_held_by_missing_lease(node: &NodeView, threshold: &Threshold, now: Tim
     is_crossed(&unrenewed, threshold, now) && !is_crossed(node, threshold, now)
 }
 
-/// The types of the conditions of which nobody knows, where a compound threshold of a silent node cannot be decided; else
-/// none. A plain condition that is Unknown on a silent node is nothing to tell.
+/// The condition types that keep a compound threshold of a silent node from being decided. A plain condition that is Unknown
+/// is expected on a silent node, and is not named.
 pub fn unknown_conditions<'t>(
     node: &NodeView,
     threshold: &'t Threshold,
@@ -131,7 +131,7 @@ pub fn unknown_conditions<'t>(
 ) -> BTreeSet<&'t str> {
     let is_compound = matches!(threshold.sign, Sign::All(_) | Sign::Any(_) | Sign::Not(_));
     if is_compound && is_silent(node) && crossed(node, threshold, now) == Crossing::Unclear {
-        return sign::unknown_conditions(node, &threshold.sign, threshold.stale_after, now);
+        return sign::unknown_types(node, &threshold.sign, threshold.stale_after, now);
     }
     BTreeSet::new()
 }

@@ -83,7 +83,10 @@ pub fn verdict(story: &Story, closing: &Closing<'_>, terminal: &Terminal) -> Str
     facts.extend(outcome.facts.iter().map(String::as_str));
     sheet.hanging(&[(paint, sign)], &[(Paint::Bold, &facts.join(" · "))]);
     for missed in &outcome.missed {
-        sheet.hanging(&[(Paint::Plain, "  ")], &[(Paint::Bad, &format!("expected: {missed}"))]);
+        sheet.hanging(
+            &[(Paint::Plain, "  ")],
+            &[(Paint::Bad, &format!("not as expected: {missed}"))],
+        );
     }
     sheet.blank();
     sheet.hanging(&[(Paint::Dim, "  report    ")], &[(Paint::Plain, closing.report)]);

@@ -334,7 +334,7 @@ struct Draft {
     machines: Machines,
     happenings: String,
     drawn: Vec<String>,
-    /// By how much the server's clock is set ahead, in all.
+    /// When the server's clock is set ahead, and by how much.
     server_skips: Vec<(Time, Duration)>,
 }
 

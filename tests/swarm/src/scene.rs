@@ -54,7 +54,7 @@ pub struct Setting {
     pub silent_for: Option<Duration>,
     /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
     pub unready_for: Option<Duration>,
-    /// When the server's clock is set ahead, and by how much: a process that starts later counts ages too large that began
+    /// When the server's clock is set ahead, and by how much. A process that starts later overstates every age that began
     /// before.
     pub skips: Vec<(Time, Duration)>,
     /// No machine is switched off before somebody said yes.

@@ -271,7 +271,7 @@ pub enum ParkWord {
     DeviceUnreachable,
     /// Something is cut, what ran behind it may run elsewhere, and nothing proves the machine off.
     StillCut,
-    /// What was cut was given back by others while pods of the node were being released.
+    /// What was cut was given back by others after pods of the node were released or deleted.
     CutUndone,
     /// After something was cut or switched off, another Node claimed the machine, or the configuration named another plug.
     MachineDisputed,

@@ -14,6 +14,8 @@ use crate::time::{Moment, Span};
 
 /// The longest pause before a retry, whatever `backoff` says.
 const BACKOFF_MAX: Span = Span::from_minutes(1);
+/// A kubelet renews its Lease this often, where nobody says otherwise.
+const RENEWED_EVERY: Span = Span::from_s(10);
 /// Kubelets and node-problem-detector repeat themselves this often at least.
 const REPORT_EVERY: Span = Span::from_minutes(5);
 /// 2024-01-01, from when on windows are looked at; which Monday does not matter to a crontab of weekdays.
@@ -36,9 +38,34 @@ pub(super) fn of_policies(policy: &Policy, given: &Policies, base: &Path) -> Vec
     found
 }
 
-/// A sign that whoever may write Events makes, and a remedy that cuts: no node needs to be ill for it. `path` is the
-/// threshold's.
-pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Option<Found> {
+/// What a threshold's sign says of nodes that are well; `path` is the threshold's.
+pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Vec<Found> {
+    let sentences = by_events_alone(threshold).into_iter().chain(too_early(threshold));
+    sentences.map(|sentence| (Severity::Warning, path.clone(), sentence)).collect()
+}
+
+/// A Lease that is as old on every node between two renewals.
+fn too_early(threshold: &Threshold) -> Option<String> {
+    fn youngest(sign: &Sign) -> Option<Span> {
+        match sign {
+            Sign::LeaseAge(age) => Some(*age),
+            Sign::All(parts) | Sign::Any(parts) => parts.iter().filter_map(youngest).min(),
+            Sign::Not(part) => youngest(part),
+            Sign::Condition { .. }
+            | Sign::Events { .. }
+            | Sign::Flaps { .. }
+            | Sign::NeverJoined(_) => None,
+        }
+    }
+    let age = youngest(&threshold.sign).filter(|age| *age <= RENEWED_EVERY)?;
+    Some(format!(
+        "found nodeLeaseAge {age}, and a kubelet renews its Lease every {RENEWED_EVERY}: healthy nodes cross that between two \
+         renewals; expected 20s or more"
+    ))
+}
+
+/// A sign that whoever may write Events makes, and a remedy that cuts: no node needs to be ill for it.
+fn by_events_alone(threshold: &Threshold) -> Option<String> {
     fn is_events_alone(sign: &Sign) -> bool {
         match sign {
             Sign::Events { .. } => true,
@@ -60,7 +87,7 @@ pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Option<Found> 
     }
     let sentence = "found nodeEvent alone: whoever may create Events in the namespace default has any node fenced; ask for \
                     a sign of the node's own beside it (all)";
-    Some((Severity::Warning, path.clone(), sentence.to_owned()))
+    Some(sentence.to_owned())
 }
 
 /// What a rung of a ladder asks for in vain; `path` is that of its list.

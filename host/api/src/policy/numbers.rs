@@ -95,7 +95,7 @@ pub struct RunPolicy {
     pub off_timeout: Span,
     /// How long an on may take to show.
     pub on_timeout: Span,
-    /// How long a release waits after the last pod or attachment that went; with `paced` at least twice the time between two
+    /// How long a release waits for the next pod or attachment to go; with `paced` at least twice the time between two
     /// deletes.
     pub release_timeout: Span,
     /// After how long what holds an object is named.
@@ -354,7 +354,8 @@ pub struct Policies {
     /// How long an on may take to show. Default 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<Span>,
-    /// How long a release waits after the last pod or attachment that went. Default 2m.
+    /// How long a release waits for the next pod or attachment to go; with `paced` at least twice the time between two
+    /// deletes. Default 2m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_timeout: Option<Span>,
     /// After this time people are told what keeps an object from going. Default 10m.

@@ -127,8 +127,7 @@ impl Reader<'_> {
         }
         for (index, threshold) in policy.thresholds.iter().enumerate() {
             let path = base.field("thresholdConfigs").index(index);
-            if let Some((severity, path, sentence)) = contradictions::of_threshold(threshold, &path)
-            {
+            for (severity, path, sentence) in contradictions::of_threshold(threshold, &path) {
                 self.push(severity, &path, sentence);
             }
             for (number, rung) in (1_usize..).zip(&threshold.ladder) {

@@ -38,7 +38,7 @@ use crate::time::Span;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RemedyConfigurationSpec {
-    /// `enforce` acts; `shadow` decides, says so, and touches nothing.
+    /// `enforce` acts; `shadow` decides and says so. It opens no incident and switches nothing; an open one goes on.
     #[serde(default)]
     pub mode: Mode,
     /// A label selector such as `type=compute`; absent: every node.

@@ -263,3 +263,21 @@ fn events_alone_that_cut_are_warned_of() {
         assert!(!is_told || told.contains("thresholdConfigs[0]"), "{told}");
     }
 }
+
+#[test]
+fn a_lease_that_is_as_old_between_two_renewals_is_warned_of() {
+    let with = |sign: &str| {
+        let begin =
+            "apiVersion: node-remedy/v1alpha\nkind: Configuration\nnodeSelector: type=compute\n";
+        format!("{begin}thresholdConfigs:\n- {sign}\n  remedy1:\n  - name: fence\n")
+    };
+    for (sign, is_told) in [
+        ("nodeLeaseAge: 1s", true),
+        ("nodeLeaseAge: 10s", true),
+        ("nodeLeaseAge: 11s", false),
+        ("nodeLeaseAge: 20s", false),
+    ] {
+        let told = lines(&read(&[("f.yaml", &with(sign))]).problems);
+        assert_eq!(told.contains("healthy nodes cross that"), is_told, "{sign}: {told}");
+    }
+}

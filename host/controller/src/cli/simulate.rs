@@ -121,15 +121,27 @@ fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result
         .as_ref()
         .map_or("not written; add --report FILE".to_owned(), |file| file.display().to_string());
     let path = path.display().to_string();
-    let again = [
-        format!("node-remedy simulate {path} --seed {}", story.inputs.seed + 1),
-        format!("edit {path}: another fault, another hour"),
-        "node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose NODE".to_owned(),
-    ];
+    let again = try_next(args, &path, story.inputs.seed + 1);
     let try_next: Vec<&str> = again.iter().map(String::as_str).collect();
     let closing = Closing { report: &report, scenario: &path, try_next: &try_next };
     out!("{}", text::verdict(story, &closing, &terminal));
     Ok(())
+}
+
+/// What a person may try next.
+fn try_next(args: &SimulateArgs, path: &str, seed: u64) -> Vec<String> {
+    let lost = args.lose.as_ref().map(|said| ("lose", said));
+    match lost.or(args.dark.as_ref().map(|said| ("dark", said))) {
+        Some((how, said)) => vec![
+            format!("node-remedy simulate {path} --{how} '{said}' --seed {seed}"),
+            format!("node-remedy simulate {path} --lose NODE, or --dark NODE, of another node"),
+        ],
+        None => vec![
+            format!("node-remedy simulate {path} --seed {seed}"),
+            format!("edit {path}: another fault, another hour"),
+            "node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose NODE".to_owned(),
+        ],
+    }
 }
 
 /// A scenario with every file it names, as one text that a report can carry: what is played is

@@ -1,8 +1,8 @@
 //! Where a machine's BMC or cloud contradicts its outlets.
 //!
-//! A BMC or a cloud names its machine; an outlet knows only whether power flows. One that reads on is believed against
-//! every method that reads off, and one that answers anything else but a state is asked again. One that stays silent once
-//! the outlets are off is taken to have lost its power with them.
+//! A BMC or a cloud names its machine; an outlet knows only whether power flows. If the BMC or cloud reads on, no method
+//! that reads off is believed. If it answers without a state, it is read again. If it is silent after its outlets went off,
+//! it counts as without power.
 
 use alloc::vec::Vec;
 
@@ -16,50 +16,48 @@ use crate::{
 
 use super::verifying::not_verified;
 
-/// How long ago a BMC or a cloud may have been asked.
+/// How old a read of a BMC or a cloud may be.
 const ASKED_WITHIN: Span = Span::minutes(1);
 
-/// What is said against those that read off.
+/// What a BMC or a cloud says against the methods that read off.
 pub(crate) enum Contradiction {
     /// Nothing.
-    None,
-    /// A method is asked first.
+    Nothing,
+    /// It is read first.
     Asking(Flow),
-    /// This method reads on.
-    By(MethodIndex),
-    /// This method told a state earlier, and tells none now.
-    Unclear(MethodIndex),
+    /// This method does not read off: it reads on, or is switching.
+    NotOff(MethodIndex),
+    /// This method answered without a state.
+    NoState(MethodIndex),
 }
 
-/// Asks every BMC and cloud that is not among those that read `off`. Not asked is one that never told a state and was called
-/// before the offs, as others stand in for it. Where another one of them reads off, only a clear word counts against it.
+/// Reads every BMC and cloud that is not among `off`, the methods that read off. One that was called before the offs and never
+/// reported a state is left out. If another BMC or cloud is among `off`, only a method that does not read off contradicts it.
 pub(crate) fn contradiction(run: &mut Run<'_>, off: &[MethodIndex], since: Time) -> Contradiction {
-    let (named, others): (Vec<MethodIndex>, Vec<MethodIndex>) =
+    let (agreeing, others): (Vec<MethodIndex>, Vec<MethodIndex>) =
         naming_methods(run.plan).partition(|one| off.contains(one));
     let first_off = off.iter().filter_map(|plug| run.record.last_effect(*plug)).map(|off| off.id);
     let first_off = first_off.min();
     for method in others {
         let first_call = run.record.operations.iter().find(|call| call.method == method);
         let is_late = first_call.is_none_or(|call| first_off.is_some_and(|off| call.id > off));
-        let is_asked = has_told(&run.record, method) || is_late && named.is_empty();
+        let is_asked = has_told(&run.record, method) || is_late && agreeing.is_empty();
         if !is_asked {
             continue;
         }
-        let is_mute = run.record.last_call(method).is_some_and(is_silent);
-        if !named.is_empty() && is_mute {
+        let is_mute = run.record.last_call(method).is_some_and(got_no_answer);
+        if !agreeing.is_empty() && is_mute {
             continue;
         }
         match heard(run, method, since) {
-            Contradiction::None => {}
-            Contradiction::Unclear(_) if !named.is_empty() => {}
-            other @ (Contradiction::Asking(_)
-            | Contradiction::By(_)
-            | Contradiction::Unclear(_)) => {
-                return other;
-            }
+            Contradiction::Nothing => {}
+            Contradiction::NoState(_) if !agreeing.is_empty() => {}
+            found @ (Contradiction::Asking(_)
+            | Contradiction::NotOff(_)
+            | Contradiction::NoState(_)) => return found,
         }
     }
-    Contradiction::None
+    Contradiction::Nothing
 }
 
 /// What one method says, by its last read.
@@ -78,15 +76,17 @@ fn heard(run: &mut Run<'_>, method: MethodIndex, since: Time) -> Contradiction {
         }
         return Contradiction::Asking(run.call(method, Action::Status));
     };
-    let found = match read.state() {
-        Some(PlugState::On | PlugState::Transitioning) => Contradiction::By(method),
-        Some(PlugState::Off | PlugState::Terminated | PlugState::Unknown) => Contradiction::None,
-        None if is_dark(run, method) => Contradiction::None,
-        None if guard(Bug::RefusalIsNoWord, true) => Contradiction::Unclear(method),
-        None => Contradiction::None,
-    };
-    let is_heard = guard(Bug::BmcUnheard, !matches!(found, Contradiction::None));
-    if is_heard { found } else { Contradiction::None }
+    if is_sown(Bug::BmcUnheard) {
+        return Contradiction::Nothing;
+    }
+    match read.state() {
+        Some(PlugState::On | PlugState::Transitioning) => Contradiction::NotOff(method),
+        Some(PlugState::Off | PlugState::Terminated | PlugState::Unknown) => Contradiction::Nothing,
+        None if has_no_power(run, method) || is_sown(Bug::RefusalIsNoWord) => {
+            Contradiction::Nothing
+        }
+        None => Contradiction::NoState(method),
+    }
 }
 
 /// A method reads on, or tells nothing: it is read again for a while, as it may be slow to tell, or only just fall silent;
@@ -94,7 +94,7 @@ fn heard(run: &mut Run<'_>, method: MethodIndex, since: Time) -> Contradiction {
 pub(crate) fn contradicted(run: &mut Run<'_>, off: &[MethodIndex], by: MethodIndex) -> Flow {
     let last = run.record.last_power_effect(run.plan).and_then(|effect| effect.ended_at);
     let late = run.plan.method(by).map_or(Span::ZERO, |method| method.late_effect);
-    // Twice: silence for once that long is what makes it dark.
+    // Twice: after one `offTimeout` silence already counts as no power.
     let patience = run.policy.off_timeout.max(late).times(2);
     let until = last.unwrap_or_default().max(run.record.entered_at).after(patience);
     if run.now < until {
@@ -128,28 +128,32 @@ pub(crate) fn ask_again(run: &mut Run<'_>, method: MethodIndex) -> Flow {
     Flow::Stay
 }
 
-/// Whether this BMC or cloud told a state in this run, and did not answer its last call, after offs of ours by which outlets
-/// leave the machine without power. It is asked again before anything is proven.
+/// Whether this BMC or cloud has reported a state in this run, but did not answer its last call, made after our offs left the
+/// machine's outlets without power. It may have no power itself, so nobody waits for it. It is read again before anything is
+/// proven.
 pub(crate) fn fell_silent(plan: &Plan, record: &Record, method: MethodIndex) -> bool {
-    let is_later = |off: &Operation| {
-        record.last_call(method).is_some_and(|last| is_silent(last) && last.id > off.id)
+    let went_unanswered_after = |off: &Operation| {
+        record.last_call(method).is_some_and(|last| got_no_answer(last) && last.id > off.id)
     };
     let names = naming_methods(plan).any(|one| one == method) && has_told(record, method);
-    guard(Bug::DarkBmcAwaited, names && last_outlet_off(plan, record).is_some_and(is_later))
+    guard(
+        Bug::DarkBmcAwaited,
+        names && last_outlet_off(plan, record).is_some_and(went_unanswered_after),
+    )
 }
 
-/// Whether it has been silent for as long as a machine may take to go off.
-fn is_dark(run: &Run<'_>, method: MethodIndex) -> bool {
+/// Whether its last two calls went unanswered after our last off of an outlet, the newest at least `offTimeout` after it.
+fn has_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
     let Some(off) = last_outlet_off(run.plan, &run.record) else { return false };
     let calls = run.record.operations.iter().rev();
     let mut calls = calls.filter(|one| one.method == method && one.end.is_some());
-    let is_unanswered = |call: &&Operation| is_silent(call) && call.id > off.id;
+    let is_unanswered = |call: &&Operation| got_no_answer(call) && call.id > off.id;
     let newest = calls.next().filter(is_unanswered);
     let off_at = off.ended_at.unwrap_or(off.intended_at);
     let is_long = |call: &Operation| call.intended_at >= off_at.after(run.policy.off_timeout);
-    let is_dark =
+    let is_silent =
         newest.is_some_and(is_long) && calls.next().is_some_and(|call| is_unanswered(&call));
-    is_dark || newest.is_some() && is_sown(Bug::OneSilenceIsDark)
+    is_silent || newest.is_some() && is_sown(Bug::OneSilenceIsDark)
 }
 
 /// Our last off of an outlet, if the outlets leave the machine without power.
@@ -161,14 +165,14 @@ fn last_outlet_off<'r>(plan: &Plan, record: &'r Record) -> Option<&'r Operation>
     last.filter(|_| plan.machine_is_off(is_off))
 }
 
-/// Whether it told in this run whether the machine is on.
+/// Whether it has reported a state in this run, `Unknown` among them.
 fn has_told(record: &Record, method: MethodIndex) -> bool {
     let mut calls = record.operations.iter().filter(|one| one.method == method);
     calls.any(|one| one.state().is_some() || one.state_before != PlugState::Unknown)
 }
 
 /// Whether a call was not answered at all.
-fn is_silent(call: &Operation) -> bool {
+fn got_no_answer(call: &Operation) -> bool {
     let silence = [FailureKind::Unreachable, FailureKind::Timeout];
     match &call.end {
         Some(End::Failed(failure) | End::NotAttempted(failure)) => silence.contains(&failure.kind),

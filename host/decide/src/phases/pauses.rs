@@ -1,16 +1,17 @@
 //! Pauses: before another try, for a device that does not answer, for a person.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::iter;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{self, has_registered_anew, still_cut};
 use crate::people::{go_on_back, is_on_the_way_back, waits_on_the_way_back};
-use crate::retry::{give_way, go_back, node_gone, park, pause, unreachable};
+use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, Notice,
-    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, Time, WORD_LOOK_EVERY,
+    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, WORD_LOOK_EVERY,
 };
 
 use super::contradiction::fell_silent;
@@ -43,9 +44,9 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = cut::watch(run) {
         return flow;
     }
-    let awaited = awaited(run, method);
+    let probed = to_probe(run, method);
     let is_back = |one: &MethodIndex| run.answers(*one) || run.refuses(*one);
-    if let Some(method) = awaited.iter().copied().find(is_back) {
+    if let Some(method) = probed.iter().copied().find(is_back) {
         run.notice(Notice::DeviceBack { method });
         let resume = run.record.resume.take();
         return match resume {
@@ -57,9 +58,7 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         run.record.resume = None;
         return Flow::Go(Phase::AwaitingPower);
     }
-    let is_dark = is_about_power(run) && fell_silent(run.plan, &run.record, method);
-    if guard(Bug::DarkBmcStillAwaited, is_dark) {
-        // It cannot answer before its outlets are on again; it is asked once more before anything is proven.
+    if may_have_no_power(run, method) {
         return run.record.resume.take().map_or(Flow::Stay, Flow::Go);
     }
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
@@ -74,20 +73,20 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
         return park(run, ParkReason::DeviceUnreachable);
     }
     hand_over(run);
-    probe(run, &awaited, PROBE_EVERY)
+    probe(run, &probed, PROBE_EVERY)
 }
 
-/// The devices that are waited for. On the way back these are all that have something to give back and did not answer: an
-/// outlet may be what a BMC has its power from.
-fn awaited(run: &Run<'_>, method: MethodIndex) -> Vec<MethodIndex> {
-    let dark = run.record.powered_off_by_us(run.plan, run.now);
-    let was_silent = |one: &MethodIndex| {
-        let last = run.record.last_call(*one);
-        let is_silent = last.is_some_and(|last| unreachable(last.end.as_ref()));
-        *one != method && (is_silent || run.probed(*one).is_some())
+/// The devices to probe. On the way back these are all that were not reached and have something to give back: a BMC may get
+/// its power from one of the outlets.
+fn to_probe(run: &Run<'_>, method: MethodIndex) -> Vec<MethodIndex> {
+    if !guard(Bug::OneDeviceAwaited, is_on_the_way_back(run)) {
+        return vec![method];
+    }
+    let switched_off = run.record.powered_off_by_us(run.plan, run.now);
+    let was_unreached = |one: &MethodIndex| {
+        *one != method && (run.record.was_unreached(*one) || run.probed(*one).is_some())
     };
-    let others = dark.into_iter().chain(still_cut(run)).filter(was_silent);
-    let others = others.filter(|_| is_on_the_way_back(run) && !is_sown(Bug::OneDeviceAwaited));
+    let others = switched_off.into_iter().chain(still_cut(run)).filter(was_unreached);
     iter::once(method).chain(others).collect()
 }
 
@@ -146,9 +145,10 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     }
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
     let Some(method) = silent else { return run.look_in(PARKED_LOOK_EVERY) };
-    let awaited = awaited(run, method);
-    let Some(method) = awaited.iter().copied().find(|one| run.answers(*one)) else {
-        return probe(run, &awaited, PARKED_LOOK_EVERY);
+    let probed = to_probe(run, method);
+    let is_back = |one: &MethodIndex| run.answers(*one) || may_have_no_power(run, *one);
+    let Some(method) = probed.iter().copied().find(is_back) else {
+        return probe(run, &probed, PARKED_LOOK_EVERY);
     };
     if waits_on_the_way_back(run) {
         run.rule(Rule::A12);
@@ -223,19 +223,18 @@ impl Run<'_> {
     }
 }
 
-/// Asks whichever of these devices was asked longest ago, each once in `every`.
+/// Probes each of these devices once in `every`, the one first that was probed longest ago.
 fn probe(run: &mut Run<'_>, methods: &[MethodIndex], every: Span) -> Flow {
-    let asked_at = |method: &MethodIndex| -> Time {
+    let due_at = |method: &MethodIndex| {
         let last = run.record.last_in_phase(*method, Action::Monitor);
-        last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at)
+        last.and_then(|one| one.ended_at).unwrap_or(run.record.entered_at).after(every)
     };
-    let Some((next, method)) = methods.iter().map(|one| (asked_at(one), *one)).min() else {
-        return Flow::Stay;
-    };
-    if run.now >= next.after(every) {
+    let next = methods.iter().map(|one| (due_at(one), *one)).min();
+    let Some((due_at, method)) = next else { return park(run, ParkReason::BrokenRecord) };
+    if run.now >= due_at {
         return run.call(method, Action::Monitor);
     }
-    run.look_at(next.after(every));
+    run.look_at(due_at);
     Flow::Stay
 }
 
@@ -321,6 +320,12 @@ fn has_outlived_its_offs(run: &Run<'_>) -> bool {
 /// other devices switched off meanwhile goes on again.
 fn waits_for_an_off(run: &Run<'_>) -> bool {
     run.record.phase == Phase::AwaitingDevice && is_about_power(run)
+}
+
+/// Whether a device that an off waits for fell silent with the outlets that feed it, so that it cannot answer.
+fn may_have_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
+    let is_silent = is_about_power(run) && fell_silent(run.plan, &run.record, method);
+    guard(Bug::DarkBmcStillAwaited, is_silent)
 }
 
 /// Whether what was interrupted switches the machine off.

@@ -21,7 +21,6 @@ pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
     loop {
         let known = |method| {
             progress(plan, &run.record, method, |record, one| {
-                // It may have no power to answer with, and is asked again before anything is proven.
                 record.is_identified(one) || fell_silent(plan, record, one)
             })
         };
@@ -46,7 +45,6 @@ pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
     loop {
         let asked = |method| {
             progress(plan, &run.record, method, |record, one| {
-                // It may have no power to answer with, and is asked again before anything is proven.
                 record.is_asked_off(plan, one) || fell_silent(plan, record, one)
             })
         };

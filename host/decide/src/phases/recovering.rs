@@ -13,7 +13,7 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Builtin, Crossing, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY,
     Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span,
-    View,
+    Time, View,
 };
 
 use super::releasing::same_boot;
@@ -182,14 +182,11 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     }
     if run.record.goal == Goal::BringBack {
         if !run.is_well(view) {
-            run.rule(Rule::A7);
-            if let Crossing::Ripening { crosses_at, .. } = view.trigger
-                && !is_sown(Bug::LateIsRelapse)
-            {
-                // A renewal that is a little late is no relapse.
-                run.look_at(crosses_at);
+            if let Some(until) = waits_for_a_renewal(run, view, node) {
+                run.look_at(until);
                 return Flow::Stay;
             }
+            run.rule(Rule::A7);
             run.record.retries = run.record.retries.saturating_add(1);
             if run.record.retries > run.policy.retries {
                 return park(run, ParkReason::NotWell);
@@ -221,6 +218,14 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     unmark(run, node)
+}
+
+/// Until when a sign that is not there for long yet may only be a late renewal, which is no relapse: no longer than a Lease
+/// lasts.
+fn waits_for_a_renewal(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Time> {
+    let Crossing::Ripening { since, crosses_at } = view.trigger else { return None };
+    let until = crosses_at.min(since.after(node.lease_duration));
+    guard(Bug::LateIsRelapse, run.now < until).then_some(until)
 }
 
 /// P2: on a new boot what is left of the snapshot is deleted as its kubelet is asked to. Of a boot that may

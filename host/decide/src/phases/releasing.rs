@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{give_back_disputed, holds_all, undone};
+use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{
     begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable,
@@ -215,14 +215,10 @@ fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
         attachments: u32::try_from(released.attachments.len()).unwrap_or(u32::MAX),
     });
     run.record.released = Some(released.clone());
-    let is_cut_off = proof.grade == Grade::StorageFenced;
-    if guard(Bug::VanishedBeforeProof, is_cut_off && !holds_all(run, view)) {
-        note_first(run, proof.grade);
-    }
     released
 }
 
-/// Whatever is gone after the cut, or after the proof, counts as released, whoever removed it.
+/// Whatever is gone after the proof counts as released, whoever removed it.
 fn note_progress(run: &mut Run<'_>, left: &Left<'_>, grade: Grade) {
     let now = run.now;
     if let Some(released) = run.record.released.as_mut().filter(|one| left.count() < one.left) {
@@ -342,10 +338,10 @@ fn read_again(run: &mut Run<'_>, proof: &Proof) -> Option<Flow> {
     }
     let off: Vec<MethodIndex> = run.record.read_by(proof).into_iter().collect();
     match contradiction(run, &off, Time::default()) {
-        Contradiction::None => None,
+        Contradiction::Nothing => None,
         Contradiction::Asking(flow) => Some(flow),
-        Contradiction::By(method) => Some(reads_on(run, method)),
-        Contradiction::Unclear(method) => Some(ask_again(run, method)),
+        Contradiction::NotOff(method) => Some(reads_on(run, method)),
+        Contradiction::NoState(method) => Some(ask_again(run, method)),
     }
 }
 

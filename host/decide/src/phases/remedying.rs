@@ -161,8 +161,8 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     Some(park(run, ParkReason::JobStuck { remedy, why }))
 }
 
-/// The Job of a parked run ended after all. The run goes on; one that a person aborts, or that was over, stays parked. The
-/// Job's success proves nothing any more, for somebody may have been at the machine meanwhile.
+/// The Job of a parked run ended after all. The run goes on, unless a person aborts it. The Job's success proves nothing any
+/// more, for somebody may have been at the machine meanwhile.
 pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
     let number = job_left(run)?;
     let seen = run.seen()?.job.as_ref().filter(|seen| seen.number == number)?;
@@ -175,7 +175,7 @@ pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     let (at, outcome) = (run.now, JobOutcome::Lost);
-    let detail = "it ended while the incident was parked, so it proves nothing".to_string();
+    let detail = "nobody saw it end in time, so its result does not count".to_string();
     let job = run.record.jobs.last_mut()?;
     let rung = job.rung;
     job.end = Some(JobEnd { at, outcome, detail: detail.clone() });

@@ -31,7 +31,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     }
     let Some(baseline_at) = baseline(run) else { return Flow::Stay };
     let plan = run.plan;
-    // A BMC that fell silent with its outlets may have no power to answer with: the outlets are read first.
+    // The outlets are read first.
     let is_read = |one: &MethodIndex| {
         run.record.is_to_verify(plan, *one) && !fell_silent(plan, &run.record, *one)
     };
@@ -212,9 +212,9 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         return give_back_disputed(run, why);
     }
     match contradiction(run, off, baseline.at) {
-        Contradiction::None => {}
+        Contradiction::Nothing => {}
         Contradiction::Asking(flow) => return flow,
-        Contradiction::By(method) | Contradiction::Unclear(method) => {
+        Contradiction::NotOff(method) | Contradiction::NoState(method) => {
             return contradicted(run, off, method);
         }
     }

@@ -68,14 +68,15 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
     if let Some(flow) = wait_for_late_cuts(run, cuts) {
         return Some(flow);
     }
+    let mut has_failed = false;
     for cut in answering_first(run, cuts) {
         match bring_on(run, cut) {
             Brought::On => {}
             Brought::NotYet(flow) => return Some(flow),
-            Brought::Failed => return Some(park(run, ParkReason::RestoreFailed)),
+            Brought::Failed => has_failed = true,
         }
     }
-    None
+    has_failed.then(|| park(run, ParkReason::RestoreFailed))
 }
 
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.
@@ -109,11 +110,8 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     }
     let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
     // What was read off says it again, and a BMC without power need not be asked then.
-    let is_unanswered = |feed| {
-        let last = run.record.last_call(feed);
-        guard(Bug::DarkBmcHoldsCuts, last.is_some_and(|last| unreachable(last.end.as_ref())))
-    };
-    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), is_unanswered(*feed)));
+    let was_unreached = |feed| guard(Bug::DarkBmcHoldsCuts, run.record.was_unreached(feed));
+    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), was_unreached(*feed)));
     let (mut off, mut silent) = (Vec::new(), None);
     for feed in feeds {
         if run.plan.machine_is_off(|feed| off.contains(&feed)) {
@@ -153,9 +151,9 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         });
     }
     match contradiction(run, &off, run.record.entered_at) {
-        Contradiction::None => Feeds::Off,
+        Contradiction::Nothing => Feeds::Off,
         Contradiction::Asking(flow) => Feeds::Reading(flow),
-        Contradiction::By(_) | Contradiction::Unclear(_) => Feeds::NotOff,
+        Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
     }
 }
 
@@ -241,16 +239,17 @@ fn answering_first(run: &Run<'_>, methods: &[MethodIndex]) -> Vec<MethodIndex> {
     methods
 }
 
-/// Switches these on; `None` when all are.
+/// Switches these on; `None` when all are. One that fails keeps no other one off.
 fn switch_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Option<Flow> {
+    let mut failed = Vec::new();
     for plug in answering_first(run, plugs) {
         match bring_on(run, plug) {
             Brought::On => {}
             Brought::NotYet(flow) => return Some(flow),
-            Brought::Failed => return Some(on_failed(run, plug)),
+            Brought::Failed => failed.push(plug),
         }
     }
-    None
+    (!failed.is_empty()).then(|| on_failed(run, &failed))
 }
 
 /// A4: what somebody else had switched off goes on after ours, unless it is to stay so.
@@ -341,19 +340,22 @@ fn arrive(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// A13: nothing more is switched off through a device that does not switch on. Whoever is told hears what it reads
+/// A13: nothing more is switched off through devices that do not switch on. Whoever is told hears what they read
 /// now: somebody may have switched the machine on meanwhile.
-fn on_failed(run: &mut Run<'_>, plug: MethodIndex) -> Flow {
-    let asked = run.record.last_ended(plug, Action::On).cloned();
-    let asked_at = asked.as_ref().map(|on| on.intended_at);
-    let is_closed = |one: &OnFailure| one.method == plug && Some(one.at) >= asked_at;
-    if !run.record.on_failed.iter().any(is_closed) {
-        close_device(run, plug);
-    }
-    let read = run.record.last_in_phase(plug, Action::Status).filter(|read| !read.is_held_back());
-    let is_read = read.is_some_and(|read| asked.is_none_or(|on| read.id > on.id));
-    if guard(Bug::OnNotReadAgain, !is_read) {
-        return run.call(plug, Action::Status);
+fn on_failed(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Flow {
+    for plug in plugs.iter().copied() {
+        let asked = run.record.last_ended(plug, Action::On).cloned();
+        let asked_at = asked.as_ref().map(|on| on.intended_at);
+        let is_closed = |one: &OnFailure| one.method == plug && Some(one.at) >= asked_at;
+        if !run.record.on_failed.iter().any(is_closed) {
+            close_device(run, plug);
+        }
+        let read =
+            run.record.last_in_phase(plug, Action::Status).filter(|read| !read.is_held_back());
+        let is_read = read.is_some_and(|read| asked.is_none_or(|on| read.id > on.id));
+        if guard(Bug::OnNotReadAgain, !is_read) {
+            return run.call(plug, Action::Status);
+        }
     }
     park(run, ParkReason::OnFailed)
 }

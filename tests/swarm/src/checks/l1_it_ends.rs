@@ -1,8 +1,8 @@
 //! L1: once trouble is over, a lost node is well again or a person is told; of a machine that was taken away for good
 //! the incident is over.
 //!
-//! Where nothing holds a lost node up in the end, it is well then, and its incident is over, whatever a person was told before;
-//! and where no device has a fault, so is an incident whose NodeFence somebody deleted.
+//! If nothing hinders a lost node at the end, it is well and its incident is over. Being told is then not enough. If somebody
+//! deleted a NodeFence and no device has a fault, its incident is over, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

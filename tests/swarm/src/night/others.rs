@@ -322,7 +322,7 @@ impl Draft {
         }
     }
 
-    /// What a process that starts may take for time that went by: as far as the server's clock is set ahead.
+    /// When the server's clock is set ahead, and by how much, where processes start again.
     pub(super) fn skips(&self) -> Vec<(Time, Duration)> {
         let starts = self.happenings.contains("controllerKilled");
         if starts { self.server_skips.clone() } else { Vec::new() }

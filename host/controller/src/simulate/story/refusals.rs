@@ -66,9 +66,10 @@ fn told(reason: &Reason) -> Vec<Told> {
         Reason::StillAnswers { .. } => {
             one("second opinion", "nothing: it is decided within a minute")
         }
-        Reason::ConditionUnknown { .. } => {
-            one("thresholds: what nobody knows", "do what the sentence says")
-        }
+        Reason::ConditionUnknown { .. } => one(
+            "thresholds: what nobody knows",
+            "check the types of these conditions and what reports them",
+        ),
         Reason::Shadow { .. } => one("mode", "mode: enforce, once you agree with it"),
         Reason::ApiFailed(_) => one("A1, its own view", "look at the API server"),
     }
