@@ -235,6 +235,22 @@ fn no_credential_of_a_snapshot_is_in_what_is_written() {
     assert!(said.contains("simulated") && !said.contains("hunter2"), "{said}");
 }
 
+/// A cluster that has no policy yet: that nothing would be done is said, and is no success.
+#[test]
+fn a_snapshot_without_a_policy_says_that_nothing_would_be_done() {
+    let node = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-a" },
+          "status": { "conditions": [{ "type": "Ready", "status": "True" }] } },
+    ] });
+    let path = files("sim-bare-snapshot", &node.to_string());
+    let path = path.to_str().expect("a path");
+    let played = simulate(&[path, "--lose", "node-a"]);
+    let said = String::from_utf8_lossy(&played.stdout);
+    assert!(said.contains("no RemedyConfiguration of the snapshot"), "{said}");
+    assert!(said.contains("--lose 'node-a' --seed"), "{said}");
+    assert!(!played.status.success());
+}
+
 /// Twelve nodes in three racks; what would be done if one rack lost its switch, its power, or one node?
 #[test]
 fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {

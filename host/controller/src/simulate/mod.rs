@@ -74,6 +74,10 @@ pub struct Played {
     pub misfits: Vec<String>,
 }
 
+/// Why nothing came of the loss of a snapshot's node.
+const NOBODY_ASKED: &str = "nothing was done: no RemedyConfiguration of the snapshot selects a node that was lost, or none \
+                            of its thresholds was crossed in time; to try one, append it to the snapshot after a line ---";
+
 /// Plays `scenario` with and, if asked, without node-remedy.
 pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Result<Story> {
     let with = play(scenario, Part::With)?;
@@ -82,6 +86,11 @@ pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Res
         Beside::Nothing => None,
     };
     let plugins = with.collected.plugins.clone();
+    let mut told = story::run(scenario, &with, &scenario.expect);
+    if scenario.expect.is_empty() && told.refusals.is_empty() && told.incidents.is_empty() {
+        told.outcome.missed.push(NOBODY_ASKED.to_owned());
+        told.outcome.as_expected = false;
+    }
     Ok(Story {
         inputs: Inputs {
             name: source.name.clone(),
@@ -93,7 +102,7 @@ pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Res
             plugins,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-        with: story::run(scenario, &with, &scenario.expect),
+        with: told,
         without: without.map(|played| story::run(scenario, &played, &scenario.expect_without)),
     })
 }

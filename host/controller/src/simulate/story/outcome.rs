@@ -11,10 +11,6 @@ use super::ms;
 use crate::record::notices::{by_name, count_of};
 use crate::simulate::{CLIENT, Played};
 
-/// Why a node of a snapshot was lost and nothing came of it.
-const NOBODY_ASKED: &str = "nothing was done: no RemedyConfiguration of the snapshot selects a node that was lost, or none \
-                            of its thresholds was crossed in time; add one with kubectl get -o yaml, or append it after a line ---";
-
 /// The verdict is the first of the facts, in the order of what people ask in the morning.
 pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectation]) -> Outcome {
     let unmet = expected.iter().filter_map(|one| one.judge(&played.facts).err());
@@ -28,9 +24,6 @@ pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectat
         // Nobody wrote what to expect; a plan that cannot be carried out is not it.
         let not_ready = refused.iter().filter(|one| one.guard == "NotReady");
         missed.extend(not_ready.map(|one| format!("{}: {}", one.node, one.numbers)));
-        if refused.is_empty() && played.collected.incidents.is_empty() {
-            missed.push(NOBODY_ASKED.to_owned());
-        }
     }
     let mut facts = back_again(played);
     let (two_writers, whole) = writers(played);
