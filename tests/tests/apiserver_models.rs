@@ -69,7 +69,9 @@ async fn on_real(cluster: &Cluster, script: &Script) -> Result<Transcript> {
     let mut played = play(script).await;
     for name in ["second-try", "third-try"] {
         match &played {
-            Err(error) if error.is::<Raced>() => println!("{}, {name}: {error:#}", script.name),
+            Err(error) if error.is::<Raced>() => {
+                println!("{}: {error:#}; played again as {name}", script.name);
+            }
             Ok(_) | Err(_) => break,
         }
         played = play(&Script { name, ..script.clone() }).await;

@@ -30,7 +30,7 @@ pub(crate) fn faulty(scenario: &Scenario) -> BTreeSet<String> {
             faults.entry(&node.name).or_default().insert("from the start");
         }
     }
-    for Happening { what, .. } in &scenario.happenings {
+    for Happening { what, .. } in in_order(scenario) {
         let (Event::BmcFault { node: of, fault, value }
         | Event::CloudFault { node: of, fault, value }
         | Event::DeviceFault { device: of, fault, value }) = what
@@ -50,8 +50,15 @@ pub(crate) fn faulty(scenario: &Scenario) -> BTreeSet<String> {
     faulty.map(|(of, _)| of.to_owned()).collect()
 }
 
-/// The node that is lost in a scenario, if it is the only one, its power can be switched in the end, nobody wants anything
-/// else, and there is time.
+/// What befalls the cluster, in order of time; what waits for something counts from the start.
+fn in_order(scenario: &Scenario) -> Vec<&Happening> {
+    let mut happenings: Vec<&Happening> = scenario.happenings.iter().collect();
+    happenings.sort_by_key(|one| one.at);
+    happenings
+}
+
+/// The lost node of a scenario, if only one is lost, its power can be switched at the end, no person wants it otherwise, and an
+/// hour is left.
 pub(crate) fn unhindered(scenario: &Scenario) -> BTreeSet<String> {
     let mut lost = scenario.happenings.iter().filter_map(|one| loses(&one.what));
     let Some(node) = lost.next() else { return BTreeSet::new() };
@@ -69,8 +76,8 @@ pub(crate) fn unhindered(scenario: &Scenario) -> BTreeSet<String> {
 fn stays_away(scenario: &Scenario) -> bool {
     let is_lost = |one: &Event| matches!(one, Event::NetworkLost(_));
     let about_it = |one: &&Event| is_lost(one) || matches!(one, Event::NodeComesBack(_));
-    let mut happenings = scenario.happenings.iter().map(|one| &one.what);
-    happenings.rfind(about_it).is_some_and(is_lost)
+    let happenings = in_order(scenario);
+    happenings.iter().map(|one| &one.what).rfind(about_it).is_some_and(is_lost)
 }
 
 fn loses(what: &Event) -> Option<&str> {
