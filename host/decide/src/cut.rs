@@ -352,8 +352,12 @@ fn has_vanished(run: &Run<'_>) -> bool {
     let Some(view) = run.seen().filter(|_| is_cut && !is_sown(Bug::VanishedBeforeProof)) else {
         return false;
     };
-    let lets_go = |node| !run.is_silent(node) && has_let_go_of_storage(run, node);
-    !stands_all(run, view) && !run.node(view).is_some_and(lets_go)
+    let Some(node) = run.node(view) else {
+        // Its pods and attachments went with it.
+        return run.record.cut_off.as_ref().is_some_and(|before| *before != CutOff::default());
+    };
+    let lets_go = !run.is_silent(node) && has_let_go_of_storage(run, node);
+    !stands_all(run, view) && !lets_go
 }
 
 /// Whether all that stood on the node before it was cut off still does. A Node that is gone takes its pods with it.
