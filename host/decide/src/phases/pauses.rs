@@ -26,6 +26,11 @@ pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
         run.look_at(until);
         return Flow::Stay;
     }
+    go_on(run)
+}
+
+/// Goes on with what was interrupted.
+fn go_on(run: &mut Run<'_>) -> Flow {
     match run.record.resume.take() {
         Some(phase) => Flow::Go(phase),
         None => park(run, ParkReason::BrokenRecord),
@@ -48,18 +53,14 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     let is_back = |one: &MethodIndex| run.answers(*one) || run.refuses(*one);
     if let Some(method) = probed.iter().copied().find(is_back) {
         run.notice(Notice::DeviceBack { method });
-        let resume = run.record.resume.take();
-        return match resume {
-            Some(phase) => Flow::Go(phase),
-            None => park(run, ParkReason::BrokenRecord),
-        };
+        return go_on(run);
     }
     if may_give_back_partly(run) {
         run.record.resume = None;
         return Flow::Go(Phase::AwaitingPower);
     }
     if may_have_no_power(run, method) {
-        return run.record.resume.take().map_or(Flow::Stay, Flow::Go);
+        return go_on(run);
     }
     let since = run.record.unreachable_at.unwrap_or(run.record.entered_at);
     let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();

@@ -137,15 +137,15 @@ fn stalls_at(run: &Run<'_>) -> Time {
     since.after(release_patience(run))
 }
 
-/// How long a release may make no progress: with `paced` at least two paces, as a pod whose turn has not come holds nothing up.
+/// How long a release may make no progress. With `paced` at least twice the time between two deletes: a pod whose turn has not
+/// come is no stall.
 fn release_patience(run: &Run<'_>) -> Span {
-    let pace = match run.policy.release {
-        ReleaseMode::Paced { pods_per_minute } => {
-            Span::minutes(1).0.checked_div(u64::from(pods_per_minute)).unwrap_or_default()
-        }
-        ReleaseMode::Prompt => 0,
+    let ReleaseMode::Paced { pods_per_minute } = run.policy.release else {
+        return run.policy.release_timeout;
     };
-    run.policy.release_timeout.max(Span(pace).times(2))
+    let minute = Span::minutes(1).0;
+    let between_deletes = Span(minute.checked_div(u64::from(pods_per_minute)).unwrap_or_default());
+    run.policy.release_timeout.max(between_deletes.times(2))
 }
 
 /// Which signs speak against a proof. Cut storage does not stop a kubelet's heart, so there
