@@ -125,6 +125,8 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
             if run.look().is_none() {
                 return Some(Flow::Stay);
             }
+            // What vanished runs elsewhere, and the machine may have written since: its boot has to end.
+            run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
             return Some(undone(run, cut));
         }
         let read = run.record.last_ended(cut, Action::Status);
@@ -178,8 +180,6 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::P2);
     run.notice(Notice::ProofVoided { reads_on: Some(cut) });
     note_undone(run);
-    // What vanished runs elsewhere, and the machine may have written since: its boot has to end.
-    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
     end_release(run);
     let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     run.record.goal = if run.switches_power() || climb_to_an_off(run) {

@@ -147,20 +147,20 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     let silent = run.record.unreachable.filter(|_| reason == Some(ParkReason::DeviceUnreachable));
     let Some(method) = silent else { return run.look_in(PARKED_LOOK_EVERY) };
     let probed = to_probe(run, method);
-    let is_back = |one: &MethodIndex| run.answers(*one) || may_have_no_power(run, *one);
-    let Some(method) = probed.iter().copied().find(is_back) else {
+    let answering = probed.iter().copied().find(|one| run.answers(*one));
+    if answering.is_none() && !may_have_no_power(run, method) {
         return probe(run, &probed, PARKED_LOOK_EVERY);
-    };
+    }
     if waits_on_the_way_back(run) {
         run.rule(Rule::A12);
-        run.notice(Notice::DeviceBack { method });
+        tell_back(run, answering);
         return go_on_back(run);
     }
     if run.sent_off() {
         let verifies = waits_for_a_read(run);
         let Some(resume) = run.record.resume else { return run.look_in(PARKED_LOOK_EVERY) };
         run.rule(Rule::A12);
-        run.notice(Notice::DeviceBack { method });
+        tell_back(run, answering);
         run.record.resume = None;
         run.record.parked = None;
         run.record.baseline = None;
@@ -169,11 +169,18 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     if matches!(view.trigger, Crossing::Crossed { .. }) {
         run.rule(Rule::A12);
-        run.notice(Notice::DeviceBack { method });
+        tell_back(run, answering);
         crate::retry::begin_pass(run);
         return Flow::Go(Phase::Waiting);
     }
     run.look_in(PARKED_LOOK_EVERY)
+}
+
+/// Tells of a device that answers again; one without power does not.
+fn tell_back(run: &mut Run<'_>, answering: Option<MethodIndex>) {
+    if let Some(method) = answering {
+        run.notice(Notice::DeviceBack { method });
+    }
 }
 
 /// Whether a node is well with the boot that pods were released from: they may still run there.

@@ -89,6 +89,18 @@ fn named(state: PlugState) -> End {
     End::Succeeded { state, identity }
 }
 
+/// A BMC that has its power from the outlet.
+fn behind_its_outlet(operation: &Operation, plugs: &mut [PlugState]) -> End {
+    if operation.method != 0 {
+        return honest(operation, plugs);
+    }
+    if plugs[1] == PlugState::Off {
+        return not_attempted(FailureKind::Timeout);
+    }
+    honest(operation, plugs);
+    named(plugs[0])
+}
+
 /// The outlet reads off, and the BMC, which knows its machine, reads on: somebody else is dark, or nobody. It is switched on
 /// again.
 #[test]
@@ -118,14 +130,7 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
         let mut plan = Plan { power, ..bmc_and_outlet() };
         plan.methods[0].must_success = true;
         let mut story = Story::new(plan, RunPolicy::default());
-        story.device = Box::new(|operation, plugs| match operation.method {
-            0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
-            0 => {
-                honest(operation, plugs);
-                named(plugs[0])
-            }
-            _ => honest(operation, plugs),
-        });
+        story.device = Box::new(behind_its_outlet);
         story.until_released();
         assert_eq!(story.plugs[1], PlugState::Off);
         story.until(Phase::AwaitingWell);
@@ -138,26 +143,14 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
 #[test]
 fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
     let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match operation.method {
-        0 if plugs[1] == PlugState::Off && operation.action == Action::Monitor => {
-            not_attempted(FailureKind::Timeout)
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, action) if plugs[1] == PlugState::Off && action != Action::Monitor => {
+            not_attempted(FailureKind::NotMade)
         }
-        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::NotMade),
-        0 => {
-            honest(operation, plugs);
-            named(plugs[0])
-        }
-        _ => honest(operation, plugs),
+        (_, _) => behind_its_outlet(operation, plugs),
     });
     story.until(Phase::AwaitingDevice);
-    story.device = Box::new(|operation, plugs| match operation.method {
-        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
-        0 => {
-            honest(operation, plugs);
-            named(plugs[0])
-        }
-        _ => honest(operation, plugs),
-    });
+    story.device = Box::new(behind_its_outlet);
     let since = story.now;
     story.until_released();
     assert!(story.now.since(since) < Span::minutes(5));
