@@ -93,7 +93,10 @@ pub fn verdict(story: &Story, closing: &Closing<'_>, terminal: &Terminal) -> Str
     sheet.hanging(&[(Paint::Dim, "  scenario  ")], &[(Paint::Plain, closing.scenario)]);
     let labels = std::iter::once("  try       ").chain(std::iter::repeat("            "));
     for (label, command) in labels.zip(closing.try_next) {
-        sheet.hanging(&[(Paint::Dim, label)], &[(Paint::Accent, command)]);
+        // On one line however long it is: what a terminal wraps can still be copied.
+        sheet.paint(Paint::Dim, label);
+        sheet.paint(Paint::Accent, &printable::line(command));
+        sheet.blank();
     }
     sheet.text
 }

@@ -156,6 +156,23 @@ fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
     assert!(story.now.since(since) < Span::minutes(5));
 }
 
+/// A person was told that the BMC cannot be called. That it is dark by now lets the run go on, and is no answer: nobody is told
+/// that it is back.
+#[test]
+fn a12_a_parked_run_goes_on_for_a_dark_bmc_and_does_not_say_that_it_answers() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(bmc_and_outlet(), policy);
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::NotMade),
+        _ => behind_its_outlet(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    story.device = Box::new(behind_its_outlet);
+    story.until_released();
+    assert!(!story.notices.iter().any(|one| matches!(one, Notice::DeviceBack { .. })));
+}
+
 /// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
 #[test]
 fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {

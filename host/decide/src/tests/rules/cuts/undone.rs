@@ -56,6 +56,23 @@ fn a16_a_cut_of_an_earlier_pass_is_read_for_as_long_as_the_machine_may_run() {
     assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 3));
 }
 
+/// Somebody gives the storage back while the release waits for the quarantine. Nothing runs elsewhere yet: this boot does not
+/// have to end.
+#[test]
+fn a16_a_cut_that_is_undone_before_the_release_ends_no_boot() {
+    let mut story = story_of(storage_only());
+    while story.record.phase != Phase::Releasing {
+        story.node(|node| node.quarantined = false);
+        story.go();
+    }
+    assert!(story.record.proof.is_some() && !story.released());
+    story.plugs[1] = PlugState::On;
+    story.now = story.now.after(CUT_READ_AGE_MAX).after(Span::seconds(1));
+    story.until(Phase::Isolating);
+    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
+    assert_eq!((story.released(), story.record.first_released_at), (false, None));
+}
+
 /// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
 /// and nobody else is held to have done that.
 #[test]
