@@ -411,8 +411,13 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         Phase::Restoring | Phase::Recovering => {
             !cut::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
         }
-        // These make cuts, or find none.
-        Phase::Isolating | Phase::Untainting | Phase::PoweringOn | Phase::Final(_) => false,
+        // One is made while another one stands; what was undone is made again here.
+        Phase::Isolating => {
+            let machine = run.seen().and_then(View::machine);
+            guard(Bug::IsolatingUnwatched, !cut::is_undone(run, machine))
+        }
+        // These find none.
+        Phase::Untainting | Phase::PoweringOn | Phase::Final(_) => false,
     }
 }
 

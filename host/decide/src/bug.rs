@@ -99,6 +99,14 @@ bugs! {
     ToleratingForgotten = "tolerating-forgotten" breaks "S1",
     /// What vanished behind a cut counts as still there until something is released.
     VanishedBeforeProof = "vanished-before-proof" breaks "S1",
+    /// That a cut stood once is forgotten after two reads that say nothing, or on.
+    StoodForgotten = "stood-forgotten" breaks "S1",
+    /// A cut is not read while another one waits to be made.
+    IsolatingUnwatched = "isolating-unwatched" breaks "S1",
+    /// What vanished behind a cut is not looked for after a call: the cut is read when the phase looks the next time.
+    CutUnseen = "cut-unseen" breaks "S1",
+    /// A living kubelet lets go of a volume only once it uses none of the driver.
+    NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.
     HeardIsCutOff = "heard-is-cut-off" breaks "S1",
     /// What was decided is carried out, however long ago, and whoever leads by now.

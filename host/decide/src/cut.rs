@@ -96,6 +96,10 @@ const READ_EVERY: Span = Span::seconds(10);
 /// A16: reads the cuts that a release rests on, or behind which something vanished, for as long as the machine may run behind
 /// them; one that was undone is made again.
 pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
+    // Others may have taken something away while the last call took its time.
+    if guard(Bug::CutUnseen, may_vanish(run)) && run.look().is_none() {
+        return Some(Flow::Stay);
+    }
     let runs_elsewhere = run.record.first_released_at.is_some() || has_vanished(run);
     if !guard(Bug::CutNotWatched, runs_elsewhere) {
         return None;
@@ -178,11 +182,21 @@ fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
 pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::A16);
     run.rule(Rule::P2);
-    run.notice(Notice::ProofVoided { reads_on: Some(cut) });
+    let proof = run.record.proof.as_ref().filter(|proof| proof.voided_at.is_none());
+    run.notice(match proof {
+        Some(_) => Notice::ProofVoided { reads_on: Some(cut) },
+        None => Notice::CutUndone { method: cut },
+    });
     note_undone(run);
     end_release(run);
-    let method = run.plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
-    run.record.goal = if run.switches_power() || climb_to_an_off(run) {
+    let plan = run.plan;
+    let is_power = |method: MethodIndex| plan.method(method).is_some_and(Method::switches_power);
+    // What failed before has another try.
+    run.record.failed.retain(|method| !is_power(*method));
+    let method = plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
+    let is_there = run.seen().is_some_and(|view| run.node(view).is_some());
+    let may_go_off = is_there && !is_aborted(run);
+    run.record.goal = if may_go_off && (run.switches_power() || climb_to_an_off(run)) {
         Goal::BringBack
     } else {
         Goal::Park(ParkReason::CutUndone { method, failure: None })
@@ -218,6 +232,15 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
 fn is_left_alone(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
+}
+
+/// Whether a person ended the run, or wants its machine left alone: cuts are made again, and no power is switched.
+fn is_aborted(run: &Run<'_>) -> bool {
+    let is_goal = matches!(
+        run.record.goal,
+        Goal::Close(FinalReason::Aborted) | Goal::Park(ParkReason::Aborted)
+    );
+    is_goal || is_left_alone(run)
 }
 
 /// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.
@@ -342,22 +365,39 @@ pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
     still_cut(run).into_iter().any(|cut| goes_back(run, &[cut]))
 }
 
-/// Whether something went by others' hands that stood on the node before its storage was cut: it may run elsewhere. A kubelet
-/// that lives, and uses the storage no more, has let go of it by itself.
-fn has_vanished(run: &Run<'_>) -> bool {
+/// Whether something stood on the node before its storage was cut that others may take away.
+fn may_vanish(run: &Run<'_>) -> bool {
     let is_storage = |cut: MethodIndex| {
         run.plan.method(cut).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
     };
-    let is_cut = still_cut(run).into_iter().any(is_storage);
-    let Some(view) = run.seen().filter(|_| is_cut && !is_sown(Bug::VanishedBeforeProof)) else {
-        return false;
-    };
-    let Some(node) = run.node(view) else {
-        // Its pods and attachments went with it.
-        return run.record.cut_off.as_ref().is_some_and(|before| *before != CutOff::default());
-    };
-    let lets_go = !run.is_silent(node) && has_let_go_of_storage(run, node);
+    run.record.first_released_at.is_none()
+        && run.record.cut_off.as_ref().is_some_and(|before| *before != CutOff::default())
+        && still_cut(run).into_iter().any(is_storage)
+        && !is_sown(Bug::VanishedBeforeProof)
+}
+
+/// Whether something went by others' hands that stood on the node before its storage was cut: it may run elsewhere. A kubelet
+/// that lives, and uses the storage for what still stands alone, has let go of the rest by itself.
+fn has_vanished(run: &Run<'_>) -> bool {
+    let Some(view) = run.seen().filter(|_| may_vanish(run)) else { return false };
+    // Without its Node, its pods and attachments are gone with it.
+    let Some(node) = run.node(view) else { return true };
+    let lets_go = !run.is_silent(node) && uses_what_stands(run, view, node);
     !stands_all(run, view) && !lets_go
+}
+
+/// Whether the kubelet says that it uses the cut storage for nothing but pods that stand, with their attachments.
+fn uses_what_stands(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
+    let has_attachment =
+        |one: &VolumeView| view.attachments.iter().any(|it| Some(it.volume.as_str()) == one.name());
+    let mut standing: Vec<&str> = Vec::new();
+    for volume in view.pods.iter().flat_map(|pod| &pod.volumes) {
+        standing.extend(volume.in_use_as().filter(|_| has_attachment(volume)));
+    }
+    if is_sown(Bug::NeighbourHoldsAll) {
+        standing.clear();
+    }
+    uses_no_more_than(run, node, &standing)
 }
 
 /// Whether all that stood on the node before it was cut off still does. A Node that is gone takes its pods with it.
@@ -413,9 +453,15 @@ pub(crate) fn has_registered_anew(run: &Run<'_>, view: &View) -> bool {
 
 /// Whether the kubelet says that nothing of the cut storage is in use, where it would say so.
 fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
+    uses_no_more_than(run, node, &[])
+}
+
+/// The same, but for these volumes.
+fn uses_no_more_than(run: &Run<'_>, node: &NodeView, volumes: &[&str]) -> bool {
     let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
     let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));
     let mut drivers = kinds.flat_map(Method::drivers).peekable();
     let is_hidden = drivers.peek().is_some() && is_untold;
-    !is_hidden && !drivers.any(|driver| node.uses(driver))
+    let uses_more = |driver| node.in_use_of(driver).any(|one| !volumes.contains(&one));
+    !is_hidden && !drivers.any(uses_more)
 }

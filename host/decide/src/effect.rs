@@ -118,6 +118,11 @@ pub enum Notice {
         /// What it rests on and reads on again; none: the node gave a sign of life.
         reads_on: Option<MethodIndex>,
     },
+    /// Somebody gave back what was cut, behind which others run elsewhere.
+    CutUndone {
+        /// What reads on again.
+        method: MethodIndex,
+    },
     /// Pods and attachments are given back.
     Releasing {
         /// So many pods.

@@ -6,7 +6,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, guard, is_sown};
 use crate::retry::unreachable;
 use crate::{
     Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Proof, Record, Span,
@@ -77,7 +77,11 @@ impl Record {
             let is_oldest =
                 oldest.get(&(operation.method, operation.action)) == Some(&operation.id);
             let most = if operation.may_have_acted() { EFFECTS_KEPT } else { READS_KEPT };
-            if operation.end.is_none() || named || is_oldest || same < most {
+            // That a cut stood once shows that somebody undid it.
+            let is_last_off = operation.reads_off()
+                && !kept.iter().any(|one| one.method == operation.method && one.reads_off());
+            let is_kept = named || is_oldest || guard(Bug::StoodForgotten, is_last_off);
+            if operation.end.is_none() || is_kept || same < most {
                 kept.push(operation);
             }
         }
@@ -248,6 +252,11 @@ impl Operation {
             Some(End::Succeeded { state, .. }) => Some(*state),
             Some(End::Failed(_) | End::NotAttempted(_) | End::Indeterminate) | None => None,
         }
+    }
+
+    /// Whether it is a read that says off.
+    fn reads_off(&self) -> bool {
+        self.action == Action::Status && self.state().is_some_and(PlugState::is_off)
     }
 
     /// Whether it is meant to change something.

@@ -139,12 +139,13 @@ pub struct NodeView {
 }
 
 impl NodeView {
-    /// Whether its kubelet says that it uses a volume of this CSI driver.
-    pub(crate) fn uses(&self, driver: &str) -> bool {
-        let of = |one: &String| {
-            one.strip_prefix("kubernetes.io/csi/")?.split_once('^').map(|it| it.0 == driver)
+    /// The volumes of this CSI driver that its kubelet says it uses.
+    pub(crate) fn in_use_of(&self, driver: &str) -> impl Iterator<Item = &str> {
+        let is_its = move |one: &&str| {
+            let named = one.strip_prefix("kubernetes.io/csi/").and_then(|it| it.split_once('^'));
+            named.is_some_and(|(its, _)| its == driver)
         };
-        self.volumes_in_use.iter().any(|one| of(one) == Some(true))
+        self.volumes_in_use.iter().map(String::as_str).filter(is_its)
     }
 }
 

@@ -103,7 +103,7 @@ impl Volumes {
     }
 }
 
-/// Whose volumes an incident has to know: of every pod, where a grade may come that covers some; else of
+/// Whose volumes an incident has to know: of every pod, where storage is cut or a grade may come that covers some; else of
 /// those that stay, for what they share.
 pub fn wanted(pod: &PodSeen, plan: &Plan, policy: &RunPolicy) -> bool {
     let cuts_storage = || {
@@ -111,16 +111,16 @@ pub fn wanted(pod: &PodSeen, plan: &Plan, policy: &RunPolicy) -> bool {
         methods.any(|method| matches!(method.kind, Kind::Storage { .. }))
     };
     let may_come = |grade: &Grade| match grade {
-        Grade::StorageFenced => cuts_storage(),
         Grade::KdumpSeen => policy.kdump_releases == KdumpReleases::WithoutVolumes,
         Grade::Partition => true,
-        Grade::PowerOffVerified
+        Grade::StorageFenced
+        | Grade::PowerOffVerified
         | Grade::WatchdogDeadline
         | Grade::OperatorConfirmed
         | Grade::JobSucceeded
         | Grade::NewBootId => false,
     };
-    pod.exempt().is_some() || policy.grades.iter().any(may_come)
+    pod.exempt().is_some() || cuts_storage() || policy.grades.iter().any(may_come)
 }
 
 /// The claims of these pods and the namespaces they are in.

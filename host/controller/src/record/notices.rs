@@ -65,6 +65,10 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
                 name(method)
             ),
         ),
+        Notice::CutUndone { method } => warning(
+            "CutUndone",
+            format!("{} reads on again: somebody gave it back; it is cut again", name(method)),
+        ),
         Notice::Releasing { pods, attachments } => normal(
             "Releasing",
             format!(

@@ -18,7 +18,7 @@ use crate::{
 
 use super::releasing::same_boot;
 use super::remedying::{describe, job_left, stop_unseen};
-use super::way_back::{Brought, bring_on, restore_all};
+use super::way_back::{Brought, bring_all_on, restore_all};
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
 const REPORT_DUE_WITHIN: Span = Span::minutes(6);
@@ -293,14 +293,15 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
             Want::Nothing | Want::Failed(_) => return None,
         };
         let brought = if guard(Bug::RecoveryWaits, has_gone_unanswered(run, method)) {
-            retry(run, Phase::Recovering).map_or(Brought::Failed, Brought::NotYet)
+            let refused = || Brought::Failed(alloc::vec![method]);
+            retry(run, Phase::Recovering).map_or_else(refused, Brought::NotYet)
         } else {
-            bring_on(run, method)
+            bring_all_on(run, &[method])
         };
         match brought {
             Brought::On => return None,
             Brought::NotYet(flow) => return Some(flow),
-            Brought::Failed => give_up(run, method),
+            Brought::Failed(_) => give_up(run, method),
         }
     }
 }

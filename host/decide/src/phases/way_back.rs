@@ -68,15 +68,11 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
     if let Some(flow) = wait_for_late_cuts(run, cuts) {
         return Some(flow);
     }
-    let mut has_failed = false;
-    for cut in answering_first(run, cuts) {
-        match bring_on(run, cut) {
-            Brought::On => {}
-            Brought::NotYet(flow) => return Some(flow),
-            Brought::Failed => has_failed = true,
-        }
+    match bring_all_on(run, cuts) {
+        Brought::On => None,
+        Brought::NotYet(flow) => Some(flow),
+        Brought::Failed(_) => Some(park(run, ParkReason::RestoreFailed)),
     }
-    has_failed.then(|| park(run, ParkReason::RestoreFailed))
 }
 
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.
@@ -228,7 +224,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     switch_on(run, &plugs).or_else(|| switch_on_found(run)).unwrap_or_else(|| arrive(run))
 }
 
-/// No silent device keeps another one from switching on, or from giving back: those that did not answer come last.
+/// Those that did not answer come last: asking them again takes its time.
 fn answering_first(run: &Run<'_>, methods: &[MethodIndex]) -> Vec<MethodIndex> {
     let mut methods = methods.to_vec();
     let is_silent = |method| {
@@ -241,15 +237,11 @@ fn answering_first(run: &Run<'_>, methods: &[MethodIndex]) -> Vec<MethodIndex> {
 
 /// Switches these on; `None` when all are. One that fails keeps no other one off.
 fn switch_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Option<Flow> {
-    let mut failed = Vec::new();
-    for plug in answering_first(run, plugs) {
-        match bring_on(run, plug) {
-            Brought::On => {}
-            Brought::NotYet(flow) => return Some(flow),
-            Brought::Failed => failed.push(plug),
-        }
+    match bring_all_on(run, plugs) {
+        Brought::On => None,
+        Brought::NotYet(flow) => Some(flow),
+        Brought::Failed(failed) => Some(on_failed(run, &failed)),
     }
-    (!failed.is_empty()).then(|| on_failed(run, &failed))
 }
 
 /// A4: what somebody else had switched off goes on after ours, unless it is to stay so.
@@ -409,29 +401,61 @@ fn forget_failures(record: &mut Record) {
     record.on_failed = failures;
 }
 
-/// How far an `on` has come.
+/// How far several `on` have come.
 pub(crate) enum Brought {
     On,
     NotYet(Flow),
-    Failed,
+    /// These refused every try.
+    Failed(Vec<MethodIndex>),
+}
+
+/// Brings all of these on. Each is asked before any is asked again, and one that is silent is waited for last: none keeps
+/// another one off.
+pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought {
+    let resume = run.record.phase;
+    let (mut refused, mut silent) = (Vec::new(), None);
+    for plug in answering_first(run, plugs) {
+        match bring_on(run, plug) {
+            On::On => {}
+            On::NotYet(flow) => return Brought::NotYet(flow),
+            On::Silent if is_sown(Bug::SilentDeviceFirst) => {
+                return Brought::NotYet(await_device(run, plug, resume));
+            }
+            On::Silent => silent = silent.or(Some(plug)),
+            On::Refused => refused.push(plug),
+        }
+    }
+    if !refused.is_empty() {
+        return retry(run, resume).map_or(Brought::Failed(refused), Brought::NotYet);
+    }
+    silent.map_or(Brought::On, |plug| Brought::NotYet(await_device(run, plug, resume)))
+}
+
+/// How far one `on` has come.
+enum On {
+    On,
+    NotYet(Flow),
+    /// Its device does not answer.
+    Silent,
+    /// This try failed.
+    Refused,
 }
 
 /// Gives one plug its `on` and reads it as on; asked again only after a read said otherwise.
-pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
+fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> On {
     let Some(asked) = run.record.last_effect(plug).filter(|one| one.action == Action::On).cloned()
     else {
         return ask_once(run, plug);
     };
     if run.record.state_since_effect(plug) == Some(PlugState::On) {
-        return Brought::On;
+        return On::On;
     }
     let read = run.record.last_in_phase(plug, Action::Status).filter(|one| one.id > asked.id);
     let Some(read) = read.filter(|one| one.end != Some(End::Indeterminate)).cloned() else {
-        return Brought::NotYet(run.call(plug, Action::Status));
+        return On::NotYet(run.call(plug, Action::Status));
     };
     if unreachable(read.end.as_ref()) {
-        let resume = run.record.phase;
-        return Brought::NotYet(await_device(run, plug, resume));
+        return On::Silent;
     }
     // What may still come by itself is not asked for again.
     let late = run.plan.method(plug).map_or(Span::ZERO, |method| method.late_effect);
@@ -440,10 +464,10 @@ pub(crate) fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
     if run.now < until && !is_lost(run, &asked, &read) {
         let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
         if run.now >= again_at {
-            return Brought::NotYet(run.call(plug, Action::Status));
+            return On::NotYet(run.call(plug, Action::Status));
         }
         run.look_at(again_at);
-        return Brought::NotYet(Flow::Stay);
+        return On::NotYet(Flow::Stay);
     }
     ask_once(run, plug)
 }
@@ -463,7 +487,7 @@ fn is_lost(run: &Run<'_>, asked: &Operation, read: &Operation) -> bool {
 }
 
 /// One `on` per try; whatever came of the last one, another try comes after a pause.
-fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
+fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> On {
     let tried = run.record.operations.iter().rev().find(|one| {
         let counts = one.may_have_acted() || one.id >= run.record.phase_first;
         one.method == plug
@@ -481,17 +505,12 @@ fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Brought {
         if unheard {
             let read = run.record.last_in_phase(plug, Action::Status);
             if read.is_some_and(|one| unreachable(one.end.as_ref())) {
-                let resume = run.record.phase;
-                return Brought::NotYet(await_device(run, plug, resume));
+                return On::Silent;
             }
-            return Brought::NotYet(run.call(plug, Action::Status));
+            return On::NotYet(run.call(plug, Action::Status));
         }
         run.notice(Notice::PoweringOn { method: plug });
-        return Brought::NotYet(run.call(plug, Action::On));
+        return On::NotYet(run.call(plug, Action::On));
     };
-    let resume = run.record.phase;
-    if unreachable(tried.end.as_ref()) {
-        return Brought::NotYet(await_device(run, plug, resume));
-    }
-    retry(run, resume).map_or(Brought::Failed, Brought::NotYet)
+    if unreachable(tried.end.as_ref()) { On::Silent } else { On::Refused }
 }

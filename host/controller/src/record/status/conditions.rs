@@ -97,6 +97,12 @@ fn fenced(status: &NodeFenceStatus) -> Said {
         return no("NotProven", "nothing proves the node off or isolated");
     };
     if let Some(at) = proof.voided_at {
+        if at == proof.at {
+            return no(
+                "NotProven",
+                format!("nothing is proven: what was cut was given back, as a read showed at {at}"),
+            );
+        }
         return no(
             "ProofVoided",
             format!(

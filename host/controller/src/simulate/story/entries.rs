@@ -232,6 +232,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         }
         Notice::MethodFailed { .. }
         | Notice::ProofVoided { .. }
+        | Notice::CutUndone { .. }
         | Notice::ReleaseStalled { .. }
         | Notice::Indeterminate { .. }
         | Notice::DeviceUnreachable { .. }

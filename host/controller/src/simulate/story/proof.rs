@@ -15,7 +15,8 @@ const NAMES_MAX: usize = 6;
 
 /// The proof of an incident, if there was one.
 pub(super) fn proof(played: &Played, name: &str, record: &Record) -> Option<Proof> {
-    let proof = record.proof.as_ref()?;
+    // One that was void from the beginning says that a cut was undone.
+    let proof = record.proof.as_ref().filter(|proof| proof.voided_at != Some(proof.at))?;
     let (nodefence, plan, _) = played.collected.incidents.get(name)?;
     let reads: Vec<&Operation> = match &proof.by {
         Evidence::Reads(ids) => {

@@ -173,6 +173,41 @@ fn a12_a_parked_run_goes_on_for_a_dark_bmc_and_does_not_say_that_it_answers() {
     assert!(!story.notices.iter().any(|one| matches!(one, Notice::DeviceBack { .. })));
 }
 
+/// Both feeds refuse, and one of them works at the next try: each is asked once before any is asked again. A dead feed does not keep
+/// the one that refuses from being closed, and told.
+#[test]
+fn a13_each_feed_has_its_tries_and_a_dead_one_hides_no_refusal() {
+    let two_feeds = || {
+        let mut plan = bmc_plan();
+        plan.methods[0] = power("pdu-a", Feed::Part);
+        plan.methods.push(power("pdu-b", Feed::Part));
+        plan.methods.iter_mut().for_each(|one| one.binding = Binding::Labelled);
+        plan.power = vec![stage(Execution::All, &[0, 1])];
+        Story::new(plan, RunPolicy::default())
+    };
+    let mut story = two_feeds();
+    story.until_released();
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::On) => not_attempted(FailureKind::Device),
+        (1, Action::On) if operation.attempt == 1 => not_attempted(FailureKind::Device),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
+    assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
+
+    let mut story = two_feeds();
+    story.until_released();
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::On) => not_attempted(FailureKind::Device),
+        (1, _) => not_attempted(FailureKind::Timeout),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
+    assert!(story.record.on_failed.iter().any(|one| one.method == 0));
+}
+
 /// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
 #[test]
 fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {

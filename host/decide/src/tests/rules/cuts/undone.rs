@@ -15,6 +15,11 @@ fn released_behind_a_cut(retries: u32) -> Story {
     story
 }
 
+/// Cut storage is no proof.
+fn proven_by_power() -> RunPolicy {
+    RunPolicy { grades: [Grade::PowerOffVerified].into(), ..RunPolicy::default() }
+}
+
 /// How often storage was cut.
 fn cuts(story: &Story) -> usize {
     story.calls.iter().filter(|call| **call == (1, Action::Off)).count()
@@ -44,7 +49,7 @@ fn a16_a_cut_of_an_earlier_pass_is_read_for_as_long_as_the_machine_may_run() {
     story.plugs[1] = PlugState::On;
     story.until_now(Span::seconds(25));
     assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
-    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
+    assert!(story.notices.contains(&Notice::CutUndone { method: 1 }));
 
     // While nobody may cut, it is read as well.
     story.until(Phase::Parked);
@@ -190,4 +195,47 @@ fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(1));
     assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
+}
+
+/// A pod was deleted behind a cut whose answer nobody heard. Two reads say nothing, and then the cut reads on: that it stood is
+/// not forgotten.
+#[test]
+fn a16_that_a_cut_stood_outlives_the_reads_that_say_nothing() {
+    let mut story = Story::new(storage_only(), proven_by_power());
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (1, Action::Off) => {
+            plugs[1] = PlugState::Off;
+            End::Indeterminate
+        }
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingWell);
+    assert!(!story.released());
+    story.view.pods.clear();
+    for _ in 0..3 {
+        story.until_call(Action::Status);
+        story.device = Box::new(|_, _| not_attempted(FailureKind::Denied));
+        story.go();
+    }
+    story.device = Box::new(honest);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(2));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
+}
+
+/// What a person aborted switches no power, whatever is undone of its cuts afterwards.
+#[test]
+fn a17_a_cut_that_is_undone_after_an_abort_is_cut_again_and_no_power_is_switched() {
+    let mut story = Story::new(cutting_plan(storage()), proven_by_power());
+    dead_bmc(&mut story);
+    story.until(Phase::AwaitingDevice);
+    assert!(!story.released());
+    story.view.pods.clear();
+    story.event(Event::Command(Command::Abort));
+    story.until_now(Span::minutes(1));
+    story.device = Box::new(honest);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(2));
+    assert_eq!(story.plugs, vec![PlugState::On, PlugState::Off]);
+    assert!(story.calls.iter().all(|call| *call != (0, Action::Off)));
 }
