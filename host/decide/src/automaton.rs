@@ -304,7 +304,7 @@ fn releases_everything(run: &Run<'_>) -> bool {
 fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
     let unknown = end == End::Indeterminate;
     let answered = matches!(end, End::Succeeded { .. });
-    if !run.record.close(op, end, run.now) {
+    if !run.record.close(run.plan, op, end, run.now) {
         return ignore(run, "this call's end is known already");
     }
     let ended = run.record.operations.iter().find(|one| one.id == op);

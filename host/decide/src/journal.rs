@@ -48,19 +48,19 @@ impl Record {
     }
 
     /// Writes an end down; false if there is no such open operation.
-    pub(crate) fn close(&mut self, id: OpId, end: End, now: Time) -> bool {
+    pub(crate) fn close(&mut self, plan: &Plan, id: OpId, end: End, now: Time) -> bool {
         let open = self.operations.iter_mut().find(|one| one.id == id && one.end.is_none());
         let Some(operation) = open else { return false };
         operation.end = Some(end);
         operation.ended_at = Some(now);
-        self.forget_superseded();
+        self.forget_superseded(plan);
         true
     }
 
     /// Drops old reads, old calls that never reached a device, and of what was asked again and again
     /// all but the first and the newest, so that a run that waits for a day does not outgrow its
     /// object.
-    fn forget_superseded(&mut self) {
+    fn forget_superseded(&mut self, plan: &Plan) {
         let proof = self.proof.as_ref().map(|proof| proof.by.clone());
         let mut oldest: BTreeMap<(MethodIndex, Action), OpId> = BTreeMap::new();
         for one in self.operations.iter().filter(|one| one.may_have_acted()) {
@@ -79,6 +79,7 @@ impl Record {
             let most = if operation.may_have_acted() { EFFECTS_KEPT } else { READS_KEPT };
             // That a cut stood once shows that somebody undid it.
             let is_last_off = operation.reads_off()
+                && plan.cut_methods().any(|cut| cut == operation.method)
                 && !kept.iter().any(|one| one.method == operation.method && one.reads_off());
             let is_kept = named || is_oldest || guard(Bug::StoodForgotten, is_last_off);
             if operation.end.is_none() || is_kept || same < most {

@@ -416,13 +416,13 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
     let (mut refused, mut silent) = (Vec::new(), None);
     for plug in answering_first(run, plugs) {
         match bring_on(run, plug) {
-            On::On => {}
-            On::NotYet(flow) => return Brought::NotYet(flow),
-            On::Silent if is_sown(Bug::SilentDeviceFirst) => {
+            Tried::On => {}
+            Tried::NotYet(flow) => return Brought::NotYet(flow),
+            Tried::Silent if is_sown(Bug::SilentDeviceFirst) => {
                 return Brought::NotYet(await_device(run, plug, resume));
             }
-            On::Silent => silent = silent.or(Some(plug)),
-            On::Refused => refused.push(plug),
+            Tried::Silent => silent = silent.or(Some(plug)),
+            Tried::Refused => refused.push(plug),
         }
     }
     if !refused.is_empty() {
@@ -432,7 +432,7 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
 }
 
 /// How far one `on` has come.
-enum On {
+enum Tried {
     On,
     NotYet(Flow),
     /// Its device does not answer.
@@ -442,20 +442,20 @@ enum On {
 }
 
 /// Gives one plug its `on` and reads it as on; asked again only after a read said otherwise.
-fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> On {
+fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> Tried {
     let Some(asked) = run.record.last_effect(plug).filter(|one| one.action == Action::On).cloned()
     else {
         return ask_once(run, plug);
     };
     if run.record.state_since_effect(plug) == Some(PlugState::On) {
-        return On::On;
+        return Tried::On;
     }
     let read = run.record.last_in_phase(plug, Action::Status).filter(|one| one.id > asked.id);
     let Some(read) = read.filter(|one| one.end != Some(End::Indeterminate)).cloned() else {
-        return On::NotYet(run.call(plug, Action::Status));
+        return Tried::NotYet(run.call(plug, Action::Status));
     };
     if unreachable(read.end.as_ref()) {
-        return On::Silent;
+        return Tried::Silent;
     }
     // What may still come by itself is not asked for again.
     let late = run.plan.method(plug).map_or(Span::ZERO, |method| method.late_effect);
@@ -464,10 +464,10 @@ fn bring_on(run: &mut Run<'_>, plug: MethodIndex) -> On {
     if run.now < until && !is_lost(run, &asked, &read) {
         let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
         if run.now >= again_at {
-            return On::NotYet(run.call(plug, Action::Status));
+            return Tried::NotYet(run.call(plug, Action::Status));
         }
         run.look_at(again_at);
-        return On::NotYet(Flow::Stay);
+        return Tried::NotYet(Flow::Stay);
     }
     ask_once(run, plug)
 }
@@ -487,7 +487,7 @@ fn is_lost(run: &Run<'_>, asked: &Operation, read: &Operation) -> bool {
 }
 
 /// One `on` per try; whatever came of the last one, another try comes after a pause.
-fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> On {
+fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Tried {
     let tried = run.record.operations.iter().rev().find(|one| {
         let counts = one.may_have_acted() || one.id >= run.record.phase_first;
         one.method == plug
@@ -505,12 +505,12 @@ fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> On {
         if unheard {
             let read = run.record.last_in_phase(plug, Action::Status);
             if read.is_some_and(|one| unreachable(one.end.as_ref())) {
-                return On::Silent;
+                return Tried::Silent;
             }
-            return On::NotYet(run.call(plug, Action::Status));
+            return Tried::NotYet(run.call(plug, Action::Status));
         }
         run.notice(Notice::PoweringOn { method: plug });
-        return On::NotYet(run.call(plug, Action::On));
+        return Tried::NotYet(run.call(plug, Action::On));
     };
-    if unreachable(tried.end.as_ref()) { On::Silent } else { On::Refused }
+    if unreachable(tried.end.as_ref()) { Tried::Silent } else { Tried::Refused }
 }

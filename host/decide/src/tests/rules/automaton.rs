@@ -251,7 +251,7 @@ fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
     let mut story = Story::new(bmc_plan(), RunPolicy::default());
     story.until(Phase::AwaitingWell);
     let read = story.record.intend(0, Action::Status, story.now);
-    story.record.close(read, succeeded(PlugState::Off), story.now);
+    story.record.close(&story.plan, read, succeeded(PlugState::Off), story.now);
     assert!(story.record.reads_off(0) && !story.record.is_to_verify(&story.plan, 0));
 }
 
