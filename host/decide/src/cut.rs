@@ -234,13 +234,15 @@ fn is_left_alone(run: &Run<'_>) -> bool {
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
 }
 
-/// Whether a person ended the run, or wants its machine left alone: cuts are made again, and no power is switched.
+/// Whether a person ended the run: cuts are made again, and no power is switched. Whoever wants the machine left alone for a
+/// while has the gate closed for it.
 fn is_aborted(run: &Run<'_>) -> bool {
-    let is_goal = matches!(
-        run.record.goal,
-        Goal::Close(FinalReason::Aborted) | Goal::Park(ParkReason::Aborted)
-    );
-    is_goal || is_left_alone(run)
+    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    parked == Some(&ParkReason::Aborted)
+        || matches!(
+            run.record.goal,
+            Goal::Close(FinalReason::Aborted) | Goal::Park(ParkReason::Aborted)
+        )
 }
 
 /// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.
