@@ -225,6 +225,8 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
     record.retries = 0;
     record.resume = None;
     record.parked = None;
+    // How long leave did not come before that says nothing of the wait that begins now.
+    record.gate_closed_at = None;
     Flow::Go(Phase::Isolating)
 }
 

@@ -223,19 +223,33 @@ fn a16_that_a_cut_stood_outlives_the_reads_that_say_nothing() {
     assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
 }
 
-/// What a person aborted switches no power, whatever is undone of its cuts afterwards.
+/// What a person aborted switches no power, whatever is undone of its cuts afterwards. A pause leaves both for later.
 #[test]
-fn a17_a_cut_that_is_undone_after_an_abort_is_cut_again_and_no_power_is_switched() {
-    let mut story = Story::new(cutting_plan(storage()), proven_by_power());
-    dead_bmc(&mut story);
-    story.until(Phase::AwaitingDevice);
-    assert!(!story.released());
-    story.view.pods.clear();
-    story.event(Event::Command(Command::Abort));
-    story.until_now(Span::minutes(1));
-    story.device = Box::new(honest);
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span::minutes(2));
-    assert_eq!(story.plugs, vec![PlugState::On, PlugState::Off]);
-    assert!(story.calls.iter().all(|call| *call != (0, Action::Off)));
+fn a17_a_cut_that_is_undone_after_an_abort_is_cut_again_and_after_a_pause_the_machine_is_fenced() {
+    for is_paused in [false, true] {
+        let mut story = Story::new(cutting_plan(storage()), proven_by_power());
+        dead_bmc(&mut story);
+        story.until(Phase::AwaitingDevice);
+        assert!(!story.released());
+        story.view.pods.clear();
+        if is_paused {
+            story.view.gate.refusals = vec![paused_by_alice()];
+        } else {
+            story.event(Event::Command(Command::Abort));
+        }
+        story.device = Box::new(honest);
+        story.until(Phase::Parked);
+        let is_left = matches!(story.parked(), Some(ParkReason::LeftAlone { .. }));
+        assert_eq!(is_left, is_paused, "{:?}", story.parked());
+
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(2));
+        let cut = if is_paused { PlugState::On } else { PlugState::Off };
+        assert_eq!(story.plugs, vec![PlugState::On, cut], "{is_paused}");
+
+        story.view.gate.refusals.clear();
+        story.until_now(Span::minutes(30));
+        let is_fenced = story.calls.contains(&(0, Action::Off));
+        assert_eq!((is_fenced, cuts(&story)), (is_paused, 2), "{:?}", story.parked());
+    }
 }
