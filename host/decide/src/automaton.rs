@@ -77,7 +77,7 @@ pub fn step(
                 advance(&mut run);
             }
         }
-        Answer::Ignore(why) | Answer::Never(why) => {
+        Answer::Ignore(why) => {
             ignore(&mut run, why);
         }
     }
@@ -133,13 +133,11 @@ pub(crate) enum Answer {
     Take,
     /// It can come, and changes nothing, for this reason.
     Ignore(&'static str),
-    /// It cannot come unless a caller breaks the contract, for this reason.
-    Never(&'static str),
 }
 
 /// State × event, whole.
 pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
-    use Answer::{Decide, Ignore, Never, Take};
+    use Answer::{Decide, Ignore, Take};
     use Phase::{
         AwaitingDevice, AwaitingPower, AwaitingWell, Backoff, Final, Isolating, Parked,
         PoweringOff, PoweringOn, ReadingIdentity, Recovering, Releasing, Remedying, Restoring,
@@ -160,20 +158,11 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
             | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
-        (Untainting, EventKind::Ended) => {
-            Never("no call is made here, and a phase is not left while one is under way")
-        }
         (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
             | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
             | Recovering | AwaitingDevice | Backoff | Parked,
-            EventKind::Slot | EventKind::Abort | EventKind::Adopted,
-        )
-        | (
-            Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
-            | VerifyingOff | Releasing | Restoring | PoweringOn | AwaitingWell | Recovering
-            | AwaitingDevice | Backoff | Parked,
-            EventKind::Ended,
+            EventKind::Slot | EventKind::Abort | EventKind::Adopted | EventKind::Ended,
         )
         | (Remedying, EventKind::Decided)
         | (Parked | Backoff | AwaitingDevice, EventKind::Retry)
@@ -408,16 +397,15 @@ fn watches_cuts(run: &Run<'_>) -> bool {
             run.record.proof.as_ref().is_some_and(|proof| cut::needs_earlier_cuts(proof.grade))
         }
         // A cut may have to stand for a while before it is given back.
-        Phase::Restoring | Phase::Recovering => {
+        Phase::Restoring | Phase::Recovering | Phase::Untainting | Phase::PoweringOn => {
             !cut::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
         }
-        // One is made while another one stands; what was undone is made again here.
+        // While one cut is made, the others are read. This phase itself makes an undone one again.
         Phase::Isolating => {
             let machine = run.seen().and_then(View::machine);
             guard(Bug::IsolatingUnwatched, !cut::is_undone(run, machine))
         }
-        // These find none.
-        Phase::Untainting | Phase::PoweringOn | Phase::Final(_) => false,
+        Phase::Final(_) => false,
     }
 }
 

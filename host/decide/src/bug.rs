@@ -99,13 +99,13 @@ bugs! {
     ToleratingForgotten = "tolerating-forgotten" breaks "S1",
     /// What vanished behind a cut counts as still there until something is released.
     VanishedBeforeProof = "vanished-before-proof" breaks "S1",
-    /// That a cut stood once is forgotten after two reads that say nothing, or on.
+    /// A cut's last read that says off is forgotten after two later reads that say nothing, or on.
     StoodForgotten = "stood-forgotten" breaks "S1",
-    /// A cut is not read while another one waits to be made.
+    /// Cuts that stand are not read while the next one waits to be made.
     IsolatingUnwatched = "isolating-unwatched" breaks "S1",
-    /// What vanished behind a cut is not looked for after a call: the cut is read when the phase looks the next time.
+    /// After a call, what vanished behind a cut is seen only when the phase itself looks again.
     CutUnseen = "cut-unseen" breaks "S1",
-    /// A living kubelet lets go of a volume only once it uses none of the driver.
+    /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.
     HeardIsCutOff = "heard-is-cut-off" breaks "S1",

@@ -38,6 +38,12 @@ pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
     run.plan.cut_methods().filter(stands).collect()
 }
 
+/// Storage whose cut may still stand.
+fn storage_still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
+    let is_storage = |cut: &MethodIndex| run.plan.method(*cut).is_some_and(Method::cuts_storage);
+    still_cut(run).into_iter().filter(is_storage).collect()
+}
+
 /// Notes what stands on the node, before the first of its cuts.
 pub(crate) fn note_before(run: &mut Run<'_>) {
     if !still_cut(run).is_empty() {
@@ -152,10 +158,6 @@ pub(crate) fn needs_earlier_cuts(grade: Grade) -> bool {
 /// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
 /// any. What we gave back ourselves, nobody undid.
 fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
-    let is_storage = |cut: &MethodIndex| {
-        run.plan.method(*cut).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
-    };
-    let of_earlier = || still_cut(run).into_iter().filter(is_storage).collect();
     let cuts: Vec<MethodIndex> = match run.record.proof.as_ref() {
         Some(proof) if proof.grade == Grade::StorageFenced => {
             run.record.read_by(proof).into_iter().collect()
@@ -163,7 +165,7 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         // The machine is off, or said to be dead. That it was silent, or crashed, keeps nobody from undoing a cut.
         Some(proof) if proof.voided_at.is_none() && !needs_earlier_cuts(proof.grade) => Vec::new(),
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
-        Some(_) | None => of_earlier(),
+        Some(_) | None => storage_still_cut(run),
     };
     let is_ours = |cut: &MethodIndex| !guard(Bug::OwnGivingBackAccused, goes_back(run, &[*cut]));
     cuts.into_iter().filter(is_ours).collect()
@@ -177,8 +179,8 @@ fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
     stood && record.state_since_effect(cut) == Some(PlugState::On)
 }
 
-/// P2: somebody gave back what a release rests on. It is cut once more, and no more is released behind it:
-/// whoever undid it may do so again.
+/// P2: somebody gave back a cut that a release rests on, or behind which something vanished. It is cut once more, and no more is
+/// released behind it: whoever undid it may do so again.
 pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.rule(Rule::A16);
     run.rule(Rule::P2);
@@ -191,12 +193,13 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     end_release(run);
     let plan = run.plan;
     let is_power = |method: MethodIndex| plan.method(method).is_some_and(Method::switches_power);
-    // What failed before has another try.
+    // Power that failed before has another try.
     run.record.failed.retain(|method| !is_power(*method));
     let method = plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     let is_there = run.seen().is_some_and(|view| run.node(view).is_some());
     let may_go_off = is_there && !is_aborted(run);
-    run.record.goal = if may_go_off && (run.switches_power() || climb_to_an_off(run)) {
+    let goes_off = may_go_off && (run.switches_power() || climb_to_an_off(run));
+    run.record.goal = if goes_off {
         Goal::BringBack
     } else {
         Goal::Park(ParkReason::CutUndone { method, failure: None })
@@ -225,7 +228,7 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
     record.retries = 0;
     record.resume = None;
     record.parked = None;
-    // How long leave did not come before that says nothing of the wait that begins now.
+    // The wait for leave begins anew.
     record.gate_closed_at = None;
     Flow::Go(Phase::Isolating)
 }
@@ -236,8 +239,8 @@ fn is_left_alone(run: &Run<'_>) -> bool {
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
 }
 
-/// Whether a person ended the run: cuts are made again, and no power is switched. Whoever wants the machine left alone for a
-/// while has the gate closed for it.
+/// Whether a person aborted the run, and no cut was undone since: from then on the goal says so. A pause is no abort: the machine
+/// is fenced once it ends.
 fn is_aborted(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
     parked == Some(&ParkReason::Aborted)
@@ -254,7 +257,7 @@ fn has_stood_at_the_word(record: &Record, cut: MethodIndex) -> bool {
     };
     let (before, since): (Vec<&Operation>, Vec<&Operation>) =
         record.operations.iter().filter(is_read).partition(|one| one.id < record.phase_first);
-    before.last().into_iter().chain(&since).any(|one| one.state().is_some_and(PlugState::is_off))
+    before.last().into_iter().chain(&since).any(|one| one.is_read_off())
 }
 
 /// Cuts again what was undone; after a failure once a minute, for as long as the machine may write.
@@ -314,10 +317,9 @@ fn dispute(run: &Run<'_>) -> Option<String> {
 
 /// Whether a cut was read to stand after it was asked for.
 fn has_stood_since(record: &Record, tried: &Operation) -> bool {
-    let mut later = record.operations.iter().filter(|one| {
-        one.method == tried.method && one.action == Action::Status && one.id > tried.id
-    });
-    later.any(|one| one.state().is_some_and(PlugState::is_off))
+    let mut later =
+        record.operations.iter().filter(|one| one.method == tried.method && one.id > tried.id);
+    later.any(Operation::is_read_off)
 }
 
 /// Cuts that a release rested on, that somebody gave back, and that do not read as made again.
@@ -369,38 +371,31 @@ pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
     still_cut(run).into_iter().any(|cut| goes_back(run, &[cut]))
 }
 
-/// Whether something stood on the node before its storage was cut that others may take away.
+/// Whether a storage cut may still stand behind which pods or attachments may vanish, and not everything was released yet.
 fn may_vanish(run: &Run<'_>) -> bool {
-    let is_storage = |cut: MethodIndex| {
-        run.plan.method(cut).is_some_and(|method| matches!(method.kind, Kind::Storage { .. }))
-    };
     run.record.first_released_at.is_none()
         && run.record.cut_off.as_ref().is_some_and(|before| *before != CutOff::default())
-        && still_cut(run).into_iter().any(is_storage)
+        && !storage_still_cut(run).is_empty()
         && !is_sown(Bug::VanishedBeforeProof)
 }
 
-/// Whether something went by others' hands that stood on the node before its storage was cut: it may run elsewhere. A kubelet
-/// that lives, and uses the storage for what still stands alone, has let go of the rest by itself.
+/// Whether something is gone that stood on the node before its storage was cut: it may run elsewhere. A living kubelet that uses
+/// cut storage only for what still stands has let go of the rest.
 fn has_vanished(run: &Run<'_>) -> bool {
     let Some(view) = run.seen().filter(|_| may_vanish(run)) else { return false };
     // Without its Node, its pods and attachments are gone with it.
     let Some(node) = run.node(view) else { return true };
-    let lets_go = !run.is_silent(node) && uses_what_stands(run, view, node);
+    let lets_go = !run.is_silent(node) && uses_only_what_stands(run, view, node);
     !stands_all(run, view) && !lets_go
 }
 
 /// Whether the kubelet says that it uses the cut storage for nothing but pods that stand, with their attachments.
-fn uses_what_stands(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
+fn uses_only_what_stands(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
     let has_attachment =
         |one: &VolumeView| view.attachments.iter().any(|it| Some(it.volume.as_str()) == one.name());
-    let mut standing: Vec<&str> = Vec::new();
-    for volume in view.pods.iter().flat_map(|pod| &pod.volumes) {
-        standing.extend(volume.in_use_as().filter(|_| has_attachment(volume)));
-    }
-    if is_sown(Bug::NeighbourHoldsAll) {
-        standing.clear();
-    }
+    let is_standing = |one: &&VolumeView| has_attachment(one) && !is_sown(Bug::NeighbourHoldsAll);
+    let volumes = view.pods.iter().flat_map(|pod| &pod.volumes).filter(is_standing);
+    let standing: Vec<&str> = volumes.filter_map(VolumeView::in_use_as).collect();
     uses_no_more_than(run, node, &standing)
 }
 
@@ -460,7 +455,7 @@ fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
     uses_no_more_than(run, node, &[])
 }
 
-/// The same, but for these volumes.
+/// Whether the kubelet says that no volumes of the cut drivers are in use but these, where it would say so.
 fn uses_no_more_than(run: &Run<'_>, node: &NodeView, volumes: &[&str]) -> bool {
     let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
     let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));

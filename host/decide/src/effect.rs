@@ -118,7 +118,7 @@ pub enum Notice {
         /// What it rests on and reads on again; none: the node gave a sign of life.
         reads_on: Option<MethodIndex>,
     },
-    /// Somebody gave back what was cut, behind which others run elsewhere.
+    /// Somebody gave back a cut behind which pods may run elsewhere, and there is no proof that this could void.
     CutUndone {
         /// What reads on again.
         method: MethodIndex,

@@ -13,7 +13,7 @@ use crate::{
     Time,
 };
 
-/// Reads kept per plug beyond those that a proof names.
+/// Reads kept per plug, beyond those that a proof names and the last one that says that a cut stands.
 const READS_KEPT: usize = 2;
 /// Calls of a kind kept per plug that may have changed it, beyond the first. More than any number of tries that ends.
 const EFFECTS_KEPT: usize = 32;
@@ -59,7 +59,7 @@ impl Record {
 
     /// Drops old reads, old calls that never reached a device, and of what was asked again and again
     /// all but the first and the newest, so that a run that waits for a day does not outgrow its
-    /// object.
+    /// object. Of a cut, the last read that says off stays.
     fn forget_superseded(&mut self, plan: &Plan) {
         let proof = self.proof.as_ref().map(|proof| proof.by.clone());
         let mut oldest: BTreeMap<(MethodIndex, Action), OpId> = BTreeMap::new();
@@ -77,10 +77,10 @@ impl Record {
             let is_oldest =
                 oldest.get(&(operation.method, operation.action)) == Some(&operation.id);
             let most = if operation.may_have_acted() { EFFECTS_KEPT } else { READS_KEPT };
-            // That a cut stood once shows that somebody undid it.
-            let is_last_off = operation.reads_off()
+            // Without this read a later "on" would not show that somebody undid the cut.
+            let is_last_off = operation.is_read_off()
                 && plan.cut_methods().any(|cut| cut == operation.method)
-                && !kept.iter().any(|one| one.method == operation.method && one.reads_off());
+                && !kept.iter().any(|one| one.method == operation.method && one.is_read_off());
             let is_kept = named || is_oldest || guard(Bug::StoodForgotten, is_last_off);
             if operation.end.is_none() || is_kept || same < most {
                 kept.push(operation);
@@ -256,7 +256,7 @@ impl Operation {
     }
 
     /// Whether it is a read that says off.
-    fn reads_off(&self) -> bool {
+    pub(crate) fn is_read_off(&self) -> bool {
         self.action == Action::Status && self.state().is_some_and(PlugState::is_off)
     }
 

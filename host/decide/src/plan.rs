@@ -303,6 +303,16 @@ impl Method {
         }
     }
 
+    /// Whether its `off` cuts storage.
+    pub const fn cuts_storage(&self) -> bool {
+        match self.kind {
+            Kind::Storage { .. } => true,
+            Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_) | Kind::Watch | Kind::Builtin(_) => {
+                false
+            }
+        }
+    }
+
     /// The drivers of the storage that its `off` cuts.
     pub(crate) fn drivers(&self) -> impl Iterator<Item = &str> {
         let drivers: &[String] = match &self.kind {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use node_remedy_decide::{
-    Access, Backing, Grade, KdumpReleases, Kind, Plan, RunPolicy, VolumeView,
+    Access, Backing, Grade, KdumpReleases, Method, Plan, RunPolicy, VolumeView,
 };
 
 use super::seen::{AttachmentSeen, Mounted, PodSeen};
@@ -103,12 +103,12 @@ impl Volumes {
     }
 }
 
-/// Whose volumes an incident has to know: of every pod, where storage is cut or a grade may come that covers some; else of
-/// those that stay, for what they share.
+/// Whether an incident has to know this pod's volumes: every pod's where the plan can cut storage or a grade may cover only some
+/// pods, else those of pods that stay, for what they share.
 pub fn wanted(pod: &PodSeen, plan: &Plan, policy: &RunPolicy) -> bool {
     let cuts_storage = || {
         let mut methods = plan.cut_methods().filter_map(|index| plan.method(index));
-        methods.any(|method| matches!(method.kind, Kind::Storage { .. }))
+        methods.any(Method::cuts_storage)
     };
     let may_come = |grade: &Grade| match grade {
         Grade::KdumpSeen => policy.kdump_releases == KdumpReleases::WithoutVolumes,

@@ -67,7 +67,10 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         ),
         Notice::CutUndone { method } => warning(
             "CutUndone",
-            format!("{} reads on again: somebody gave it back; it is cut again", name(method)),
+            format!(
+                "{} reads on again: somebody gave it back; it is cut again, unless a person wants the node left alone",
+                name(method)
+            ),
         ),
         Notice::Releasing { pods, attachments } => normal(
             "Releasing",

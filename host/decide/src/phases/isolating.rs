@@ -270,7 +270,7 @@ pub(crate) fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
     let is_storage = |index: &MethodIndex| {
         run.plan.method(*index).is_some_and(|method| {
             let mut its = method.drivers().peekable();
-            matches!(method.kind, Kind::Storage { .. })
+            method.cuts_storage()
                 && (its.peek().is_none() || its.any(|driver| drivers.contains(driver)))
         })
     };

@@ -405,7 +405,7 @@ fn forget_failures(record: &mut Record) {
 pub(crate) enum Brought {
     On,
     NotYet(Flow),
-    /// These refused every try.
+    /// These failed the last try that there was.
     Failed(Vec<MethodIndex>),
 }
 
@@ -413,7 +413,7 @@ pub(crate) enum Brought {
 /// another one off.
 pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought {
     let resume = run.record.phase;
-    let (mut refused, mut silent) = (Vec::new(), None);
+    let (mut failed, mut silent) = (Vec::new(), None);
     for plug in answering_first(run, plugs) {
         match bring_on(run, plug) {
             Tried::On => {}
@@ -422,11 +422,11 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
                 return Brought::NotYet(await_device(run, plug, resume));
             }
             Tried::Silent => silent = silent.or(Some(plug)),
-            Tried::Refused => refused.push(plug),
+            Tried::Failed => failed.push(plug),
         }
     }
-    if !refused.is_empty() {
-        return retry(run, resume).map_or(Brought::Failed(refused), Brought::NotYet);
+    if !failed.is_empty() {
+        return retry(run, resume).map_or(Brought::Failed(failed), Brought::NotYet);
     }
     silent.map_or(Brought::On, |plug| Brought::NotYet(await_device(run, plug, resume)))
 }
@@ -438,7 +438,7 @@ enum Tried {
     /// Its device does not answer.
     Silent,
     /// This try failed.
-    Refused,
+    Failed,
 }
 
 /// Gives one plug its `on` and reads it as on; asked again only after a read said otherwise.
@@ -512,5 +512,5 @@ fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Tried {
         run.notice(Notice::PoweringOn { method: plug });
         return Tried::NotYet(run.call(plug, Action::On));
     };
-    if unreachable(tried.end.as_ref()) { Tried::Silent } else { Tried::Refused }
+    if unreachable(tried.end.as_ref()) { Tried::Silent } else { Tried::Failed }
 }

@@ -100,7 +100,9 @@ fn fenced(status: &NodeFenceStatus) -> Said {
         if at == proof.at {
             return no(
                 "NotProven",
-                format!("nothing is proven: what was cut was given back, as a read showed at {at}"),
+                format!(
+                    "nothing is proven: what was cut read as given back at {at}, or the node gave a sign of life"
+                ),
             );
         }
         return no(

@@ -195,6 +195,9 @@ fn a13_each_feed_has_its_tries_and_a_dead_one_hides_no_refusal() {
     story.until(Phase::Parked);
     assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
     assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
+    let is_on = |call: &&(MethodIndex, Action)| call.1 == Action::On;
+    let ons = story.calls.iter().filter(is_on).map(|call| call.0);
+    assert!(ons.take(2).eq([0, 1]));
 
     let mut story = two_feeds();
     story.until_released();

@@ -197,7 +197,7 @@ fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
     assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
 }
 
-/// A pod was deleted behind a cut whose answer nobody heard. Two reads say nothing, and then the cut reads on: that it stood is
+/// A pod was deleted behind a cut whose answer nobody heard. Three reads say nothing, and then the cut reads on: that it stood is
 /// not forgotten.
 #[test]
 fn a16_that_a_cut_stood_outlives_the_reads_that_say_nothing() {
@@ -220,6 +220,25 @@ fn a16_that_a_cut_stood_outlives_the_reads_that_say_nothing() {
     story.device = Box::new(honest);
     story.plugs[1] = PlugState::On;
     story.until_now(Span::minutes(2));
+    assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
+}
+
+/// The taint cannot be lifted for a while: an admission webhook refuses it.
+#[test]
+fn a16_a_cut_that_is_undone_while_the_taint_waits_to_be_lifted_is_cut_again() {
+    let mut story = story_of(storage_only());
+    story.until(Phase::Releasing);
+    let refuses = |story: &mut Story, span| {
+        let until = story.now.after(span);
+        while story.now < until {
+            story.node(|node| node.out_of_service_by_us = true);
+            story.go();
+        }
+    };
+    refuses(&mut story, Span::seconds(10));
+    assert_eq!(story.record.phase, Phase::Untainting);
+    story.plugs[1] = PlugState::On;
+    refuses(&mut story, Span::seconds(15));
     assert_eq!((story.plugs[1], cuts(&story)), (PlugState::Off, 2));
 }
 
