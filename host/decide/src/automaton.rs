@@ -299,13 +299,15 @@ fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
     let ended = run.record.operations.iter().find(|one| one.id == op);
     let monitor = ended.is_some_and(|one| one.action == Action::Monitor);
     let effect = ended.is_some_and(crate::Operation::is_effect);
+    let method = ended.and_then(|one| run.plan.method(one.method));
+    let is_power = method.is_some_and(crate::Method::switches_power);
     if answered && !monitor {
         run.record.unreachable_at = None;
     }
     if unknown && effect {
         run.notice(Notice::Indeterminate { op });
     }
-    if effect {
+    if effect && is_power {
         run.record.baseline = None;
     }
     Taken::Yes
@@ -354,11 +356,22 @@ fn advance(run: &mut Run<'_>) {
 
 fn proceed(run: &mut Run<'_>) -> Flow {
     run.learn_boot();
-    if watches_cuts(run)
-        && let Some(flow) = cut::watch(run)
-    {
+    let watches = watches_cuts(run);
+    if watches && let Some(flow) = cut::watch(run).or_else(|| cut::read_overdue(run)) {
         return flow;
     }
+    let flow = work(run);
+    let is_idle =
+        matches!(flow, Flow::Stay) && run.record.in_flight().is_none() && !run.asks_to_look();
+    let watches = watches || matches!(run.record.phase, Phase::AwaitingDevice | Phase::Parked);
+    if is_idle && watches {
+        return cut::read_due(run).unwrap_or(flow);
+    }
+    flow
+}
+
+/// The next thing of the phase itself.
+fn work(run: &mut Run<'_>) -> Flow {
     match run.record.phase {
         Phase::Waiting => waiting::waiting(run),
         Phase::Isolating => isolating::isolating(run),

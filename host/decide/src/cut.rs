@@ -99,22 +99,20 @@ fn as_many_as_fit<'u>(uids: impl Iterator<Item = &'u String>) -> Vec<String> {
 /// as a kubelet renews its Lease.
 const READ_EVERY: Span = Span::seconds(10);
 
-/// A16: reads the cuts that a release rests on, or behind which something vanished, for as long as the machine may run behind
-/// them; one that was undone is made again.
+/// How late a read of a cut may come while the phase is at work.
+const READ_LATE_MAX: Span = Span::minutes(2);
+
+/// A16: a cut that a release rests on, or behind which something vanished, and that was undone is made again, for as long as
+/// the machine may run behind it.
 pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     // Others may have taken something away while the last call took its time.
     if guard(Bug::CutUnseen, may_vanish(run)) && run.look().is_none() {
         return Some(Flow::Stay);
     }
-    let runs_elsewhere = run.record.first_released_at.is_some() || has_vanished(run);
-    if !guard(Bug::CutNotWatched, runs_elsewhere) {
+    if !is_watching(run) {
         return None;
     }
-    let node = run.seen().and_then(View::machine);
-    if node.is_some_and(|node| run.is_new_boot(&node.signs)) {
-        return None;
-    }
-    let is_undone = is_undone(run, node);
+    let is_undone = is_undone(run, run.seen().and_then(View::machine));
     if is_undone {
         let again = in_a_while(run);
         let is_word_for_all = is_left_alone(run) && is_sown(Bug::WordForLaterCuts);
@@ -122,32 +120,66 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
             return again;
         }
     }
+    let is_first = !is_undone || is_left_alone(run);
+    let reads_on = |cut: &MethodIndex| is_first && reads_on_again(&run.record, *cut);
+    let cut = to_watch(run).into_iter().find(|cut| guard(Bug::UndoneCutLeft, reads_on(cut)))?;
+    // A newer boot is not cut, so it takes a fresh look.
+    if run.look().is_none() {
+        return Some(Flow::Stay);
+    }
+    // What vanished runs elsewhere, and the machine may have written since: its boot has to end.
+    run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
+    Some(undone(run, cut))
+}
+
+/// A16: reads the watched cut that was read longest ago, once `late` after it is due. Devices that are slow to answer must not
+/// keep the phase from its work, so no two cuts are read one after the other while the phase has something to do.
+fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
+    if !is_watching(run) {
+        return None;
+    }
+    let due_at = |cut: &MethodIndex| {
+        let read = run.record.last_ended(*cut, Action::Status);
+        read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY)
+    };
+    let (due_at, cut) = to_watch(run).into_iter().map(|cut| (due_at(&cut), cut)).min()?;
+    if run.now < due_at.after(late) {
+        run.look_at(due_at.after(late));
+        return None;
+    }
+    run.rule(Rule::A16);
+    Some(run.call(cut, Action::Status))
+}
+
+/// Reads a cut although the phase has something to do, as it has had for long.
+pub(crate) fn read_overdue(run: &mut Run<'_>) -> Option<Flow> {
+    let last = run.record.operations.last().map(|one| one.method);
+    let was_a_cut = last.is_some_and(|last| run.plan.cut_methods().any(|cut| cut == last));
+    if was_a_cut { None } else { read_next(run, READ_LATE_MAX) }
+}
+
+/// Reads a cut that is due while the phase waits for something.
+pub(crate) fn read_due(run: &mut Run<'_>) -> Option<Flow> {
+    read_next(run, Span::ZERO)
+}
+
+/// Whether cuts are read: something that stood behind them may run elsewhere, and the boot that was cut may go on.
+fn is_watching(run: &Run<'_>) -> bool {
+    let runs_elsewhere = run.record.first_released_at.is_some() || has_vanished(run);
+    let machine = run.seen().and_then(View::machine);
+    let is_new_boot = machine.is_some_and(|node| run.is_new_boot(&node.signs));
+    guard(Bug::CutNotWatched, runs_elsewhere) && !is_new_boot
+}
+
+/// The watched cuts that are to stand. What was open when a person said so stays so; what is given back after that word does
+/// not.
+fn to_watch(run: &Run<'_>) -> Vec<MethodIndex> {
     let is_spared = is_left_alone(run);
     let open = open(run);
-    // What was open when a person said so stays so. What is given back after that word is not.
-    let is_watched = |cut: &MethodIndex| {
+    let is_to_stand = |cut: &MethodIndex| {
         !open.contains(cut) || is_spared && has_stood_at_the_word(&run.record, *cut)
     };
-    for cut in watched(run).into_iter().filter(is_watched).collect::<Vec<_>>() {
-        let is_first = !is_undone || is_spared;
-        if guard(Bug::UndoneCutLeft, is_first && reads_on_again(&run.record, cut)) {
-            // A newer boot is not cut, so it takes a fresh look.
-            if run.look().is_none() {
-                return Some(Flow::Stay);
-            }
-            // What vanished runs elsewhere, and the machine may have written since: its boot has to end.
-            run.record.first_released_at = run.record.first_released_at.or(Some(run.now));
-            return Some(undone(run, cut));
-        }
-        let read = run.record.last_ended(cut, Action::Status);
-        let next = read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY);
-        if run.now >= next {
-            run.rule(Rule::A16);
-            return Some(run.call(cut, Action::Status));
-        }
-        run.look_at(next);
-    }
-    None
+    watched(run).into_iter().filter(is_to_stand).collect()
 }
 
 /// Whether earlier cuts are still needed beside this proof: silence and a crash do not show that the machine is off.
@@ -171,11 +203,13 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
     cuts.into_iter().filter(is_ours).collect()
 }
 
-/// Whether a cut stood, by its own answer or a read, and somebody gave it back since.
+/// Whether a cut was read to stand, and somebody gave it back since. What its own call answered shows nothing (P1), nor does
+/// what was read before we gave it back ourselves.
 fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
     let of_cut = || record.operations.iter().filter(|one| one.method == cut);
-    let mut off = of_cut().filter(|one| matches!(one.action, Action::Off | Action::Status));
-    let stood = off.any(|one| one.state().is_some_and(PlugState::is_off));
+    let is_on = |one: &&Operation| one.action == Action::On && one.may_have_acted();
+    let given_back = of_cut().rfind(is_on).map(|on| on.id);
+    let stood = of_cut().any(|one| one.is_read_off() && Some(one.id) > given_back);
     stood && record.state_since_effect(cut) == Some(PlugState::On)
 }
 
@@ -197,7 +231,7 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.record.failed.retain(|method| !is_power(*method));
     let method = plan.method(cut).map(|method| method.name.clone()).unwrap_or_default();
     let is_there = run.seen().is_some_and(|view| run.node(view).is_some());
-    let may_go_off = is_there && !is_aborted(run);
+    let may_go_off = is_there && !stays_on(run);
     let goes_off = may_go_off && (run.switches_power() || climb_to_an_off(run));
     run.record.goal = if goes_off {
         Goal::BringBack
@@ -228,8 +262,6 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
     record.retries = 0;
     record.resume = None;
     record.parked = None;
-    // The wait for leave begins anew.
-    record.gate_closed_at = None;
     Flow::Go(Phase::Isolating)
 }
 
@@ -239,15 +271,27 @@ fn is_left_alone(run: &Run<'_>) -> bool {
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
 }
 
-/// Whether a person aborted the run, and no cut was undone since: from then on the goal says so. A pause is no abort: the machine
-/// is fenced once it ends.
-fn is_aborted(run: &Run<'_>) -> bool {
-    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
-    parked == Some(&ParkReason::Aborted)
-        || matches!(
-            run.record.goal,
-            Goal::Close(FinalReason::Aborted) | Goal::Park(ParkReason::Aborted)
-        )
+/// Whether no power is switched any more when a cut is made again: a person aborted, or what was switched off may be another
+/// machine's. So it stays when a cut is undone for a second time. A pause is no abort: the machine is fenced once it ends.
+pub(crate) fn stays_on(run: &Run<'_>) -> bool {
+    let keeps_on = |reason: &ParkReason| {
+        let is_refuted = matches!(
+            reason,
+            ParkReason::WrongMachine { .. }
+                | ParkReason::WrongPlug { .. }
+                | ParkReason::WitnessReadsOn { .. }
+                | ParkReason::AliveThoughOff
+                | ParkReason::MachineDisputed { .. }
+        );
+        guard(Bug::WrongPlugAgain, is_refuted)
+            || matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. })
+    };
+    let is_for_good = match &run.record.goal {
+        Goal::Park(reason) => keeps_on(reason),
+        Goal::Close(reason) => *reason == FinalReason::Aborted,
+        Goal::BringBack | Goal::Withdraw => false,
+    };
+    is_for_good || run.record.parked.as_ref().is_some_and(|parked| keeps_on(&parked.reason))
 }
 
 /// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.
@@ -358,12 +402,17 @@ pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
         && !node.is_some_and(|node| run.is_new_boot(&node.signs))
 }
 
-/// Whether each of these cuts is on its way back already: that is not stopped half-way.
+/// Whether each of these cuts is on its way back already, by a call of ours that acted or may still act. One that reads off
+/// afterwards stands as before.
 pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
     let is_asked = |cut: &MethodIndex| {
         run.record.last_effect(*cut).is_some_and(|effect| effect.action == Action::On)
     };
-    cuts.iter().all(is_asked)
+    let stands = |cut: &MethodIndex| {
+        let is_over = run.now >= run.record.pending_until(run.plan, *cut, Action::On);
+        is_over && run.record.state_since_effect(*cut) == Some(PlugState::Off)
+    };
+    cuts.iter().all(|cut| is_asked(cut) && !stands(cut))
 }
 
 /// Whether one of the cuts is on its way back.

@@ -56,7 +56,7 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
             return Some(cut::cut_again(run));
         }
         if still_off && (parked_on_the_way_back || waits_on_the_way_back(run)) {
-            return Some(go_on_back(run));
+            return Some(go_on_back(run, Goal::BringBack));
         }
         begin_pass(run);
         return Some(Flow::Go(Phase::Waiting));
@@ -76,12 +76,13 @@ pub(crate) fn is_on_the_way_back(run: &Run<'_>) -> bool {
     matches!(run.record.resume, Some(Phase::Restoring | Phase::PoweringOn | Phase::Recovering))
 }
 
-/// A2: takes the way back on from where it was parked, whatever the gate says of cutting.
-pub(crate) fn go_on_back(run: &mut Run<'_>) -> Flow {
+/// A2: takes the way back on from where it was parked, to this goal, whatever the gate says of cutting.
+pub(crate) fn go_on_back(run: &mut Run<'_>, goal: Goal) -> Flow {
     // Nothing more is released behind it; it says what may be restored before the machine is on.
     let proof = run.record.proof.take();
     begin_pass(run);
     run.record.proof = proof;
+    run.record.goal = goal;
     Flow::Go(Phase::Restoring)
 }
 

@@ -72,6 +72,11 @@ impl<'a> Run<'a> {
         self.view
     }
 
+    /// Whether it waits for a fresh view.
+    pub(crate) fn asks_to_look(&self) -> bool {
+        self.view.is_none() && self.effects.contains(&Effect::Look)
+    }
+
     /// The view, if there is one to trust.
     pub(crate) fn seen(&self) -> Option<&'a View> {
         self.view

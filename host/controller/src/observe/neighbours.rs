@@ -204,7 +204,7 @@ struct Cut {
 impl Cut {
     /// None where no such plug was, or nothing is to be proven.
     fn of(plan: &Plan, record: &Record) -> Option<Self> {
-        if record.phase != Phase::VerifyingOff {
+        if !matches!(record.phase, Phase::VerifyingOff | Phase::Restoring) {
             return None;
         }
         let offs = || standing_offs(plan, record);

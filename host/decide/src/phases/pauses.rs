@@ -154,7 +154,7 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if waits_on_the_way_back(run) {
         run.rule(Rule::A12);
         tell_back(run, answering);
-        return go_on_back(run);
+        return go_on_back(run, run.record.goal.clone());
     }
     if run.sent_off() {
         let verifies = waits_for_a_read(run);
@@ -205,8 +205,14 @@ fn left_alone(run: &mut Run<'_>) -> Flow {
     }
     run.rule(Rule::A17);
     run.notice(Notice::WordTakenBack);
+    // The wait for leave begins anew.
+    run.record.gate_closed_at = None;
     if guard(Bug::LostCutGivenUp, !cut::open(run).is_empty()) {
         return cut::cut_again(run);
+    }
+    if cut::stays_on(run) {
+        run.record.parked = None;
+        return go_back(run, run.record.goal.clone());
     }
     crate::retry::begin_pass(run);
     Flow::Go(Phase::Waiting)

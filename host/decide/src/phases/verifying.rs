@@ -4,6 +4,7 @@
 //! noted (the baseline); then every feed is read in a call of its own; then the signs of life
 //! are read again and must be the same.
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -13,8 +14,8 @@ use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unrea
 use crate::run::{Flow, Run};
 use crate::{
     Action, Baseline, Binding, End, Evidence, FinalReason, Goal, Grade, LOOK_EVERY, MethodIndex,
-    Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase, PlugState, Proof, Rule, Span,
-    Time, View,
+    Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase, Plan, PlugState, Proof, Rule,
+    Span, Time, View,
 };
 
 use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
@@ -57,7 +58,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
 }
 
 /// Notes the signs of life after the last off and before the reads.
-fn baseline(run: &mut Run<'_>) -> Option<Time> {
+pub(crate) fn baseline(run: &mut Run<'_>) -> Option<Time> {
     if let Some(baseline) = &run.record.baseline {
         return Some(baseline.at);
     }
@@ -226,10 +227,14 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
             return flow;
         }
     }
-    if !is_sown(Bug::WiringTrusted)
-        && let Some(flow) = doubt_the_wiring(run, view, node, off, baseline.at)
-    {
-        return flow;
+    if !is_sown(Bug::WiringTrusted) {
+        match wiring(run, view, node, off, baseline.at) {
+            Wiring::Right => {}
+            Wiring::Unsure => return Flow::Stay,
+            Wiring::Wrong(neighbour) => {
+                return go_back(run, Goal::Park(ParkReason::WrongPlug { neighbour }));
+            }
+        }
     }
     let settled = run.plan.power_methods();
     let settled = settled.map(|one| run.record.pending_until(run.plan, one, Action::On));
@@ -288,30 +293,55 @@ fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow
     go_back(run, Goal::Park(ParkReason::AliveThoughOff))
 }
 
+/// Whether plugs that know no machine feed this one.
+pub(crate) enum Wiring {
+    Right,
+    /// The run looks again.
+    Unsure,
+    /// This other node fell silent by them.
+    Wrong(String),
+}
+
 /// P8: a plug that knows no machine, verified or trusted, is believed only after two Lease intervals of silence, and once
 /// every other node was heard since.
-fn doubt_the_wiring(
+pub(crate) fn wiring(
     run: &mut Run<'_>,
     view: &View,
     node: &NodeView,
     off: &[MethodIndex],
     baseline_at: Time,
-) -> Option<Flow> {
-    let plan = run.plan;
-    let is_labelled = |index: &MethodIndex| {
-        plan.method(*index).is_some_and(|method| method.binding == Binding::Labelled)
-    };
-    if !off.iter().any(is_labelled) {
-        return None;
+) -> Wiring {
+    if !any_labelled(run.plan, off) {
+        return Wiring::Right;
     }
     run.rule(Rule::P8);
     if let Neighbours::Silent(neighbour) = view.neighbours.clone() {
-        return Some(go_back(run, Goal::Park(ParkReason::WrongPlug { neighbour })));
+        return Wiring::Wrong(neighbour);
     }
-    let until = baseline_at.after(Span(node.lease_duration.0 / 4).times(2));
-    if run.now < until {
-        run.look_at(until);
-        return Some(Flow::Stay);
+    if silence(run, node, baseline_at).is_some() {
+        return Wiring::Unsure;
     }
-    (view.neighbours == Neighbours::Awaited).then(|| run.look_in(LOOK_EVERY))
+    if view.neighbours == Neighbours::Awaited {
+        run.look_in(LOOK_EVERY);
+        return Wiring::Unsure;
+    }
+    Wiring::Right
+}
+
+/// Whether one of these plugs is bound to its node by the configuration alone.
+pub(crate) fn any_labelled(plan: &Plan, plugs: &[MethodIndex]) -> bool {
+    let is_labelled = |index: &MethodIndex| {
+        plan.method(*index).is_some_and(|method| method.binding == Binding::Labelled)
+    };
+    plugs.iter().any(is_labelled)
+}
+
+/// Waits until the node could have renewed its Lease twice since then.
+pub(crate) fn silence(run: &mut Run<'_>, node: &NodeView, since: Time) -> Option<Flow> {
+    let until = since.after(Span(node.lease_duration.0 / 4).times(2));
+    if run.now >= until {
+        return None;
+    }
+    run.look_at(until);
+    Some(Flow::Stay)
 }

@@ -11,11 +11,12 @@ use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
-    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
+    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, Time, View, WRITE_LATE_MAX,
 };
 
 use super::contradiction::{Contradiction, contradiction};
 use super::recovering::is_unanswered;
+use super::verifying::{Wiring, any_labelled, baseline, silence, wiring};
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
 pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
@@ -84,10 +85,64 @@ enum Feeds {
     Reading(Flow),
 }
 
-/// A5: are all feeds off, by reads of this very phase? One that came to nothing is made again for a
-/// while: a machine that is switched on behind a cut comes back to nobody.
+/// A5: are all feeds off, by reads of this very phase, and nothing that speaks against them? One that came to nothing is made
+/// again for a while: a machine that is switched on behind a cut comes back to nobody.
 fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
-    let is_read = match run.record.proof.as_ref() {
+    if !may_be_off(run) {
+        return Feeds::NotOff;
+    }
+    let Some(since) = baseline(run) else { return Feeds::Reading(Flow::Stay) };
+    let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
+    // What was read off says it again, and a BMC without power need not be asked then.
+    let was_unreached = |feed| guard(Bug::DarkBmcHoldsCuts, run.record.was_unreached(feed));
+    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), was_unreached(*feed)));
+    let (mut off, mut silent) = (Vec::new(), None);
+    for feed in feeds {
+        if run.plan.machine_is_off(|feed| off.contains(&feed)) {
+            break;
+        }
+        let witness = run.plan.method(feed).and_then(|one| one.witness);
+        let witness = witness.filter(|_| !is_sown(Bug::RefutedOffBelieved));
+        let mut readers = [feed].into_iter().chain(witness);
+        match readers.find_map(|reader| not_off(run, reader, since)) {
+            None => off.push(feed),
+            Some(NotOff::On) => {}
+            Some(NotOff::Reading(flow)) => return Feeds::Reading(flow),
+            Some(NotOff::Silent(reader)) => {
+                // The others may show that it has no power to answer with.
+                silent = silent.or(Some(reader));
+                if is_sown(Bug::DarkBmcHoldsCuts) {
+                    break;
+                }
+            }
+        }
+    }
+    if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
+        return silent.map_or(Feeds::NotOff, |feed| {
+            Feeds::Reading(await_device(run, feed, Phase::Restoring))
+        });
+    }
+    match contradiction(run, &off, run.record.entered_at) {
+        Contradiction::Nothing => doubt(run, &off),
+        Contradiction::Asking(flow) => Feeds::Reading(flow),
+        Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
+    }
+}
+
+/// Whether reads may show at all that the machine is off: we switched it off, and nothing has refuted that.
+fn may_be_off(run: &Run<'_>) -> bool {
+    let is_refuted = matches!(
+        run.record.goal,
+        Goal::Park(
+            ParkReason::WrongPlug { .. }
+                | ParkReason::WitnessReadsOn { .. }
+                | ParkReason::AliveThoughOff
+        )
+    );
+    if guard(Bug::RefutedOffBelieved, is_refuted) {
+        return false;
+    }
+    match run.record.proof.as_ref() {
         Some(proof) if proof.voided_at.is_some() => false,
         Some(proof) => match proof.grade {
             Grade::PowerOffVerified => true,
@@ -100,56 +155,73 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             | Grade::NewBootId => run.sent_off(),
         },
         None => run.sent_off(),
+    }
+}
+
+/// What a reader says that does not read off.
+enum NotOff {
+    On,
+    Reading(Flow),
+    /// It was not reached.
+    Silent(MethodIndex),
+}
+
+/// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off.
+fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
+    let read = run.record.last_in_phase(reader, Action::Status);
+    let read = read.filter(|read| read.intended_at >= since).cloned();
+    let Some(read) = read else {
+        if run.now < since {
+            // Our clock was set back since: a read would count as older, and be made again and again.
+            run.look_at(since);
+            return Some(NotOff::Reading(Flow::Stay));
+        }
+        return Some(NotOff::Reading(run.call(reader, Action::Status)));
     };
-    if !is_read {
+    match read.state() {
+        Some(PlugState::Off | PlugState::Terminated) => None,
+        Some(PlugState::On) => Some(NotOff::On),
+        None if unreachable(read.end.as_ref()) => Some(NotOff::Silent(reader)),
+        Some(PlugState::Transitioning | PlugState::Unknown) | None => {
+            let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
+            // By time: the journal keeps the last reads only. A read that was begun after it, as who
+            // leads may have changed meanwhile.
+            if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
+                return Some(NotOff::On);
+            }
+            if run.now >= again_at {
+                return Some(NotOff::Reading(run.call(reader, Action::Status)));
+            }
+            run.look_at(again_at);
+            Some(NotOff::Reading(Flow::Stay))
+        }
+    }
+}
+
+/// P1, P8: what was not proven off is believed only once its node was silent for two Lease intervals, and every other node was
+/// heard, where one of these feeds knows no machine. Without its Node such a feed is not believed.
+fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
+    let proof = run.record.proof.as_ref();
+    let is_proven = proof.is_some_and(|proof| proof.grade == Grade::PowerOffVerified);
+    if is_proven || is_sown(Bug::RefutedOffBelieved) {
+        return Feeds::Off;
+    }
+    let Some(view) = run.look() else { return Feeds::Reading(Flow::Stay) };
+    let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
+    run.rule(Rule::P8);
+    let Some(node) = run.node(view) else {
+        return if any_labelled(run.plan, off) { Feeds::NotOff } else { Feeds::Off };
+    };
+    if node.signs != baseline.signs {
         return Feeds::NotOff;
     }
-    let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
-    // What was read off says it again, and a BMC without power need not be asked then.
-    let was_unreached = |feed| guard(Bug::DarkBmcHoldsCuts, run.record.was_unreached(feed));
-    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), was_unreached(*feed)));
-    let (mut off, mut silent) = (Vec::new(), None);
-    for feed in feeds {
-        if run.plan.machine_is_off(|feed| off.contains(&feed)) {
-            break;
-        }
-        let Some(read) = run.record.last_in_phase(feed, Action::Status) else {
-            return Feeds::Reading(run.call(feed, Action::Status));
-        };
-        match read.state() {
-            Some(PlugState::Off | PlugState::Terminated) => off.push(feed),
-            Some(PlugState::On) => {}
-            // The others may show that it has no power to answer with.
-            None if unreachable(read.end.as_ref()) => {
-                silent = silent.or(Some(feed));
-                if is_sown(Bug::DarkBmcHoldsCuts) {
-                    break;
-                }
-            }
-            Some(PlugState::Transitioning | PlugState::Unknown) | None => {
-                let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
-                // By time: the journal keeps the last reads only. A read that was begun after it, as who
-                // leads may have changed meanwhile.
-                if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
-                    continue;
-                }
-                if run.now >= again_at {
-                    return Feeds::Reading(run.call(feed, Action::Status));
-                }
-                run.look_at(again_at);
-                return Feeds::Reading(Flow::Stay);
-            }
-        }
-    }
-    if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
-        return silent.map_or(Feeds::NotOff, |feed| {
-            Feeds::Reading(await_device(run, feed, Phase::Restoring))
-        });
-    }
-    match contradiction(run, &off, run.record.entered_at) {
-        Contradiction::Nothing => Feeds::Off,
-        Contradiction::Asking(flow) => Feeds::Reading(flow),
-        Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
+    match wiring(run, view, node, off, baseline.at) {
+        Wiring::Wrong(_) => Feeds::NotOff,
+        Wiring::Unsure => Feeds::Reading(Flow::Stay),
+        Wiring::Right => match silence(run, node, baseline.at) {
+            Some(flow) => Feeds::Reading(flow),
+            None => Feeds::Off,
+        },
     }
 }
 
@@ -176,6 +248,8 @@ pub(crate) fn untainting(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     run.record.marks.out_of_service = false;
+    // Tries of giving back are not those of switching on.
+    run.record.retries = 0;
     Flow::Go(Phase::PoweringOn)
 }
 

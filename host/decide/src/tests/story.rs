@@ -285,6 +285,11 @@ impl Story {
         self.done.iter().position(wanted)
     }
 
+    pub(crate) fn is_proven_off(&self) -> bool {
+        let proof = self.record.proof.as_ref();
+        proof.is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
+    }
+
     pub(crate) fn released(&self) -> bool {
         self.did(|effect| {
             matches!(

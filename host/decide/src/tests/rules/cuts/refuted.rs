@@ -1,0 +1,269 @@
+//! Cuts, where what the devices say is not what was done: offs that were refuted, cuts that only an answer tells of, devices
+//! that are slow or silent.
+
+use super::*;
+
+/// Cut storage is no proof.
+fn proven_by_power() -> RunPolicy {
+    RunPolicy { grades: [Grade::PowerOffVerified].into(), ..RunPolicy::default() }
+}
+
+/// An outlet, and storage that is cut.
+fn outlet_and_storage() -> Plan {
+    let mut plan = cutting_plan(storage());
+    plan.methods[0].binding = Binding::Labelled;
+    plan
+}
+
+/// Storage is cut twice, by devices of their own.
+fn two_cuts() -> Plan {
+    let mut plan = cutting_plan(storage());
+    let mut second = plan.methods[1].clone();
+    second.name = "second-switch".into();
+    second.device = "second-switch".into();
+    plan.methods.push(second);
+    plan.isolation = vec![stage(Execution::All, &[1, 2])];
+    plan
+}
+
+/// Pods were released behind cut storage, and the off of the outlet is to be verified.
+fn released_and_switched_off(plan: Plan) -> Story {
+    let mut story = Story::new(plan, RunPolicy { retries: 0, ..RunPolicy::default() });
+    story.until(Phase::Releasing).until(Phase::VerifyingOff);
+    assert!(story.released());
+    story
+}
+
+fn until_over(story: &mut Story) {
+    while !matches!(story.record.phase, Phase::Final(_) | Phase::Parked) {
+        story.go();
+    }
+}
+
+/// Another node fell silent, or the witness reads on: the machine runs, and its pods run elsewhere by now.
+#[test]
+fn a5_an_off_that_was_refuted_gives_no_cut_back() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    story.view.neighbours = Neighbours::Silent("node-b".into());
+    until_over(&mut story);
+    assert!(matches!(story.parked(), Some(ParkReason::WrongPlug { .. })));
+    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
+
+    let mut plan = outlet_and_storage();
+    let mut witness = power("witness", Feed::Whole);
+    witness.kind = Kind::Watch;
+    plan.methods.push(witness);
+    plan.methods[0].witness = Some(2);
+    let mut story = released_and_switched_off(plan);
+    until_over(&mut story);
+    assert!(matches!(story.parked(), Some(ParkReason::WitnessReadsOn { .. })));
+    assert_eq!(story.plugs[1], PlugState::Off);
+
+    let mut story = released_and_switched_off(cutting_plan(storage()));
+    story.call_takes = Span(10);
+    let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
+    story.node(|node| node.volumes_in_use = vec![in_use.clone()]);
+    for life in 10.. {
+        if story.record.phase == Phase::Parked {
+            break;
+        }
+        story.live(BOOT, life);
+        story.go();
+    }
+    assert_eq!(story.parked(), Some(&ParkReason::AliveThoughOff));
+    assert_eq!(story.plugs[1], PlugState::Off);
+}
+
+/// A person aborts, or the Node is deleted, before anybody doubted the outlet.
+#[test]
+fn a5_an_outlet_is_doubted_on_the_way_back_too() {
+    for is_deleted in [false, true] {
+        let mut story = released_and_switched_off(outlet_and_storage());
+        story.view.neighbours = Neighbours::Silent("node-b".into());
+        if is_deleted {
+            story.view.node = None;
+        } else {
+            story.event(Event::Command(Command::Abort));
+        }
+        until_over(&mut story);
+        assert_eq!(story.plugs, [PlugState::On, PlugState::Off], "{:?}", story.parked());
+        let is_told = story.parked() == Some(&ParkReason::StillCut);
+        assert!(is_told || !is_deleted, "{:?}", story.record.phase);
+    }
+}
+
+/// An outlet that really feeds the machine, and a person who aborts: after two Lease intervals of silence it is believed.
+#[test]
+fn a5_an_outlet_that_nothing_speaks_against_is_believed_on_the_way_back() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    story.event(Event::Command(Command::Abort));
+    let aborted_at = story.now;
+    until_over(&mut story);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+    assert!(story.now >= aborted_at.after(Span::seconds(20)));
+}
+
+/// Somebody undoes the cut of a run whose outlet is another node's.
+#[test]
+fn p8_a_plug_that_may_be_anothers_is_not_switched_off_again() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    story.view.neighbours = Neighbours::Silent("node-b".into());
+    until_over(&mut story);
+    story.view.neighbours = Neighbours::Heard;
+    for times in 2..4 {
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(5));
+        assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
+        assert_eq!(story.count(Action::Off), 1 + times);
+    }
+}
+
+/// Devices that take ten seconds and more to answer, or do not: the machine goes off, and its cuts are read meanwhile.
+#[test]
+fn a12_cuts_that_are_slow_to_read_keep_no_machine_from_going_off() {
+    for (seconds, is_silent) in [(10, false), (29, false), (10, true), (29, true)] {
+        let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+        let mut story = Story::new(two_cuts(), policy);
+        story.plugs.resize(3, PlugState::On);
+        story.until(Phase::Releasing).until(Phase::AwaitingPower);
+        if is_silent {
+            story.device = Box::new(|operation, plugs| match operation.method {
+                0 => honest(operation, plugs),
+                _ => not_attempted(FailureKind::Timeout),
+            });
+        }
+        let reads = |story: &Story| {
+            let is_of_cut = |call: &&(MethodIndex, Action)| call.0 > 0 && call.1 == Action::Status;
+            story.calls.iter().filter(is_of_cut).count()
+        };
+        let before = reads(&story);
+        let until = story.now.after(Span::minutes(5));
+        while !story.is_proven_off() && story.now < until {
+            let calls_a_cut = story.record.in_flight().is_some_and(|one| one.method > 0);
+            story.call_takes = if calls_a_cut { Span::seconds(seconds) } else { Span::ZERO };
+            story.go();
+        }
+        assert!(story.is_proven_off(), "{seconds} {is_silent} {:?}", story.record.phase);
+        assert!(reads(&story) > before, "{seconds} {is_silent}");
+    }
+}
+
+/// The machine is off and its BMC silent when a person aborts. Once it answers, the machine is switched on, and not off again
+/// although it boots and is not well.
+#[test]
+fn a17_an_abort_outlives_a_silent_device() {
+    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.until(Phase::Releasing);
+    story.device = Box::new(|_, _| not_attempted(FailureKind::Unreachable));
+    story.event(Event::Command(Command::Abort));
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    story.device = Box::new(honest);
+    story.until_now(Span::minutes(120));
+    assert_eq!((story.parked(), story.count(Action::Off)), (Some(&ParkReason::Aborted), 1));
+}
+
+/// A person aborts; the cut is undone under a pause, and the machine boots anew before that ends.
+#[test]
+fn a17_an_abort_outlives_a_pause() {
+    let mut story = Story::new(cutting_plan(storage()), proven_by_power());
+    dead_bmc(&mut story);
+    story.until(Phase::AwaitingDevice);
+    story.view.pods.clear();
+    story.event(Event::Command(Command::Abort));
+    story.device = Box::new(honest);
+    story.until(Phase::Parked);
+    story.view.gate.refusals = vec![paused_by_alice()];
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::minutes(2));
+    story.node(|node| node.signs = signs("boot-2", 9));
+    story.until_now(Span::minutes(2));
+    story.view.gate.refusals.clear();
+    story.until_now(Span::minutes(30));
+    assert!(!story.calls.contains(&(0, Action::Off)), "{:?}", story.parked());
+}
+
+/// A person aborts while all stands, and the answer to the giving-back is lost. Then pods vanish, and the device says that the
+/// cut stands.
+#[test]
+fn a5_a_giving_back_that_came_to_nothing_is_not_repeated_behind_what_vanished() {
+    let mut story = Story::new(cutting_plan(storage()), proven_by_power());
+    story.until(Phase::ReadingIdentity);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (1, Action::On) => End::Indeterminate,
+        (1, _) => not_attempted(FailureKind::Timeout),
+        _ => honest(operation, plugs),
+    });
+    story.event(Event::Command(Command::Abort));
+    story.until(Phase::AwaitingDevice);
+    story.view.pods.clear();
+    story.view.attachments.clear();
+    story.until_now(Span::minutes(30));
+    story.device = Box::new(honest);
+    until_over(&mut story);
+    assert_eq!((story.parked(), story.plugs[1]), (Some(&ParkReason::StillCut), PlugState::Off));
+}
+
+/// The device says yes and cuts nothing, or an earlier pass cut and gave back: nobody undid anything, and the node that is
+/// well again keeps its boot.
+#[test]
+fn p1_a_cut_that_was_never_read_to_stand_was_not_undone() {
+    for is_earlier in [false, true] {
+        let policy = RunPolicy { power_after: Span::minutes(20), ..proven_by_power() };
+        let mut story = Story::new(cutting_plan(storage()), policy);
+        if is_earlier {
+            story.until(Phase::AwaitingPower);
+            story.view.gate.refusals = vec![storm()];
+            story.until(Phase::Waiting);
+            story.view.gate.refusals.clear();
+        }
+        story.device =
+            Box::new(move |operation, plugs| match (operation.method, operation.action) {
+                (1, Action::Off) if is_earlier => End::Indeterminate,
+                (1, Action::Off) => succeeded(PlugState::Off),
+                _ => honest(operation, plugs),
+            });
+        story.until(Phase::AwaitingPower);
+        assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+        story.view.pods.clear();
+        story.until_now(Span::seconds(30));
+        story.device = Box::new(honest);
+        story.wakes();
+        until_over(&mut story);
+        assert!(!story.notices.contains(&Notice::CutUndone { method: 1 }), "{is_earlier}");
+        assert!(!story.calls.contains(&(0, Action::Off)), "{is_earlier}");
+    }
+}
+
+/// Somebody undoes the cut every ten minutes of a storm that does not end: a person is told.
+#[test]
+fn a14_a_cut_that_is_undone_again_and_again_does_not_lengthen_the_wait_for_leave() {
+    let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    let mut story = Story::new(cutting_plan(storage()), policy);
+    story.until(Phase::Releasing).until(Phase::AwaitingPower);
+    story.view.gate.refusals = vec![storm()];
+    let until = story.now.after(Span::minutes(24 * 60));
+    while story.record.phase != Phase::Parked && story.now < until {
+        story.plugs[1] = PlugState::On;
+        story.until_now(Span::minutes(10));
+    }
+    assert_eq!(story.parked(), Some(&ParkReason::GateClosed));
+}
+
+/// The switch gives back at its third try, and the BMC switches on at its second.
+#[test]
+fn a7_tries_of_giving_back_are_not_those_of_switching_on() {
+    let mut story = Story::new(cutting_plan(storage()), proven_by_power());
+    story.until(Phase::Restoring);
+    let mut left = [1, 2];
+    story.device = Box::new(move |operation, plugs| match left.get_mut(operation.method) {
+        Some(left) if operation.action == Action::On && *left > 0 => {
+            *left -= 1;
+            not_attempted(FailureKind::Device)
+        }
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingWell);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+}
