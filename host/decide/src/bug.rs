@@ -91,8 +91,6 @@ bugs! {
     OwnGivingBackAccused = "own-giving-back-accused" breaks "S23",
     /// On the way back a machine counts as off by reads alone, whatever spoke against them when it was to be proven off.
     RefutedOffBelieved = "refuted-off-believed" breaks "S1",
-    /// A cut that is undone switches off what was switched off before, although it may be another machine's.
-    WrongPlugAgain = "wrong-plug-again" breaks "S10",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A machine whose Node is gone counts as off.

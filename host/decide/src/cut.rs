@@ -132,8 +132,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     Some(undone(run, cut))
 }
 
-/// A16: reads the watched cut that was read longest ago, once `late` after it is due. Devices that are slow to answer must not
-/// keep the phase from its work, so no two cuts are read one after the other while the phase has something to do.
+/// A16: reads the watched cut that was read longest ago, once `late` after it is due. What goes back by our own hand is left out.
 fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
     if !is_watching(run) {
         return None;
@@ -142,7 +141,9 @@ fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
         let read = run.record.last_ended(*cut, Action::Status);
         read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY)
     };
-    let (due_at, cut) = to_watch(run).into_iter().map(|cut| (due_at(&cut), cut)).min()?;
+    let stands = |cut: &MethodIndex| !goes_back(run, &[*cut]);
+    let cuts = to_watch(run).into_iter().filter(stands);
+    let (due_at, cut) = cuts.map(|cut| (due_at(&cut), cut)).min()?;
     if run.now < due_at.after(late) {
         run.look_at(due_at.after(late));
         return None;
@@ -151,7 +152,8 @@ fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
     Some(run.call(cut, Action::Status))
 }
 
-/// Reads a cut although the phase has something to do, as it has had for long.
+/// Reads a cut that is long overdue although the phase has something to do. Devices that are slow to answer must not keep the
+/// phase from its work, so after each such read the phase has its turn.
 pub(crate) fn read_overdue(run: &mut Run<'_>) -> Option<Flow> {
     let last = run.record.operations.last().map(|one| one.method);
     let was_a_cut = last.is_some_and(|last| run.plan.cut_methods().any(|cut| cut == last));
@@ -188,9 +190,9 @@ pub(crate) fn needs_earlier_cuts(grade: Grade) -> bool {
 }
 
 /// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
-/// any. What we gave back ourselves, nobody undid.
+/// any.
 fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
-    let cuts: Vec<MethodIndex> = match run.record.proof.as_ref() {
+    match run.record.proof.as_ref() {
         Some(proof) if proof.grade == Grade::StorageFenced => {
             run.record.read_by(proof).into_iter().collect()
         }
@@ -198,9 +200,7 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         Some(proof) if proof.voided_at.is_none() && !needs_earlier_cuts(proof.grade) => Vec::new(),
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => storage_still_cut(run),
-    };
-    let is_ours = |cut: &MethodIndex| !guard(Bug::OwnGivingBackAccused, goes_back(run, &[*cut]));
-    cuts.into_iter().filter(is_ours).collect()
+    }
 }
 
 /// Whether a cut was read to stand, and somebody gave it back since. What its own call answered shows nothing (P1), nor does
@@ -209,6 +209,7 @@ fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
     let of_cut = || record.operations.iter().filter(|one| one.method == cut);
     let is_on = |one: &&Operation| one.action == Action::On && one.may_have_acted();
     let given_back = of_cut().rfind(is_on).map(|on| on.id);
+    let given_back = given_back.filter(|_| !is_sown(Bug::OwnGivingBackAccused));
     let stood = of_cut().any(|one| one.is_read_off() && Some(one.id) > given_back);
     stood && record.state_since_effect(cut) == Some(PlugState::On)
 }
@@ -283,8 +284,7 @@ pub(crate) fn stays_on(run: &Run<'_>) -> bool {
                 | ParkReason::AliveThoughOff
                 | ParkReason::MachineDisputed { .. }
         );
-        guard(Bug::WrongPlugAgain, is_refuted)
-            || matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. })
+        is_refuted || matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. })
     };
     let is_for_good = match &run.record.goal {
         Goal::Park(reason) => keeps_on(reason),
