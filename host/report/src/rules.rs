@@ -30,7 +30,7 @@ pub(crate) const RULES: [Rule; 27] = [
     ),
     rule(
         "A5",
-        "Network and storage that isolation cut are given back before power-on, once everything reads off again.",
+        "Network and storage that isolation cut are given back before power-on, once everything reads off again and nothing speaks against that.",
     ),
     rule(
         "A6",
