@@ -132,7 +132,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     Some(undone(run, cut))
 }
 
-/// A16: reads the watched cut that was read longest ago, once `late` after it is due. What goes back by our own hand is left out.
+/// A16: reads the watched cut that was read longest ago, once `late` after it is due.
 fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
     if !is_watching(run) {
         return None;
@@ -141,9 +141,7 @@ fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
         let read = run.record.last_ended(*cut, Action::Status);
         read.and_then(|one| one.ended_at).unwrap_or_default().after(READ_EVERY)
     };
-    let stands = |cut: &MethodIndex| !goes_back(run, &[*cut]);
-    let cuts = to_watch(run).into_iter().filter(stands);
-    let (due_at, cut) = cuts.map(|cut| (due_at(&cut), cut)).min()?;
+    let (due_at, cut) = to_watch(run).into_iter().map(|cut| (due_at(&cut), cut)).min()?;
     if run.now < due_at.after(late) {
         run.look_at(due_at.after(late));
         return None;
@@ -179,7 +177,9 @@ fn to_watch(run: &Run<'_>) -> Vec<MethodIndex> {
     let is_spared = is_left_alone(run);
     let open = open(run);
     let is_to_stand = |cut: &MethodIndex| {
-        !open.contains(cut) || is_spared && has_stood_at_the_word(&run.record, *cut)
+        let is_unread = run.record.state_since_effect(*cut).is_none();
+        let has_stood = is_spared && has_stood_at_the_word(&run.record, *cut);
+        !open.contains(cut) || is_unread || has_stood
     };
     watched(run).into_iter().filter(is_to_stand).collect()
 }
@@ -190,9 +190,9 @@ pub(crate) fn needs_earlier_cuts(grade: Grade) -> bool {
 }
 
 /// The cuts that what was released rests on: of the proof, or of an earlier pass, which may have released behind
-/// any.
+/// any. What we gave back ourselves, nobody undid.
 fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
-    match run.record.proof.as_ref() {
+    let cuts: Vec<MethodIndex> = match run.record.proof.as_ref() {
         Some(proof) if proof.grade == Grade::StorageFenced => {
             run.record.read_by(proof).into_iter().collect()
         }
@@ -200,7 +200,9 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         Some(proof) if proof.voided_at.is_none() && !needs_earlier_cuts(proof.grade) => Vec::new(),
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => storage_still_cut(run),
-    }
+    };
+    let is_ours = |cut: &MethodIndex| !guard(Bug::OwnGivingBackAccused, is_asked_back(run, *cut));
+    cuts.into_iter().filter(is_ours).collect()
 }
 
 /// Whether a cut was read to stand, and somebody gave it back since. What its own call answered shows nothing (P1), nor does
@@ -237,7 +239,8 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
     run.record.goal = if goes_off {
         Goal::BringBack
     } else {
-        Goal::Park(ParkReason::CutUndone { method, failure: None })
+        let reason = refuted(run).cloned();
+        Goal::Park(reason.unwrap_or(ParkReason::CutUndone { method, failure: None }))
     };
     cut_again(run)
 }
@@ -275,23 +278,34 @@ fn is_left_alone(run: &Run<'_>) -> bool {
 /// Whether no power is switched any more when a cut is made again: a person aborted, or what was switched off may be another
 /// machine's. So it stays when a cut is undone for a second time. A pause is no abort: the machine is fenced once it ends.
 pub(crate) fn stays_on(run: &Run<'_>) -> bool {
-    let keeps_on = |reason: &ParkReason| {
-        let is_refuted = matches!(
+    let keeps_on =
+        |reason: &ParkReason| matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. });
+    run.record.goal == Goal::Close(FinalReason::Aborted)
+        || refuted(run).is_some()
+        || reasons(&run.record).any(keeps_on)
+}
+
+/// Why what was switched off may be another machine, or is alive.
+pub(crate) fn refuted<'r>(run: &'r Run<'_>) -> Option<&'r ParkReason> {
+    reasons(&run.record).find(|reason| {
+        matches!(
             reason,
             ParkReason::WrongMachine { .. }
                 | ParkReason::WrongPlug { .. }
                 | ParkReason::WitnessReadsOn { .. }
                 | ParkReason::AliveThoughOff
                 | ParkReason::MachineDisputed { .. }
-        );
-        is_refuted || matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. })
+        )
+    })
+}
+
+/// For what the run is parked, and for what it is going to.
+fn reasons(record: &Record) -> impl Iterator<Item = &ParkReason> {
+    let next = match &record.goal {
+        Goal::Park(reason) => Some(reason),
+        Goal::BringBack | Goal::Withdraw | Goal::Close(_) => None,
     };
-    let is_for_good = match &run.record.goal {
-        Goal::Park(reason) => keeps_on(reason),
-        Goal::Close(reason) => *reason == FinalReason::Aborted,
-        Goal::BringBack | Goal::Withdraw => false,
-    };
-    is_for_good || run.record.parked.as_ref().is_some_and(|parked| keeps_on(&parked.reason))
+    record.parked.iter().map(|parked| &parked.reason).chain(next)
 }
 
 /// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.
@@ -405,19 +419,24 @@ pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
 /// Whether each of these cuts is on its way back already, by a call of ours that acted or may still act. One that reads off
 /// afterwards stands as before.
 pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
-    let is_asked = |cut: &MethodIndex| {
-        run.record.last_effect(*cut).is_some_and(|effect| effect.action == Action::On)
-    };
     let stands = |cut: &MethodIndex| {
-        let is_over = run.now >= run.record.pending_until(run.plan, *cut, Action::On);
+        let Some(on) = run.record.last_effect(*cut) else { return true };
+        let late = run.plan.method(*cut).map_or(Span::ZERO, |method| method.late_effect);
+        let until = on.ended_at.unwrap_or(on.intended_at).after(run.policy.on_timeout.max(late));
+        let is_over = run.now >= until.max(run.record.pending_until(run.plan, *cut, Action::On));
         is_over && run.record.state_since_effect(*cut) == Some(PlugState::Off)
     };
-    cuts.iter().all(|cut| is_asked(cut) && !stands(cut))
+    cuts.iter().all(|cut| is_asked_back(run, *cut) && !stands(cut))
+}
+
+/// Whether our last call that may have acted on this cut was to give it back.
+fn is_asked_back(run: &Run<'_>, cut: MethodIndex) -> bool {
+    run.record.last_effect(cut).is_some_and(|effect| effect.action == Action::On)
 }
 
 /// Whether one of the cuts is on its way back.
 pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
-    still_cut(run).into_iter().any(|cut| goes_back(run, &[cut]))
+    still_cut(run).into_iter().any(|cut| is_asked_back(run, cut))
 }
 
 /// Whether a storage cut may still stand behind which pods or attachments may vanish, and not everything was released yet.

@@ -263,6 +263,14 @@ pub(crate) fn stop_if_other_machine(
     }
 }
 
+/// P8: whether what was read names another machine than the node's, or none although it has to.
+pub(crate) fn is_other_machine(run: &Run<'_>, read: &Operation) -> bool {
+    let Some(End::Succeeded { identity, .. }) = &read.end else { return false };
+    let found = run.plan.method(read.method).map(|one| matches(one, identity, run.policy.identity));
+    let is_stop = matches!(found, Some(Match::Stop(_))) && !is_sown(Bug::IdentityUnchecked);
+    is_stop || made_anew(&run.record, read.method, identity).is_some()
+}
+
 /// A4: whose power-off this is, is decided by what was read before our first one.
 fn note_found_state(run: &mut Run<'_>, index: MethodIndex, state: PlugState) {
     let untouched = run.record.last_effect(index).is_none();

@@ -4,17 +4,18 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
-    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
-    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, Time, View, WRITE_LATE_MAX,
+    LOOK_EVERY, MethodIndex, NodeView, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason,
+    Phase, PlugState, PodView, RESEND_EVERY, Record, Rule, Span, Time, View, WRITE_LATE_MAX,
 };
 
 use super::contradiction::{Contradiction, contradiction};
+use super::power::is_other_machine;
 use super::recovering::is_unanswered;
 use super::verifying::{Wiring, any_labelled, baseline, silence, wiring};
 
@@ -102,7 +103,8 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             break;
         }
         let witness = run.plan.method(feed).and_then(|one| one.witness);
-        let witness = witness.filter(|_| !is_sown(Bug::RefutedOffBelieved));
+        // With a proof the witness has had its say, and may be dead by now.
+        let witness = witness.filter(|_| !is_proven_off(run) && !is_sown(Bug::RefutedOffBelieved));
         let mut readers = [feed].into_iter().chain(witness);
         match readers.find_map(|reader| not_off(run, reader, since)) {
             None => off.push(feed),
@@ -131,15 +133,7 @@ fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
 
 /// Whether reads may show at all that the machine is off: we switched it off, and nothing has refuted that.
 fn may_be_off(run: &Run<'_>) -> bool {
-    let is_refuted = matches!(
-        run.record.goal,
-        Goal::Park(
-            ParkReason::WrongPlug { .. }
-                | ParkReason::WitnessReadsOn { .. }
-                | ParkReason::AliveThoughOff
-        )
-    );
-    if guard(Bug::RefutedOffBelieved, is_refuted) {
+    if guard(Bug::RefutedOffBelieved, cut::refuted(run).is_some()) {
         return false;
     }
     match run.record.proof.as_ref() {
@@ -179,6 +173,7 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
         return Some(NotOff::Reading(run.call(reader, Action::Status)));
     };
     match read.state() {
+        Some(_) if is_other_machine(run, &read) => Some(NotOff::On),
         Some(PlugState::Off | PlugState::Terminated) => None,
         Some(PlugState::On) => Some(NotOff::On),
         None if unreachable(read.end.as_ref()) => Some(NotOff::Silent(reader)),
@@ -198,31 +193,55 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
     }
 }
 
-/// P1, P8: what was not proven off is believed only once its node was silent for two Lease intervals, and every other node was
-/// heard, where one of these feeds knows no machine. Without its Node such a feed is not believed.
+/// How long other nodes are waited for that have to be heard. One that is silent is told of after a minute.
+const NEIGHBOURS_PATIENCE: Span = Span::minutes(5);
+
+fn is_proven_off(run: &Run<'_>) -> bool {
+    run.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
+}
+
+/// P1, P2, P8: a machine that was proven off is off until it is heard again. What was not proven is believed only once its node
+/// was silent for two Lease intervals, and every other node was heard, where one of these feeds knows no machine. Without its
+/// Node such a feed is not believed.
 fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
-    let proof = run.record.proof.as_ref();
-    let is_proven = proof.is_some_and(|proof| proof.grade == Grade::PowerOffVerified);
-    if is_proven || is_sown(Bug::RefutedOffBelieved) {
+    if is_sown(Bug::RefutedOffBelieved) {
         return Feeds::Off;
     }
     let Some(view) = run.look() else { return Feeds::Reading(Flow::Stay) };
-    let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
     run.rule(Rule::P8);
     let Some(node) = run.node(view) else {
-        return if any_labelled(run.plan, off) { Feeds::NotOff } else { Feeds::Off };
+        let is_alive = view.machine().is_some_and(|node| is_same_boot(run, node));
+        let is_known = is_proven_off(run) || !any_labelled(run.plan, off);
+        return if is_known && !is_alive { Feeds::Off } else { Feeds::NotOff };
     };
+    if let Some(proof) = run.record.proof.as_ref().filter(|_| is_proven_off(run)) {
+        return if node.signs == proof.signs { Feeds::Off } else { Feeds::NotOff };
+    }
+    let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
     if node.signs != baseline.signs {
-        return Feeds::NotOff;
+        // One that is slow to go off may renew its Lease once more.
+        if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
+            return Feeds::NotOff;
+        }
+        run.record.baseline = None;
+        return Feeds::Reading(run.look_in(LOOK_EVERY));
     }
     match wiring(run, view, node, off, baseline.at) {
         Wiring::Wrong(_) => Feeds::NotOff,
+        Wiring::Unsure if run.now >= run.record.entered_at.after(NEIGHBOURS_PATIENCE) => {
+            Feeds::NotOff
+        }
         Wiring::Unsure => Feeds::Reading(Flow::Stay),
         Wiring::Right => match silence(run, node, baseline.at) {
             Some(flow) => Feeds::Reading(flow),
             None => Feeds::Off,
         },
     }
+}
+
+/// Whether a machine goes on with the boot that was cut.
+fn is_same_boot(run: &Run<'_>, node: &NodeView) -> bool {
+    !node.signs.boot_id.is_empty() && !run.is_new_boot(&node.signs)
 }
 
 /// Lifts the out-of-service taint, and reads it as lifted, before anything is switched on.

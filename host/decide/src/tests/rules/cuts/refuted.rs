@@ -9,7 +9,7 @@ fn proven_by_power() -> RunPolicy {
 }
 
 /// An outlet, and storage that is cut.
-fn outlet_and_storage() -> Plan {
+pub(super) fn outlet_and_storage() -> Plan {
     let mut plan = cutting_plan(storage());
     plan.methods[0].binding = Binding::Labelled;
     plan
@@ -27,14 +27,14 @@ fn two_cuts() -> Plan {
 }
 
 /// Pods were released behind cut storage, and the off of the outlet is to be verified.
-fn released_and_switched_off(plan: Plan) -> Story {
+pub(super) fn released_and_switched_off(plan: Plan) -> Story {
     let mut story = Story::new(plan, RunPolicy { retries: 0, ..RunPolicy::default() });
     story.until(Phase::Releasing).until(Phase::VerifyingOff);
     assert!(story.released());
     story
 }
 
-fn until_over(story: &mut Story) {
+pub(super) fn until_over(story: &mut Story) {
     while !matches!(story.record.phase, Phase::Final(_) | Phase::Parked) {
         story.go();
     }
