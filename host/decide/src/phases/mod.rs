@@ -8,6 +8,7 @@ pub(crate) mod waiting;
 pub(crate) mod chores;
 pub(crate) mod contradiction;
 pub(crate) mod deciding;
+pub(crate) mod feeds;
 pub(crate) mod isolating;
 pub(crate) mod leave;
 pub(crate) mod power;

@@ -4,20 +4,18 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Grade, Hold,
-    LOOK_EVERY, MethodIndex, NodeView, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason,
-    Phase, PlugState, PodView, RESEND_EVERY, Record, Rule, Span, Time, View, WRITE_LATE_MAX,
+    Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Hold,
+    LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
+    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
 };
 
-use super::contradiction::{Contradiction, contradiction};
-use super::power::is_other_machine;
+use super::feeds::{Feeds, feeds_read_off};
 use super::recovering::is_unanswered;
-use super::verifying::{Wiring, any_labelled, baseline, silence, wiring};
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
 pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
@@ -75,173 +73,6 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
         Brought::NotYet(flow) => Some(flow),
         Brought::Failed(_) => Some(park(run, ParkReason::RestoreFailed)),
     }
-}
-
-/// How long feeds are read that say nothing; by then the `on` will not reach them either.
-const FEEDS_PATIENCE: Span = Span::seconds(30);
-
-enum Feeds {
-    Off,
-    NotOff,
-    Reading(Flow),
-}
-
-/// A5: are all feeds off, by reads of this very phase, and nothing that speaks against them? One that came to nothing is made
-/// again for a while: a machine that is switched on behind a cut comes back to nobody.
-fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
-    if !may_be_off(run) {
-        return Feeds::NotOff;
-    }
-    let Some(since) = baseline(run) else { return Feeds::Reading(Flow::Stay) };
-    let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
-    // What was read off says it again, and a BMC without power need not be asked then.
-    let was_unreached = |feed| guard(Bug::DarkBmcHoldsCuts, run.record.was_unreached(feed));
-    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), was_unreached(*feed)));
-    let (mut off, mut silent) = (Vec::new(), None);
-    for feed in feeds {
-        if run.plan.machine_is_off(|feed| off.contains(&feed)) {
-            break;
-        }
-        let witness = run.plan.method(feed).and_then(|one| one.witness);
-        // With a proof the witness has had its say, and may be dead by now.
-        let witness = witness.filter(|_| !is_proven_off(run) && !is_sown(Bug::RefutedOffBelieved));
-        let mut readers = [feed].into_iter().chain(witness);
-        match readers.find_map(|reader| not_off(run, reader, since)) {
-            None => off.push(feed),
-            Some(NotOff::On) => {}
-            Some(NotOff::Reading(flow)) => return Feeds::Reading(flow),
-            Some(NotOff::Silent(reader)) => {
-                // The others may show that it has no power to answer with.
-                silent = silent.or(Some(reader));
-                if is_sown(Bug::DarkBmcHoldsCuts) {
-                    break;
-                }
-            }
-        }
-    }
-    if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
-        return silent.map_or(Feeds::NotOff, |feed| {
-            Feeds::Reading(await_device(run, feed, Phase::Restoring))
-        });
-    }
-    match contradiction(run, &off, run.record.entered_at) {
-        Contradiction::Nothing => doubt(run, &off),
-        Contradiction::Asking(flow) => Feeds::Reading(flow),
-        Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
-    }
-}
-
-/// Whether reads may show at all that the machine is off: we switched it off, and nothing has refuted that.
-fn may_be_off(run: &Run<'_>) -> bool {
-    if guard(Bug::RefutedOffBelieved, cut::refuted(run).is_some()) {
-        return false;
-    }
-    match run.record.proof.as_ref() {
-        Some(proof) if proof.voided_at.is_some() => false,
-        Some(proof) => match proof.grade {
-            Grade::PowerOffVerified => true,
-            // Its device may be dead, and is not waited for: the word stands.
-            Grade::OperatorConfirmed | Grade::WatchdogDeadline => false,
-            Grade::StorageFenced
-            | Grade::JobSucceeded
-            | Grade::KdumpSeen
-            | Grade::Partition
-            | Grade::NewBootId => run.sent_off(),
-        },
-        None => run.sent_off(),
-    }
-}
-
-/// What a reader says that does not read off.
-enum NotOff {
-    On,
-    Reading(Flow),
-    /// It was not reached.
-    Silent(MethodIndex),
-}
-
-/// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off.
-fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
-    let read = run.record.last_in_phase(reader, Action::Status);
-    let read = read.filter(|read| read.intended_at >= since).cloned();
-    let Some(read) = read else {
-        if run.now < since {
-            // Our clock was set back since: a read would count as older, and be made again and again.
-            run.look_at(since);
-            return Some(NotOff::Reading(Flow::Stay));
-        }
-        return Some(NotOff::Reading(run.call(reader, Action::Status)));
-    };
-    match read.state() {
-        Some(_) if is_other_machine(run, &read) => Some(NotOff::On),
-        Some(PlugState::Off | PlugState::Terminated) => None,
-        Some(PlugState::On) => Some(NotOff::On),
-        None if unreachable(read.end.as_ref()) => Some(NotOff::Silent(reader)),
-        Some(PlugState::Transitioning | PlugState::Unknown) | None => {
-            let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
-            // By time: the journal keeps the last reads only. A read that was begun after it, as who
-            // leads may have changed meanwhile.
-            if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
-                return Some(NotOff::On);
-            }
-            if run.now >= again_at {
-                return Some(NotOff::Reading(run.call(reader, Action::Status)));
-            }
-            run.look_at(again_at);
-            Some(NotOff::Reading(Flow::Stay))
-        }
-    }
-}
-
-/// How long other nodes are waited for that have to be heard. One that is silent is told of after a minute.
-const NEIGHBOURS_PATIENCE: Span = Span::minutes(5);
-
-fn is_proven_off(run: &Run<'_>) -> bool {
-    run.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
-}
-
-/// P1, P2, P8: a machine that was proven off is off until it is heard again. What was not proven is believed only once its node
-/// was silent for two Lease intervals, and every other node was heard, where one of these feeds knows no machine. Without its
-/// Node such a feed is not believed.
-fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
-    if is_sown(Bug::RefutedOffBelieved) {
-        return Feeds::Off;
-    }
-    let Some(view) = run.look() else { return Feeds::Reading(Flow::Stay) };
-    run.rule(Rule::P8);
-    let Some(node) = run.node(view) else {
-        let is_alive = view.machine().is_some_and(|node| is_same_boot(run, node));
-        let is_known = is_proven_off(run) || !any_labelled(run.plan, off);
-        return if is_known && !is_alive { Feeds::Off } else { Feeds::NotOff };
-    };
-    if let Some(proof) = run.record.proof.as_ref().filter(|_| is_proven_off(run)) {
-        return if node.signs == proof.signs { Feeds::Off } else { Feeds::NotOff };
-    }
-    let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
-    if node.signs != baseline.signs {
-        // One that is slow to go off may renew its Lease once more.
-        if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
-            return Feeds::NotOff;
-        }
-        run.record.baseline = None;
-        return Feeds::Reading(run.look_in(LOOK_EVERY));
-    }
-    match wiring(run, view, node, off, baseline.at) {
-        Wiring::Wrong(_) => Feeds::NotOff,
-        Wiring::Unsure if run.now >= run.record.entered_at.after(NEIGHBOURS_PATIENCE) => {
-            Feeds::NotOff
-        }
-        Wiring::Unsure => Feeds::Reading(Flow::Stay),
-        Wiring::Right => match silence(run, node, baseline.at) {
-            Some(flow) => Feeds::Reading(flow),
-            None => Feeds::Off,
-        },
-    }
-}
-
-/// Whether a machine goes on with the boot that was cut.
-fn is_same_boot(run: &Run<'_>, node: &NodeView) -> bool {
-    !node.signs.boot_id.is_empty() && !run.is_new_boot(&node.signs)
 }
 
 /// Lifts the out-of-service taint, and reads it as lifted, before anything is switched on.
