@@ -171,8 +171,8 @@ fn is_watching(run: &Run<'_>) -> bool {
     guard(Bug::CutNotWatched, runs_elsewhere) && !is_new_boot
 }
 
-/// The watched cuts that are to stand. What was open when a person said so stays so; what is given back after that word does
-/// not.
+/// The watched cuts that are to stand, or may: of one that nobody has read since its call, only the answer is known. What was
+/// open when a person said so stays so; what is given back after that word does not.
 fn to_watch(run: &Run<'_>) -> Vec<MethodIndex> {
     let is_spared = is_left_alone(run);
     let open = open(run);

@@ -14,9 +14,11 @@ use crate::{Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Phase, PlugState, 
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.
 const FEEDS_PATIENCE: Span = Span::seconds(30);
 
+/// Whether all feeds of the machine are off.
 pub(super) enum Feeds {
     Off,
     NotOff,
+    /// They are read, or something is waited for, first.
     Reading(Flow),
 }
 
@@ -42,7 +44,7 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         let mut readers = [feed].into_iter().chain(witness);
         match readers.find_map(|reader| not_off(run, reader, since)) {
             None => off.push(feed),
-            Some(NotOff::On) => {}
+            Some(NotOff::Denied) => {}
             Some(NotOff::Reading(flow)) => return Feeds::Reading(flow),
             Some(NotOff::Silent(reader)) => {
                 // The others may show that it has no power to answer with.
@@ -86,9 +88,11 @@ fn may_be_off(run: &Run<'_>) -> bool {
     }
 }
 
-/// What a reader says that does not read off.
+/// Why a reader does not show its feed off.
 enum NotOff {
-    On,
+    /// It reads on, names another machine, or has told nothing for too long.
+    Denied,
+    /// It is read first.
     Reading(Flow),
     /// It was not reached.
     Silent(MethodIndex),
@@ -107,16 +111,16 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
         return Some(NotOff::Reading(run.call(reader, Action::Status)));
     };
     match read.state() {
-        Some(_) if is_other_machine(run, &read) => Some(NotOff::On),
+        Some(_) if is_other_machine(run, &read) => Some(NotOff::Denied),
         Some(PlugState::Off | PlugState::Terminated) => None,
-        Some(PlugState::On) => Some(NotOff::On),
+        Some(PlugState::On) => Some(NotOff::Denied),
         None if unreachable(read.end.as_ref()) => Some(NotOff::Silent(reader)),
         Some(PlugState::Transitioning | PlugState::Unknown) | None => {
             let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
             // By time: the journal keeps the last reads only. A read that was begun after it, as who
             // leads may have changed meanwhile.
             if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
-                return Some(NotOff::On);
+                return Some(NotOff::Denied);
             }
             if run.now >= again_at {
                 return Some(NotOff::Reading(run.call(reader, Action::Status)));
