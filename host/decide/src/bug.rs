@@ -107,6 +107,8 @@ bugs! {
     IsolatingUnwatched = "isolating-unwatched" breaks "S1",
     /// After a call, what vanished behind a cut is seen only when the phase itself looks again.
     CutUnseen = "cut-unseen" breaks "S1",
+    /// Whoever aborted is forgotten once the node is well: it is switched off again when it is lost before its incident ends.
+    AbortForgotten = "abort-forgotten" breaks "S10",
     /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.

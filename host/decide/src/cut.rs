@@ -278,11 +278,8 @@ fn is_left_alone(run: &Run<'_>) -> bool {
 /// Whether no power is switched any more when a cut is made again: a person aborted, or what was switched off may be another
 /// machine's. So it stays when a cut is undone for a second time. A pause is no abort: the machine is fenced once it ends.
 pub(crate) fn stays_on(run: &Run<'_>) -> bool {
-    let keeps_on =
-        |reason: &ParkReason| matches!(reason, ParkReason::Aborted | ParkReason::CutUndone { .. });
-    run.record.goal == Goal::Close(FinalReason::Aborted)
-        || refuted(run).is_some()
-        || reasons(&run.record).any(keeps_on)
+    let keeps_on = |reason: &ParkReason| matches!(reason, ParkReason::CutUndone { .. });
+    run.record.aborted_at.is_some() || refuted(run).is_some() || reasons(&run.record).any(keeps_on)
 }
 
 /// Why what was switched off may be another machine, or is alive.

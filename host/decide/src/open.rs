@@ -141,6 +141,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
         unreachable: None,
         on_failed: Vec::new(),
         parked: None,
+        aborted_at: None,
         request: None,
     }))
 }

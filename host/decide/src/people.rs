@@ -42,6 +42,7 @@ pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
 /// A parked or pausing run tries again.
 fn retry(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A17);
+    run.record.aborted_at = None;
     let still_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
     let parked_on_the_way_back = run.record.parked.as_ref().is_some_and(|parked| {
         matches!(
@@ -125,6 +126,7 @@ fn confirmed(run: &mut Run<'_>, by: &str, signs: Signs) {
 
 fn abort(run: &mut Run<'_>) -> Flow {
     run.rule(Rule::A17);
+    run.record.aborted_at = Some(run.now);
     end_release(run);
     if run.committed() {
         run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffPowersOn });
@@ -158,6 +160,7 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     run.rule(Rule::A17);
+    run.record.aborted_at = Some(run.now);
     end_release(run);
     run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffLeftOff });
     let is_scrapped = waits && (is_gone || is_sown(Bug::LeaveOffEnds));

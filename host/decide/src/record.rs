@@ -83,6 +83,8 @@ pub struct Record {
     pub on_failed: Vec<OnFailure>,
     /// Why a person is needed.
     pub parked: Option<Parked>,
+    /// When a person aborted it, after which nothing is switched off any more until somebody says `retry`.
+    pub aborted_at: Option<Time>,
     /// What a person asked for and is not yet done.
     pub request: Option<Request>,
 }

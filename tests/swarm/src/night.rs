@@ -7,7 +7,9 @@ mod guards;
 mod kinds;
 mod others;
 mod rack;
+mod slow;
 mod sound;
+mod wiring;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -146,7 +148,7 @@ impl Night {
         };
         // In the larger ones two may be lost and that is no storm.
         let drawn = if draft.chance(15) { 7 } else { 3 + draft.rng.below(3) };
-        let drawn = Guards::nodes(seed).unwrap_or(drawn);
+        let drawn = wiring::nodes(seed).or(Guards::nodes(seed)).unwrap_or(drawn);
         let is_asked_for = nodes.is_some();
         let nodes = nodes
             .map_or(drawn, |nodes| Rng::named(seed, "nodes").within(*nodes.start(), *nodes.end()));
@@ -162,6 +164,9 @@ impl Night {
         let mut policies = draft.policies();
         draft.repairs(seed, &mut policies);
         let lost = draft.losses(&names);
+        if let Some(node) = lost.first() {
+            draft.rack.fence_by_outlet(seed, node, &names);
+        }
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));
         let twins = draft.twins(seed, &lost, &names);
@@ -182,7 +187,8 @@ impl Night {
         draft.terminations(seed, &lost);
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
-        let has_people = has_people || cut_by_people;
+        let (outlet_by_people, miswired) = draft.wiring(seed, &lost, &names);
+        let has_people = has_people || cut_by_people || outlet_by_people;
         draft.fails_in_part(seed);
         let has_people = draft.set_back(seed, &lost) || has_people;
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
@@ -228,6 +234,7 @@ impl Night {
         // Where several are lost, or ill, the gate may hold back for ever.
         let more = !twins.is_empty()
             || ill.is_some()
+            || !miswired.is_empty()
             || draft.drawn.iter().any(|class| class == ANOTHER_LOST);
         let lost = if lost.len() == 1 && !more && !guards.for_good { lost } else { Vec::new() };
         let is_api_slow = draft.happenings.contains("apiFault");
@@ -263,6 +270,7 @@ impl Night {
             ill: ill.into_iter().collect(),
             has_people,
             skips: draft.skips(),
+            miswired,
             guards: guards.told,
             ..plain
         };
@@ -309,6 +317,7 @@ pub fn classes() -> Vec<String> {
         .chain(&rack::CLASSES)
         .chain(&guards::CLASSES)
         .chain(&cuts::CLASSES)
+        .chain(&wiring::CLASSES)
         .chain(&kinds::CLASSES)
         .chain(&cluster::CLASSES);
     let of_others = of_others.map(|name| (*name).to_owned());
@@ -363,73 +372,6 @@ impl Draft {
         self.drawn.push(class.to_owned());
     }
 
-    /// An incident that takes its time, because its BMC does, so that much can happen in it: the
-    /// node comes back, another is lost, what the cluster tells comes late.
-    fn slow_incident(&mut self, names: &[String], lost: &[String]) {
-        let Some(node) = lost.first().filter(|_| self.chance(20)) else { return };
-        let (fault, value) = match self.rng.below(3) {
-            0 => ("silent", 1),
-            1 => ("delay", self.rng.within(200, 2_000)),
-            _ => (self.machines.lets_nobody_in(), 1),
-        };
-        let (begins, class) = self.fault(node, fault, value);
-        let at = self.rng.below(50_000);
-        self.happens(at, &begins, &class);
-        let then = |draft: &mut Self, percent: u64, low: u64, high: u64, what: &str| {
-            if draft.chance(percent) {
-                let after = draft.rng.within(low, high);
-                let fields = "step: Power-Management, state: Running";
-                draft.blow(node, "fenceState", fields, after, what);
-            }
-        };
-        let (over, _) = self.fault(node, fault, 0);
-        then(self, 100, 4_000, 40_000, &over);
-        then(self, 50, 100, 30_000, &format!("nodeComesBack: {node}"));
-        let other = names.iter().find(|name| *name != node).unwrap_or(node);
-        then(self, 30, 10, 8_000, &format!("kubeletStops: {other}"));
-        let bad_way = self.bad_way(8_000);
-        then(self, 40, 0, 20_000, &bad_way);
-        let lags = "apiFault: { fault: watchesLag, takes: 4s, lasts: 60s }";
-        then(self, 30, 0, 2_000, lags);
-        self.drawn.push(ANOTHER_LOST.to_owned());
-    }
-
-    /// An off that comes late, and that nobody hears the end of.
-    fn late_off(&mut self, lost: &[String]) {
-        let Some(node) = lost.first().filter(|_| self.chance(8)) else { return };
-        let (at, value) = (self.rng.below(50_000), self.rng.within(3_000, 28_000));
-        let (fault, value) = self.machines.late_off(value);
-        let (begins, class) = self.fault(node, fault, value);
-        self.happens(at, &begins, &class);
-        let (after, lasts) = (self.rng.below(10), self.rng.within(100, 5_000));
-        let killed = format!("controllerKilled: {{ lasts: {lasts}ms }}");
-        self.blow(node, self.machines.said_yes(), "command: \"off\"", after, &killed);
-        self.drawn.push("leader killed".to_owned());
-    }
-
-    /// Somebody's finalizer keeps pods from going for a while; meanwhile the machine may be
-    /// switched on.
-    fn held_pods(&mut self, replicas: u64, lost: &[String]) {
-        let Some(node) = lost.first().filter(|_| self.chance(15)) else { return };
-        let (fact, fields) = ("proofRecorded", "grade: power-off-verified");
-        for ordinal in 0..replicas {
-            let at = self.rng.within(10_000, 55_000);
-            self.happens(at, &format!("holdPod: default/db-{ordinal}"), "pod held");
-            let after = self.rng.within(10_000, 100_000);
-            self.blow(node, fact, fields, after, &format!("letPodGo: default/db-{ordinal}"));
-        }
-        if self.chance(60) {
-            let after = self.rng.within(100, 30_000);
-            self.blow(node, fact, fields, after, &format!("powerOnByHand: {node}"));
-            self.drawn.push("switched on meanwhile".to_owned());
-        }
-        if self.chance(40) {
-            let (at, value) = (self.rng.below(50_000), self.rng.within(30_000, 90_000));
-            let (begins, class) = self.fault(node, "stale", value);
-            self.happens(at, &begins, &class);
-        }
-    }
-
     /// Something that happens after a fact about a node.
     fn blow(&mut self, node: &str, fact: &str, fields: &str, after_ms: u64, what: &str) {
         let fact = self.rack.fact(node, fact);
@@ -442,6 +384,7 @@ impl Draft {
     /// Mostly one node; now and then two, or so many that it looks like a network.
     fn losses(&mut self, names: &[String]) -> Vec<String> {
         let count = match self.rng.below(100) {
+            _ if self.rack.is_fed() => 1,
             _ if names.len() >= 7 => 2,
             0..75 => 1,
             75..92 => 2,

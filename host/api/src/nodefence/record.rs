@@ -136,6 +136,9 @@ pub struct NodeFenceStatus {
     /// Why it stopped for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
+    /// When a person aborted it; nothing is switched off any more until somebody says `retry`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_at: Option<Moment>,
     /// What a person asked for and is not yet done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,

@@ -20,6 +20,7 @@ pub(crate) fn leave_to_cut(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(view) = run.look() else { return Err(Flow::Stay) };
     let Some(node) = run.node(view) else { return Err(node_gone(run)) };
     run.rule(Rule::A1);
+    heed_abort(run)?;
     heed_trigger(run, view, node)?;
     heed_unnamed_boot(run, node)?;
     heed_people(run, view)?;
@@ -53,6 +54,15 @@ pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
     let Some(word) = persons_word(view) else { return pause_after_held_back(run) };
     run.rule(Rule::A17);
     Err(park(run, ParkReason::LeftAlone { word }))
+}
+
+/// A17: after an abort nothing more is cut, whatever led here.
+fn heed_abort(run: &mut Run<'_>) -> Result<(), Flow> {
+    if !guard(Bug::AbortForgotten, run.record.aborted_at.is_some()) {
+        return Ok(());
+    }
+    run.rule(Rule::A17);
+    Err(go_back(run, Goal::Park(ParkReason::Aborted)))
 }
 
 /// What held an off back may be a cache's word, which says so for a while although nothing speaks against it any more.

@@ -76,9 +76,12 @@ pub(crate) fn patience(run: &Run<'_>) -> Span {
     }
 }
 
-/// What is tried before a person is asked: the fence once more, then the next remedy. A node that is cut off,
-/// and nothing else, does not come back by being cut off once more.
+/// What is tried before a person is asked, who has not aborted: the fence once more, then the next remedy. A node that is cut
+/// off, and nothing else, does not come back by being cut off once more.
 fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
+    if guard(Bug::AbortForgotten, run.record.aborted_at.is_some()) {
+        return None;
+    }
     let fences = run.remedy() == Some(Remedy::Fence) && !run.record.failed.is_empty();
     let again = if fences || run.switches_power() { try_again(run) } else { None };
     again.or_else(|| climb(run))

@@ -3,6 +3,7 @@
 //! - that is well again: what decides over an off is read again right before it. One whose pods we released
 //!   behind a cut, or that went by any hand while we did, is switched off: they run elsewhere, so that boot has to end;
 //! - while somebody has paused, or wants that very node left alone;
+//! - after somebody aborted its incident, until somebody says `retry`;
 //! - before somebody who is to be asked said yes;
 //! - before it was silent for as long as its policy says.
 //!
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
-use node_remedy_world::facts::{PowerCause, Taken, What};
+use node_remedy_world::facts::{ETCD, PowerCause, Taken, What};
 use node_remedy_world::time::{Time, between};
 
 use super::Check;
@@ -41,6 +42,8 @@ pub(super) struct Trigger {
     offs: FirstOff,
     /// Nodes of which a label says that they are to be left alone, since when one does.
     excluded: BTreeMap<String, Option<Time>>,
+    /// Incidents that somebody aborted, since when.
+    aborted: BTreeMap<String, Time>,
     /// Nodes behind whose storage cut a release has begun: whatever goes from there by any hand counts as released.
     releasing: BTreeSet<String>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
@@ -61,6 +64,7 @@ impl Trigger {
             unready: BTreeMap::new(),
             offs: FirstOff::default(),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
+            aborted: BTreeMap::new(),
             releasing: BTreeSet::new(),
             to_end: BTreeSet::new(),
         }
@@ -70,6 +74,27 @@ impl Trigger {
         if scene.kept_away.contains(node) {
             self.to_end.insert(node.to_owned());
         }
+    }
+
+    /// Which incidents are aborted.
+    fn see_words(&mut self, at: Time, what: &What) {
+        match what {
+            What::WordSaid { fence, word, .. } if word.starts_with("abort") => {
+                self.aborted.entry(fence.clone()).or_insert(at);
+            }
+            What::WordSaid { fence, word, .. } if word == "retry" => {
+                self.aborted.remove(fence);
+            }
+            // Whoever sets the cluster's data back takes words back, too.
+            What::Edited { object, .. } if object == ETCD => self.aborted.clear(),
+            _ => {}
+        }
+    }
+
+    /// Whether somebody aborted the incident of a node, so long ago that whoever sends an off knows of it.
+    fn is_aborted(&self, scene: &Scene, node: &str, at: Time) -> bool {
+        let since = scene.incident.get(node).and_then(|fence| self.aborted.get(fence));
+        since.is_some_and(|since| between(*since, at) > self.well_after)
     }
 
     /// Which boots have to end.
@@ -142,6 +167,7 @@ impl Check for Trigger {
         {
             *since = if since.is_some() { None } else { Some(at) };
         }
+        self.see_words(at, what);
         self.see_releases(scene, what);
         if let What::StorageCut { node } = what
             && !scene.incident.contains_key(node)
@@ -183,6 +209,9 @@ impl Check for Trigger {
         }
         // A port is isolation, which comes before.
         let powers = command == "off" && !self.switches.contains(plug.0);
+        if powers && !is_off && self.is_aborted(scene, node, at) {
+            return Some(format!("{node} was told to be off after its incident was aborted"));
+        }
         let is_approved =
             scene.incident.get(node).is_some_and(|one| scene.approved.contains_key(one));
         if powers && self.needs_approval && !is_approved {

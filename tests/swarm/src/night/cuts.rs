@@ -91,10 +91,7 @@ impl Draft {
         if rng.below(100) < 25 {
             let soon_or_late = if rng.below(2) == 0 { 40_000 } else { 600_000 };
             let after = rng.below(soon_or_late);
-            let deed = format!(
-                "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
-                network_fence(node)
-            );
+            let deed = self.gives_storage_back(node);
             let proven = ("proofRecorded", "grade: storage-fenced");
             self.blow(node, proven.0, proven.1, after, &deed);
             self.drawn.push(UNDONE.to_owned());
@@ -111,6 +108,14 @@ impl Draft {
             self.happens(at, &format!("word: {{ node: {node}, says: retry }}"), TRIED_AGAIN);
         }
         (as_object(&text), has_people)
+    }
+
+    /// Somebody gives back the storage of a node's first incident.
+    pub(super) fn gives_storage_back(&self, node: &str) -> String {
+        format!(
+            "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
+            network_fence(node)
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use node_remedy_world::rng::Rng;
 
-use super::{CALM_MS, Draft};
+use super::{CALM_MS, Draft, wiring};
 
 /// What a PDU or switch does wrong, and how much of it.
 pub(super) const DEVICE_FAULTS: [(&str, u64, u64); 17] = [
@@ -36,7 +36,13 @@ pub(super) const DEVICE_FAULTS: [(&str, u64, u64); 17] = [
 ];
 
 /// The other classes of fault that are drawn here.
-pub(super) const CLASSES: [&str; 3] = ["two feeds", "port before power", "plug switched by hand"];
+pub(super) const CLASSES: [&str; 4] =
+    ["one feed", "two feeds", "port before power", "plug switched by hand"];
+
+/// How storage is cut.
+const CUT: &str = "{ name: storage, builtin: network-fence, \
+                   parameters: { driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a }, \
+                   storageDrivers: [block.csi.node-remedy.io] }";
 
 /// The devices of a rack: two PDUs, and one switch for all.
 const PDUS: [&str; 2] = ["pdu-a", "pdu-b"];
@@ -53,6 +59,10 @@ enum Way {
     Both,
     /// By the port of a switch, and then by its BMC.
     Port,
+    /// By its BMC; the outlet that feeds both is in no configuration of its own.
+    Fed,
+    /// By an outlet, behind cut storage; it has no BMC.
+    Outlet,
 }
 
 /// What machines hang on in a night.
@@ -64,6 +74,8 @@ pub(super) struct Rack {
     opens_again: bool,
     /// Whether a BMC beside outlets has a stage of its own, before theirs.
     bmc_first: bool,
+    /// The outlet that is written down for the one that is fenced by it, whosoever it is.
+    outlet: Option<usize>,
 }
 
 impl Rack {
@@ -89,7 +101,28 @@ impl Rack {
         };
         let makes = [make(["apc", "apc-rpdu"]), make(["eaton", "apc"])];
         let opens_again = Rng::named(seed, "recovery stage").below(2) == 0;
-        Self { ways, makes, opens_again, bmc_first }
+        if wiring::is_drawn(seed) {
+            ways.values_mut().for_each(|way| *way = Way::Fed);
+        }
+        Self { ways, makes, opens_again, bmc_first, outlet: None }
+    }
+
+    /// Whether each machine hangs on one outlet.
+    pub(super) fn is_fed(&self) -> bool {
+        self.ways.values().any(|way| *way == Way::Fed)
+    }
+
+    /// This node is the one that is fenced by its outlet.
+    pub(super) fn fence_by_outlet(&mut self, seed: u64, node: &str, names: &[String]) {
+        let place = names.iter().position(|name| name == node);
+        let Some(own) = place.filter(|_| self.is_fed()) else { return };
+        self.ways.insert(node.to_owned(), Way::Outlet);
+        self.outlet = Some(wiring::named_outlet(seed, own, names.len()));
+    }
+
+    /// The outlet that is written down for the one that is fenced by it.
+    pub(super) fn outlet(&self) -> Option<usize> {
+        self.outlet
     }
 
     fn way(&self, node: &str) -> Way {
@@ -97,7 +130,7 @@ impl Rack {
     }
 
     pub(super) fn has_bmc(&self, node: &str) -> bool {
-        self.way(node) != Way::Outlets
+        !matches!(self.way(node), Way::Outlets | Way::Outlet)
     }
 
     /// Whether any machine hangs on something.
@@ -132,7 +165,8 @@ impl Rack {
             "open_status" | "no_ciphers" | "mute_ciphers" => "silent",
             _ => "community",
         };
-        let what = format!("deviceFault: {{ device: pdu-b, fault: {fault}, value: {value} }}");
+        let pdu = if self.way(node) == Way::Outlet { "pdu-a" } else { "pdu-b" };
+        let what = format!("deviceFault: {{ device: {pdu}, fault: {fault}, value: {value} }}");
         (what, format!("device {fault}"))
     }
 
@@ -147,6 +181,10 @@ impl Rack {
             }
             Way::Both => ("both", format!(", feeds: [pdu-a/{plug}, pdu-b/{plug}]")),
             Way::Port => ("port", format!(", port: {SWITCH}/{plug}")),
+            Way::Fed => ("ipmi", format!(", feeds: [pdu-a/{plug}]")),
+            Way::Outlet => {
+                ("outlet", format!(", feeds: [pdu-a/{plug}], bmc: {{ present: false }}"))
+            }
         }
     }
 
@@ -238,6 +276,17 @@ impl Rack {
         if self.ways.values().any(|way| *way == Way::Both) {
             text += &object("both", &both);
         }
+        if let Some(number) = self.outlet {
+            let spec = format!(
+                "templates: [{}], methods: [{CUT}, {{ name: outlet, template: feed-a, plug: \"{number}\", soleFeed: true, {outlet} }}], \
+                 isolation: [{{ name: cut, methods: [storage] }}, {{ name: quarantine, methods: [quarantine] }}], \
+                 powerManagement: [{{ name: power, methods: [outlet] }}], recovery: [{{ name: back, methods: [storage] }}], \
+                 grants: [{}]",
+                by_snmp("feed-a", a, "198.51.100.1"),
+                grant(a, "198.51.100.1"),
+            );
+            text += &object("outlet", &spec);
+        }
         let _ = writeln!(
             text,
             "- object: {{ apiVersion: v1, kind: Secret, metadata: {{ name: community, namespace: node-remedy }}, \
@@ -261,7 +310,8 @@ impl Draft {
         }
         for node in lost {
             let (class, devices): (&str, &[&str]) = match self.rack.way(node) {
-                Way::Bmc => continue,
+                Way::Bmc | Way::Fed => continue,
+                Way::Outlet => ("one feed", &PDUS[..1]),
                 Way::Outlets | Way::Both => ("two feeds", &PDUS),
                 Way::Port => ("port before power", &[SWITCH]),
             };

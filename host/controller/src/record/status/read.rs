@@ -93,6 +93,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
             .map(|one| on_failure(one, &methods))
             .collect::<Result<_, _>>()?,
         parked: status.parked.as_ref().map(|one| parked(one, &methods)).transpose()?,
+        aborted_at: status.aborted_at.map(Moment::twin),
         request: status.request.as_ref().map(request).transpose()?,
     })
 }

@@ -327,6 +327,7 @@ impl Dice {
                 kind: dice.failure_kind(),
             }),
             parked: if phase == Phase::Parked { Some(parked) } else { self.maybe(|_| parked) },
+            aborted_at: self.maybe(Self::time),
             request: self.maybe(|dice| dice.of(&requests)),
         }
     }

@@ -89,6 +89,7 @@ pub fn write(
         unreachable: record.unreachable.map(place),
         on_failed: record.on_failed.iter().map(on_failure).collect(),
         parked: record.parked.as_ref().map(|one| parked(one, record.marks, nodefence, plan)),
+        aborted_at: record.aborted_at.map(Time::twin),
         request: record.request.as_ref().map(request),
         conditions: Vec::new(),
         history: Vec::new(),

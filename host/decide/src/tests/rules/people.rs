@@ -225,3 +225,32 @@ fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
     ill.look();
     assert_eq!(ill.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
 }
+
+/// A person aborts while the BMC is silent, and boots the machine by hand. It is lost again before its incident ends.
+#[test]
+fn a17_after_an_abort_a_machine_that_was_booted_by_hand_is_not_switched_off_again() {
+    let device_timeout = Span::minutes(2);
+    let policy = RunPolicy { restarts: 2, device_timeout, ..RunPolicy::default() };
+    let mut story = Story::new(bmc_plan(), policy);
+    story.until(Phase::Releasing);
+    story.device = Box::new(silent);
+    story.event(Event::Command(Command::Abort));
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+    let offs = story.count(Action::Off);
+    story.device = Box::new(honest);
+    story.plugs[0] = PlugState::On;
+    story.boots();
+    story.until(Phase::Recovering);
+    story.look();
+    story.view.trigger = Crossing::Crossed { since: story.now };
+    for _ in 0..500 {
+        story.go();
+    }
+    assert_eq!((story.record.phase, story.count(Action::Off)), (Phase::Parked, offs));
+    assert_eq!(story.parked(), Some(&ParkReason::NotWell));
+
+    // Whoever says `retry` wants it fenced.
+    story.event(Event::Command(Command::Retry));
+    story.until_call(Action::Off);
+}

@@ -1,5 +1,7 @@
 //! The checks of guards that only some policies set.
 
+use node_remedy_world::facts::ETCD;
+
 use super::*;
 use crate::guards::Guards;
 
@@ -24,6 +26,22 @@ fn off(at: u64) -> Story {
 
 fn lost_too(at: u64, node: &str) -> Story {
     vec![(at, What::NetworkLost { node: node.into() })]
+}
+
+#[test]
+fn s10_after_an_abort_nothing_is_switched_off() {
+    let said = |word| (20, word_said(word));
+    let setting = Setting::default();
+    let night =
+        |told: Story| judged(eight([vec![(2, state("New"))], told, off(40)].concat()), &setting);
+    for word in ["abort", "abort-leave-off"] {
+        assert_eq!(night(vec![said(word)]), ["S10"], "{word}");
+        assert_eq!(night(vec![(38, word_said(word))]), [""; 0], "leave that was given is used");
+        assert_eq!(night(vec![said(word), (30, word_said("retry"))]), [""; 0]);
+        let etcd = What::Edited { object: ETCD.to_owned(), by: String::new() };
+        assert_eq!(night(vec![said(word), (30, etcd)]), [""; 0], "the word is gone");
+    }
+    assert_eq!(night(vec![said("retry")]), [""; 0]);
 }
 
 #[test]

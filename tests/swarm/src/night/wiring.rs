@@ -1,0 +1,104 @@
+//! Nights in which the storage of a node is cut before its only outlet, and the outlet that is written down is mostly another
+//! machine's; with people who undo the cut, abort, and boot the machine by hand.
+
+use std::collections::BTreeSet;
+
+use node_remedy_world::rng::Rng;
+
+use super::Draft;
+
+/// Storage is cut, then the only outlet.
+const OUTLET: &str = "one outlet behind a cut";
+/// The outlet is another machine's.
+pub(super) const WRONG: &str = "outlet of another behind a cut";
+/// Somebody stops the incident, or has it tried again.
+const WORD: &str = "word behind a cut";
+/// Somebody gives the storage back.
+const UNDONE: &str = "cut of an outlet's machine undone";
+/// Somebody switches the machine on, or its outlet.
+const HAND: &str = "booted by hand behind a cut";
+/// Every class that is drawn here.
+pub(super) const CLASSES: [&str; 5] = [OUTLET, WRONG, WORD, UNDONE, HAND];
+/// In so many of a hundred nights.
+const PERCENT: u64 = 6;
+/// So many that one lost node and its neighbour are no storm.
+const NODES: u64 = 8;
+
+/// Moments of such an incident at which people interfere.
+const MOMENTS: [(&str, &str); 7] = [
+    ("intentRecorded", "method: storage, action: \"off\""),
+    ("proofRecorded", "grade: storage-fenced"),
+    ("intentRecorded", "method: outlet, action: \"off\""),
+    ("plugSaidYes", "command: \"off\""),
+    ("plugTold", "power: \"off\""),
+    ("intentRecorded", "method: storage, action: \"on\""),
+    ("fenceState", "state: Error"),
+];
+
+pub(super) fn is_drawn(seed: u64) -> bool {
+    Rng::named(seed, OUTLET).below(100) < PERCENT
+}
+
+/// How many nodes there are where it matters.
+pub(super) fn nodes(seed: u64) -> Option<u64> {
+    is_drawn(seed).then_some(NODES)
+}
+
+/// Which outlet is written down for the node of this place: its own one, or another's.
+pub(super) fn named_outlet(seed: u64, own: usize, nodes: usize) -> usize {
+    let mut rng = Rng::named(seed, WRONG);
+    let others = u64::try_from(nodes.saturating_sub(1)).unwrap_or(1);
+    let is_wrong = rng.below(100) < 75;
+    let further = usize::try_from(1 + rng.below(others)).unwrap_or(1);
+    1 + if is_wrong { (own + further) % nodes } else { own }
+}
+
+impl Draft {
+    /// What people do while such a node is fenced. Answers whether they do anything behind its cut, and the outlets that are
+    /// not those of their node.
+    pub(super) fn wiring(
+        &mut self,
+        seed: u64,
+        lost: &[String],
+        names: &[String],
+    ) -> (bool, BTreeSet<u64>) {
+        let outlet = self.rack.outlet().zip(lost.first());
+        let Some((outlet, node)) = outlet else { return (false, BTreeSet::new()) };
+        let mut rng = Rng::named(seed, "hands on an outlet's machine");
+        self.drawn.push(OUTLET.to_owned());
+        let own = names.iter().position(|name| name == node).map(|place| place + 1);
+        let wrong = (own != Some(outlet)).then(|| u64::try_from(outlet).unwrap_or_default());
+        if wrong.is_some() {
+            self.drawn.push(WRONG.to_owned());
+        }
+        let undo = self.gives_storage_back(node);
+        let boots = [
+            format!("powerOnByHand: {node}"),
+            format!("nodeComesBack: {node}"),
+            format!("plugOnByHand: pdu-a/{outlet}"),
+        ];
+        for _ in 0..rng.within(0, 4) {
+            let drawn = rng.below(u64::try_from(MOMENTS.len()).unwrap_or(1));
+            let moment = MOMENTS.get(usize::try_from(drawn).unwrap_or_default());
+            let Some((fact, fields)) = moment.copied() else { continue };
+            let long = if rng.below(2) == 0 { 30_000 } else { 400_000 };
+            let after = rng.below(long);
+            let (deed, class) = match rng.below(100) {
+                0..40 => (undo.clone(), UNDONE),
+                40..75 => {
+                    let says = ["abort", "abort-leave-off", "retry"];
+                    let drawn = usize::try_from(rng.below(3)).unwrap_or_default();
+                    let says = says.get(drawn).copied().unwrap_or("retry");
+                    (format!("word: {{ node: {node}, says: {says} }}"), WORD)
+                }
+                _ => {
+                    let drawn = usize::try_from(rng.below(3)).unwrap_or_default();
+                    (boots.get(drawn).cloned().unwrap_or_default(), HAND)
+                }
+            };
+            self.blow(node, fact, fields, after, &deed);
+            self.drawn.push(class.to_owned());
+        }
+        (true, wrong.into_iter().collect())
+    }
+}
