@@ -271,10 +271,11 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
     Taken::Yes
 }
 
-/// Whether it is parked because its plug is another machine's, which another try would cut once more.
+/// Whether it is parked because its plug, which is on again, is another machine's: another try would cut it once more.
 fn is_wrong_plug(run: &Run<'_>) -> bool {
     let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
-    matches!(parked, Some(ParkReason::WrongPlug { .. }))
+    let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    matches!(parked, Some(ParkReason::WrongPlug { .. })) && is_on
 }
 
 /// Whether a person's abort waits for a call, or a Job, to end.

@@ -109,6 +109,8 @@ bugs! {
     CutUnseen = "cut-unseen" breaks "S1",
     /// Whoever aborted is forgotten once the node is well: it is switched off again when it is lost before its incident ends.
     AbortForgotten = "abort-forgotten" breaks "S10",
+    /// That a plug may be another machine's is forgotten where it cannot be switched on.
+    WrongPlugHidden = "wrong-plug-hidden" breaks "S6",
     /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.

@@ -51,10 +51,15 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
         )
     });
     let resume = run.record.resume;
+    // What may be another machine's is switched on before anything else.
+    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
     if run.record.phase == Phase::Parked {
         begin_anew(run);
         if !cut::open(run).is_empty() {
             return Some(cut::cut_again(run));
+        }
+        if still_off && let Some(reason) = refuted {
+            return Some(go_on_back(run, Goal::Park(reason)));
         }
         if still_off && (parked_on_the_way_back || waits_on_the_way_back(run)) {
             return Some(go_on_back(run, Goal::BringBack));

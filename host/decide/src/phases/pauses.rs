@@ -298,6 +298,9 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         // Its device is probed, and a person is told in the end.
         return None;
     }
+    if let Some(flow) = switch_anothers_on(run) {
+        return flow;
+    }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
         let may_go_on = !run.sent_off() || waits || has_outlived_its_offs(run);
@@ -318,6 +321,20 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A14);
     run.record.goal = Goal::BringBack;
     Some(Flow::Go(Phase::Recovering))
+}
+
+/// P8: a node that is well says nothing of a plug that may be another machine's. It is tried until it is on: `Some` while it
+/// is not.
+fn switch_anothers_on(run: &mut Run<'_>) -> Option<Option<Flow>> {
+    let reason = cut::refuted(run).cloned()?;
+    let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
+    if !guard(Bug::WrongPlugHidden, is_off) {
+        return None;
+    }
+    let is_told = run.record.parked.as_ref().is_some_and(|parked| parked.reason == reason);
+    // Else its device is probed.
+    let may_try = run.record.phase == Phase::Parked && is_told;
+    Some((may_try && at_leisure(run)).then(|| go_back(run, Goal::Park(reason))))
 }
 
 /// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and

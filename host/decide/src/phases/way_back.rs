@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
@@ -273,7 +273,9 @@ fn on_failed(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Flow {
             return run.call(plug, Action::Status);
         }
     }
-    park(run, ParkReason::OnFailed)
+    // What stays dark may be another machine: whoever is told switches on the wrong one else.
+    let reason = guard(Bug::WrongPlugHidden, true).then(|| cut::refuted(run).cloned()).flatten();
+    park(run, reason.unwrap_or(ParkReason::OnFailed))
 }
 
 fn close_device(run: &mut Run<'_>, plug: MethodIndex) {

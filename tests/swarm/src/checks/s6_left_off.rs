@@ -31,6 +31,8 @@ const GIVEN_BACK: Duration = Duration::from_mins(3);
 pub(super) struct LeftOff {
     has_stale_bmc: bool,
     needs_approval: bool,
+    /// Outlets that are written down for a node that they do not feed.
+    miswired: BTreeSet<u64>,
     switches: BTreeSet<String>,
     /// What each outlet and port last said of itself since it changed.
     told: BTreeMap<(String, u64), Power>,
@@ -67,6 +69,7 @@ impl LeftOff {
         Self {
             has_stale_bmc,
             needs_approval,
+            miswired: setting.miswired.clone(),
             switches,
             told,
             begun,
@@ -220,7 +223,17 @@ impl Check for LeftOff {
         let plugs = plugs.map(|((device, plug), (node, _))| {
             (node, format!("{device}/{plug} of {node}"), self.switches.contains(device))
         });
+        // Of another machine's outlet the node is told of that it is written down for.
+        let is_anothers_told = |node: &str| {
+            let mut dark = scene.dark_plugs.iter().filter(|(_, (owner, _))| owner == node);
+            let is_miswired = dark.any(|((_, plug), _)| self.miswired.contains(plug));
+            let mut told = scene.told_left_off.iter();
+            is_miswired && told.any(|other| scene.state_of(other) == Some("Error"))
+        };
         let is_told = |node: &str, is_port: bool| {
+            if is_anothers_told(node) {
+                return true;
+            }
             let says_so = self.has_stale_bmc || is_port || scene.told_left_off.contains(node);
             let is_parked = scene.state_of(node) == Some("Error");
             let is_off_by_us = scene.off.get(node).is_some_and(is_ours);

@@ -34,6 +34,16 @@ pub(super) fn released_and_switched_off(plan: Plan) -> Story {
     story
 }
 
+fn until_final(story: &mut Story) {
+    for _ in 0..1_000 {
+        if matches!(story.record.phase, Phase::Final(_)) {
+            return;
+        }
+        story.go();
+    }
+    panic!("not over: {:?} {:?}", story.record.phase, story.parked());
+}
+
 pub(super) fn until_over(story: &mut Story) {
     while !matches!(story.record.phase, Phase::Final(_) | Phase::Parked) {
         story.go();
@@ -266,4 +276,43 @@ fn a7_tries_of_giving_back_are_not_those_of_switching_on() {
     });
     story.until(Phase::AwaitingWell);
     assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+}
+
+/// The outlet of another machine cannot be switched on. Its owner stays dark although the node itself is well again.
+#[test]
+fn p8_a_plug_of_another_that_stays_off_is_told_of_and_tried_until_it_is_on() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    story.view.neighbours = Neighbours::Silent("node-b".into());
+    let refuses_on = |operation: &Operation, plugs: &mut [PlugState]| match operation.action {
+        Action::On if operation.method == 0 => failed(FailureKind::Denied),
+        _ => honest(operation, plugs),
+    };
+    story.device = Box::new(refuses_on);
+    until_over(&mut story);
+    assert_eq!(story.parked(), Some(&ParkReason::WrongPlug { neighbour: "node-b".into() }));
+    assert_eq!(story.record.parked.as_ref().unwrap().powered_off_by_us, [0]);
+    story.boots();
+    story.until_now(Span::minutes(5));
+    assert!(!matches!(story.record.phase, Phase::Final(_)));
+    story.device = Box::new(honest);
+    until_final(&mut story);
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+}
+
+/// Whoever says `retry` meanwhile has that outlet switched on first, and nothing switched off.
+#[test]
+fn p8_a_retry_switches_on_first_what_may_be_anothers() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    story.view.neighbours = Neighbours::Silent("node-b".into());
+    story.device = Box::new(|operation, plugs| match operation.action {
+        Action::On if operation.method == 0 => failed(FailureKind::Denied),
+        _ => honest(operation, plugs),
+    });
+    until_over(&mut story);
+    story.device = Box::new(honest);
+    let offs = story.count(Action::Off);
+    story.event(Event::Command(Command::Retry));
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.parked(), Some(&ParkReason::WrongPlug { neighbour: "node-b".into() }));
+    assert_eq!((story.plugs[0], story.count(Action::Off)), (PlugState::On, offs));
 }
