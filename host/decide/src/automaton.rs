@@ -43,7 +43,6 @@
 //! one call is under way at any time.
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut;
 use crate::phases::deciding::Answered;
 use crate::phases::{
     chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
@@ -55,6 +54,7 @@ use crate::{
     Plan, Record, Remedy, Request, Rule, RunPolicy, Slot, SlotAnswer, Time, Transition, View,
     people,
 };
+use crate::{cut, standing};
 
 /// A run passes through fewer phases than this in one step; more would be a loop.
 const PHASES_PER_STEP_MAX: usize = 24;
@@ -412,7 +412,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         }
         // A cut may have to stand for a while before it is given back.
         Phase::Restoring | Phase::Recovering | Phase::Untainting | Phase::PoweringOn => {
-            !cut::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
+            !standing::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
         }
         // While one cut is made, the others are read. This phase itself makes an undone one again.
         Phase::Isolating => {

@@ -10,8 +10,12 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::phases::releasing::void;
 use crate::retry::{climb_to_an_off, end_release, go_back, last_failure};
 use crate::run::{Flow, Run};
+use crate::standing::{
+    has_stood_since, is_asked_back, is_coming_back, is_kept_cut, is_read_here, last_attempt,
+    stands_after, still_cut, storage_still_cut,
+};
 use crate::{
-    Action, AttachmentView, Backing, End, Evidence, Exempt, FinalReason, Goal, Grade, Kind, Method,
+    Action, AttachmentView, Backing, Evidence, Exempt, FinalReason, Goal, Grade, Kind, Method,
     MethodIndex, NodeView, Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState,
     PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
 };
@@ -26,22 +30,6 @@ pub struct CutOff {
     /// Whether one of these pods uses cut storage that the kubelet does not tell as in use: its
     /// driver attaches nothing. What is not told of says nothing.
     pub untold: bool,
-}
-
-/// Methods whose cut may still stand.
-pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
-    let stands = |index: &MethodIndex| {
-        run.record.last_effect(*index).is_some_and(|effect| effect.action == Action::Off)
-            || (run.record.last_effect(*index).is_some()
-                && run.record.state_since_effect(*index) != Some(PlugState::On))
-    };
-    run.plan.cut_methods().filter(stands).collect()
-}
-
-/// Storage whose cut may still stand.
-fn storage_still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
-    let is_storage = |cut: &MethodIndex| run.plan.method(*cut).is_some_and(Method::cuts_storage);
-    still_cut(run).into_iter().filter(is_storage).collect()
 }
 
 /// Notes what stands on the node, before the first of its cuts.
@@ -121,7 +109,7 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
         }
     }
     let is_first = !is_undone || is_left_alone(run);
-    let reads_on = |cut: &MethodIndex| is_first && reads_on_again(&run.record, *cut);
+    let reads_on = |cut: &MethodIndex| is_first && reads_on_again(run, *cut);
     let cut = to_watch(run).into_iter().find(|cut| guard(Bug::UndoneCutLeft, reads_on(cut)))?;
     // A newer boot is not cut, so it takes a fresh look.
     if run.look().is_none() {
@@ -145,6 +133,10 @@ fn read_next(run: &mut Run<'_>, late: Span) -> Option<Flow> {
     if run.now < due_at.after(late) {
         run.look_at(due_at.after(late));
         return None;
+    }
+    // What is seen comes first: devices that take long to answer must not hide a node that is well.
+    if run.look().is_none() {
+        return Some(Flow::Stay);
     }
     run.rule(Rule::A16);
     Some(run.call(cut, Action::Status))
@@ -201,19 +193,21 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => storage_still_cut(run),
     };
-    let is_ours = |cut: &MethodIndex| !guard(Bug::OwnGivingBackAccused, is_asked_back(run, *cut));
+    let is_ours = |cut: &MethodIndex| {
+        let is_coming = is_coming_back(run, *cut) || is_asked_back(run, *cut) && reads_as_off(run);
+        !guard(Bug::OwnGivingBackAccused, is_coming)
+    };
     cuts.into_iter().filter(is_ours).collect()
 }
 
 /// Whether a cut was read to stand, and somebody gave it back since. What its own call answered shows nothing (P1), nor does
 /// what was read before we gave it back ourselves.
-fn reads_on_again(record: &Record, cut: MethodIndex) -> bool {
-    let of_cut = || record.operations.iter().filter(|one| one.method == cut);
+fn reads_on_again(run: &Run<'_>, cut: MethodIndex) -> bool {
+    let mut effects = run.record.operations.iter().filter(|one| one.method == cut);
     let is_on = |one: &&Operation| one.action == Action::On && one.may_have_acted();
-    let given_back = of_cut().rfind(is_on).map(|on| on.id);
-    let given_back = given_back.filter(|_| !is_sown(Bug::OwnGivingBackAccused));
-    let stood = of_cut().any(|one| one.is_read_off() && Some(one.id) > given_back);
-    stood && record.state_since_effect(cut) == Some(PlugState::On)
+    let given_back = effects.rfind(is_on).filter(|_| !is_sown(Bug::OwnGivingBackAccused));
+    has_stood_since(run, cut, given_back)
+        && run.record.state_since_effect(cut) == Some(PlugState::On)
 }
 
 /// P2: somebody gave back a cut that a release rests on, or behind which something vanished. It is cut once more, and no more is
@@ -323,7 +317,7 @@ fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
     }
     let record = &run.record;
     let next = open.into_iter().map(|cut| match last_attempt(record, cut) {
-        Some(tried) if !has_stood_since(record, tried) => {
+        Some(tried) if !stands_after(record, tried) => {
             tried.ended_at.unwrap_or(tried.intended_at).after(PARKED_LOOK_EVERY)
         }
         // A read of this phase shows that it was undone again: it is cut at once.
@@ -337,20 +331,6 @@ fn in_a_while(run: &mut Run<'_>) -> Option<Flow> {
     }
     run.rule(Rule::A16);
     Some(cut_again(run))
-}
-
-/// The last attempt at a cut: an off, or a call that failed.
-fn last_attempt(record: &Record, cut: MethodIndex) -> Option<&Operation> {
-    let is_try = |one: &&Operation| {
-        let has_failed = !matches!(one.end, None | Some(End::Succeeded { .. }));
-        one.method == cut && (one.action == Action::Off || has_failed)
-    };
-    record.operations.iter().rfind(is_try)
-}
-
-/// Whether a cut was read in the present phase.
-fn is_read_here(record: &Record, cut: MethodIndex) -> bool {
-    record.last_in_phase(cut, Action::Status).is_some_and(|read| read.state().is_some())
 }
 
 /// Whether what would be cut once more may be another node's by now.
@@ -370,21 +350,16 @@ fn dispute(run: &Run<'_>) -> Option<String> {
     run.seen()?.gate.dispute()
 }
 
-/// Whether a cut was read to stand after it was asked for.
-fn has_stood_since(record: &Record, tried: &Operation) -> bool {
-    let mut later =
-        record.operations.iter().filter(|one| one.method == tried.method && one.id > tried.id);
-    later.any(Operation::is_read_off)
-}
-
 /// Cuts that a release rested on, that somebody gave back, and that do not read as made again.
 pub(crate) fn open(run: &Run<'_>) -> Vec<MethodIndex> {
     if !is_undone(run, run.seen().and_then(View::machine)) {
         return Vec::new();
     }
     let is_open = |cut: &MethodIndex| {
-        run.record.last_effect(*cut).is_some_and(|effect| effect.action == Action::Off)
-            && run.record.state_since_effect(*cut) != Some(PlugState::Off)
+        let is_off = |effect: &Operation| effect.action == Action::Off;
+        let is_to_stand =
+            run.record.last_effect(*cut).is_some_and(is_off) || is_kept_cut(run, *cut);
+        is_to_stand && run.record.state_since_effect(*cut) != Some(PlugState::Off)
     };
     let proof = run.record.proof.as_ref();
     proof.map(|proof| run.record.read_by(proof)).into_iter().flatten().filter(is_open).collect()
@@ -413,27 +388,10 @@ pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
         && !node.is_some_and(|node| run.is_new_boot(&node.signs))
 }
 
-/// Whether each of these cuts is on its way back already, by a call of ours that acted or may still act. One that reads off
-/// afterwards stands as before.
-pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
-    let stands = |cut: &MethodIndex| {
-        let Some(on) = run.record.last_effect(*cut) else { return true };
-        let late = run.plan.method(*cut).map_or(Span::ZERO, |method| method.late_effect);
-        let until = on.ended_at.unwrap_or(on.intended_at).after(run.policy.on_timeout.max(late));
-        let is_over = run.now >= until.max(run.record.pending_until(run.plan, *cut, Action::On));
-        is_over && run.record.state_since_effect(*cut) == Some(PlugState::Off)
-    };
-    cuts.iter().all(|cut| is_asked_back(run, *cut) && !stands(cut))
-}
-
-/// Whether our last call that may have acted on this cut was to give it back.
-fn is_asked_back(run: &Run<'_>, cut: MethodIndex) -> bool {
-    run.record.last_effect(cut).is_some_and(|effect| effect.action == Action::On)
-}
-
-/// Whether one of the cuts is on its way back.
-pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
-    still_cut(run).into_iter().any(|cut| is_asked_back(run, cut))
+/// Whether all that feeds the machine last read off, after an off of ours, and nothing has refuted that.
+fn reads_as_off(run: &Run<'_>) -> bool {
+    let is_off = run.plan.machine_is_off(|feed| run.record.reads_off(feed));
+    run.sent_off() && is_off && refuted(run).is_none()
 }
 
 /// Whether a storage cut may still stand behind which pods or attachments may vanish, and not everything was released yet.

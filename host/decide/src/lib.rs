@@ -37,6 +37,7 @@ mod retry;
 mod rule;
 mod run;
 mod sign;
+mod standing;
 mod threshold;
 mod time;
 mod view;

@@ -4,12 +4,13 @@
 //! middle of an effect.
 
 use crate::bug::{Bug, is_sown};
-use crate::cut::{self, still_cut};
+use crate::cut;
 use crate::phases::deciding::begin_anew;
 use crate::phases::recovering::end;
 use crate::phases::remedying::stop_left;
 use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
+use crate::standing::still_cut;
 use crate::{
     Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Notice, ParkReason, Phase, Proof,
     Request, Rule, Signs, VIEW_AGE_MAX,

@@ -334,7 +334,8 @@ impl ParkReason {
                  node-remedy ack NODE"
             }
             Self::RestoreFailed => {
-                "restore the port or the storage access by hand, then node-remedy retry NODEFENCE"
+                "repair the switch or storage that refuses, then node-remedy retry NODEFENCE, which gives back what is \
+                 safe to give back"
             }
             Self::MethodFailed { .. } => {
                 "correct what the message names, then node-remedy retry NODEFENCE"

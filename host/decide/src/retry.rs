@@ -3,10 +3,10 @@
 use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::still_cut;
 use crate::phases::deciding;
 use crate::phases::remedying::job_left;
 use crate::run::{Flow, Run};
+use crate::standing::still_cut;
 use crate::{
     End, FailureKind, Goal, Grade, MethodIndex, Notice, Operation, ParkReason, Parked, Phase,
     Record, Remedy, Rule, Span,
@@ -233,6 +233,8 @@ pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase
     run.record.unreachable = Some(method);
     run.record.resume = Some(resume);
     run.record.forget_identities();
+    // A renewal meanwhile may have come before the machine went off.
+    run.record.baseline = None;
     let detail = last_failure(run, |one| one.method == method);
     run.notice(Notice::DeviceUnreachable { method, detail });
     Flow::Go(Phase::AwaitingDevice)

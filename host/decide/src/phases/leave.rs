@@ -3,9 +3,10 @@
 use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, still_cut};
+use crate::cut;
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
+use crate::standing::still_cut;
 use crate::threshold::just_back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,

@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 use core::iter;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, has_registered_anew, still_cut};
+use crate::cut::{self, has_registered_anew};
 use crate::people::{go_on_back, is_on_the_way_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
+use crate::standing::still_cut;
 use crate::{
     Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, Notice,
-    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, WORD_LOOK_EVERY,
+    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, View, WORD_LOOK_EVERY,
 };
 
 use super::contradiction::fell_silent;
@@ -43,10 +44,7 @@ pub(crate) fn awaiting_device(run: &mut Run<'_>) -> Flow {
     let Some(method) = run.record.unreachable else {
         return park(run, ParkReason::BrokenRecord);
     };
-    if let Some(flow) = gone_or_well(run) {
-        return flow;
-    }
-    if let Some(flow) = cut::watch(run) {
+    if let Some(flow) = cut::watch(run).or_else(|| gone_or_well(run)) {
         return flow;
     }
     let probed = to_probe(run, method);
@@ -125,7 +123,7 @@ fn hand_over(run: &mut Run<'_>) {
 /// Stopped for a person; a node that comes back, a device that answers or a word that is taken back
 /// needs none.
 pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
-    if let Some(flow) = gone_or_well(run) {
+    if let Some(flow) = cut::watch(run).or_else(|| gone_or_well(run)) {
         return flow;
     }
     let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
@@ -133,8 +131,11 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if is_awaited && is_back_in_the_same_boot(run) {
         return park(run, ParkReason::SameBootAfterRelease);
     }
-    if let Some(flow) = cut::watch(run) {
-        return flow;
+    if let Some(ParkReason::CutUndone { method, failure: Some(_) }) = &reason
+        && cut::open(run).is_empty()
+    {
+        // It was made after all.
+        return park(run, ParkReason::CutUndone { method: method.clone(), failure: None });
     }
     if matches!(reason, Some(ParkReason::JobStuck { .. }))
         && let Some(flow) = ended_late(run)
@@ -219,6 +220,10 @@ fn left_alone(run: &mut Run<'_>) -> Flow {
 }
 
 impl Run<'_> {
+    fn is_parked_for(&self, reason: &ParkReason) -> bool {
+        self.record.parked.as_ref().is_some_and(|parked| parked.reason == *reason)
+    }
+
     /// Whether the last probe of this phase was answered.
     fn answers(&self, method: MethodIndex) -> bool {
         matches!(self.probed(method), Some(End::Succeeded { .. }))
@@ -290,6 +295,9 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
             None
         };
     }
+    if parked && stays_cut(run, view) {
+        return None;
+    }
     let may_be_hasty = parked && has_failed_to_give_back(run);
     if guard(Bug::ParkedTriesAtOnce, may_be_hasty) && !at_leisure(run) {
         return None;
@@ -298,8 +306,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         // Its device is probed, and a person is told in the end.
         return None;
     }
-    if let Some(flow) = switch_anothers_on(run) {
-        return flow;
+    if let Some(reason) = anothers_off(run) {
+        // Else its device is probed.
+        let may_try = parked && run.is_parked_for(&reason);
+        return (may_try && at_leisure(run)).then(|| go_back(run, Goal::Park(reason)));
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
@@ -323,18 +333,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     Some(Flow::Go(Phase::Recovering))
 }
 
-/// P8: a node that is well says nothing of a plug that may be another machine's. It is tried until it is on: `Some` while it
-/// is not.
-fn switch_anothers_on(run: &mut Run<'_>) -> Option<Option<Flow>> {
-    let reason = cut::refuted(run).cloned()?;
+/// P8: a node that is well says nothing of a plug that may be another machine's: why it may be, while it is off because of us.
+fn anothers_off(run: &Run<'_>) -> Option<ParkReason> {
     let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
-    if !guard(Bug::WrongPlugHidden, is_off) {
-        return None;
-    }
-    let is_told = run.record.parked.as_ref().is_some_and(|parked| parked.reason == reason);
-    // Else its device is probed.
-    let may_try = run.record.phase == Phase::Parked && is_told;
-    Some((may_try && at_leisure(run)).then(|| go_back(run, Goal::Park(reason))))
+    cut::refuted(run).filter(|_| guard(Bug::WrongPlugHidden, is_off)).cloned()
 }
 
 /// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and
@@ -395,6 +397,12 @@ fn waits_to_give_back(run: &Run<'_>) -> bool {
     let cuts = still_cut(run);
     let is_its = run.record.unreachable.is_some_and(|silent| cuts.contains(&silent));
     gives_back && waits && !cuts.is_empty() && (is_its || is_sown(Bug::SilentFeedHoldsCuts))
+}
+
+/// Whether a person was told that the machine stays cut off, and nothing has changed that.
+fn stays_cut(run: &Run<'_>, view: &View) -> bool {
+    let may_go_back = cut::holds_all(run, view) || cut::may_restore_alive(run, view);
+    run.is_parked_for(&ParkReason::StillCut) && !still_cut(run).is_empty() && !may_go_back
 }
 
 /// Whether it is parked because something could not be given back.

@@ -5,15 +5,16 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{holds_all, may_restore_alive};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
-use crate::retry::{climb, give_up, node_gone, park, retry, try_again, unreachable};
+use crate::retry::{await_device, climb, give_up, node_gone, park, retry, try_again, unreachable};
 use crate::run::{Flow, Run};
+use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
     Action, Builtin, Crossing, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY,
-    Marks, MethodIndex, NodeView, Notice, ParkReason, Phase, Record, Remedy, Rule, Rung, Span,
-    Time, View,
+    Marks, MethodIndex, NodeView, Notice, Operation, ParkReason, Phase, Record, Remedy, Rule, Rung,
+    Span, Time, View,
 };
 
 use super::releasing::same_boot;
@@ -124,16 +125,24 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 
 /// A machine is well on one of several feeds, and an off that its device was slow to carry out may have
 /// reached another one after its `on`. Once no off can come late any more they are read again, and what is off
-/// is switched on. What a person was told of is that person's, and so is all where they stopped it.
+/// is switched on. What was tried in vain, and a person told of, is that person's, and so is all where they stopped it.
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.parked.as_ref();
     let is_stopped = parked.is_some_and(|parked| parked.reason == ParkReason::Aborted);
     if is_stopped || is_sown(Bug::LateOffForgotten) || is_sown(Bug::DarkFeedForgotten) {
         return None;
     }
-    let told = parked.map(|parked| parked.powered_off_by_us.clone()).unwrap_or_default();
     let plan = run.plan;
-    let counts = |plug: MethodIndex| plan.is_part(plug) && !told.contains(&plug);
+    let told = parked.map(|parked| parked.powered_off_by_us.as_slice()).unwrap_or_default();
+    let is_try = |one: &Operation| one.action == Action::On && !one.is_held_back();
+    let is_tried = |plug: &MethodIndex| {
+        let off = run.record.last_effect(*plug).filter(|one| one.cuts()).map(|one| one.id);
+        let mut later = run.record.operations.iter().filter(|one| one.method == *plug);
+        later.any(|one| is_try(one) && Some(one.id) > off)
+    };
+    let left: Vec<MethodIndex> =
+        told.iter().copied().filter(|plug| is_sown(Bug::FeedLeftDark) || is_tried(plug)).collect();
+    let counts = |plug: MethodIndex| plan.is_part(plug) && !left.contains(&plug);
     let parts = plan.power_methods().filter(|part| counts(*part));
     let settled = parts.map(|part| run.record.may_land_until(plan, part)).max()?;
     if run.now < settled {
@@ -202,12 +211,14 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
     }
     let cuts = still_cut(run);
     if guard(Bug::CutsForgotten, !cuts.is_empty()) {
-        let may = goes_back(run, &cuts) || holds_all(run, view) || may_restore_alive(run, view);
-        if !may {
+        if goes_back(run, &cuts) {
+            return see_it_come_back(run, &cuts);
+        }
+        if !(holds_all(run, view) || may_restore_alive(run, view)) {
             let plan = run.plan;
             let names = cuts.iter().filter_map(|cut| plan.method(*cut));
             let left = names.map(|method| format!("cut by {}", method.name)).collect();
-            if say_what_stays(run, left) && run.record.goal != Goal::BringBack {
+            if say_what_stays(run, left) {
                 return park(run, ParkReason::StillCut);
             }
             return run.look_in(LOOK_EVERY);
@@ -304,6 +315,7 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
         match brought {
             Brought::On => return None,
             Brought::NotYet(flow) => return Some(flow),
+            Brought::Silent(silent) => return Some(await_device(run, silent, Phase::Recovering)),
             Brought::Failed(_) => give_up(run, method),
         }
     }

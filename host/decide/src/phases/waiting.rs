@@ -4,10 +4,11 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
-use crate::cut::{self, still_cut};
+use crate::cut;
 use crate::release::{Cover, cut_drivers};
 use crate::retry::node_gone;
 use crate::run::{Flow, Run};
+use crate::standing::still_cut;
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, PROBE_EVERY, Phase, PodView,
     Proof, Rule, Time, View,

@@ -4,10 +4,11 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, goes_back, holds_all, may_restore_alive, still_cut};
+use crate::cut::{self, holds_all, may_restore_alive};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
+use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
     Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
@@ -28,12 +29,13 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     if goes_back(run, &cuts) {
-        return restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting));
+        let is_repeated = is_sown(Bug::LostGivingBackRepeated);
+        return if is_repeated { give_back(run, &cuts) } else { see_it_come_back(run, &cuts) };
     }
     if !run.has_released() {
         let Some(view) = run.look() else { return Flow::Stay };
         if holds_all(run, view) {
-            return restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting));
+            return give_back(run, &cuts);
         }
     }
     run.rule(Rule::A5);
@@ -47,7 +49,21 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
             }
         }
     }
-    restore_all(run, &cuts).unwrap_or(Flow::Go(Phase::Untainting))
+    give_back(run, &cuts)
+}
+
+/// Gives these back, and goes on. Where a plug may be another machine's, that goes on first, whatever a cut's device says.
+fn give_back(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Flow {
+    if let Some(flow) = wait_for_late_cuts(run, cuts) {
+        return flow;
+    }
+    let is_refuted = guard(Bug::WrongPlugHidden, cut::refuted(run).is_some());
+    match bring_all_on(run, cuts) {
+        Brought::NotYet(flow) => flow,
+        Brought::Silent(plug) if !is_refuted => await_device(run, plug, Phase::Restoring),
+        Brought::Failed(_) if !is_refuted => park(run, ParkReason::RestoreFailed),
+        Brought::On | Brought::Silent(_) | Brought::Failed(_) => Flow::Go(Phase::Untainting),
+    }
 }
 
 /// A3: a cut that nobody heard the end of may still be made, and would undo the giving back. Waits until it cannot.
@@ -71,6 +87,7 @@ pub(crate) fn restore_all(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Option<Flo
     match bring_all_on(run, cuts) {
         Brought::On => None,
         Brought::NotYet(flow) => Some(flow),
+        Brought::Silent(cut) => Some(await_device(run, cut, run.record.phase)),
         Brought::Failed(_) => Some(park(run, ParkReason::RestoreFailed)),
     }
 }
@@ -164,6 +181,7 @@ fn switch_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Option<Flow> {
     match bring_all_on(run, plugs) {
         Brought::On => None,
         Brought::NotYet(flow) => Some(flow),
+        Brought::Silent(plug) => Some(await_device(run, plug, run.record.phase)),
         Brought::Failed(failed) => Some(on_failed(run, &failed)),
     }
 }
@@ -331,6 +349,8 @@ fn forget_failures(record: &mut Record) {
 pub(crate) enum Brought {
     On,
     NotYet(Flow),
+    /// This one does not answer, and the others are on.
+    Silent(MethodIndex),
     /// These failed the last try that there was.
     Failed(Vec<MethodIndex>),
 }
@@ -345,7 +365,7 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
             Tried::On => {}
             Tried::NotYet(flow) => return Brought::NotYet(flow),
             Tried::Silent if is_sown(Bug::SilentDeviceFirst) => {
-                return Brought::NotYet(await_device(run, plug, resume));
+                return Brought::Silent(plug);
             }
             Tried::Silent => silent = silent.or(Some(plug)),
             Tried::Failed => failed.push(plug),
@@ -354,7 +374,7 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
     if !failed.is_empty() {
         return retry(run, resume).map_or(Brought::Failed(failed), Brought::NotYet);
     }
-    silent.map_or(Brought::On, |plug| Brought::NotYet(await_device(run, plug, resume)))
+    silent.map_or(Brought::On, Brought::Silent)
 }
 
 /// How far one `on` has come.

@@ -1,6 +1,7 @@
 //! What isolation cut: until when it stays, who may give it back, and what is released behind it.
 
 mod doubted;
+mod given_back;
 mod refuted;
 mod undone;
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::{cutting_plan, position, story};
 use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, storage, succeeded};
-use crate::tests::story::{Story, honest, lying};
+use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
 #[test]
@@ -497,4 +497,20 @@ fn slow_feeds(each: Span) -> Story {
     story.holders = true;
     story.until(Phase::Releasing);
     story
+}
+
+/// The machine takes its time to go off and renews its Lease once more; its BMC is silent meanwhile.
+#[test]
+fn p2_a_renewal_before_the_machine_went_off_is_no_life_after_it() {
+    let mut story = story();
+    story.until(Phase::VerifyingOff);
+    while story.record.baseline.is_none() {
+        story.go();
+    }
+    story.device = Box::new(silent);
+    story.until(Phase::AwaitingDevice);
+    story.node(|node| node.signs = signs(BOOT, 2));
+    story.until_now(Span::seconds(40));
+    story.device = Box::new(honest);
+    story.until(Phase::Releasing);
 }

@@ -542,3 +542,16 @@ fn a19_a_slot_is_held_until_the_node_is_well() {
     waiting.until_call(Action::Off);
     assert_eq!(waiting.record.slot, Slot::Held, "taken again before the next off");
 }
+
+/// Somebody switches one feed on while it is verified, and the machine is well on it. The other one is dark because of us.
+#[test]
+fn a2_a_feed_that_a_person_was_told_of_is_switched_on_once_the_machine_is_well_on_the_other() {
+    let mut story =
+        Story::new(plan_of_two_feeds(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    story.until(Phase::VerifyingOff);
+    story.plugs[0] = PlugState::On;
+    story.until(Phase::Parked);
+    assert!(matches!(story.parked(), Some(ParkReason::OffNotVerified { .. })));
+    story.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+}

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Cut storage is no proof.
-fn proven_by_power() -> RunPolicy {
+pub(super) fn proven_by_power() -> RunPolicy {
     RunPolicy { grades: [Grade::PowerOffVerified].into(), ..RunPolicy::default() }
 }
 
@@ -16,7 +16,7 @@ pub(super) fn outlet_and_storage() -> Plan {
 }
 
 /// Storage is cut twice, by devices of their own.
-fn two_cuts() -> Plan {
+pub(super) fn two_cuts() -> Plan {
     let mut plan = cutting_plan(storage());
     let mut second = plan.methods[1].clone();
     second.name = "second-switch".into();
@@ -283,10 +283,12 @@ fn a7_tries_of_giving_back_are_not_those_of_switching_on() {
 fn p8_a_plug_of_another_that_stays_off_is_told_of_and_tried_until_it_is_on() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.view.neighbours = Neighbours::Silent("node-b".into());
-    let refuses_on = |operation: &Operation, plugs: &mut [PlugState]| match operation.action {
-        Action::On if operation.method == 0 => failed(FailureKind::Denied),
-        _ => honest(operation, plugs),
-    };
+    let refuses_on =
+        |operation: &Operation, plugs: &mut [PlugState]| match (operation.method, operation.action)
+        {
+            (0, Action::On) => failed(FailureKind::Denied),
+            _ => honest(operation, plugs),
+        };
     story.device = Box::new(refuses_on);
     until_over(&mut story);
     assert_eq!(story.parked(), Some(&ParkReason::WrongPlug { neighbour: "node-b".into() }));
@@ -304,8 +306,8 @@ fn p8_a_plug_of_another_that_stays_off_is_told_of_and_tried_until_it_is_on() {
 fn p8_a_retry_switches_on_first_what_may_be_anothers() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.view.neighbours = Neighbours::Silent("node-b".into());
-    story.device = Box::new(|operation, plugs| match operation.action {
-        Action::On if operation.method == 0 => failed(FailureKind::Denied),
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::On) => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
     });
     until_over(&mut story);

@@ -1,0 +1,128 @@
+//! Which cuts stand, and which are on their way back, by what the journal says.
+
+use alloc::vec::Vec;
+
+use crate::bug::{Bug, is_sown};
+use crate::run::{Flow, Run};
+use crate::{
+    Action, End, LOOK_EVERY, Method, MethodIndex, Operation, PlugState, Record, Span, Time,
+};
+
+/// Methods whose cut may still stand.
+pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
+    let stands = |index: &MethodIndex| {
+        let Some(effect) = run.record.last_effect(*index) else { return false };
+        let reads_on = run.record.state_since_effect(*index) == Some(PlugState::On);
+        match effect.action {
+            Action::Off => !(reads_on && never_stood(run, effect)),
+            Action::On | Action::Status | Action::Reset | Action::Monitor => !reads_on,
+        }
+    };
+    run.plan.cut_methods().filter(stands).collect()
+}
+
+/// Whether a cut that was asked for was not made: it reads on once nothing comes of the call any more, and never read as made.
+pub(crate) fn never_stood(run: &Run<'_>, off: &Operation) -> bool {
+    let mut reads = run.record.operations.iter().filter(|one| one.method == off.method);
+    let is_settled = |read: &Operation| read.intended_at >= off.lands_until(run.plan);
+    run.record.last_read(off.method).is_some_and(is_settled) && !reads.any(Operation::is_read_off)
+}
+
+/// Whether a cut stood after we had failed to give it back.
+pub(crate) fn is_kept_cut(run: &Run<'_>, cut: MethodIndex) -> bool {
+    let on = run.record.last_effect(cut).filter(|one| one.action == Action::On);
+    on.is_some() && !is_sown(Bug::RefusedCutUnread) && has_stood_since(run, cut, on)
+}
+
+/// Storage whose cut may still stand, or stood after we failed to give it back, so that somebody else did.
+pub(crate) fn storage_still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
+    let still_cut = still_cut(run);
+    let is_cut = |cut: &MethodIndex| still_cut.contains(cut) || is_kept_cut(run, *cut);
+    let is_storage = |cut: &MethodIndex| run.plan.method(*cut).is_some_and(Method::cuts_storage);
+    run.plan.cut_methods().filter(is_storage).filter(is_cut).collect()
+}
+
+/// Whether a cut was read to stand; with a call that gave it back, once that shows in its reads.
+pub(crate) fn has_stood_since(
+    run: &Run<'_>,
+    cut: MethodIndex,
+    given_back: Option<&Operation>,
+) -> bool {
+    let shows = |read: &Operation| {
+        given_back.is_none_or(|on| read.id > on.id && read.intended_at >= shows_from(run, on))
+    };
+    let mut reads = run.record.operations.iter().filter(|one| one.method == cut);
+    reads.any(|read| read.is_read_off() && shows(read))
+}
+
+/// From when on the reads of a cut show what came of giving it back.
+pub(crate) fn shows_from(run: &Run<'_>, on: &Operation) -> Time {
+    let late = run.plan.method(on.method).map_or(Span::ZERO, |method| method.late_effect);
+    let until = on.ended_at.unwrap_or(on.intended_at).after(run.policy.on_timeout.max(late));
+    until.max(run.record.pending_until(run.plan, on.method, Action::On))
+}
+
+/// Whether our last call that may have acted on this cut was to give it back, and shows or may still show. A cut that reads off
+/// afterwards stands as before.
+pub(crate) fn is_coming_back(run: &Run<'_>, cut: MethodIndex) -> bool {
+    let Some(on) = run.record.last_effect(cut).filter(|one| one.action == Action::On) else {
+        return false;
+    };
+    let reads_on = run.record.state_since_effect(cut) == Some(PlugState::On);
+    run.now < shows_from(run, on)
+        || is_sown(Bug::RefusedCutUnread)
+        || reads_on && !is_kept_cut(run, cut)
+}
+
+/// Whether our last call that may have acted on this cut was to give it back.
+pub(crate) fn is_asked_back(run: &Run<'_>, cut: MethodIndex) -> bool {
+    run.record.last_effect(cut).is_some_and(|effect| effect.action == Action::On)
+}
+
+/// Whether each of these cuts is on its way back already, by a call of ours that acted or may still act.
+pub(crate) fn goes_back(run: &Run<'_>, cuts: &[MethodIndex]) -> bool {
+    cuts.iter().all(|cut| is_coming_back(run, *cut))
+}
+
+/// Whether one of the cuts is on its way back.
+pub(crate) fn is_on_its_way_back(run: &Run<'_>) -> bool {
+    still_cut(run).into_iter().any(|cut| is_coming_back(run, cut))
+}
+
+/// Reads what is on its way back until that shows. It is not asked for once more: what stood behind it may have gone meanwhile.
+pub(crate) fn see_it_come_back(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Flow {
+    let due_at = |cut: &MethodIndex| {
+        let read = run.record.last_ended(*cut, Action::Status);
+        read.and_then(|one| one.ended_at).unwrap_or_default().after(LOOK_EVERY)
+    };
+    let next = cuts.iter().map(|cut| (due_at(cut), *cut)).min();
+    match next {
+        Some((due_at, cut)) if run.now >= due_at => run.call(cut, Action::Status),
+        Some((due_at, _)) => {
+            run.look_at(due_at);
+            Flow::Stay
+        }
+        None => Flow::Stay,
+    }
+}
+
+/// The last attempt at a cut: an off, or a call that failed.
+pub(crate) fn last_attempt(record: &Record, cut: MethodIndex) -> Option<&Operation> {
+    let is_try = |one: &&Operation| {
+        let has_failed = !matches!(one.end, None | Some(End::Succeeded { .. }));
+        one.method == cut && (one.action == Action::Off || has_failed)
+    };
+    record.operations.iter().rfind(is_try)
+}
+
+/// Whether a cut was read to stand after it was asked for.
+pub(crate) fn stands_after(record: &Record, tried: &Operation) -> bool {
+    let mut later =
+        record.operations.iter().filter(|one| one.method == tried.method && one.id > tried.id);
+    later.any(Operation::is_read_off)
+}
+
+/// Whether a cut was read in the present phase.
+pub(crate) fn is_read_here(record: &Record, cut: MethodIndex) -> bool {
+    record.last_in_phase(cut, Action::Status).is_some_and(|read| read.state().is_some())
+}
