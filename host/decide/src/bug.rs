@@ -93,10 +93,6 @@ bugs! {
     RefutedOffBelieved = "refuted-off-believed" breaks "S1",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
-    /// A giving back that was lost is sent again, whatever vanished behind the cut meanwhile.
-    LostGivingBackRepeated = "lost-giving-back-repeated" breaks "S1",
-    /// A cut that we could not give back is not read any more.
-    RefusedCutUnread = "refused-cut-unread" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
@@ -115,8 +111,6 @@ bugs! {
     AbortForgotten = "abort-forgotten" breaks "S10",
     /// That a plug may be another machine's is forgotten where it cannot be switched on.
     WrongPlugHidden = "wrong-plug-hidden" breaks "S6",
-    /// A feed that we switched off, and of which a person was told, is not even tried once the machine is well on the other one.
-    FeedLeftDark = "feed-left-dark" breaks "S6",
     /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.

@@ -136,7 +136,9 @@ fn abort(run: &mut Run<'_>) -> Flow {
     end_release(run);
     if run.committed() {
         run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffPowersOn });
-        return go_back(run, Goal::Park(ParkReason::Aborted));
+        // That a plug may be another machine's outlives it.
+        let reason = cut::refuted(run).cloned().unwrap_or(ParkReason::Aborted);
+        return go_back(run, Goal::Park(reason));
     }
     run.notice(Notice::AbortTaken { boundary: Boundary::BeforeOff });
     go_back(run, Goal::Close(FinalReason::Aborted))

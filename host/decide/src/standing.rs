@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, is_sown};
 use crate::run::{Flow, Run};
 use crate::{
     Action, End, LOOK_EVERY, Method, MethodIndex, Operation, PlugState, Record, Span, Time,
@@ -31,7 +30,7 @@ pub(crate) fn never_stood(run: &Run<'_>, off: &Operation) -> bool {
 /// Whether a cut stood after we had failed to give it back.
 pub(crate) fn is_kept_cut(run: &Run<'_>, cut: MethodIndex) -> bool {
     let on = run.record.last_effect(cut).filter(|one| one.action == Action::On);
-    on.is_some() && !is_sown(Bug::RefusedCutUnread) && has_stood_since(run, cut, on)
+    on.is_some() && has_stood_since(run, cut, on)
 }
 
 /// Storage whose cut may still stand, or stood after we failed to give it back, so that somebody else did.
@@ -69,9 +68,7 @@ pub(crate) fn is_coming_back(run: &Run<'_>, cut: MethodIndex) -> bool {
         return false;
     };
     let reads_on = run.record.state_since_effect(cut) == Some(PlugState::On);
-    run.now < shows_from(run, on)
-        || is_sown(Bug::RefusedCutUnread)
-        || reads_on && !is_kept_cut(run, cut)
+    run.now < shows_from(run, on) || reads_on && !is_kept_cut(run, cut)
 }
 
 /// Whether our last call that may have acted on this cut was to give it back.

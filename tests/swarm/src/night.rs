@@ -190,7 +190,9 @@ impl Night {
         let (outlet_by_people, miswired) = draft.wiring(seed, &lost, &names);
         let has_people = has_people || cut_by_people || outlet_by_people;
         draft.fails_in_part(seed);
-        let has_people = draft.set_back(seed, &lost) || has_people;
+        // Who forgets what was switched off cannot tell whose outlet it is.
+        let is_wired = !miswired.is_empty();
+        let has_people = !is_wired && draft.set_back(seed, &lost) || has_people;
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
         let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());

@@ -19,6 +19,7 @@ use crate::{
 
 use super::releasing::same_boot;
 use super::remedying::{describe, job_left, stop_unseen};
+use super::verifying::any_labelled;
 use super::way_back::{Brought, bring_all_on, restore_all};
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
@@ -140,8 +141,7 @@ fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
         let mut later = run.record.operations.iter().filter(|one| one.method == *plug);
         later.any(|one| is_try(one) && Some(one.id) > off)
     };
-    let left: Vec<MethodIndex> =
-        told.iter().copied().filter(|plug| is_sown(Bug::FeedLeftDark) || is_tried(plug)).collect();
+    let left: Vec<MethodIndex> = told.iter().copied().filter(is_tried).collect();
     let counts = |plug: MethodIndex| plan.is_part(plug) && !left.contains(&plug);
     let parts = plan.power_methods().filter(|part| counts(*part));
     let settled = parts.map(|part| run.record.may_land_until(plan, part)).max()?;
@@ -157,11 +157,12 @@ fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     dark.into_iter().any(counts).then_some(Flow::Go(Phase::Untainting))
 }
 
-/// Whether one of several feeds is off because of us, or may be. A machine is well on one of them;
-/// the others are still ours to switch on, or to tell a person of.
+/// Whether something is off because of us, or may be, although the machine is well: one of several feeds, or an outlet that
+/// names no machine and may be another's. It is still ours to switch on, or to tell a person of.
 pub(crate) fn has_dark_feed(run: &Run<'_>) -> bool {
     let dark = run.record.powered_off_by_us(run.plan, run.now);
-    dark.into_iter().any(|plug| run.plan.is_part(plug))
+    let may_be_anothers = |plug| any_labelled(run.plan, &[plug]);
+    dark.into_iter().any(|plug| run.plan.is_part(plug) || may_be_anothers(plug))
 }
 
 /// Whether the boot that was fenced must have ended before the node counts as well.

@@ -29,8 +29,7 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     if goes_back(run, &cuts) {
-        let is_repeated = is_sown(Bug::LostGivingBackRepeated);
-        return if is_repeated { give_back(run, &cuts) } else { see_it_come_back(run, &cuts) };
+        return see_it_come_back(run, &cuts);
     }
     if !run.has_released() {
         let Some(view) = run.look() else { return Flow::Stay };

@@ -5,15 +5,21 @@ use std::collections::BTreeSet;
 
 use node_remedy_world::facts::{Power, Taken, What};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, Setting};
 
 /// Incidents of which a device has taken an off, since their machines last were given power.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FirstOff {
+    /// Outlets that are written down for a node that they do not feed: nobody means to switch off what hangs on them.
+    miswired: BTreeSet<u64>,
     begun: BTreeSet<String>,
 }
 
 impl FirstOff {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self { miswired: setting.miswired.clone(), begun: BTreeSet::new() }
+    }
+
     /// The node that is switched off or cut off, if this is the first off of its incident since its machine was
     /// last given power.
     pub(super) fn of<'a>(&mut self, scene: &Scene, what: &'a What) -> Option<&'a str> {
@@ -21,9 +27,9 @@ impl FirstOff {
             let incident = scene.incident.get(node).cloned().unwrap_or_default();
             self.begun.remove(&incident);
         }
-        let Taken { node, command, .. } = what.taken()?;
+        let Taken { node, command, plug, .. } = what.taken()?;
         // A plug that feeds nothing switches no node off.
-        if command != "off" || node.is_empty() {
+        if command != "off" || node.is_empty() || self.miswired.contains(&plug.1) {
             return None;
         }
         let incident = scene.incident.get(node).cloned().unwrap_or_default();

@@ -62,7 +62,7 @@ impl Trigger {
             silent_for: setting.silent_for,
             unready_for: setting.unready_for,
             unready: BTreeMap::new(),
-            offs: FirstOff::default(),
+            offs: FirstOff::new(setting),
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             aborted: BTreeMap::new(),
             releasing: BTreeSet::new(),

@@ -29,7 +29,7 @@ impl Storm {
             percent_max: setting.unhealthy_percent_max,
             seen_after: setting.seen_after,
             guards: setting.guards.clone(),
-            offs: FirstOff::default(),
+            offs: FirstOff::new(setting),
         }
     }
 }

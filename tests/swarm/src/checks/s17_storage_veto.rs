@@ -29,7 +29,7 @@ impl StorageVeto {
             age_max: setting.guards.storage_age_max.map(|age_max| age_max * 9 / 10),
             known_after: setting.well_after,
             renewed: BTreeMap::new(),
-            offs: FirstOff::default(),
+            offs: FirstOff::new(setting),
         }
     }
 }

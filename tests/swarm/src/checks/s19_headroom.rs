@@ -24,7 +24,7 @@ impl Headroom {
             percent_min: setting.guards.schedulable_percent_min,
             seen_after: setting.seen_after,
             known_after: setting.well_after,
-            offs: FirstOff::default(),
+            offs: FirstOff::new(setting),
         }
     }
 }

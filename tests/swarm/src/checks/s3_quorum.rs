@@ -22,7 +22,7 @@ impl Quorum {
         Self {
             members: setting.guards.control_plane.clone(),
             seen_after: setting.seen_after,
-            offs: FirstOff::default(),
+            offs: FirstOff::new(setting),
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec;
 use crate::tests::fixtures::{
     BOOT, UUID, bmc_plan, failed, not_attempted, pod, power, signs, stage, storage,
 };
-use crate::tests::story::{Story, honest};
+use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 /// Cables are changed after a trial, too: whether verified or trusted, a neighbour that falls silent speaks against an outlet,
@@ -334,5 +334,31 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
         plan.methods[0].kind = kind;
         plan.power = vec![stage(Execution::All, &[0])];
         assert_eq!(refused(&plan), not_verified, "the only feed, off or reset");
+    }
+}
+
+/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark.
+#[test]
+fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
+    let mut plan = bmc_plan();
+    plan.methods[0].binding = Binding::Labelled;
+    let device_timeout = Span::minutes(10);
+    for is_back in [false, true] {
+        let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
+        let mut story = Story::new(plan.clone(), policy);
+        story.until(Phase::VerifyingOff);
+        story.device = Box::new(silent);
+        story.until(Phase::AwaitingDevice).boots();
+        story.until_now(Span::minutes(5));
+        assert_eq!((story.record.phase, story.plugs[0]), (Phase::AwaitingDevice, PlugState::Off));
+        if is_back {
+            story.device = Box::new(honest);
+            story.until(Phase::Final(FinalReason::Remedied));
+            assert_eq!(story.plugs[0], PlugState::On);
+        } else {
+            story.until(Phase::Final(FinalReason::RecoveredByHand));
+            assert!(story.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
+            assert_eq!(story.record.parked.unwrap().powered_off_by_us, [0]);
+        }
     }
 }

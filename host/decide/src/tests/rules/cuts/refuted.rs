@@ -318,3 +318,23 @@ fn p8_a_retry_switches_on_first_what_may_be_anothers() {
     assert_eq!(story.parked(), Some(&ParkReason::WrongPlug { neighbour: "node-b".into() }));
     assert_eq!((story.plugs[0], story.count(Action::Off)), (PlugState::On, offs));
 }
+
+/// The outlet is another machine's and does not answer. A person aborts, and the node itself boots.
+#[test]
+fn p8_an_abort_does_not_hide_that_a_plug_is_anothers() {
+    let mut story = Story::new(outlet_and_storage(), RunPolicy { retries: 0, ..proven_by_power() });
+    story.until(Phase::VerifyingOff);
+    story.view.neighbours = Neighbours::Silent("node-b".into());
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (0, Action::On | Action::Monitor) => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::AwaitingDevice);
+    story.event(Event::Command(Command::Abort));
+    story.boots();
+    story.until_now(Span::minutes(5));
+    assert_eq!(story.plugs[0], PlugState::Off);
+    story.device = Box::new(honest);
+    until_final(&mut story);
+    assert_eq!(story.plugs[0], PlugState::On);
+}
