@@ -93,6 +93,8 @@ bugs! {
     RefutedOffBelieved = "refuted-off-believed" breaks "S1",
     /// Cuts are given back to a machine that may run what was released.
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
+    /// A neighbour that was heard before a slow outlet went off is taken for one that does not hang on it.
+    LateOutletBelieved = "late-outlet-believed" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.

@@ -267,6 +267,7 @@ mod tests {
                 "outlet-of-another-behind-a-cut-and-an-abort",
                 "outlet-of-another-behind-a-cut-of-a-deleted-node",
                 "outlet-of-another-behind-a-cut-with-a-witness",
+                "outlet-of-another-goes-off-late",
                 "outlet-of-another-stays-off",
                 "outlet-of-another-with-a-witness",
                 "outlet-of-nothing",

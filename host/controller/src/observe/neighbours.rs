@@ -194,6 +194,13 @@ fn standing_offs<'a>(
     })
 }
 
+/// When such plugs had been read as off: a slow one may have gone off long after its call. `decide` notes the signs of life
+/// after that.
+fn read_off_at(record: &Record) -> Time {
+    let baseline = record.baseline.as_ref().filter(|_| !is_sown(Bug::LateOutletBelieved));
+    baseline.map(|baseline| baseline.at).unwrap_or_default()
+}
+
 /// When plugs that know no machine were switched off.
 #[derive(Debug, PartialEq, Eq)]
 struct Cut {
@@ -210,7 +217,7 @@ impl Cut {
         let offs = || standing_offs(plan, record);
         Some(Self {
             first: offs().map(|(_, off)| off.intended_at).min()?,
-            last: offs().map(|(_, off)| ended_at(off)).max()?,
+            last: offs().map(|(_, off)| ended_at(off)).max()?.max(read_off_at(record)),
         })
     }
 

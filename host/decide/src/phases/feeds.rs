@@ -28,6 +28,9 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     if !may_be_off(run) {
         return Feeds::NotOff;
     }
+    if let Some(outlet) = unread_outlet(run) {
+        return Feeds::Reading(run.call(outlet, Action::Status));
+    }
     let Some(since) = baseline(run) else { return Feeds::Reading(Flow::Stay) };
     let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
     // What was read off says it again, and a BMC without power need not be asked then.
@@ -65,6 +68,16 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         Contradiction::Asking(flow) => Feeds::Reading(flow),
         Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
     }
+}
+
+/// P8: an outlet that may be another machine's, and that was not read yet before the signs of life are noted.
+fn unread_outlet(run: &Run<'_>) -> Option<MethodIndex> {
+    let is_unread = |feed: &MethodIndex| {
+        any_labelled(run.plan, &[*feed])
+            && run.record.last_in_phase(*feed, Action::Status).is_none()
+    };
+    let is_early = run.record.baseline.is_none();
+    run.plan.power_methods().filter(|_| is_early).find(is_unread)
 }
 
 /// Whether reads may show at all that the machine is off: we switched it off, and nothing has refuted that.

@@ -30,13 +30,16 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::A10);
         return Flow::Go(Phase::AwaitingWell);
     }
-    let Some(baseline_at) = baseline(run) else { return Flow::Stay };
     let plan = run.plan;
     // The outlets are read first.
     let is_read = |one: &MethodIndex| {
         run.record.is_to_verify(plan, *one) && !fell_silent(plan, &run.record, *one)
     };
     let methods: Vec<MethodIndex> = plan.power_methods().filter(is_read).collect();
+    if let Some(flow) = await_outlets(run, &methods) {
+        return flow;
+    }
+    let Some(baseline_at) = baseline(run) else { return Flow::Stay };
     let mut reads = Vec::new();
     let mut off = Vec::new();
     for method in methods {
@@ -55,6 +58,27 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     }
     let reason = not_verified(run);
     fail(run, reason)
+}
+
+/// P8: outlets that may be another machine's are read as off before the baseline. A neighbour that was heard while a slow one
+/// was still on may hang on it.
+fn await_outlets(run: &mut Run<'_>, methods: &[MethodIndex]) -> Option<Flow> {
+    if run.record.baseline.is_some() || is_sown(Bug::LateOutletBelieved) {
+        return None;
+    }
+    let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
+    for outlet in methods.iter().copied().filter(|one| any_labelled(run.plan, &[*one])) {
+        let read = run.record.last_in_phase(outlet, Action::Status).filter(|one| one.id >= first);
+        let Some(read) = read.cloned() else { return Some(run.call(outlet, Action::Status)) };
+        if !read.is_read_off() {
+            return Some(if unreachable(read.end.as_ref()) {
+                await_device(run, outlet, Phase::VerifyingOff)
+            } else {
+                not_off_yet(run, outlet, &read)
+            });
+        }
+    }
+    None
 }
 
 /// Notes the signs of life after the last off and before the reads.
@@ -145,6 +169,10 @@ fn stop_if_other(
 
 /// Reads again for a while; then this try of the plug has failed.
 fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow {
+    let is_outlet = read.method == method && any_labelled(run.plan, &[method]);
+    if guard(Bug::LateOutletBelieved, is_outlet) {
+        run.record.baseline = None;
+    }
     let asked_at = run.record.last_effect(method).and_then(|effect| effect.ended_at);
     // What may still come by itself is not asked for again.
     let late = run.plan.method(method).map_or(Span::ZERO, |method| method.late_effect);

@@ -159,6 +159,12 @@ impl Check for Release {
             let since = between(START, *since).as_secs();
             format!("{node} has had its storage back since {since} s, and nobody cut it again")
         };
-        scene.undone.iter().filter(|(node, _)| !scene.is_kept_by_people(node)).map(left).collect()
+        // A kubelet that was heard since has ended what was released.
+        let may_write = |node: &String| {
+            scene.lost.contains_key(node)
+                || scene.writing.values().any(|nodes| nodes.contains(node))
+        };
+        let undone = scene.undone.iter().filter(|(node, _)| !scene.is_kept_by_people(node));
+        undone.filter(|(node, _)| may_write(node)).map(left).collect()
     }
 }

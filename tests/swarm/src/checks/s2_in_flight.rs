@@ -19,6 +19,7 @@ pub(super) struct InFlight {
     max: usize,
     needs_approval: bool,
     guards: Guards,
+    miswired: BTreeSet<u64>,
     /// Nodes, and what of them was told to be off: the machine ("", 0), outlets, ports.
     held: BTreeMap<String, BTreeSet<(String, u64)>>,
 }
@@ -27,7 +28,8 @@ impl InFlight {
     pub(super) fn new(setting: &Setting) -> Self {
         let Setting { in_flight_max, needs_approval, .. } = *setting;
         let guards = setting.guards.clone();
-        Self { max: in_flight_max, needs_approval, guards, held: BTreeMap::new() }
+        let miswired = setting.miswired.clone();
+        Self { max: in_flight_max, needs_approval, guards, miswired, held: BTreeMap::new() }
     }
 }
 
@@ -62,8 +64,8 @@ impl Check for InFlight {
             _ => {}
         }
         let Taken { node, plug: (device, plug), command, .. } = what.taken()?;
-        if node.is_empty() {
-            // A plug that feeds nothing.
+        if node.is_empty() || self.miswired.contains(&plug) {
+            // A plug that feeds nothing, or what it feeds is in nobody's hands.
             return None;
         }
         let plug = (device.to_owned(), plug);

@@ -223,12 +223,13 @@ impl Check for LeftOff {
         let plugs = plugs.map(|((device, plug), (node, _))| {
             (node, format!("{device}/{plug} of {node}"), self.switches.contains(device))
         });
-        // Of another machine's outlet the node is told of that it is written down for.
+        // Of another machine's outlet the node is told of that it is written down for; who said that it stays off knows.
         let is_anothers_told = |node: &str| {
             let mut dark = scene.dark_plugs.iter().filter(|(_, (owner, _))| owner == node);
             let is_miswired = dark.any(|((_, plug), _)| self.miswired.contains(plug));
             let mut told = scene.told_left_off.iter();
-            is_miswired && told.any(|other| scene.state_of(other) == Some("Error"))
+            let is_told = told.any(|other| scene.state_of(other) == Some("Error"));
+            is_miswired && (is_told || !self.said_left.is_empty())
         };
         let is_told = |node: &str, is_port: bool| {
             if is_anothers_told(node) {
