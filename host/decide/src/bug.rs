@@ -213,8 +213,6 @@ bugs! {
     OneSilenceIsDark = "one-silence-is-dark" breaks "S1",
     /// A BMC that reads on and then refuses one read no longer counts.
     RefusalIsNoWord = "refusal-is-no-word" breaks "S1",
-    /// A cut is given back only once a silent BMC answers, although the outlets that feed it read off.
-    DarkBmcHoldsCuts = "dark-bmc-holds-cuts" breaks "S6",
     /// A BMC that fell silent with the outlets that feed it is waited for.
     DarkBmcAwaited = "dark-bmc-awaited" breaks "L1",
     /// A run goes on waiting for a BMC that has fallen silent with the outlets that feed it.

@@ -165,7 +165,7 @@ impl Night {
         draft.repairs(seed, &mut policies);
         let lost = draft.losses(&names);
         if let Some(node) = lost.first() {
-            draft.rack.fence_by_outlet(seed, node, &names);
+            draft.rack.fence_by_outlet(node);
         }
         let mut impostors = draft.impostors(&lost);
         impostors.retain(|node| draft.rack.has_bmc(node));
@@ -187,12 +187,11 @@ impl Night {
         draft.terminations(seed, &lost);
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
-        let (outlet_by_people, miswired) = draft.wiring(seed, &lost, &names);
+        let outlet_by_people = draft.hands_on_an_outlets_machine(seed, &lost);
         let has_people = has_people || cut_by_people || outlet_by_people;
         draft.fails_in_part(seed);
         // Who forgets what was switched off cannot tell whose outlet it is.
-        let is_wired = !miswired.is_empty();
-        let has_people = !is_wired && draft.set_back(seed, &lost) || has_people;
+        let has_people = !draft.rack.is_fed() && draft.set_back(seed, &lost) || has_people;
         let drivers_check = draft.checks_at_detach(seed, &mut policies);
         let cluster = draft.cluster(seed, drivers_check);
         let guards = draft.guards(seed, &mut policies, &names, &lost, ill.as_ref());
@@ -200,6 +199,7 @@ impl Night {
         let replicas = guards.replicas.unwrap_or(replicas);
         let order = draft.order(seed);
         let (crowd, more_nodes) = draft.crowd(seed, is_asked_for);
+        let miswired = draft.name_an_outlet(seed, &lost, &names);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\n{order}controllers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),

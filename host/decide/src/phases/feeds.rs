@@ -34,8 +34,7 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     let Some(since) = baseline(run) else { return Feeds::Reading(Flow::Stay) };
     let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
     // What was read off says it again, and a BMC without power need not be asked then.
-    let was_unreached = |feed| guard(Bug::DarkBmcHoldsCuts, run.record.was_unreached(feed));
-    feeds.sort_by_key(|feed| (!run.record.reads_off(*feed), was_unreached(*feed)));
+    feeds.sort_by_key(|feed| !run.record.reads_off(*feed));
     let (mut off, mut silent) = (Vec::new(), None);
     for feed in feeds {
         if run.plan.machine_is_off(|feed| off.contains(&feed)) {
@@ -52,9 +51,6 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             Some(NotOff::Silent(reader)) => {
                 // The others may show that it has no power to answer with.
                 silent = silent.or(Some(reader));
-                if is_sown(Bug::DarkBmcHoldsCuts) {
-                    break;
-                }
             }
         }
     }

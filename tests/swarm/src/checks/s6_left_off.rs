@@ -229,7 +229,7 @@ impl Check for LeftOff {
             let is_miswired = dark.any(|((_, plug), _)| self.miswired.contains(plug));
             let mut told = scene.told_left_off.iter();
             let is_told = told.any(|other| scene.state_of(other) == Some("Error"));
-            is_miswired && (is_told || !self.said_left.is_empty())
+            is_miswired && (is_told || self.has_stale_bmc || !self.said_left.is_empty())
         };
         let is_told = |node: &str, is_port: bool| {
             if is_anothers_told(node) {

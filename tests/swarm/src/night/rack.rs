@@ -112,17 +112,16 @@ impl Rack {
         self.ways.values().any(|way| *way == Way::Fed)
     }
 
-    /// This node is the one that is fenced by its outlet.
-    pub(super) fn fence_by_outlet(&mut self, seed: u64, node: &str, names: &[String]) {
-        let place = names.iter().position(|name| name == node);
-        let Some(own) = place.filter(|_| self.is_fed()) else { return };
-        self.ways.insert(node.to_owned(), Way::Outlet);
-        self.outlet = Some(wiring::named_outlet(seed, own, names.len()));
+    /// This node is the one that is fenced by an outlet.
+    pub(super) fn fence_by_outlet(&mut self, node: &str) {
+        if self.is_fed() {
+            self.ways.insert(node.to_owned(), Way::Outlet);
+        }
     }
 
-    /// The outlet that is written down for the one that is fenced by it.
-    pub(super) fn outlet(&self) -> Option<usize> {
-        self.outlet
+    /// The outlet that is written down for it.
+    pub(super) fn name_outlet(&mut self, outlet: usize) {
+        self.outlet = Some(outlet);
     }
 
     fn way(&self, node: &str) -> Way {

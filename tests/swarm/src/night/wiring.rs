@@ -15,7 +15,7 @@ pub(super) const WRONG: &str = "outlet of another behind a cut";
 const WORD: &str = "word behind a cut";
 /// Somebody gives the storage back.
 const UNDONE: &str = "cut of an outlet's machine undone";
-/// Somebody switches the machine on, or its outlet.
+/// Somebody switches the machine on.
 const HAND: &str = "booted by hand behind a cut";
 /// Every class that is drawn here.
 pub(super) const CLASSES: [&str; 5] = [OUTLET, WRONG, WORD, UNDONE, HAND];
@@ -44,39 +44,42 @@ pub(super) fn nodes(seed: u64) -> Option<u64> {
     is_drawn(seed).then_some(NODES)
 }
 
-/// Which outlet is written down for the node of this place: its own one, or another's.
-pub(super) fn named_outlet(seed: u64, own: usize, nodes: usize) -> usize {
-    let mut rng = Rng::named(seed, WRONG);
-    let others = u64::try_from(nodes.saturating_sub(1)).unwrap_or(1);
-    let is_wrong = rng.below(100) < 75;
-    let further = usize::try_from(1 + rng.below(others)).unwrap_or(1);
-    1 + if is_wrong { (own + further) % nodes } else { own }
-}
-
 impl Draft {
-    /// What people do while such a node is fenced. Answers whether they do anything behind its cut, and the outlets that are
-    /// not those of their node.
-    pub(super) fn wiring(
+    /// Which outlet is written down for such a node: its own one, or mostly another's. Answers the outlets that are not those
+    /// of their node. A node that is silent before tells nothing of where it hangs, so its outlet is not taken.
+    pub(super) fn name_an_outlet(
         &mut self,
         seed: u64,
         lost: &[String],
         names: &[String],
-    ) -> (bool, BTreeSet<u64>) {
-        let outlet = self.rack.outlet().zip(lost.first());
-        let Some((outlet, node)) = outlet else { return (false, BTreeSet::new()) };
+    ) -> BTreeSet<u64> {
+        let node = lost.first().filter(|_| self.rack.is_fed());
+        let Some(own) = node.and_then(|node| names.iter().position(|name| name == node)) else {
+            return BTreeSet::new();
+        };
+        let mut rng = Rng::named(seed, WRONG);
+        let is_wrong = rng.below(100) < 75;
+        let further = 1 + rng.below(u64::try_from(names.len().saturating_sub(1)).unwrap_or(1));
+        let mut others = (0..names.len()).cycle().skip(own + usize::try_from(further).unwrap_or(1));
+        let is_spared = |name: &String| !self.happenings.contains(&format!(": {name} }}"));
+        let is_another = |place: &usize| *place != own && names.get(*place).is_some_and(is_spared);
+        let another = others.by_ref().take(names.len()).find(is_another);
+        let place = another.filter(|_| is_wrong).unwrap_or(own);
+        self.rack.name_outlet(place + 1);
+        if place == own {
+            return BTreeSet::new();
+        }
+        self.drawn.push(WRONG.to_owned());
+        BTreeSet::from([u64::try_from(place + 1).unwrap_or_default()])
+    }
+
+    /// What people do while such a node is fenced. Answers whether they do anything behind its cut.
+    pub(super) fn hands_on_an_outlets_machine(&mut self, seed: u64, lost: &[String]) -> bool {
+        let Some(node) = lost.first().filter(|_| self.rack.is_fed()) else { return false };
         let mut rng = Rng::named(seed, "hands on an outlet's machine");
         self.drawn.push(OUTLET.to_owned());
-        let own = names.iter().position(|name| name == node).map(|place| place + 1);
-        let wrong = (own != Some(outlet)).then(|| u64::try_from(outlet).unwrap_or_default());
-        if wrong.is_some() {
-            self.drawn.push(WRONG.to_owned());
-        }
         let undo = self.gives_storage_back(node);
-        let boots = [
-            format!("powerOnByHand: {node}"),
-            format!("nodeComesBack: {node}"),
-            format!("plugOnByHand: pdu-a/{outlet}"),
-        ];
+        let boots = [format!("powerOnByHand: {node}"), format!("nodeComesBack: {node}")];
         for _ in 0..rng.within(0, 4) {
             let drawn = rng.below(u64::try_from(MOMENTS.len()).unwrap_or(1));
             let moment = MOMENTS.get(usize::try_from(drawn).unwrap_or_default());
@@ -92,13 +95,13 @@ impl Draft {
                     (format!("word: {{ node: {node}, says: {says} }}"), WORD)
                 }
                 _ => {
-                    let drawn = usize::try_from(rng.below(3)).unwrap_or_default();
+                    let drawn = usize::try_from(rng.below(2)).unwrap_or_default();
                     (boots.get(drawn).cloned().unwrap_or_default(), HAND)
                 }
             };
             self.blow(node, fact, fields, after, &deed);
             self.drawn.push(class.to_owned());
         }
-        (true, wrong.into_iter().collect())
+        true
     }
 }
